@@ -1,0 +1,238 @@
+//! From a string to its terms: split, fold, drop stop words, stem, strip diacritics.
+
+use std::ops::Range;
+
+use crate::characters::{CaseFolding, Characters, characters};
+use crate::language::{Grammar, Language, TextVersion};
+use crate::stem::Stemmer;
+use crate::stop_words::{StopWords, stop_words};
+
+/// What a search counts as a difference, `$caseSensitive` and `$diacriticSensitive`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sensitivity {
+    pub case: bool,
+    pub diacritics: bool,
+}
+
+impl Sensitivity {
+    /// Neither counts: what indexes hold and what a search does by default.
+    pub const NONE: Sensitivity = Sensitivity {
+        case: false,
+        diacritics: false,
+    };
+
+    /// Does either count?
+    pub fn any(self) -> bool {
+        self.case || self.diacritics
+    }
+}
+
+/// One word of a text that is no stop word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term<'a> {
+    /// What the index holds of it: folded and stemmed. Can be empty (a word of diacritics alone).
+    pub term: &'a str,
+    /// The word as it is written.
+    pub raw: &'a str,
+    /// Where it stands in the text, in bytes.
+    pub range: Range<usize>,
+}
+
+/// Applies the rules of one language and index version to strings. Keeps its buffers: give it many.
+pub struct Analyzer {
+    rules: Rules,
+    stop_words: &'static StopWords,
+    stemmer: Stemmer,
+    folded: String,
+    stripped: String,
+}
+
+/// What a byte of text means for the scan. ORed over a word they say which path folds it.
+mod class {
+    /// Ends a word.
+    pub const DELIMITER: u8 = 0;
+    /// Stands for itself.
+    pub const PLAIN: u8 = 1;
+    /// An ASCII capital whose lower case is ASCII.
+    pub const CAPITAL: u8 = 2;
+    /// Part of a character that needs the tables.
+    pub const WIDE: u8 = 4;
+}
+
+struct Rules {
+    classes: [u8; 256],
+    characters: &'static Characters,
+    folding: CaseFolding,
+    sensitivity: Sensitivity,
+    strips_diacritics: bool,
+}
+
+impl Analyzer {
+    /// The rules by which an index of that version holds texts of that language.
+    pub fn new(language: Language, version: TextVersion) -> Analyzer {
+        Analyzer::with_sensitivity(language, version, Sensitivity::NONE)
+    }
+
+    /// As [`Analyzer::new`], but terms keep their case or their diacritics. Stop words are found as before.
+    /// Versions 1 and 2 keep diacritics in any case.
+    pub fn with_sensitivity(
+        language: Language,
+        version: TextVersion,
+        sensitivity: Sensitivity,
+    ) -> Analyzer {
+        Analyzer {
+            rules: Rules::new(language, version, sensitivity),
+            stop_words: stop_words(language),
+            stemmer: Stemmer::new(language.grammar),
+            folded: String::new(),
+            stripped: String::new(),
+        }
+    }
+
+    /// Visit the terms of a text in their order. Stop words are left out.
+    pub fn terms(&mut self, text: &str, mut visit: impl FnMut(Term<'_>)) {
+        let mut position = 0;
+        while let Some(word) = self.rules.next_word(text, position) {
+            position = word.range.end;
+            self.term(text, word, &mut visit);
+        }
+    }
+
+    fn term(&mut self, text: &str, word: Word, visit: &mut impl FnMut(Term<'_>)) {
+        let Some(raw) = text.get(word.range.clone()) else {
+            return;
+        };
+        let folded = self.rules.fold(raw, word.classes, &mut self.folded);
+        if self.stop_words.contains(folded) {
+            return;
+        }
+        let cased = if self.rules.sensitivity.case {
+            raw
+        } else {
+            folded
+        };
+        let stem = self.stemmer.stem(cased);
+        let term = self.rules.strip(stem, &mut self.stripped);
+        visit(Term {
+            term,
+            raw,
+            range: word.range,
+        });
+    }
+}
+
+/// A word found by the scan, and the classes of its bytes ORed.
+struct Word {
+    range: Range<usize>,
+    classes: u8,
+}
+
+impl Rules {
+    fn new(language: Language, version: TextVersion, sensitivity: Sensitivity) -> Rules {
+        let is_turkish = language.grammar == Grammar::Turkish && version == TextVersion::V3;
+        let folding = if is_turkish {
+            CaseFolding::Turkish
+        } else {
+            CaseFolding::Ordinary
+        };
+        Rules {
+            classes: classes(language, version),
+            characters: characters(),
+            folding,
+            sensitivity,
+            strips_diacritics: version == TextVersion::V3 && !sensitivity.diacritics,
+        }
+    }
+
+    /// The first word that starts at `position` or after it.
+    fn next_word(&self, text: &str, position: usize) -> Option<Word> {
+        let bytes = text.as_bytes();
+        let mut at = position;
+        let mut start = None;
+        let mut classes = 0;
+        while let Some(byte) = bytes.get(at) {
+            let mut class = self.class(*byte);
+            let mut length = 1;
+            if class == class::WIDE {
+                (class, length) = self.wide(text, at);
+            }
+            match (class, start) {
+                (class::DELIMITER, Some(_)) => break,
+                (class::DELIMITER, None) => {}
+                (_, None) => start = Some(at),
+                _ => {}
+            }
+            classes |= class;
+            at += length;
+        }
+        start.map(|start| Word {
+            range: start..at,
+            classes,
+        })
+    }
+
+    fn class(&self, byte: u8) -> u8 {
+        self.classes
+            .get(usize::from(byte))
+            .copied()
+            .unwrap_or(class::PLAIN)
+    }
+
+    /// Class and length in bytes of the character that starts at `at` and is marked WIDE.
+    fn wide(&self, text: &str, at: usize) -> (u8, usize) {
+        let Some(character) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+            return (class::WIDE, 1);
+        };
+        let is_delimiter = !character.is_ascii() && self.characters.is_delimiter(character);
+        let class = if is_delimiter {
+            class::DELIMITER
+        } else {
+            class::WIDE
+        };
+        (class, character.len_utf8())
+    }
+
+    fn fold<'a>(&self, raw: &'a str, classes: u8, buffer: &'a mut String) -> &'a str {
+        if classes == class::PLAIN {
+            return raw;
+        }
+        buffer.clear();
+        if classes & class::WIDE == 0 {
+            buffer.push_str(raw);
+            buffer.make_ascii_lowercase();
+        } else {
+            self.characters.fold_into(raw, self.folding, buffer);
+        }
+        buffer
+    }
+
+    fn strip<'a>(&self, stem: &'a str, buffer: &'a mut String) -> &'a str {
+        // No ASCII character that can stand in a word has or is a diacritic.
+        if !self.strips_diacritics || stem.is_ascii() {
+            return stem;
+        }
+        buffer.clear();
+        self.characters.strip_into(stem, buffer);
+        buffer
+    }
+}
+
+/// The class of every byte. Version 3 looks at whole characters above ASCII; the versions before know
+/// ASCII alone, and every other byte stands for itself.
+fn classes(language: Language, version: TextVersion) -> [u8; 256] {
+    std::array::from_fn(|number| {
+        let byte = u8::try_from(number).unwrap_or(0);
+        match byte {
+            b'\'' if language.keeps_apostrophes() => class::PLAIN,
+            b'I' if version == TextVersion::V3 && language.grammar == Grammar::Turkish => {
+                class::WIDE
+            }
+            b'A'..=b'Z' => class::CAPITAL,
+            b'_' => class::PLAIN,
+            b'\t'..=b'\r' | b' ' => class::DELIMITER,
+            byte if byte.is_ascii_punctuation() => class::DELIMITER,
+            0x80.. if version == TextVersion::V3 => class::WIDE,
+            _ => class::PLAIN,
+        }
+    })
+}

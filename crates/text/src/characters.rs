@@ -1,0 +1,140 @@
+//! What is known about single characters: delimiters, case folding, diacritics.
+//!
+//! The facts are data (`data/unicode.txt`), frozen at one version of Unicode: an index keeps the terms
+//! that it was built with, so a newer compiler or library must not fold them differently.
+
+use std::sync::OnceLock;
+
+/// One page holds 256 characters. Characters above the pages have no entry and stay as they are.
+const PAGE_CHARACTERS: usize = 256;
+const CHARACTERS_MAX: usize = 0x2_0000;
+
+/// Facts about a character; zero means "as it is".
+#[derive(Clone, Copy, Default)]
+struct Facts {
+    folded: u32,
+    stripped: Option<char>,
+    is_delimiter: bool,
+    is_diacritic: bool,
+}
+
+/// How letters are made alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CaseFolding {
+    Ordinary,
+    /// `I` belongs to `ı`, `İ` to `i`.
+    Turkish,
+}
+
+/// The facts about all characters, as pages of which the untouched ones share the first.
+pub(crate) struct Characters {
+    page_of: Vec<u16>,
+    facts: Vec<Facts>,
+}
+
+/// The table, read on first use.
+pub(crate) fn characters() -> &'static Characters {
+    static TABLE: OnceLock<Characters> = OnceLock::new();
+    TABLE.get_or_init(|| Characters::parse(include_str!("../data/unicode.txt")))
+}
+
+impl Characters {
+    /// Does this character end a word? The apostrophe does here; English makes its exception itself.
+    pub(crate) fn is_delimiter(&self, character: char) -> bool {
+        self.facts(character).is_delimiter
+    }
+
+    /// Lower case by simple case folding: one character for one character.
+    pub(crate) fn fold(&self, character: char, folding: CaseFolding) -> char {
+        match (folding, character) {
+            (CaseFolding::Turkish, 'I') => 'ı',
+            (CaseFolding::Turkish, 'İ') => 'i',
+            _ => match self.facts(character).folded {
+                0 => character,
+                folded => char::from_u32(folded).unwrap_or(character),
+            },
+        }
+    }
+
+    /// The character without its diacritics, or nothing for one that is a diacritic itself.
+    pub(crate) fn strip(&self, character: char) -> Option<char> {
+        let facts = self.facts(character);
+        if facts.is_diacritic {
+            None
+        } else {
+            Some(facts.stripped.unwrap_or(character))
+        }
+    }
+
+    /// Append `text`, folded.
+    pub(crate) fn fold_into(&self, text: &str, folding: CaseFolding, target: &mut String) {
+        target.extend(text.chars().map(|character| self.fold(character, folding)));
+    }
+
+    /// Append `text` without diacritics.
+    pub(crate) fn strip_into(&self, text: &str, target: &mut String) {
+        target.extend(text.chars().filter_map(|character| self.strip(character)));
+    }
+
+    fn facts(&self, character: char) -> Facts {
+        let number = character as usize;
+        let page = self
+            .page_of
+            .get(number / PAGE_CHARACTERS)
+            .copied()
+            .unwrap_or(0);
+        let index = usize::from(page) * PAGE_CHARACTERS + number % PAGE_CHARACTERS;
+        self.facts.get(index).copied().unwrap_or_default()
+    }
+
+    fn parse(data: &str) -> Characters {
+        let mut table = Characters {
+            page_of: vec![0; CHARACTERS_MAX / PAGE_CHARACTERS],
+            facts: vec![Facts::default(); PAGE_CHARACTERS],
+        };
+        for line in data.lines().filter(|line| !line.starts_with('#')) {
+            let parsed = table.add_line(line);
+            debug_assert!(parsed.is_some(), "malformed line in unicode.txt: {line}");
+        }
+        table
+    }
+
+    fn add_line(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split_whitespace();
+        let kind = words.next()?;
+        let first = u32::from_str_radix(words.next()?, 16).ok()?;
+        let second = u32::from_str_radix(words.next()?, 16).ok()?;
+        match kind {
+            "delimiter" => self.change(first..=second, |_, facts| facts.is_delimiter = true),
+            "diacritic" => self.change(first..=second, |_, facts| facts.is_diacritic = true),
+            "fold" => {
+                let count: u32 = words.next().map_or(Some(1), |word| word.parse().ok())?;
+                self.change(first..=first + count - 1, |number, facts| {
+                    facts.folded = second + (number - first);
+                })
+            }
+            "strip" => self.change(first..=first, |_, facts| {
+                facts.stripped = char::from_u32(second)
+            }),
+            _ => None,
+        }
+    }
+
+    fn change(
+        &mut self,
+        numbers: std::ops::RangeInclusive<u32>,
+        mut change: impl FnMut(u32, &mut Facts),
+    ) -> Option<()> {
+        for number in numbers {
+            let page = self.page_of.get_mut(number as usize / PAGE_CHARACTERS)?;
+            if *page == 0 {
+                *page = u16::try_from(self.facts.len() / PAGE_CHARACTERS).ok()?;
+                self.facts
+                    .resize(self.facts.len() + PAGE_CHARACTERS, Facts::default());
+            }
+            let index = usize::from(*page) * PAGE_CHARACTERS + number as usize % PAGE_CHARACTERS;
+            change(number, self.facts.get_mut(index)?);
+        }
+        Some(())
+    }
+}
