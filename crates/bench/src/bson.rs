@@ -1,0 +1,296 @@
+//! BSON, as little of it as the workloads need (<https://bsonspec.org/spec.html>).
+//!
+//! A [`Writer`] appends one document to a buffer that the caller uses again; a [`Document`] reads
+//! one where it lies. Neither validates more than its own steps: what comes back is a server's
+//! reply, and a wrong one ends the run.
+
+/// Appends one document's elements. Its length is written by [`document`] when it is complete.
+pub struct Writer<'a> {
+    out: &'a mut Vec<u8>,
+}
+
+/// Appends to `out` the document whose elements `fill` writes.
+pub fn document(out: &mut Vec<u8>, fill: impl FnOnce(&mut Writer)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    fill(&mut Writer { out });
+    out.push(0);
+    let length = (out.len() - start) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// A document of its own buffer, for commands.
+pub fn built(fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut out = Vec::new();
+    document(&mut out, fill);
+    out
+}
+
+impl Writer<'_> {
+    fn name(&mut self, kind: u8, name: &str) {
+        self.out.push(kind);
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.push(0);
+    }
+
+    pub fn double(&mut self, name: &str, value: f64) {
+        self.name(0x01, name);
+        self.out.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub fn string(&mut self, name: &str, value: &str) {
+        self.string_by(name, |out| out.extend_from_slice(value.as_bytes()));
+    }
+
+    /// A string whose UTF-8 bytes `fill` appends, so that generators need no buffer between.
+    pub fn string_by(&mut self, name: &str, fill: impl FnOnce(&mut Vec<u8>)) {
+        self.name(0x02, name);
+        let start = self.out.len();
+        self.out.extend_from_slice(&[0; 4]);
+        fill(self.out);
+        self.out.push(0);
+        let length = (self.out.len() - start - 4) as u32;
+        self.out[start..start + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    pub fn document(&mut self, name: &str, fill: impl FnOnce(&mut Writer)) {
+        self.name(0x03, name);
+        document(self.out, fill);
+    }
+
+    /// `fill` writes the elements under the names "0", "1", …
+    pub fn array(&mut self, name: &str, fill: impl FnOnce(&mut Writer)) {
+        self.name(0x04, name);
+        document(self.out, fill);
+    }
+
+    pub fn object_id(&mut self, name: &str, value: [u8; 12]) {
+        self.name(0x07, name);
+        self.out.extend_from_slice(&value);
+    }
+
+    pub fn boolean(&mut self, name: &str, value: bool) {
+        self.name(0x08, name);
+        self.out.push(u8::from(value));
+    }
+
+    /// Milliseconds since 1970.
+    pub fn date(&mut self, name: &str, value: i64) {
+        self.name(0x09, name);
+        self.out.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub fn int32(&mut self, name: &str, value: i32) {
+        self.name(0x10, name);
+        self.out.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub fn int64(&mut self, name: &str, value: i64) {
+        self.name(0x12, name);
+        self.out.extend_from_slice(&value.to_le_bytes());
+    }
+}
+
+/// One document where it lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Document<'a>(&'a [u8]);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    Double(f64),
+    String(&'a str),
+    Document(Document<'a>),
+    Array(Document<'a>),
+    ObjectId(&'a [u8]),
+    Boolean(bool),
+    Int32(i32),
+    Int64(i64),
+    /// Any other type, by its number.
+    Other(u8),
+}
+
+impl Value<'_> {
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Double(value) => Some(*value),
+            Value::Int32(value) => Some(f64::from(*value)),
+            Value::Int64(value) => Some(*value as f64),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Document<'a> {
+    /// The document at the start of `bytes`, if they hold as many as it says.
+    pub fn at(bytes: &'a [u8]) -> Option<Self> {
+        let length = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?) as usize;
+        (length >= 5).then_some(Self(bytes.get(..length)?))
+    }
+
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Ends early at an element that cannot be read.
+    pub fn iter(&self) -> Elements<'a> {
+        Elements(self.0.get(4..self.0.len() - 1).unwrap_or_default())
+    }
+
+    /// The value at a path of names joined by dots.
+    pub fn get(&self, path: &str) -> Option<Value<'a>> {
+        let (first, rest) = path
+            .split_once('.')
+            .map_or((path, None), |(a, b)| (a, Some(b)));
+        let (_, value) = self.iter().find(|(name, _)| *name == first)?;
+        match (rest, value) {
+            (None, value) => Some(value),
+            (Some(rest), Value::Document(inner) | Value::Array(inner)) => inner.get(rest),
+            _ => None,
+        }
+    }
+
+    pub fn number(&self, path: &str) -> Option<f64> {
+        self.get(path)?.number()
+    }
+}
+
+pub struct Elements<'a>(&'a [u8]);
+
+impl<'a> Elements<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn name(&mut self) -> Option<&'a str> {
+        let end = self.0.iter().position(|byte| *byte == 0)?;
+        let taken = self.take(end + 1)?;
+        std::str::from_utf8(&taken[..end]).ok()
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
+        let taken = self.take(length)?;
+        std::str::from_utf8(taken.strip_suffix(&[0])?).ok()
+    }
+
+    fn inner(&mut self) -> Option<Document<'a>> {
+        let inner = Document::at(self.0)?;
+        self.take(inner.0.len())?;
+        Some(inner)
+    }
+
+    fn value(&mut self, kind: u8) -> Option<Value<'a>> {
+        Some(match kind {
+            0x01 => Value::Double(f64::from_le_bytes(self.take(8)?.try_into().ok()?)),
+            0x02 => Value::String(self.string()?),
+            0x03 => Value::Document(self.inner()?),
+            0x04 => Value::Array(self.inner()?),
+            0x07 => Value::ObjectId(self.take(12)?),
+            0x08 => Value::Boolean(self.take(1)? != [0]),
+            0x10 => Value::Int32(i32::from_le_bytes(self.take(4)?.try_into().ok()?)),
+            0x12 => Value::Int64(i64::from_le_bytes(self.take(8)?.try_into().ok()?)),
+            _ => {
+                self.skip(kind)?;
+                Value::Other(kind)
+            }
+        })
+    }
+
+    fn skip(&mut self, kind: u8) -> Option<()> {
+        match kind {
+            0x05 => {
+                let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
+                self.take(length + 1)?;
+            }
+            0x06 | 0x0A | 0x7F | 0xFF => {}
+            0x09 | 0x11 => {
+                self.take(8)?;
+            }
+            0x0B => {
+                self.name()?;
+                self.name()?;
+            }
+            0x13 => {
+                self.take(16)?;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (&'a str, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let kind = self.take(1)?[0];
+        let name = self.name()?;
+        let value = self.value(kind)?;
+        Some((name, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_those_of_the_specification() {
+        let check = |fill: fn(&mut Writer), expected: &[u8]| assert_eq!(built(fill), expected);
+        check(|_| {}, b"\x05\0\0\0\0");
+        check(
+            |one| one.string("hello", "world"),
+            b"\x16\0\0\0\x02hello\0\x06\0\0\0world\0\0",
+        );
+        check(
+            |one| {
+                one.array("BSON", |list| {
+                    list.string("0", "awesome");
+                    list.double("1", 5.05);
+                    list.int32("2", 1986);
+                });
+            },
+            b"\x31\0\0\0\x04BSON\0\x26\0\0\0\x020\0\x08\0\0\0awesome\0\x011\0\x33\x33\x33\x33\x33\
+              \x33\x14\x40\x102\0\xc2\x07\0\0\0\0",
+        );
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let bytes = built(|one| {
+            one.int32("a", -3);
+            one.int64("b", 1 << 40);
+            one.date("when", 0);
+            one.boolean("yes", true);
+            one.object_id("_id", [7; 12]);
+            one.document("in", |inner| inner.double("x", 0.5));
+        });
+        let read = Document::at(&bytes).unwrap();
+        let check = |path: &str, expected: Option<Value>| assert_eq!(read.get(path), expected);
+        check("a", Some(Value::Int32(-3)));
+        check("b", Some(Value::Int64(1 << 40)));
+        check("when", Some(Value::Other(0x09)));
+        check("yes", Some(Value::Boolean(true)));
+        check("_id", Some(Value::ObjectId(&[7; 12])));
+        check("in.x", Some(Value::Double(0.5)));
+        check("in.y", None);
+        check("a.x", None);
+    }
+
+    #[test]
+    fn short_bytes_are_no_document() {
+        for bytes in [
+            &b""[..],
+            b"\x05\0\0",
+            b"\x06\0\0\0\0",
+            b"\x04\0\0\0",
+            b"\0\0\0\0\0",
+        ] {
+            assert_eq!(Document::at(bytes), None, "{bytes:?}");
+        }
+        let cut = Document::at(b"\x0a\0\0\0\x02a\0\xff\0\0").unwrap();
+        assert_eq!(cut.iter().count(), 0);
+    }
+}

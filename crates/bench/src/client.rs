@@ -1,0 +1,201 @@
+//! A client that costs as little as one can: plain sockets and messages made beforehand.
+//!
+//! OP_MSG, as the wire protocol draws it:
+//!
+//! ```text
+//! length i32 | request i32 | response to i32 | 2013 i32 | flags u32
+//! 0 u8 | the command, a document
+//! 1 u8 | length i32 | "documents\0" | the documents one after another
+//! ```
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use crate::bson::{self, Document, Value, Writer};
+use crate::error::{At, BenchError};
+
+const OP_MSG: u32 = 2013;
+/// flags and the kind of the first section, before a reply's document
+const REPLY_PREFIX: usize = 5;
+const HEADER: usize = 16;
+const REPLY_TIMEOUT: Duration = Duration::from_secs(3600);
+
+pub struct Connection {
+    stream: TcpStream,
+    reply: Vec<u8>,
+}
+
+/// The message of one command, without a document sequence.
+pub fn message(database: &str, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut out = start();
+    command(&mut out, database, fill);
+    finish(out)
+}
+
+/// The message that inserts `documents`, BSON documents one after another.
+pub fn insert_message(
+    database: &str,
+    collection: &str,
+    documents: &[u8],
+    journaled: bool,
+) -> Vec<u8> {
+    let mut out = start();
+    out.reserve(documents.len() + 200);
+    command(&mut out, database, |one| {
+        one.string("insert", collection);
+        one.boolean("ordered", true);
+        if journaled {
+            one.document("writeConcern", |concern| {
+                concern.int32("w", 1);
+                concern.boolean("j", true);
+            });
+        }
+    });
+    let name = b"documents\0";
+    out.push(1);
+    out.extend_from_slice(&((4 + name.len() + documents.len()) as u32).to_le_bytes());
+    out.extend_from_slice(name);
+    out.extend_from_slice(documents);
+    finish(out)
+}
+
+fn start() -> Vec<u8> {
+    let mut out = vec![0; HEADER];
+    out[4] = 1;
+    out[12..].copy_from_slice(&OP_MSG.to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out
+}
+
+fn command(out: &mut Vec<u8>, database: &str, fill: impl FnOnce(&mut Writer)) {
+    out.push(0);
+    bson::document(out, |one| {
+        fill(one);
+        one.string("$db", database);
+    });
+}
+
+fn finish(mut out: Vec<u8>) -> Vec<u8> {
+    let length = (out.len() as u32).to_le_bytes();
+    out[..4].copy_from_slice(&length);
+    out
+}
+
+impl Connection {
+    pub fn open(port: u16) -> Result<Self, BenchError> {
+        let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).at(format!("port {port}"))?;
+        stream.set_nodelay(true).at("the socket")?;
+        stream
+            .set_read_timeout(Some(REPLY_TIMEOUT))
+            .at("the socket")?;
+        Ok(Self {
+            stream,
+            reply: Vec::new(),
+        })
+    }
+
+    /// Sends a message that was made beforehand and returns its reply, whatever it says.
+    pub fn exchange(&mut self, message: &[u8]) -> Result<Document<'_>, BenchError> {
+        self.stream.write_all(message).at("sending a message")?;
+        let mut header = [0; HEADER];
+        self.stream
+            .read_exact(&mut header)
+            .at("waiting for a reply")?;
+        let word = |at: usize| {
+            u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+        };
+        let length = word(0) as usize;
+        if word(12) != OP_MSG || length < HEADER + REPLY_PREFIX {
+            return Err(BenchError::Server(format!(
+                "a reply of {length} bytes and kind {}",
+                word(12)
+            )));
+        }
+        self.reply.resize(length - HEADER, 0);
+        self.stream
+            .read_exact(&mut self.reply)
+            .at("reading a reply")?;
+        Document::at(&self.reply[REPLY_PREFIX..])
+            .ok_or_else(|| BenchError::Server("a reply without a document".into()))
+    }
+
+    /// Sends a message and insists on success, for writes of every document.
+    pub fn succeed(&mut self, message: &[u8]) -> Result<Document<'_>, BenchError> {
+        let reply = self.exchange(message)?;
+        if reply.number("ok") == Some(1.0) && reply.get("writeErrors").is_none() {
+            return Ok(reply);
+        }
+        Err(BenchError::Server(failure(reply)))
+    }
+
+    /// Runs a command and insists on success.
+    pub fn run(
+        &mut self,
+        database: &str,
+        fill: impl FnOnce(&mut Writer),
+    ) -> Result<Document<'_>, BenchError> {
+        self.succeed(&message(database, fill))
+    }
+}
+
+fn failure(reply: Document) -> String {
+    let place = ["errmsg", "writeErrors.0.errmsg"];
+    let text = place.iter().find_map(|path| match reply.get(path) {
+        Some(Value::String(text)) => Some(text.to_owned()),
+        _ => None,
+    });
+    text.unwrap_or_else(|| "a failure without a message".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_one_section() {
+        let found = message("d", |one| one.int32("ping", 1));
+        let expected = b"\x2f\0\0\0\x01\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0\
+            \x1a\0\0\0\x10ping\0\x01\0\0\0\x02$db\0\x02\0\0\0d\0\0";
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_insert_carries_its_documents_as_a_sequence() {
+        let documents = [&b"\x05\0\0\0\0"[..], b"\x05\0\0\0\0"].concat();
+        let found = insert_message("d", "c", &documents, false);
+        assert_eq!(
+            found.len() as u32,
+            u32::from_le_bytes(found[..4].try_into().unwrap())
+        );
+        let body = Document::at(&found[21..]).unwrap();
+        assert_eq!(body.get("insert"), Some(Value::String("c")));
+        assert_eq!(body.get("$db"), Some(Value::String("d")));
+        let rest = &found[21 + body.bytes().len()..];
+        assert_eq!(
+            rest,
+            [&b"\x01\x18\0\0\0documents\0"[..], &documents].concat()
+        );
+    }
+
+    #[test]
+    fn a_failure_is_told_in_the_servers_words() {
+        let check = |fill: fn(&mut Writer), expected: &str| {
+            let bytes = bson::built(fill);
+            assert_eq!(failure(Document::at(&bytes).unwrap()), expected);
+        };
+        check(
+            |one| one.string("errmsg", "no such command"),
+            "no such command",
+        );
+        check(
+            |one| {
+                one.array("writeErrors", |list| {
+                    list.document("0", |error| error.string("errmsg", "duplicate"));
+                });
+            },
+            "duplicate",
+        );
+        check(|one| one.int32("ok", 0), "a failure without a message");
+    }
+}

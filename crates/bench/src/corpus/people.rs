@@ -1,0 +1,57 @@
+//! W4 and the large documents of W8: `{_id, name, someId1, str1, date1, bio}` of 2,400 bytes, bio
+//! one sentence repeated 100 times.
+
+use super::{Corpus, object_id, random_of};
+use crate::bson;
+
+const SENTENCE: &str = "Born in a small town. ";
+
+pub struct People {
+    seed: u64,
+    bio: String,
+}
+
+impl People {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            bio: SENTENCE.repeat(100),
+        }
+    }
+}
+
+impl Corpus for People {
+    fn write(&self, number: u64, out: &mut Vec<u8>) {
+        let mut random = random_of(self.seed, number);
+        bson::document(out, |one| {
+            one.object_id("_id", object_id(number));
+            one.string_by("name", |out| {
+                random.letters(8, out);
+                out.push(b' ');
+                random.letters(10, out);
+            });
+            one.int64("someId1", random.below(1 << 40) as i64);
+            one.string_by("str1", |out| random.letters(24, out));
+            one.date(
+                "date1",
+                1_300_000_000_000 + random.below(300_000_000_000) as i64,
+            );
+            one.string("bio", &self.bio);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_have_about_2400_bytes_and_differ() {
+        let (mut one, mut other) = (Vec::new(), Vec::new());
+        People::new(1).write(0, &mut one);
+        People::new(1).write(1, &mut other);
+        assert!((2_300..2_450).contains(&one.len()), "{} bytes", one.len());
+        assert_eq!(one.len(), other.len());
+        assert_ne!(one[17..60], other[17..60]);
+    }
+}

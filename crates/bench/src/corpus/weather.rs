@@ -1,0 +1,89 @@
+//! W2: `{_id, URI: [100 strings], name: "weather", origin: 24 hex, creation, expiration}`.
+//!
+//! A URI is five letters and four digits, "ilaor5234", so that the keys of an index on it arrive
+//! in no order at all.
+
+use super::{Corpus, object_id, random_of};
+use crate::bson;
+
+pub const URIS: usize = 100;
+
+pub struct Weather {
+    seed: u64,
+    /// the names of an array's elements
+    places: Vec<String>,
+}
+
+impl Weather {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            places: (0..URIS).map(|place| place.to_string()).collect(),
+        }
+    }
+}
+
+impl Corpus for Weather {
+    fn write(&self, number: u64, out: &mut Vec<u8>) {
+        let mut random = random_of(self.seed, number);
+        let created = 1_350_000_000_000_000_000 + number as i64 * 1_000_000;
+        bson::document(out, |one| {
+            one.object_id("_id", object_id(number));
+            one.array("URI", |list| {
+                for place in &self.places {
+                    list.string_by(place, |out| {
+                        random.letters(5, out);
+                        digits(random.below(10_000), out);
+                    });
+                }
+            });
+            one.string("name", "weather");
+            one.string(
+                "origin",
+                &format!("{:016x}{:08x}", random.next(), number as u32),
+            );
+            one.int64("creation", created);
+            one.int64("expiration", created + 3_600_000_000_000);
+        });
+    }
+}
+
+fn digits(value: u64, out: &mut Vec<u8>) {
+    for unit in [1_000, 100, 10, 1] {
+        out.push(b'0' + (value / unit % 10) as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bson::{Document, Value};
+
+    #[test]
+    fn a_document_is_as_published() {
+        let mut bytes = Vec::new();
+        Weather::new(1).write(3, &mut bytes);
+        let read = Document::at(&bytes).unwrap();
+        let names: Vec<&str> = read.iter().map(|(name, _)| name).collect();
+        assert_eq!(
+            names,
+            ["_id", "URI", "name", "origin", "creation", "expiration"]
+        );
+        let Some(Value::Array(uris)) = read.get("URI") else {
+            panic!("no URIs")
+        };
+        assert_eq!(uris.iter().count(), 100);
+        for (place, (name, value)) in uris.iter().enumerate() {
+            assert_eq!(name, place.to_string());
+            let Value::String(uri) = value else {
+                panic!("{value:?}")
+            };
+            assert!(uri.len() == 9 && uri[..5].bytes().all(|one| one.is_ascii_lowercase()));
+            assert!(uri[5..].bytes().all(|one| one.is_ascii_digit()), "{uri}");
+        }
+        let Some(Value::String(origin)) = read.get("origin") else {
+            panic!("no origin")
+        };
+        assert_eq!(origin.len(), 24);
+    }
+}

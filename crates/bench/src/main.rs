@@ -1,0 +1,45 @@
+//! `windrow-bench`: one subcommand a workload. See `--help`.
+
+use std::process::ExitCode;
+
+use windrow_bench::error::BenchError;
+use windrow_bench::options::{HELP, Options};
+use windrow_bench::{w1, w2, w4, w8};
+
+type Workload = fn(&Options) -> Result<(), BenchError>;
+
+const WORKLOADS: [(&str, Workload); 4] = [
+    ("w1", w1::run),
+    ("w2", w2::run),
+    ("w4", w4::run),
+    ("w8", w8::run),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match start(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(BenchError::Usage(what)) => {
+            eprintln!("windrow-bench: {what}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("windrow-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(arguments: &[String]) -> Result<(), BenchError> {
+    let Some((name, rest)) = arguments.split_first() else {
+        return Err(BenchError::Usage("which workload?".into()));
+    };
+    if name == "--help" || rest.iter().any(|one| one == "--help") {
+        println!("{HELP}");
+        return Ok(());
+    }
+    let Some((_, run)) = WORKLOADS.iter().find(|(known, _)| known == name) else {
+        return Err(BenchError::Usage(format!("there is no workload {name:?}")));
+    };
+    run(&Options::parse(rest)?)
+}

@@ -1,0 +1,192 @@
+//! What is measured and with what: the command line, parsed once.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::error::BenchError;
+
+pub const HELP: &str = "\
+windrow-bench WORKLOAD [options]: workloads over the wire, beside a baseline in the same run
+
+  w1   bulk text index: createIndexes over std::stable_sort of the same words
+  w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
+  w4   insertion with and without an index on one field
+  w8   insertion in batches, single insertion, find by _id, beside WiredTiger
+
+  --server PATH        the windrow binary (default target/release/windrow)
+  --rivals DIR         where the compiled baselines are (default bench/out)
+  --folder DIR         where temporary data folders go (default: the system's)
+  --memory BYTES       the server's and the rival's memory, e.g. 1GiB (default 1GiB)
+  --seed N             of the generator (default 1)
+  --documents N        how many (default: the workload's own)
+  --scale X            that many times the workload's own number
+  --rounds N           ours and the baseline in turn, N times, medians are compared (default 1)
+  --natural DIR        w1: bodies from the text files below DIR instead of random words
+  --language NAME      w1: default_language of the index
+  --show yes           w1: draw the build's progress, as currentOp tells it
+  --cases A,B          w8: of small, large, single, journaled, find (default small,large)
+  --connections A,B    w8: how many (default 1)
+  --operations N       w8: single inserts or finds, all connections together (default 100000)
+  --rival-seconds N    w2: when the baseline may stop (default 120)
+  --results FILE       append the line of JSON to FILE as well
+
+Examples:
+  windrow-bench w1 --scale 0.1 --show yes
+  windrow-bench w8 --cases find,journaled --connections 1,8,64";
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    pub server: PathBuf,
+    pub rivals: PathBuf,
+    pub folder: PathBuf,
+    pub memory_bytes: u64,
+    pub seed: u64,
+    pub documents: Option<u64>,
+    pub scale: f64,
+    pub rounds: usize,
+    pub natural: Option<PathBuf>,
+    pub language: Option<String>,
+    pub show: bool,
+    pub cases: Vec<String>,
+    pub connections: Vec<usize>,
+    pub operations: u64,
+    pub rival_seconds: u64,
+    pub results: Option<PathBuf>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            server: "target/release/windrow".into(),
+            rivals: "bench/out".into(),
+            folder: std::env::temp_dir(),
+            memory_bytes: 1 << 30,
+            seed: 1,
+            documents: None,
+            scale: 1.0,
+            rounds: 1,
+            natural: None,
+            language: None,
+            show: false,
+            cases: vec!["small".into(), "large".into()],
+            connections: vec![1],
+            operations: 100_000,
+            rival_seconds: 120,
+            results: None,
+        }
+    }
+}
+
+impl Options {
+    pub fn parse(arguments: &[String]) -> Result<Self, BenchError> {
+        let mut options = Self::default();
+        for pair in arguments.chunks(2) {
+            let [name, value] = pair else {
+                return Err(BenchError::Usage(format!("{} needs a value", pair[0])));
+            };
+            options.set(name, value)?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), BenchError> {
+        match name {
+            "--server" => self.server = value.into(),
+            "--rivals" => self.rivals = value.into(),
+            "--folder" => self.folder = value.into(),
+            "--memory" => self.memory_bytes = bytes(value)?,
+            "--seed" => self.seed = number(name, value)?,
+            "--documents" => self.documents = Some(number(name, value)?),
+            "--scale" => self.scale = number(name, value)?,
+            "--rounds" => self.rounds = number::<usize>(name, value)?.max(1),
+            "--natural" => self.natural = Some(value.into()),
+            "--language" => self.language = Some(value.into()),
+            "--show" => self.show = value == "yes",
+            "--cases" => self.cases = value.split(',').map(str::to_owned).collect(),
+            "--connections" => {
+                self.connections = value
+                    .split(',')
+                    .map(|one| number(name, one))
+                    .collect::<Result<_, _>>()?;
+            }
+            "--operations" => self.operations = number(name, value)?,
+            "--rival-seconds" => self.rival_seconds = number(name, value)?,
+            "--results" => self.results = Some(value.into()),
+            _ => return Err(BenchError::Usage(format!("there is no option {name}"))),
+        }
+        Ok(())
+    }
+
+    /// How many documents a workload uses that has `own` by itself.
+    pub fn documents_of(&self, own: u64) -> u64 {
+        self.documents
+            .unwrap_or((own as f64 * self.scale).round() as u64)
+            .max(1)
+    }
+}
+
+fn number<T: FromStr>(name: &str, value: &str) -> Result<T, BenchError> {
+    value
+        .parse()
+        .map_err(|_| BenchError::Usage(format!("{name}: {value:?} is not a number")))
+}
+
+fn bytes(value: &str) -> Result<u64, BenchError> {
+    let units = [("GiB", 1 << 30), ("MiB", 1 << 20), ("", 1)];
+    let (digits, unit) = units
+        .iter()
+        .find_map(|(name, unit)| Some((value.strip_suffix(name)?, *unit)))
+        .unwrap_or((value, 1));
+    Ok(number::<u64>("--memory", digits)? * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        Options::parse(&words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn options_are_read() {
+        let check = |line: &str, change: fn(&mut Options)| {
+            let mut expected = Options::default();
+            change(&mut expected);
+            assert_eq!(parse(line).as_ref(), Ok(&expected), "{line}");
+        };
+        check("", |_| {});
+        check("--memory 2GiB", |one| one.memory_bytes = 2 << 30);
+        check("--memory 64MiB --seed 9", |one| {
+            one.memory_bytes = 64 << 20;
+            one.seed = 9;
+        });
+        check("--connections 1,8,64", |one| {
+            one.connections = vec![1, 8, 64]
+        });
+        check("--cases find,single", |one| {
+            one.cases = vec!["find".into(), "single".into()]
+        });
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let check = |line: &str, expected: &str| {
+            assert_eq!(parse(line).unwrap_err(), expected, "{line}");
+        };
+        check("--speed 3", "there is no option --speed");
+        check("--seed", "--seed needs a value");
+        check("--seed x", "--seed: \"x\" is not a number");
+        check("--memory 1TB", "--memory: \"1TB\" is not a number");
+    }
+
+    #[test]
+    fn the_number_of_documents_is_scaled_unless_given() {
+        let of = |line: &str| parse(line).unwrap().documents_of(600_000);
+        assert_eq!(
+            (of(""), of("--scale 0.1"), of("--documents 7")),
+            (600_000, 60_000, 7)
+        );
+    }
+}

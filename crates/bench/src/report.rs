@@ -1,0 +1,265 @@
+//! What a run prints: a table for people and a line of JSON for everything else.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::Command;
+
+use crate::error::{At, BenchError};
+use crate::options::Options;
+
+/// One measured thing: ours, the baseline's in the same run, and how they stand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    pub name: String,
+    pub unit: &'static str,
+    pub ours: f64,
+    pub baseline: Option<f64>,
+}
+
+pub struct Report<'a> {
+    pub workload: &'a str,
+    /// what the baseline is
+    pub baseline: &'a str,
+    pub rows: Vec<Row>,
+    /// of what the server answered, the same for the same seed
+    pub hash: u64,
+}
+
+impl Row {
+    pub fn new(name: impl Into<String>, unit: &'static str, ours: f64, rival: Option<f64>) -> Self {
+        Self {
+            name: name.into(),
+            unit,
+            ours,
+            baseline: rival,
+        }
+    }
+
+    pub fn ratio(&self) -> Option<f64> {
+        self.baseline.map(|baseline| self.ours / baseline)
+    }
+}
+
+impl Report<'_> {
+    /// Prints both forms, and appends the line of JSON to `--results` where that is given.
+    pub fn print(&self, options: &Options) -> Result<(), BenchError> {
+        print!("{}", self.table());
+        let line = self.json(options);
+        println!("{line}");
+        let Some(path) = &options.results else {
+            return Ok(());
+        };
+        let mut file = std::fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path)
+            .at(path.display())?;
+        writeln!(file, "{line}").at(path.display())
+    }
+
+    fn table(&self) -> String {
+        let mut out = format!(
+            "{:<44} {:>14} {:>14} {:>7}  baseline: {}\n",
+            self.workload, "ours", "baseline", "ratio", self.baseline
+        );
+        for row in &self.rows {
+            let (baseline, ratio) = match (row.baseline, row.ratio()) {
+                (Some(baseline), Some(ratio)) => (shown(baseline), format!("{ratio:.2}")),
+                _ => ("–".to_owned(), "–".to_owned()),
+            };
+            let name = format!("{} [{}]", row.name, row.unit);
+            let _ = writeln!(
+                out,
+                "{name:<44} {:>14} {baseline:>14} {ratio:>7}",
+                shown(row.ours)
+            );
+        }
+        out
+    }
+
+    fn json(&self, options: &Options) -> String {
+        let rows: Vec<String> = self.rows.iter().map(row_json).collect();
+        format!(
+            "{{\"workload\":{},\"baseline\":{},\"rows\":[{}],\"machine\":{},\"commit\":{},\
+             \"seed\":{},\"memory\":{},\"hash\":\"{:016x}\"}}",
+            quoted(self.workload),
+            quoted(self.baseline),
+            rows.join(","),
+            quoted(&machine()),
+            quoted(&commit()),
+            options.seed,
+            options.memory_bytes,
+            self.hash
+        )
+    }
+}
+
+fn row_json(row: &Row) -> String {
+    let or_null = |value: Option<f64>| value.map_or("null".to_owned(), number);
+    format!(
+        "{{\"name\":{},\"unit\":{},\"ours\":{},\"baseline\":{},\"ratio\":{}}}",
+        quoted(&row.name),
+        quoted(row.unit),
+        number(row.ours),
+        or_null(row.baseline),
+        or_null(row.ratio())
+    )
+}
+
+/// Four significant digits: more would claim what a measurement cannot know.
+fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "null".into();
+    }
+    let digits = if value == 0.0 {
+        0
+    } else {
+        3 - value.abs().log10().floor() as i32
+    };
+    format!("{value:.*}", digits.max(0) as usize)
+}
+
+/// As [`number`], with thousands parted.
+fn shown(value: f64) -> String {
+    let plain = number(value);
+    if !value.is_finite() {
+        return plain;
+    }
+    let (whole, rest) = plain
+        .split_once('.')
+        .map_or((plain.as_str(), None), |(a, b)| (a, Some(b)));
+    let mut out = String::new();
+    for (place, digit) in whole.chars().enumerate() {
+        if place > 0 && (whole.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    rest.map_or(out.clone(), |rest| format!("{out}.{rest}"))
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            letter if letter < ' ' => out.push(' '),
+            letter => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// Processor, cores, memory.
+fn machine() -> String {
+    let line = |path: &str, name: &str| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let found = text
+            .lines()
+            .find(|line| line.starts_with(name))?
+            .split_once(':')?
+            .1
+            .trim();
+        Some(found.to_owned())
+    };
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let processor = line("/proc/cpuinfo", "model name").unwrap_or_else(|| "unknown".into());
+    let memory = line("/proc/meminfo", "MemTotal").unwrap_or_else(|| "unknown".into());
+    format!("{processor}, {cores} cores, {memory} memory")
+}
+
+fn commit() -> String {
+    let output = Command::new("git")
+        .args(["describe", "--always", "--dirty"])
+        .output();
+    let text = output
+        .ok()
+        .filter(|one| one.status.success())
+        .map(|one| one.stdout);
+    String::from_utf8_lossy(&text.unwrap_or_default())
+        .trim()
+        .to_owned()
+}
+
+/// The middle one, or the mean of the middle two.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => sorted[middle],
+        _ => (sorted[middle - 1] + sorted[middle]) / 2.0,
+    }
+}
+
+/// The median of what some runs of the baseline gave, if there were any.
+pub fn median_of_any(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| median(values))
+}
+
+/// FNV-1a, 64 bits, going on from `hash` (begin with [`HASH_START`]).
+pub fn hash(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+pub const HASH_START: u64 = 0xCBF2_9CE4_8422_2325;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let check = |value: f64, expected: &str| assert_eq!(shown(value), expected);
+        check(475_123.4, "475,123");
+        check(1_234_567.0, "1,234,567");
+        check(0.43951, "0.4395");
+        check(33.333, "33.33");
+        check(0.0, "0");
+        check(f64::NAN, "null");
+    }
+
+    #[test]
+    fn a_table_shows_the_ratio_or_that_there_is_none() {
+        let rows = vec![
+            Row::new("a", "s", 3.0, Some(6.0)),
+            Row::new("b", "1/s", 5.0, None),
+        ];
+        let report = Report {
+            workload: "w",
+            baseline: "sort",
+            rows,
+            hash: 0,
+        };
+        let table = report.table();
+        let cells = |line: usize| -> Vec<&str> {
+            table
+                .lines()
+                .nth(line)
+                .unwrap()
+                .split_whitespace()
+                .collect()
+        };
+        assert_eq!(cells(1), ["a", "[s]", "3.000", "6.000", "0.50"]);
+        assert_eq!(cells(2), ["b", "[1/s]", "5.000", "–", "–"]);
+        let json = report.json(&Options::default());
+        assert!(json.contains("\"name\":\"b\",\"unit\":\"1/s\",\"ours\":5.000,\"baseline\":null"));
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0]), 2.5);
+        assert_eq!(median_of_any(&[]), None);
+    }
+
+    #[test]
+    fn the_hash_is_fnv_1a() {
+        assert_eq!(hash(HASH_START, b""), 0xCBF2_9CE4_8422_2325);
+        assert_eq!(hash(HASH_START, b"a"), 0xAF63_DC4C_8601_EC8C);
+    }
+}

@@ -1,0 +1,183 @@
+//! A server of the run's own: a temporary data folder, a free port, its end by signal.
+
+use std::fs::File;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::client::Connection;
+use crate::error::{At, BenchError};
+use crate::options::Options;
+
+const START_SECONDS: u64 = 120;
+const STOP_SECONDS: u64 = 120;
+
+/// Stops and leaves nothing behind when dropped.
+pub struct Server {
+    child: Child,
+    port: u16,
+    binary: PathBuf,
+    memory_bytes: u64,
+    folder: Folder,
+}
+
+/// A folder that lives as long as this value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn create(below: &Path) -> Result<Self, BenchError> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = below.join(format!("windrow-bench-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).at(path.display())?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Nothing is lost when a temporary folder stays; the run's result stands.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Server {
+    /// Starts an empty server and returns when it answers.
+    pub fn start(options: &Options) -> Result<Self, BenchError> {
+        let folder = Folder::create(&options.folder)?;
+        let port = free_port()?;
+        let child = spawn(&options.server, &folder.0, port, options.memory_bytes)?;
+        let mut server = Self {
+            child,
+            port,
+            binary: options.server.clone(),
+            memory_bytes: options.memory_bytes,
+            folder,
+        };
+        server.wait_for_answer()?;
+        Ok(server)
+    }
+
+    pub fn connect(&self) -> Result<Connection, BenchError> {
+        Connection::open(self.port)
+    }
+
+    /// Bytes below the data folder, as the file system says.
+    pub fn bytes_on_disk(&self) -> u64 {
+        bytes_below(&self.folder.0)
+    }
+
+    /// Asks the server to stop and waits until it has.
+    pub fn stop(mut self) -> Result<(), BenchError> {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .at("kill")?;
+        let until = Instant::now() + Duration::from_secs(STOP_SECONDS);
+        while sent.success() && Instant::now() < until {
+            if let Some(status) = self.child.try_wait().at("the server")? {
+                let clean = status.success().then_some(());
+                return clean.ok_or_else(|| BenchError::Server(format!("it ended with {status}")));
+            }
+            sleep(Duration::from_millis(5));
+        }
+        Err(BenchError::Server(format!(
+            "it did not stop within {STOP_SECONDS} s"
+        )))
+    }
+
+    /// Kills the server without warning, starts it again on the same data folder, and returns how
+    /// long it took until it answered.
+    pub fn kill_and_restart(&mut self) -> Result<Duration, BenchError> {
+        self.child.kill().at("the server")?;
+        self.child.wait().at("the server")?;
+        let start = Instant::now();
+        self.child = spawn(&self.binary, &self.folder.0, self.port, self.memory_bytes)?;
+        self.wait_for_answer()?;
+        Ok(start.elapsed())
+    }
+
+    fn wait_for_answer(&mut self) -> Result<(), BenchError> {
+        let until = Instant::now() + Duration::from_secs(START_SECONDS);
+        loop {
+            if let Some(status) = self.child.try_wait().at("the server")? {
+                return Err(BenchError::Server(format!(
+                    "ended with {status}\n{}",
+                    self.log()
+                )));
+            }
+            let answer = self.connect().and_then(|mut connection| {
+                connection
+                    .run("admin", |one| one.int32("ping", 1))
+                    .map(|_| ())
+            });
+            match answer {
+                Ok(()) => return Ok(()),
+                Err(error) if Instant::now() > until => return Err(error),
+                Err(_) => sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    /// The last lines of what the server wrote.
+    fn log(&self) -> String {
+        let text = std::fs::read_to_string(log_path(&self.folder.0)).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(5)..].join("\n")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // After `stop` the process is gone and both calls have nothing to do.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(binary: &Path, folder: &Path, port: u16, memory: u64) -> Result<Child, BenchError> {
+    let log = File::options()
+        .create(true)
+        .append(true)
+        .open(log_path(folder))
+        .at("the server's log")?;
+    Command::new(binary)
+        .arg("serve")
+        .arg("--data")
+        .arg(folder.join("data"))
+        .args([
+            "--listen",
+            &format!("127.0.0.1:{port}"),
+            "--memory",
+            &memory.to_string(),
+        ])
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().at("the server's log")?)
+        .stderr(log)
+        .spawn()
+        .at(binary.display())
+}
+
+fn log_path(folder: &Path) -> PathBuf {
+    folder.join("server.log")
+}
+
+fn free_port() -> Result<u16, BenchError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).at("a free port")?;
+    Ok(listener.local_addr().at("a free port")?.port())
+}
+
+fn bytes_below(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(about) if about.is_dir() => bytes_below(&entry.path()),
+            Ok(about) => about.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
