@@ -1,0 +1,355 @@
+//! Builders: documents and arrays, written front to back; and the `doc!` macro.
+
+use crate::value::ValueRef;
+use crate::{ArrayBuf, Document, DocumentBuf};
+
+/// Writes a document field by field. Names must not hold 0x00: what follows one is left out.
+#[derive(Debug)]
+pub struct DocumentBuilder {
+    bytes: Vec<u8>,
+    open: Vec<usize>,
+}
+
+impl Default for DocumentBuilder {
+    fn default() -> Self {
+        DocumentBuilder::new()
+    }
+}
+
+impl DocumentBuilder {
+    pub fn new() -> DocumentBuilder {
+        DocumentBuilder::with_buffer(Vec::with_capacity(64))
+    }
+
+    /// Writes into this buffer, which is cleared first: for loops that recycle it.
+    pub fn with_buffer(mut buffer: Vec<u8>) -> DocumentBuilder {
+        buffer.clear();
+        buffer.extend_from_slice(&[0; 4]);
+        DocumentBuilder {
+            bytes: buffer,
+            open: Vec::new(),
+        }
+    }
+
+    /// Goes on behind the last field of a finished document.
+    pub fn extend(mut document: Vec<u8>) -> DocumentBuilder {
+        if document.pop().is_none() {
+            return DocumentBuilder::new();
+        }
+        DocumentBuilder {
+            bytes: document,
+            open: Vec::new(),
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether no field has been written.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() <= 4
+    }
+
+    fn header(&mut self, type_byte: u8, name: &str) {
+        self.bytes.push(type_byte);
+        let name = name.as_bytes();
+        let end = memchr::memchr(0, name).unwrap_or(name.len());
+        self.bytes
+            .extend_from_slice(name.get(..end).unwrap_or(name));
+        self.bytes.push(0);
+    }
+
+    /// Adds a field.
+    pub fn append(&mut self, name: &str, value: ValueRef<'_>) {
+        self.header(value.type_of() as u8, name);
+        write_value(&mut self.bytes, value);
+    }
+
+    /// Adds an element as it stands in another document, under the name it has there.
+    pub fn append_element(&mut self, element: &crate::document::Element<'_>) {
+        self.bytes.push(element.type_of as u8);
+        self.bytes.extend_from_slice(element.name);
+        self.bytes.push(0);
+        self.bytes.extend_from_slice(element.bytes);
+    }
+
+    /// Adds all fields of another document.
+    pub fn append_all(&mut self, document: Document<'_>) {
+        let bytes = document.as_bytes();
+        let inner = bytes.len().checked_sub(1).and_then(|end| bytes.get(4..end));
+        self.bytes.extend_from_slice(inner.unwrap_or_default());
+    }
+
+    /// Begins a document within; [`end`](Self::end) ends it.
+    pub fn begin_document(&mut self, name: &str) {
+        self.header(crate::Type::Document as u8, name);
+        self.begin();
+    }
+
+    /// Begins an array within: append with the names "0", "1", …; [`end`](Self::end) ends it.
+    pub fn begin_array(&mut self, name: &str) {
+        self.header(crate::Type::Array as u8, name);
+        self.begin();
+    }
+
+    fn begin(&mut self) {
+        self.open.push(self.bytes.len());
+        self.bytes.extend_from_slice(&[0; 4]);
+    }
+
+    /// Ends the innermost open document or array.
+    pub fn end(&mut self) {
+        if let Some(start) = self.open.pop() {
+            close(&mut self.bytes, start);
+        }
+    }
+
+    /// Ends what is open and hands out the document.
+    pub fn finish(mut self) -> DocumentBuf {
+        while !self.open.is_empty() {
+            self.end();
+        }
+        close(&mut self.bytes, 0);
+        DocumentBuf::from_validated(self.bytes)
+    }
+}
+
+fn close(bytes: &mut Vec<u8>, start: usize) {
+    bytes.push(0);
+    let length = (bytes.len() - start) as i32;
+    if let Some(slot) = bytes.get_mut(start..start + 4) {
+        slot.copy_from_slice(&length.to_le_bytes());
+    }
+}
+
+/// Writes an array element by element.
+#[derive(Debug, Default)]
+pub struct ArrayBuilder {
+    builder: DocumentBuilder,
+    count: usize,
+}
+
+impl ArrayBuilder {
+    pub fn new() -> ArrayBuilder {
+        ArrayBuilder::default()
+    }
+
+    pub fn push(&mut self, value: ValueRef<'_>) {
+        let mut digits = [0; 20];
+        let name = decimal_digits(self.count, &mut digits);
+        self.builder.append(name, value);
+        self.count += 1;
+    }
+
+    /// The number of elements so far.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Bytes written so far.
+    pub fn len(&self) -> usize {
+        self.builder.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub fn finish(self) -> ArrayBuf {
+        ArrayBuf::from_document(self.builder.finish())
+    }
+}
+
+/// The decimal digits of an array index, without allocating.
+fn decimal_digits(mut number: usize, digits: &mut [u8; 20]) -> &str {
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        if let Some(digit) = digits.get_mut(start) {
+            *digit = b'0' + (number % 10) as u8;
+        }
+        number /= 10;
+        if number == 0 || start == 0 {
+            break;
+        }
+    }
+    digits
+        .get(start..)
+        .and_then(|digits| std::str::from_utf8(digits).ok())
+        .unwrap_or_default()
+}
+
+fn write_string(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend_from_slice(&(text.len() as i32 + 1).to_le_bytes());
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(0);
+}
+
+fn write_cstring(bytes: &mut Vec<u8>, text: &str) {
+    bytes.extend(text.bytes().take_while(|byte| *byte != 0));
+    bytes.push(0);
+}
+
+/// Appends the bytes of a value, without type and name.
+pub fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Double(number) => bytes.extend_from_slice(&number.to_le_bytes()),
+        ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => {
+            write_string(bytes, text);
+        }
+        ValueRef::Document(document) => bytes.extend_from_slice(document.as_bytes()),
+        ValueRef::Array(array) => bytes.extend_from_slice(array.as_bytes()),
+        ValueRef::Binary {
+            subtype,
+            bytes: content,
+        } => {
+            bytes.extend_from_slice(&(content.len() as i32).to_le_bytes());
+            bytes.push(subtype);
+            bytes.extend_from_slice(content);
+        }
+        ValueRef::ObjectId(id) => bytes.extend_from_slice(&id.0),
+        ValueRef::Bool(flag) => bytes.push(u8::from(flag)),
+        ValueRef::DateTime(number) | ValueRef::Int64(number) => {
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        ValueRef::Regex { pattern, options } => {
+            write_cstring(bytes, pattern);
+            write_cstring(bytes, options);
+        }
+        ValueRef::DbPointer { namespace, id } => {
+            write_string(bytes, namespace);
+            bytes.extend_from_slice(&id.0);
+        }
+        ValueRef::JavaScriptWithScope { code, scope } => {
+            let length = 4 + 4 + code.len() + 1 + scope.as_bytes().len();
+            bytes.extend_from_slice(&(length as i32).to_le_bytes());
+            write_string(bytes, code);
+            bytes.extend_from_slice(scope.as_bytes());
+        }
+        ValueRef::Int32(number) => bytes.extend_from_slice(&number.to_le_bytes()),
+        ValueRef::Timestamp(timestamp) => {
+            bytes.extend_from_slice(&timestamp.bits().to_le_bytes());
+        }
+        ValueRef::Decimal128(number) => bytes.extend_from_slice(&number.bits().to_le_bytes()),
+        ValueRef::Undefined | ValueRef::Null | ValueRef::MinKey | ValueRef::MaxKey => {}
+    }
+}
+
+/// Builds a [`DocumentBuf`]: `doc! { "name": value, "inner": { "a": 1 }, "list": [1, 2] }`. A value
+/// is anything that is `Into<Value>`.
+#[macro_export]
+macro_rules! doc {
+    ($($name:tt : $value:tt $($rest:tt)*)?) => {{
+        #[allow(unused_mut)]
+        let mut document = $crate::DocumentBuf::new();
+        $crate::doc_fields!(document; $($name : $value $($rest)*)?);
+        document
+    }};
+}
+
+/// The fields of [`doc!`], one after the other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! doc_fields {
+    ($document:ident;) => {};
+    ($document:ident; $name:tt : null $(, $($rest:tt)*)?) => {
+        $document.push($name, $crate::Value::Null);
+        $($crate::doc_fields!($document; $($rest)*);)?
+    };
+    ($document:ident; $name:tt : { $($inner:tt)* } $(, $($rest:tt)*)?) => {
+        $document.push($name, $crate::doc! { $($inner)* });
+        $($crate::doc_fields!($document; $($rest)*);)?
+    };
+    ($document:ident; $name:tt : [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
+        $document.push($name, $crate::array! [ $($inner)* ]);
+        $($crate::doc_fields!($document; $($rest)*);)?
+    };
+    ($document:ident; $name:tt : $value:expr $(, $($rest:tt)*)?) => {
+        $document.push($name, $value);
+        $($crate::doc_fields!($document; $($rest)*);)?
+    };
+}
+
+/// Builds an [`ArrayBuf`]: `array![1, "two", { "three": 3 }, [4]]`.
+#[macro_export]
+macro_rules! array {
+    ($($inner:tt)*) => {{
+        #[allow(unused_mut)]
+        let mut values: Vec<$crate::Value> = Vec::new();
+        $crate::array_values!(values; $($inner)*);
+        values.into_iter().collect::<$crate::ArrayBuf>()
+    }};
+}
+
+/// The values of [`array!`], one after the other.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! array_values {
+    ($values:ident;) => {};
+    ($values:ident; null $(, $($rest:tt)*)?) => {
+        $values.push($crate::Value::Null);
+        $($crate::array_values!($values; $($rest)*);)?
+    };
+    ($values:ident; { $($inner:tt)* } $(, $($rest:tt)*)?) => {
+        $values.push($crate::Value::from($crate::doc! { $($inner)* }));
+        $($crate::array_values!($values; $($rest)*);)?
+    };
+    ($values:ident; [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
+        $values.push($crate::Value::from($crate::array! [ $($inner)* ]));
+        $($crate::array_values!($values; $($rest)*);)?
+    };
+    ($values:ident; $value:expr $(, $($rest:tt)*)?) => {
+        $values.push($crate::Value::from($value));
+        $($crate::array_values!($values; $($rest)*);)?
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Document, ObjectId, Timestamp, Value, ValueRef};
+
+    #[test]
+    fn what_is_built_validates_and_reads_back() {
+        let built = doc! {
+            "a": 1, "b": 2i64, "c": 1.5, "d": "text", "e": null, "f": true,
+            "g": { "h": [1, "x", { "y": -1 }, [null]] },
+            "i": (ObjectId([7; 12])), "j": (Timestamp { seconds: 1, increment: 2 }),
+            "k": (Value::Binary { subtype: 0, bytes: vec![1, 2] }),
+            "l": (Value::Regex { pattern: "^a".into(), options: "i".into() }),
+            "m": (Value::JavaScriptWithScope { code: "f".into(), scope: doc! { "s": 1 } }),
+            "n": (Value::DbPointer { namespace: "a.b".into(), id: ObjectId([1; 12]) }),
+            "o": (Value::MinKey), "p": [], "q": {},
+        };
+        let read = Document::from_bytes(built.as_bytes()).unwrap();
+        assert_eq!(read.count(), 16);
+        assert_eq!(read.get("b"), Some(ValueRef::Int64(2)));
+        let copied: crate::DocumentBuf = read.iter().collect();
+        assert_eq!(copied, built);
+        let inner = read
+            .get("g")
+            .unwrap()
+            .as_document()
+            .unwrap()
+            .get("h")
+            .unwrap();
+        assert_eq!(inner.as_array().unwrap().count(), 4);
+        assert_eq!(
+            inner.as_array().unwrap().get(1),
+            Some(ValueRef::String("x"))
+        );
+    }
+
+    #[test]
+    fn arrays_count_past_nine() {
+        let numbers: crate::ArrayBuf = (0..123).map(Value::Int32).collect();
+        let names: Vec<&str> = numbers
+            .as_array()
+            .as_document()
+            .iter()
+            .map(|(name, _)| name)
+            .collect();
+        assert_eq!((names[9], names[10], names[122]), ("9", "10", "122"));
+    }
+}

@@ -1,0 +1,675 @@
+//! 128-bit decimals, IEEE 754-2008 in binary integer encoding: 34 digits, exponents -6176 to 6111.
+//!
+//! ```text
+//! 127      126..113             112..0
+//! sign     exponent + 6176      coefficient        (the two bits 126..125 not both 1)
+//! sign     11110…  infinity     11111…  NaN        (other forms with 11 are zeros: not canonical)
+//! ```
+//! Arithmetic is exact, then rounded once, half to even, to 34 digits.
+
+use std::fmt;
+
+use num_bigint::BigUint;
+
+/// A decimal as it stands in BSON. `==` compares bits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Decimal128(u128);
+
+/// What a decimal is: finite ones as (-1)^negative · coefficient · 10^exponent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    Finite {
+        negative: bool,
+        coefficient: u128,
+        exponent: i32,
+    },
+    Infinite {
+        negative: bool,
+    },
+    NotANumber,
+}
+
+const DIGITS: u32 = 34;
+const COEFFICIENT_MAX: u128 = 10u128.pow(DIGITS) - 1;
+const EXPONENT_MIN: i32 = -6176;
+const EXPONENT_MAX: i32 = 6111;
+const COEFFICIENT_BITS: u32 = 113;
+const SIGN: u128 = 1 << 127;
+
+impl Decimal128 {
+    pub const ZERO: Decimal128 = Decimal128(0x3040 << 112);
+    pub const NAN: Decimal128 = Decimal128(0x7C00 << 112);
+    pub const INFINITY: Decimal128 = Decimal128(0x7800 << 112);
+    pub const NEGATIVE_INFINITY: Decimal128 = Decimal128(0xF800 << 112);
+
+    pub fn from_bits(bits: u128) -> Decimal128 {
+        Decimal128(bits)
+    }
+
+    pub fn bits(self) -> u128 {
+        self.0
+    }
+
+    pub fn parts(self) -> Parts {
+        let negative = self.0 & SIGN != 0;
+        match (self.0 >> 122) & 0x1F {
+            0x1F => Parts::NotANumber,
+            0x1E => Parts::Infinite { negative },
+            combination => {
+                let large = combination >> 3 == 3;
+                let shift = if large {
+                    COEFFICIENT_BITS - 2
+                } else {
+                    COEFFICIENT_BITS
+                };
+                let exponent = ((self.0 >> shift) & 0x3FFF) as i32 + EXPONENT_MIN;
+                let coefficient = self.0 & ((1 << COEFFICIENT_BITS) - 1);
+                let canonical = !large && coefficient <= COEFFICIENT_MAX;
+                let coefficient = if canonical { coefficient } else { 0 };
+                Parts::Finite {
+                    negative,
+                    coefficient,
+                    exponent,
+                }
+            }
+        }
+    }
+
+    fn pack(negative: bool, coefficient: u128, exponent: i32) -> Decimal128 {
+        let biased = (exponent - EXPONENT_MIN) as u128;
+        let sign = if negative { SIGN } else { 0 };
+        Decimal128(sign | biased << COEFFICIENT_BITS | coefficient)
+    }
+
+    /// The nearest decimal of (-1)^negative · coefficient · 10^exponent; `inexact` says that a bit
+    /// more than the coefficient was cut off before.
+    pub fn rounded(
+        negative: bool,
+        coefficient: BigUint,
+        exponent: i32,
+        inexact: bool,
+    ) -> Decimal128 {
+        let digits = decimal_digits(&coefficient);
+        let excess = digits as i32 - DIGITS as i32;
+        let drop = excess.max(EXPONENT_MIN.saturating_sub(exponent)).max(0) as u32;
+        let exponent = exponent.saturating_add(drop as i32);
+        let kept = divide_half_even(coefficient, drop, inexact);
+        let Ok(kept) = u128::try_from(kept) else {
+            return Decimal128::NAN;
+        };
+        if kept > COEFFICIENT_MAX {
+            return Decimal128::clamped(negative, kept / 10, exponent + 1);
+        }
+        Decimal128::clamped(negative, kept, exponent)
+    }
+
+    /// Brings the exponent into range: zeros go behind the coefficient, or it overflows.
+    fn clamped(negative: bool, mut coefficient: u128, mut exponent: i32) -> Decimal128 {
+        if coefficient == 0 {
+            return Decimal128::pack(negative, 0, exponent.clamp(EXPONENT_MIN, EXPONENT_MAX));
+        }
+        while exponent > EXPONENT_MAX {
+            if coefficient > COEFFICIENT_MAX / 10 {
+                return Decimal128::infinite(negative);
+            }
+            coefficient *= 10;
+            exponent -= 1;
+        }
+        Decimal128::pack(negative, coefficient, exponent)
+    }
+
+    fn infinite(negative: bool) -> Decimal128 {
+        if negative {
+            Decimal128::NEGATIVE_INFINITY
+        } else {
+            Decimal128::INFINITY
+        }
+    }
+
+    pub fn from_i64(number: i64) -> Decimal128 {
+        Decimal128::pack(number < 0, u128::from(number.unsigned_abs()), 0)
+    }
+
+    /// The decimal of the double's shortest digits to 15 places, as MongoDB converts doubles.
+    pub fn from_f64(number: f64) -> Decimal128 {
+        if number.is_nan() {
+            return Decimal128::NAN;
+        }
+        if number.is_infinite() {
+            return Decimal128::infinite(number < 0.0);
+        }
+        Decimal128::parse(&format!("{number:.14e}")).unwrap_or(Decimal128::NAN)
+    }
+
+    /// The nearest double.
+    pub fn to_f64(self) -> f64 {
+        match self.parts() {
+            Parts::NotANumber => f64::NAN,
+            Parts::Infinite { negative: false } => f64::INFINITY,
+            Parts::Infinite { negative: true } => f64::NEG_INFINITY,
+            Parts::Finite {
+                negative,
+                coefficient,
+                exponent,
+            } => {
+                let sign = if negative { "-" } else { "" };
+                format!("{sign}{coefficient}e{exponent}")
+                    .parse()
+                    .unwrap_or(f64::NAN)
+            }
+        }
+    }
+
+    /// The number where it is whole and fits 64 bits.
+    pub fn to_i64_exact(self) -> Option<i64> {
+        let (number, exact) = self.truncated()?;
+        exact.then_some(number)
+    }
+
+    /// The number cut to a whole one, where that fits 64 bits, and whether nothing was cut off.
+    pub fn truncated(self) -> Option<(i64, bool)> {
+        let Parts::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } = self.parts()
+        else {
+            return None;
+        };
+        let (whole, exact) = if exponent < 0 {
+            match 10u128.checked_pow(exponent.unsigned_abs()) {
+                Some(unit) => (coefficient / unit, coefficient % unit == 0),
+                None => (0, coefficient == 0),
+            }
+        } else if coefficient == 0 {
+            (0, true)
+        } else {
+            (
+                10u128
+                    .checked_pow(exponent as u32)?
+                    .checked_mul(coefficient)?,
+                true,
+            )
+        };
+        let whole = i128::try_from(whole).ok()?;
+        let signed = if negative { -whole } else { whole };
+        Some((i64::try_from(signed).ok()?, exact))
+    }
+
+    pub fn is_zero(self) -> bool {
+        matches!(self.parts(), Parts::Finite { coefficient: 0, .. })
+    }
+
+    pub fn is_nan(self) -> bool {
+        self.parts() == Parts::NotANumber
+    }
+
+    pub fn is_infinite(self) -> bool {
+        matches!(self.parts(), Parts::Infinite { .. })
+    }
+
+    pub fn is_negative(self) -> bool {
+        !self.is_nan() && self.0 & SIGN != 0
+    }
+
+    /// Parses the usual notations: "1.50", "-1E+3", "Infinity", "NaN". More than 34 digits are
+    /// rounded. None where it is no number.
+    pub fn parse(text: &str) -> Option<Decimal128> {
+        let (negative, rest) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        match rest.to_ascii_lowercase().as_str() {
+            "infinity" | "inf" => return Some(Decimal128::infinite(negative)),
+            "nan" => return Some(Decimal128::NAN),
+            _ => {}
+        }
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let coefficient = BigUint::parse_bytes(digits.as_bytes(), 10)?;
+        let exponent = exponent.saturating_sub(fraction.len() as i32);
+        Some(Decimal128::rounded(negative, coefficient, exponent, false))
+    }
+
+    pub fn negated(self) -> Decimal128 {
+        if self.is_nan() {
+            self
+        } else {
+            Decimal128(self.0 ^ SIGN)
+        }
+    }
+
+    pub fn absolute(self) -> Decimal128 {
+        if self.is_nan() {
+            self
+        } else {
+            Decimal128(self.0 & !SIGN)
+        }
+    }
+
+    pub fn add(self, other: Decimal128) -> Decimal128 {
+        use Parts::{Finite, Infinite, NotANumber};
+        match (self.parts(), other.parts()) {
+            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
+            (Infinite { negative }, Infinite { negative: other }) if negative != other => {
+                Decimal128::NAN
+            }
+            (Infinite { negative }, _) | (_, Infinite { negative }) => {
+                Decimal128::infinite(negative)
+            }
+            (
+                Finite {
+                    negative,
+                    coefficient,
+                    exponent,
+                },
+                Finite {
+                    negative: n,
+                    coefficient: c,
+                    exponent: e,
+                },
+            ) => add_finite((negative, coefficient, exponent), (n, c, e)),
+        }
+    }
+
+    pub fn subtract(self, other: Decimal128) -> Decimal128 {
+        self.add(other.negated())
+    }
+
+    pub fn multiply(self, other: Decimal128) -> Decimal128 {
+        use Parts::{Finite, Infinite, NotANumber};
+        let negative = self.is_negative() != other.is_negative();
+        match (self.parts(), other.parts()) {
+            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
+            (Infinite { .. }, _) if other.is_zero() => Decimal128::NAN,
+            (_, Infinite { .. }) if self.is_zero() => Decimal128::NAN,
+            (Infinite { .. }, _) | (_, Infinite { .. }) => Decimal128::infinite(negative),
+            (
+                Finite {
+                    coefficient,
+                    exponent,
+                    ..
+                },
+                Finite {
+                    coefficient: c,
+                    exponent: e,
+                    ..
+                },
+            ) => {
+                let product = BigUint::from(coefficient) * BigUint::from(c);
+                Decimal128::rounded(negative, product, exponent + e, false)
+            }
+        }
+    }
+
+    /// Division; by zero it gives an infinity, or NaN for 0/0.
+    pub fn divide(self, other: Decimal128) -> Decimal128 {
+        use Parts::{Finite, Infinite, NotANumber};
+        let negative = self.is_negative() != other.is_negative();
+        match (self.parts(), other.parts()) {
+            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
+            (Infinite { .. }, Infinite { .. }) => Decimal128::NAN,
+            (Infinite { .. }, _) => Decimal128::infinite(negative),
+            (_, Infinite { .. }) => Decimal128::pack(negative, 0, EXPONENT_MIN),
+            (Finite { coefficient: 0, .. }, Finite { coefficient: 0, .. }) => Decimal128::NAN,
+            (_, Finite { coefficient: 0, .. }) => Decimal128::infinite(negative),
+            (
+                Finite {
+                    coefficient,
+                    exponent,
+                    ..
+                },
+                Finite {
+                    coefficient: c,
+                    exponent: e,
+                    ..
+                },
+            ) => divide_finite(negative, (coefficient, exponent), (c, e)),
+        }
+    }
+
+    /// The remainder of division cut to a whole quotient; it has the dividend's sign.
+    pub fn remainder(self, other: Decimal128) -> Decimal128 {
+        use Parts::{Finite, Infinite, NotANumber};
+        match (self.parts(), other.parts()) {
+            (NotANumber, _) | (_, NotANumber) | (Infinite { .. }, _) => Decimal128::NAN,
+            (_, Infinite { .. }) => self,
+            (_, Finite { coefficient: 0, .. }) => Decimal128::NAN,
+            (
+                Finite {
+                    negative,
+                    coefficient,
+                    exponent,
+                },
+                Finite {
+                    coefficient: c,
+                    exponent: e,
+                    ..
+                },
+            ) => {
+                let low = exponent.min(e);
+                let one = scaled(coefficient, exponent - low);
+                let modulus = scaled(c, e - low);
+                Decimal128::rounded(negative, one % modulus, low, false)
+            }
+        }
+    }
+
+    /// Rounded to `places` digits behind the point (negative: before it), half to even or, where
+    /// `toward` says so, cut (`Truncate`), down (`Floor`), up (`Ceiling`).
+    pub fn to_places(self, places: i32, toward: Rounding) -> Decimal128 {
+        let Parts::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } = self.parts()
+        else {
+            return self;
+        };
+        let drop = (-places).saturating_sub(exponent);
+        if drop <= 0 {
+            return self;
+        }
+        let unit = if drop > 40 {
+            None
+        } else {
+            10u128.checked_pow(drop as u32)
+        };
+        let (mut whole, rest) = match unit {
+            Some(unit) => (coefficient / unit, coefficient % unit),
+            None => (0, coefficient),
+        };
+        let twice = unit.map_or(0, |unit| (rest * 2).cmp(&unit) as i8 + 2);
+        let up = match toward {
+            Rounding::HalfEven => twice == 3 || twice == 2 && whole % 2 == 1,
+            Rounding::Truncate => false,
+            Rounding::Floor => negative && rest != 0,
+            Rounding::Ceiling => !negative && rest != 0,
+        };
+        whole += u128::from(up);
+        Decimal128::clamped(negative, whole, exponent.saturating_add(drop))
+    }
+
+    /// The square root; NaN of a negative number.
+    pub fn square_root(self) -> Decimal128 {
+        let Parts::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } = self.parts()
+        else {
+            return if self.is_negative() {
+                Decimal128::NAN
+            } else {
+                self
+            };
+        };
+        if coefficient == 0 {
+            return Decimal128::pack(negative, 0, exponent.div_euclid(2));
+        }
+        if negative {
+            return Decimal128::NAN;
+        }
+        let shift = 72 + exponent.rem_euclid(2);
+        let square = scaled(coefficient, shift);
+        let root = square.sqrt();
+        let inexact = &root * &root != square;
+        let exponent_of_root = (exponent - shift) / 2;
+        if inexact {
+            return Decimal128::rounded(false, root, exponent_of_root, true);
+        }
+        trimmed(false, root, exponent_of_root, exponent.div_euclid(2))
+    }
+}
+
+/// Where [`Decimal128::to_places`] rounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    HalfEven,
+    Truncate,
+    Floor,
+    Ceiling,
+}
+
+fn parse_exponent(text: &str) -> Option<i32> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let magnitude = digits
+        .parse::<i32>()
+        .unwrap_or(i32::MAX / 4)
+        .min(i32::MAX / 4);
+    Some(if text.starts_with('-') {
+        -magnitude
+    } else {
+        magnitude
+    })
+}
+
+/// The number of decimal digits; 0 for 0.
+fn decimal_digits(number: &BigUint) -> u32 {
+    if number.bits() == 0 {
+        0
+    } else {
+        number.to_string().len() as u32
+    }
+}
+
+fn scaled(coefficient: u128, places: i32) -> BigUint {
+    BigUint::from(coefficient) * BigUint::from(10u32).pow(places.max(0) as u32)
+}
+
+/// Drops decimal digits, rounding half to even; `inexact`: there was more behind the last digit.
+fn divide_half_even(number: BigUint, drop: u32, inexact: bool) -> BigUint {
+    if drop == 0 {
+        return number;
+    }
+    if drop > decimal_digits(&number) + 1 {
+        return BigUint::ZERO;
+    }
+    let unit = BigUint::from(10u32).pow(drop);
+    let rest = &number % &unit;
+    let whole = number / &unit;
+    let half = unit >> 1u32;
+    let odd = whole.bit(0);
+    let up = rest > half || rest == half && (inexact || odd);
+    if up { whole + 1u32 } else { whole }
+}
+
+type Finite = (bool, u128, i32);
+
+fn add_finite(one: Finite, other: Finite) -> Decimal128 {
+    let (large, small) = if one.2 >= other.2 {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    let gap = large.2 - small.2;
+    if gap > 80 && large.1 != 0 {
+        return add_far(large, small);
+    }
+    let gap = if large.1 == 0 { 0 } else { gap };
+    let (a, b) = (scaled(large.1, gap), BigUint::from(small.1));
+    let (negative, sum) = match (large.0 == small.0, a.cmp(&b)) {
+        (true, _) => (large.0, a + b),
+        (false, std::cmp::Ordering::Equal) => (false, BigUint::ZERO),
+        (false, std::cmp::Ordering::Greater) => (large.0, a - b),
+        (false, std::cmp::Ordering::Less) => (small.0, b - a),
+    };
+    Decimal128::rounded(negative, sum, small.2, false)
+}
+
+/// Addition where the smaller operand is far below the last digit of the larger: it only nudges.
+fn add_far(large: Finite, small: Finite) -> Decimal128 {
+    let stretched = scaled(large.1, 45);
+    let exponent = large.2 - 45;
+    if small.1 == 0 {
+        return Decimal128::rounded(large.0, scaled(large.1, 33), large.2 - 33, false);
+    }
+    if large.0 == small.0 {
+        return Decimal128::rounded(large.0, stretched, exponent, true);
+    }
+    Decimal128::rounded(large.0, stretched - 1u32, exponent, true)
+}
+
+fn divide_finite(negative: bool, one: (u128, i32), other: (u128, i32)) -> Decimal128 {
+    let ideal = one.1 - other.1;
+    let stretched = scaled(one.0, 75);
+    let divisor = BigUint::from(other.0);
+    let quotient = &stretched / &divisor;
+    let inexact = &quotient * &divisor != stretched;
+    if inexact {
+        return Decimal128::rounded(negative, quotient, ideal - 75, true);
+    }
+    trimmed(negative, quotient, ideal - 75, ideal)
+}
+
+/// Takes zeros off the end until the exponent is the ideal one.
+fn trimmed(negative: bool, mut coefficient: BigUint, mut exponent: i32, ideal: i32) -> Decimal128 {
+    while exponent < ideal && &coefficient % 10u32 == BigUint::ZERO {
+        coefficient /= 10u32;
+        exponent += 1;
+        if coefficient == BigUint::ZERO {
+            exponent = ideal;
+        }
+    }
+    Decimal128::rounded(negative, coefficient, exponent, false)
+}
+
+impl fmt::Display for Decimal128 {
+    /// The notation of the General Decimal Arithmetic specification ("to-scientific-string").
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (negative, coefficient, exponent) = match self.parts() {
+            Parts::NotANumber => return formatter.write_str("NaN"),
+            Parts::Infinite { negative: true } => return formatter.write_str("-Infinity"),
+            Parts::Infinite { negative: false } => return formatter.write_str("Infinity"),
+            Parts::Finite {
+                negative,
+                coefficient,
+                exponent,
+            } => (negative, coefficient, exponent),
+        };
+        if negative {
+            formatter.write_str("-")?;
+        }
+        let digits = coefficient.to_string();
+        let adjusted = exponent + digits.len() as i32 - 1;
+        if exponent > 0 || adjusted < -6 {
+            let (first, rest) = digits.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            return write!(formatter, "{first}{point}{rest}E{adjusted:+}");
+        }
+        let places = exponent.unsigned_abs() as usize;
+        if places == 0 {
+            return formatter.write_str(&digits);
+        }
+        let padded = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = padded.split_at(padded.len() - places);
+        write!(formatter, "{whole}.{fraction}")
+    }
+}
+
+impl fmt::Debug for Decimal128 {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Decimal128({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Decimal128 {
+        Decimal128::parse(text).unwrap()
+    }
+
+    #[test]
+    fn text_goes_both_ways() {
+        let cases = [
+            ("0", "0"),
+            ("-0", "-0"),
+            ("0E+3", "0E+3"),
+            ("1.50", "1.50"),
+            ("-1.5E3", "-1.5E+3"),
+            ("1E-6176", "1E-6176"),
+            ("1E6111", "1E+6111"),
+            ("1E6112", "1.0E+6112"),
+            ("1E6145", "Infinity"),
+            ("0.000001", "0.000001"),
+            ("0.0000001", "1E-7"),
+            (
+                "12345678901234567890123456789012345",
+                "1.234567890123456789012345678901234E+34",
+            ),
+            (
+                "9999999999999999999999999999999999.5",
+                "1.000000000000000000000000000000000E+34",
+            ),
+            ("NaN", "NaN"),
+            ("-inf", "-Infinity"),
+            (".5", "0.5"),
+            ("5.", "5"),
+        ];
+        cases
+            .into_iter()
+            .for_each(|(text, expected)| assert_eq!(parse(text).to_string(), expected));
+        for wrong in ["", "-", "1e", "1.2.3", "e5", "0x1", "1 "] {
+            assert_eq!(Decimal128::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_is_exact_and_rounds_once() {
+        let check = |found: Decimal128, expected: &str| assert_eq!(found.to_string(), expected);
+        check(parse("0.1").add(parse("0.2")), "0.3");
+        check(
+            parse("1E+40").add(parse("1")),
+            "1.000000000000000000000000000000000E+40",
+        );
+        check(
+            parse("1E+200").subtract(parse("1")),
+            "1.000000000000000000000000000000000E+200",
+        );
+        check(parse("1").subtract(parse("1.0")), "0.0");
+        check(parse("1.20").multiply(parse("3")), "3.60");
+        check(
+            parse("1").divide(parse("3")),
+            "0.3333333333333333333333333333333333",
+        );
+        check(parse("6").divide(parse("3")), "2");
+        check(parse("1").divide(parse("8")), "0.125");
+        check(parse("1").divide(parse("0")), "Infinity");
+        check(parse("7.5").remainder(parse("2")), "1.5");
+        check(parse("-7").remainder(parse("3")), "-1");
+        check(parse("Infinity").subtract(parse("Infinity")), "NaN");
+        check(
+            parse("2").square_root(),
+            "1.414213562373095048801688724209698",
+        );
+        check(parse("16").square_root(), "4");
+        check(parse("2.5").to_places(0, Rounding::HalfEven), "2");
+        check(parse("-2.5").to_places(0, Rounding::Floor), "-3");
+        check(parse("1234.567").to_places(1, Rounding::Truncate), "1234.5");
+        check(parse("1250").to_places(-2, Rounding::HalfEven), "1.2E+3");
+    }
+
+    #[test]
+    fn conversions() {
+        assert_eq!(parse("1.5").to_f64(), 1.5);
+        assert_eq!(parse("-1E+400").to_f64(), f64::NEG_INFINITY);
+        assert_eq!(parse("9223372036854775807").to_i64_exact(), Some(i64::MAX));
+        assert_eq!(parse("9223372036854775808").to_i64_exact(), None);
+        assert_eq!(parse("1.5").truncated(), Some((1, false)));
+        assert_eq!(parse("1E+3").to_i64_exact(), Some(1000));
+        assert_eq!(Decimal128::from_f64(0.1).to_string(), "0.100000000000000");
+        assert_eq!(Decimal128::from_i64(-5).to_string(), "-5");
+    }
+}

@@ -1,0 +1,242 @@
+//! Key bytes of numbers: exact for doubles, 64-bit integers and decimals together.
+//!
+//! ```text
+//! 10 NaN · 11 -∞ · 12 huge · 13–1A eight to one bytes · 1B small · 1C zero
+//! 1D small · 1E–25 one to eight bytes · 26 huge · 27 +∞        (10–1B: bytes complemented)
+//!
+//! sized  1 ≤ |v| < 2^63: whole part w as (2w + f) in 1–8 bytes BE; f = 1: a fraction follows,
+//!        its first 63 bits as (2·bits + r) in 8 bytes BE; r = 1: its decimal digits, then 00
+//! small, huge: the largest double ≤ |v| as (2·bits + r) in 8 bytes BE;
+//!        r = 1: decimal exponent + 8192 in 2 bytes BE, decimal digits, then 00
+//! ```
+//! Only decimals ever have r = 1.
+
+use num_bigint::BigUint;
+
+use crate::ValueRef;
+use crate::decimal::Parts;
+
+use super::shape;
+
+pub(super) const NAN: u8 = 0x10;
+pub(super) const NEGATIVE_INFINITY: u8 = 0x11;
+pub(super) const ZERO: u8 = 0x1C;
+pub(super) const POSITIVE_SMALL: u8 = 0x1D;
+pub(super) const POSITIVE_HUGE: u8 = 0x26;
+pub(super) const POSITIVE_INFINITY: u8 = 0x27;
+/// Decimal exponents are written with this added, to be unsigned.
+const EXPONENT_BIAS: i32 = 8192;
+
+/// Appends the ascending key bytes of a number.
+pub(super) fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Int32(number) => whole(key, i64::from(number)),
+        ValueRef::Int64(number) => whole(key, number),
+        ValueRef::Double(number) => double(key, number),
+        ValueRef::Decimal128(number) => match number.parts() {
+            Parts::NotANumber => key.push(NAN),
+            Parts::Infinite { negative: true } => key.push(NEGATIVE_INFINITY),
+            Parts::Infinite { negative: false } => key.push(POSITIVE_INFINITY),
+            Parts::Finite { coefficient: 0, .. } => key.push(ZERO),
+            Parts::Finite {
+                negative,
+                coefficient,
+                exponent,
+            } => {
+                let body = decimal_body(coefficient, exponent);
+                push(key, negative, &body);
+            }
+        },
+        _ => {}
+    }
+}
+
+/// Which type the number is, where its bytes suggest another.
+pub(super) fn exception(value: ValueRef<'_>) -> Option<u8> {
+    match value {
+        ValueRef::Int64(number) => i32::try_from(number).is_ok().then_some(shape::INT64),
+        ValueRef::Double(number) if number == 0.0 && number.is_sign_negative() => {
+            Some(shape::NEGATIVE_ZERO)
+        }
+        ValueRef::Double(number) => {
+            let suggests_whole = number.fract() == 0.0 && number.abs() < 2f64.powi(63);
+            let is_least = number == -(2f64.powi(63));
+            (suggests_whole || is_least).then_some(shape::DOUBLE)
+        }
+        _ => None,
+    }
+}
+
+/// The bytes of a magnitude: tag as for a positive number, and what follows it.
+struct Body {
+    tag: u8,
+    bytes: [u8; 8],
+    length: usize,
+    fraction: Option<u64>,
+    rest: Vec<u8>,
+}
+
+impl Body {
+    fn sized(whole: u64, fraction: Option<u64>) -> Body {
+        let marked = whole << 1 | u64::from(fraction.is_some());
+        let length = 8 - marked.leading_zeros() as usize / 8;
+        let mut bytes = [0; 8];
+        let big_endian = marked.to_be_bytes();
+        let used = big_endian.get(8 - length..).unwrap_or_default();
+        bytes
+            .iter_mut()
+            .zip(used)
+            .for_each(|(slot, byte)| *slot = *byte);
+        Body {
+            tag: POSITIVE_SMALL + length as u8,
+            bytes,
+            length,
+            fraction,
+            rest: Vec::new(),
+        }
+    }
+
+    fn double(tag: u8, double: f64) -> Body {
+        let bytes = (double.to_bits() << 1).to_be_bytes();
+        Body {
+            tag,
+            bytes,
+            length: 8,
+            fraction: None,
+            rest: Vec::new(),
+        }
+    }
+}
+
+fn push(key: &mut Vec<u8>, negative: bool, body: &Body) {
+    let start = key.len();
+    key.push(body.tag);
+    key.extend_from_slice(body.bytes.get(..body.length).unwrap_or_default());
+    if let Some(fraction) = body.fraction {
+        key.extend_from_slice(&fraction.to_be_bytes());
+    }
+    key.extend_from_slice(&body.rest);
+    if negative {
+        key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
+        if let Some(tag) = key.get_mut(start) {
+            *tag = tag_complement(body.tag);
+        }
+    }
+}
+
+/// The negative tag that mirrors a positive one around zero.
+pub(super) fn tag_complement(tag: u8) -> u8 {
+    2 * ZERO - tag
+}
+
+fn whole(key: &mut Vec<u8>, number: i64) {
+    match number {
+        0 => key.push(ZERO),
+        i64::MIN => push(key, true, &Body::double(POSITIVE_HUGE, 2f64.powi(63))),
+        _ => push(key, number < 0, &Body::sized(number.unsigned_abs(), None)),
+    }
+}
+
+fn double(key: &mut Vec<u8>, number: f64) {
+    let magnitude = number.abs();
+    let body = if number.is_nan() {
+        return key.push(NAN);
+    } else if magnitude == 0.0 {
+        return key.push(ZERO);
+    } else if magnitude.is_infinite() {
+        return key.push(if number < 0.0 {
+            NEGATIVE_INFINITY
+        } else {
+            POSITIVE_INFINITY
+        });
+    } else if magnitude < 1.0 {
+        Body::double(POSITIVE_SMALL, magnitude)
+    } else if magnitude >= 2f64.powi(63) {
+        Body::double(POSITIVE_HUGE, magnitude)
+    } else {
+        let fraction = magnitude.fract();
+        let bits = (fraction * 2f64.powi(63)) as u64;
+        Body::sized(magnitude as u64, (fraction != 0.0).then_some(bits << 1))
+    };
+    push(key, number < 0.0, &body);
+}
+
+fn power_of_ten(exponent: u32) -> BigUint {
+    BigUint::from(10u32).pow(exponent)
+}
+
+/// The magnitude coefficient · 10^exponent, not zero.
+fn decimal_body(coefficient: u128, exponent: i32) -> Body {
+    let digits = coefficient.to_string();
+    let adjusted = exponent + digits.len() as i32 - 1;
+    if (0..=19).contains(&adjusted) {
+        let unit = power_of_ten(exponent.min(0).unsigned_abs());
+        let number = BigUint::from(coefficient) * power_of_ten(exponent.max(0) as u32);
+        let whole = &number / &unit;
+        if let Some(whole) = u64::try_from(whole).ok().filter(|whole| *whole < 1 << 63) {
+            return sized_decimal(whole, &number % &unit, &unit);
+        }
+    }
+    far_decimal(coefficient, exponent, &digits, adjusted)
+}
+
+fn sized_decimal(whole: u64, rest: BigUint, unit: &BigUint) -> Body {
+    if rest == BigUint::ZERO {
+        return Body::sized(whole, None);
+    }
+    let shifted: BigUint = &rest << 63u32;
+    let bits = u64::try_from(&shifted / unit).unwrap_or_default();
+    let exact = &shifted % unit == BigUint::ZERO;
+    let mut body = Body::sized(whole, Some(bits << 1 | u64::from(!exact)));
+    if !exact {
+        let places = unit.to_string().len() - 1;
+        let digits = format!("{:0>places$}", rest.to_string());
+        body.rest
+            .extend_from_slice(digits.trim_end_matches('0').as_bytes());
+        body.rest.push(0);
+    }
+    body
+}
+
+fn far_decimal(coefficient: u128, exponent: i32, digits: &str, adjusted: i32) -> Body {
+    let tag = if adjusted < 0 {
+        POSITIVE_SMALL
+    } else {
+        POSITIVE_HUGE
+    };
+    let nearest: f64 = format!("{coefficient}e{exponent}").parse().unwrap_or(0.0);
+    let mut double = nearest.min(f64::MAX);
+    let mut order = compare_exact(double, coefficient, exponent);
+    if order == std::cmp::Ordering::Greater {
+        double = f64::from_bits(double.to_bits().saturating_sub(1));
+        order = std::cmp::Ordering::Less;
+    }
+    let mut body = Body::double(tag, double);
+    if order != std::cmp::Ordering::Equal {
+        if let Some(last) = body.bytes.last_mut() {
+            *last |= 1;
+        }
+        let biased = (adjusted + EXPONENT_BIAS) as u16;
+        body.rest.extend_from_slice(&biased.to_be_bytes());
+        body.rest
+            .extend_from_slice(digits.trim_end_matches('0').as_bytes());
+        body.rest.push(0);
+    }
+    body
+}
+
+/// Compares a finite double ≥ 0 with coefficient · 10^exponent, exactly.
+fn compare_exact(double: f64, coefficient: u128, exponent: i32) -> std::cmp::Ordering {
+    let bits = double.to_bits();
+    let (stored, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));
+    let (mantissa, power) = if stored == 0 {
+        (fraction, -1074)
+    } else {
+        (fraction | 1 << 52, stored - 1075)
+    };
+    let binary = BigUint::from(mantissa) << power.max(0) as u32;
+    let decimal = BigUint::from(coefficient) * power_of_ten(exponent.max(0) as u32);
+    let left = binary * power_of_ten(exponent.min(0).unsigned_abs());
+    let right = decimal << power.min(0).unsigned_abs();
+    left.cmp(&right)
+}

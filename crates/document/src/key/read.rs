@@ -1,0 +1,292 @@
+//! Values back from key bytes and their shape.
+
+use std::borrow::Cow;
+
+use super::number::{self, tag_complement};
+use super::{shape, tag};
+use crate::{ArrayBuilder, Decimal128, DocumentBuf, DocumentBuilder, ObjectId, Timestamp, Value};
+
+/// Reads the values of a key one after the other. Every method answers None at damaged bytes.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    key: &'a [u8],
+    shape: &'a [u8],
+    ordinal: u16,
+}
+
+/// An exception of the shape: its kind and what it carries.
+struct Exception {
+    kind: u8,
+    decimal: Option<Decimal128>,
+}
+
+impl<'a> Reader<'a> {
+    /// `shape` may be empty where it is not at hand: numbers then come back in their usual types.
+    pub fn new(key: &'a [u8], shape: &'a [u8]) -> Reader<'a> {
+        Reader {
+            key,
+            shape,
+            ordinal: 0,
+        }
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.key.is_empty()
+    }
+
+    /// The key bytes not read so far.
+    pub fn rest(&self) -> &'a [u8] {
+        self.key
+    }
+
+    /// The next value.
+    pub fn value(&mut self, descending: bool) -> Option<Value> {
+        let bytes = if descending {
+            Cow::Owned(self.key.iter().map(|byte| !byte).collect())
+        } else {
+            Cow::Borrowed(self.key)
+        };
+        let mut decoder = Decoder {
+            key: &bytes,
+            read: 0,
+            shape: self.shape,
+            ordinal: self.ordinal,
+        };
+        let value = decoder.value()?;
+        self.key = self.key.get(decoder.read..)?;
+        (self.shape, self.ordinal) = (decoder.shape, decoder.ordinal);
+        Some(value)
+    }
+}
+
+struct Decoder<'k, 's> {
+    key: &'k [u8],
+    read: usize,
+    shape: &'s [u8],
+    ordinal: u16,
+}
+
+impl<'k> Decoder<'k, '_> {
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.key.get(self.read)?;
+        self.read += 1;
+        Some(byte)
+    }
+
+    fn bytes(&mut self, count: usize) -> Option<&'k [u8]> {
+        let bytes = self.key.get(self.read..self.read.checked_add(count)?)?;
+        self.read += count;
+        Some(bytes)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.first_chunk().copied()
+    }
+
+    fn until_end(&mut self) -> Option<&'k [u8]> {
+        let rest = self.key.get(self.read..)?;
+        let length = memchr::memchr(tag::END, rest)?;
+        self.read += length + 1;
+        rest.get(..length)
+    }
+
+    fn plain(&mut self) -> Option<String> {
+        String::from_utf8(self.until_end()?.to_vec()).ok()
+    }
+
+    fn escaped(&mut self) -> Option<String> {
+        let mut text = Vec::new();
+        let mut stored = self.until_end()?.iter();
+        while let Some(byte) = stored.next() {
+            let plain = if *byte == 1 {
+                stored.next()?.checked_sub(1)?
+            } else {
+                *byte
+            };
+            text.push(plain);
+        }
+        String::from_utf8(text).ok()
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        let tag = self.byte()?;
+        Some(match tag {
+            tag::MIN_KEY => Value::MinKey,
+            tag::UNDEFINED => Value::Undefined,
+            tag::NULL => Value::Null,
+            tag::NUMBER_FIRST..=tag::NUMBER_LAST => self.number(tag)?,
+            tag::STRING => {
+                let text = self.escaped()?;
+                match self.exception() {
+                    Some(Exception {
+                        kind: shape::SYMBOL,
+                        ..
+                    }) => Value::Symbol(text),
+                    _ => Value::String(text),
+                }
+            }
+            tag::DOCUMENT => Value::Document(self.document()?),
+            tag::ARRAY => self.values()?,
+            tag::BINARY => {
+                let length = u32::from_be_bytes(self.array()?) as usize;
+                let subtype = self.byte()?;
+                Value::Binary {
+                    subtype,
+                    bytes: self.bytes(length)?.to_vec(),
+                }
+            }
+            tag::OBJECT_ID => Value::ObjectId(ObjectId(self.array()?)),
+            tag::FALSE => Value::Bool(false),
+            tag::TRUE => Value::Bool(true),
+            tag::DATE_TIME => Value::DateTime((u64::from_be_bytes(self.array()?) ^ 1 << 63) as i64),
+            tag::TIMESTAMP => {
+                Value::Timestamp(Timestamp::from_bits(u64::from_be_bytes(self.array()?)))
+            }
+            tag::REGEX => Value::Regex {
+                pattern: self.plain()?,
+                options: self.plain()?,
+            },
+            tag::DB_POINTER => {
+                let length = u32::from_be_bytes(self.array()?) as usize;
+                let namespace = String::from_utf8(self.bytes(length)?.to_vec()).ok()?;
+                Value::DbPointer {
+                    namespace,
+                    id: ObjectId(self.array()?),
+                }
+            }
+            tag::JAVASCRIPT => Value::JavaScript(self.escaped()?),
+            tag::JAVASCRIPT_WITH_SCOPE => Value::JavaScriptWithScope {
+                code: self.escaped()?,
+                scope: self.document()?,
+            },
+            tag::MAX_KEY => Value::MaxKey,
+            _ => return None,
+        })
+    }
+
+    fn document(&mut self) -> Option<DocumentBuf> {
+        let mut builder = DocumentBuilder::new();
+        while self.byte()? != tag::END {
+            let name = self.plain()?;
+            builder.append(&name, self.value()?.as_ref());
+        }
+        Some(builder.finish())
+    }
+
+    fn values(&mut self) -> Option<Value> {
+        let mut builder = ArrayBuilder::new();
+        while *self.key.get(self.read)? != tag::END {
+            builder.push(self.value()?.as_ref());
+        }
+        self.read += 1;
+        Some(Value::Array(builder.finish()))
+    }
+
+    /// The exception for the number or string just read, if the shape has one.
+    fn exception(&mut self) -> Option<Exception> {
+        let ordinal = self.ordinal;
+        self.ordinal = self.ordinal.wrapping_add(1);
+        let (head, rest) = self.shape.split_first_chunk::<3>()?;
+        let [low, high, kind] = *head;
+        if u16::from_le_bytes([low, high]) != ordinal {
+            return None;
+        }
+        self.shape = rest;
+        let mut decimal = None;
+        if kind == shape::DECIMAL {
+            let (bits, rest) = rest.split_first_chunk::<16>()?;
+            decimal = Some(Decimal128::from_bits(u128::from_le_bytes(*bits)));
+            self.shape = rest;
+        }
+        Some(Exception { kind, decimal })
+    }
+
+    fn number(&mut self, tag: u8) -> Option<Value> {
+        let natural = self.magnitude(tag)?;
+        Some(match (self.exception(), natural) {
+            (None, natural) => natural,
+            (
+                Some(Exception {
+                    decimal: Some(number),
+                    ..
+                }),
+                _,
+            ) => Value::Decimal128(number),
+            (
+                Some(Exception {
+                    kind: shape::NEGATIVE_ZERO,
+                    ..
+                }),
+                _,
+            ) => Value::Double(-0.0),
+            (
+                Some(Exception {
+                    kind: shape::INT64, ..
+                }),
+                natural,
+            ) => Value::Int64(natural.as_ref().as_whole()?),
+            (Some(_), natural) => Value::Double(natural.as_ref().as_f64()?),
+        })
+    }
+
+    /// The number in the type that its bytes suggest.
+    fn magnitude(&mut self, tag: u8) -> Option<Value> {
+        match tag {
+            number::NAN => return Some(Value::Double(f64::NAN)),
+            number::NEGATIVE_INFINITY => return Some(Value::Double(f64::NEG_INFINITY)),
+            number::POSITIVE_INFINITY => return Some(Value::Double(f64::INFINITY)),
+            number::ZERO => return Some(Value::Int32(0)),
+            _ => {}
+        }
+        let negative = tag < number::ZERO;
+        let mask = if negative { 0xFF } else { 0 };
+        let positive = if negative { tag_complement(tag) } else { tag };
+        if positive == number::POSITIVE_SMALL || positive == number::POSITIVE_HUGE {
+            return self.double(negative, mask);
+        }
+        let length = usize::from(positive - number::POSITIVE_SMALL);
+        let marked = self
+            .bytes(length)?
+            .iter()
+            .fold(0u64, |bits, byte| bits << 8 | u64::from(byte ^ mask));
+        let whole = marked >> 1;
+        if marked & 1 == 0 {
+            let signed = if negative {
+                -(whole as i64)
+            } else {
+                whole as i64
+            };
+            return Some(i32::try_from(signed).map_or(Value::Int64(signed), Value::Int32));
+        }
+        let fraction = self.marked_bits(mask)?;
+        if fraction & 1 == 1 {
+            self.skip_digits(mask)?;
+        }
+        let magnitude = whole as f64 + (fraction >> 1) as f64 / 2f64.powi(63);
+        Some(Value::Double(if negative { -magnitude } else { magnitude }))
+    }
+
+    fn marked_bits(&mut self, mask: u8) -> Option<u64> {
+        Some(u64::from_be_bytes(
+            self.array::<8>()?.map(|byte| byte ^ mask),
+        ))
+    }
+
+    fn double(&mut self, negative: bool, mask: u8) -> Option<Value> {
+        let marked = self.marked_bits(mask)?;
+        if marked & 1 == 1 {
+            self.bytes(2)?;
+            self.skip_digits(mask)?;
+        }
+        let magnitude = f64::from_bits(marked >> 1);
+        if negative && magnitude == 2f64.powi(63) && marked & 1 == 0 {
+            return Some(Value::Int64(i64::MIN));
+        }
+        Some(Value::Double(if negative { -magnitude } else { magnitude }))
+    }
+
+    fn skip_digits(&mut self, mask: u8) -> Option<()> {
+        while self.byte()? != mask {}
+        Some(())
+    }
+}

@@ -1,0 +1,374 @@
+//! MongoDB's order over values of all types, and the equality that goes with it.
+//!
+//! Types come first, in this order: MinKey, undefined, null, numbers, strings and symbols,
+//! documents, arrays, binary, ObjectId, bool, date, timestamp, regex, DBPointer, code, code with
+//! scope, MaxKey. Numbers of all kinds are compared by value, NaN below all others. Source: the
+//! manual's page "Comparison/Sort Order".
+
+use std::cmp::Ordering;
+
+use crate::key;
+use crate::{Array, Document, Type, ValueRef};
+
+/// The place of a type in the order; equal for types that are compared by value with each other.
+pub fn type_rank(type_of: Type) -> u8 {
+    match type_of {
+        Type::MinKey => 0,
+        Type::Undefined => 1,
+        Type::Null => 2,
+        Type::Double | Type::Int32 | Type::Int64 | Type::Decimal128 => 3,
+        Type::String | Type::Symbol => 4,
+        Type::Document => 5,
+        Type::Array => 6,
+        Type::Binary => 7,
+        Type::ObjectId => 8,
+        Type::Bool => 9,
+        Type::DateTime => 10,
+        Type::Timestamp => 11,
+        Type::Regex => 12,
+        Type::DbPointer => 13,
+        Type::JavaScript => 14,
+        Type::JavaScriptWithScope => 15,
+        Type::MaxKey => 16,
+    }
+}
+
+impl<'a> ValueRef<'a> {
+    /// MongoDB's order. A total order: `Equal` means equal to MongoDB.
+    pub fn compare(self, other: ValueRef<'_>) -> Ordering {
+        let ranks = type_rank(self.type_of()).cmp(&type_rank(other.type_of()));
+        ranks.then_with(|| compare_within_rank(self, other))
+    }
+
+    /// Equal in MongoDB's order: 1 equals 1.0 equals NumberDecimal("1.00").
+    pub fn equals(self, other: ValueRef<'_>) -> bool {
+        self.compare(other) == Ordering::Equal
+    }
+}
+
+fn compare_within_rank(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+    use ValueRef as V;
+    match (one, other) {
+        (V::String(a) | V::Symbol(a), V::String(b) | V::Symbol(b)) => a.cmp(b),
+        (V::JavaScript(a), V::JavaScript(b)) => a.cmp(b),
+        (V::Document(a), V::Document(b)) => compare_documents(a, b),
+        (V::Array(a), V::Array(b)) => compare_arrays(a, b),
+        (
+            V::Binary {
+                subtype: s,
+                bytes: a,
+            },
+            V::Binary {
+                subtype: t,
+                bytes: b,
+            },
+        ) => (a.len(), s, a).cmp(&(b.len(), t, b)),
+        (V::ObjectId(a), V::ObjectId(b)) => a.cmp(&b),
+        (V::Bool(a), V::Bool(b)) => a.cmp(&b),
+        (V::DateTime(a), V::DateTime(b)) => a.cmp(&b),
+        (V::Timestamp(a), V::Timestamp(b)) => a.cmp(&b),
+        (
+            V::Regex {
+                pattern: a,
+                options: c,
+            },
+            V::Regex {
+                pattern: b,
+                options: d,
+            },
+        ) => (a, c).cmp(&(b, d)),
+        (
+            V::DbPointer {
+                namespace: a,
+                id: c,
+            },
+            V::DbPointer {
+                namespace: b,
+                id: d,
+            },
+        ) => (a.len(), a, c).cmp(&(b.len(), b, d)),
+        (
+            V::JavaScriptWithScope { code: a, scope: c },
+            V::JavaScriptWithScope { code: b, scope: d },
+        ) => a.cmp(b).then_with(|| compare_documents(c, d)),
+        _ if one.is_number() && other.is_number() => compare_numbers(one, other),
+        _ => Ordering::Equal,
+    }
+}
+
+/// Fields pairwise: first the types' ranks, then the names, then the values; then the length.
+pub fn compare_documents(one: Document<'_>, other: Document<'_>) -> Ordering {
+    let (mut left, mut right) = (one.iter(), other.iter());
+    loop {
+        let ((name, value), (other_name, other_value)) = match (left.next(), right.next()) {
+            (Some(left), Some(right)) => (left, right),
+            (left, right) => return left.is_some().cmp(&right.is_some()),
+        };
+        let ranks = type_rank(value.type_of()).cmp(&type_rank(other_value.type_of()));
+        let order = ranks
+            .then_with(|| name.cmp(other_name))
+            .then_with(|| compare_within_rank(value, other_value));
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+/// Elements pairwise, then the length.
+pub fn compare_arrays(one: Array<'_>, other: Array<'_>) -> Ordering {
+    let (mut left, mut right) = (one.iter(), other.iter());
+    loop {
+        let (value, other_value) = match (left.next(), right.next()) {
+            (Some(left), Some(right)) => (left, right),
+            (left, right) => return left.is_some().cmp(&right.is_some()),
+        };
+        let order = value.compare(other_value);
+        if order != Ordering::Equal {
+            return order;
+        }
+    }
+}
+
+fn compare_numbers(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+    use ValueRef as V;
+    match (one, other) {
+        (V::Int32(a), V::Int32(b)) => a.cmp(&b),
+        (V::Double(a), V::Double(b)) => compare_doubles(a, b),
+        (V::Decimal128(_), _) | (_, V::Decimal128(_)) => compare_number_keys(one, other),
+        (V::Double(a), _) => compare_double_whole(a, whole(other)),
+        (_, V::Double(b)) => compare_double_whole(b, whole(one)).reverse(),
+        _ => whole(one).cmp(&whole(other)),
+    }
+}
+
+fn whole(number: ValueRef<'_>) -> i64 {
+    match number {
+        ValueRef::Int32(number) => i64::from(number),
+        ValueRef::Int64(number) => number,
+        _ => 0,
+    }
+}
+
+/// NaN equals NaN and is below everything; -0 equals 0.
+pub fn compare_doubles(one: f64, other: f64) -> Ordering {
+    one.partial_cmp(&other)
+        .unwrap_or_else(|| other.is_nan().cmp(&one.is_nan()))
+}
+
+/// Exact: no rounding of large whole numbers to doubles.
+fn compare_double_whole(double: f64, number: i64) -> Ordering {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if double.is_nan() || double < -LIMIT {
+        return Ordering::Less;
+    }
+    if double >= LIMIT {
+        return Ordering::Greater;
+    }
+    let truncated = double.trunc();
+    (truncated as i64)
+        .cmp(&number)
+        .then_with(|| compare_doubles(double, truncated))
+}
+
+/// Key bytes are exact for every kind of number and in order, so they settle decimals.
+fn compare_number_keys(one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    key::append(&mut left, one);
+    key::append(&mut right, other);
+    left.cmp(&right)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Decimal128, ObjectId, Timestamp, Value, array, doc};
+
+    fn decimal(text: &str) -> Value {
+        Value::Decimal128(Decimal128::parse(text).unwrap())
+    }
+
+    /// Groups of equal values, in ascending order.
+    pub(crate) fn ladder() -> Vec<Vec<Value>> {
+        vec![
+            vec![Value::MinKey],
+            vec![Value::Undefined],
+            vec![Value::Null],
+            vec![f64::NAN.into(), decimal("NaN")],
+            vec![f64::NEG_INFINITY.into(), decimal("-Infinity")],
+            vec![decimal("-1E+6000")],
+            vec![f64::MIN.into()],
+            vec![(-1e19).into(), decimal("-1E19")],
+            vec![i64::MIN.into(), (-(2f64.powi(63))).into()],
+            vec![(i64::MIN + 1).into()],
+            vec![Value::Int32(-257), (-257.0).into()],
+            vec![(-2).into()],
+            vec![(-1.5).into(), decimal("-1.50")],
+            vec![(-1).into()],
+            vec![decimal("-0.1000000000000000055511151231257828")],
+            vec![decimal("-0.1")],
+            vec![(-f64::MIN_POSITIVE).into()],
+            vec![(-5e-324).into()],
+            vec![decimal("-1E-6176")],
+            vec![0.into(), (-0.0).into(), 0i64.into(), decimal("-0E+3")],
+            vec![decimal("1E-6176")],
+            vec![5e-324.into()],
+            vec![f64::MIN_POSITIVE.into()],
+            vec![decimal("0.1")],
+            vec![0.1.into()],
+            vec![0.5.into(), decimal("0.5")],
+            vec![decimal("0.9999999999999999999999999999999999")],
+            vec![1.into(), 1.0.into(), 1i64.into(), decimal("1.000")],
+            vec![decimal("1.000000000000000000000000000000001")],
+            vec![(1.0 + f64::EPSILON).into()],
+            vec![1.5.into(), decimal("1.5")],
+            vec![2.into()],
+            vec![255.into()],
+            vec![255.5.into()],
+            vec![256.into()],
+            vec![65536.into(), 65536.0.into()],
+            vec![(1i64 << 53).into(), 2f64.powi(53).into()],
+            vec![((1i64 << 53) + 1).into(), decimal("9007199254740993")],
+            vec![((1i64 << 53) + 2).into()],
+            vec![i64::MAX.into(), decimal("9223372036854775807")],
+            vec![decimal("9223372036854775807.5")],
+            vec![2f64.powi(63).into(), decimal("9223372036854775808")],
+            vec![decimal("18446744073709551615")],
+            vec![2f64.powi(64).into(), decimal("18446744073709551616")],
+            vec![decimal("18446744073709551616.5")],
+            vec![f64::MAX.into()],
+            vec![decimal("1E+6000")],
+            vec![f64::INFINITY.into(), decimal("Infinity")],
+            vec!["".into()],
+            vec!["\0".into()],
+            vec!["\0a".into()],
+            vec!["a".into(), Value::Symbol("a".into())],
+            vec!["a\0".into()],
+            vec!["a\0b".into()],
+            vec!["aa".into()],
+            vec!["b".into()],
+            vec![doc! {}.into()],
+            vec![doc! { "b": 1 }.into(), doc! { "b": 1.0 }.into()],
+            vec![doc! { "b": 1, "a": 1 }.into()],
+            vec![doc! { "b": 2 }.into()],
+            vec![doc! { "a": "x" }.into()],
+            vec![array![].into()],
+            vec![array![1].into()],
+            vec![array![1, 2].into()],
+            vec![array![2].into()],
+            vec![array!["a"].into()],
+            vec![Value::Binary {
+                subtype: 5,
+                bytes: vec![],
+            }],
+            vec![Value::Binary {
+                subtype: 0,
+                bytes: vec![9],
+            }],
+            vec![Value::Binary {
+                subtype: 2,
+                bytes: vec![1],
+            }],
+            vec![Value::Binary {
+                subtype: 0,
+                bytes: vec![0, 0],
+            }],
+            vec![ObjectId([1; 12]).into()],
+            vec![ObjectId([2; 12]).into()],
+            vec![false.into()],
+            vec![true.into()],
+            vec![Value::DateTime(-1)],
+            vec![Value::DateTime(1)],
+            vec![
+                Timestamp {
+                    seconds: 1,
+                    increment: 9,
+                }
+                .into(),
+            ],
+            vec![
+                Timestamp {
+                    seconds: 2,
+                    increment: 0,
+                }
+                .into(),
+            ],
+            vec![Value::Regex {
+                pattern: "a".into(),
+                options: "".into(),
+            }],
+            vec![Value::Regex {
+                pattern: "a".into(),
+                options: "i".into(),
+            }],
+            vec![Value::DbPointer {
+                namespace: "z".into(),
+                id: ObjectId([0; 12]),
+            }],
+            vec![Value::DbPointer {
+                namespace: "aa".into(),
+                id: ObjectId([0; 12]),
+            }],
+            vec![Value::JavaScript("a".into())],
+            vec![Value::JavaScriptWithScope {
+                code: "a".into(),
+                scope: doc! {},
+            }],
+            vec![Value::MaxKey],
+        ]
+    }
+
+    #[test]
+    fn all_types_stand_in_order() {
+        let ladder = ladder();
+        for (rank, group) in ladder.iter().enumerate() {
+            for (other_rank, other_group) in ladder.iter().enumerate() {
+                for (one, other) in group
+                    .iter()
+                    .flat_map(|one| other_group.iter().map(move |other| (one, other)))
+                {
+                    let found = one.as_ref().compare(other.as_ref());
+                    assert_eq!(found, rank.cmp(&other_rank), "{one:?} {other:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn key_bytes_stand_in_the_same_order_both_ways() {
+        let ladder = ladder();
+        let encode = |value: &Value, descending| {
+            let mut bytes = Vec::new();
+            key::append_directed(&mut bytes, value.as_ref(), descending);
+            key::append(&mut bytes, ValueRef::Int32(7));
+            bytes
+        };
+        for (rank, group) in ladder.iter().enumerate() {
+            for (other_rank, other_group) in ladder.iter().enumerate() {
+                for (one, other) in group
+                    .iter()
+                    .flat_map(|one| other_group.iter().map(move |other| (one, other)))
+                {
+                    let ascending = encode(one, false).cmp(&encode(other, false));
+                    assert_eq!(ascending, rank.cmp(&other_rank), "{one:?} {other:?}");
+                    let descending = encode(one, true).cmp(&encode(other, true));
+                    assert_eq!(descending, other_rank.cmp(&rank), "{one:?} {other:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn key_bytes_and_their_shape_give_the_value_back() {
+        for value in ladder().into_iter().flatten() {
+            for descending in [false, true] {
+                let (mut bytes, mut shape) = (Vec::new(), Vec::new());
+                key::append_with_shape(&mut bytes, &mut shape, value.as_ref(), descending);
+                let mut reader = key::Reader::new(&bytes, &shape);
+                let back = reader.value(descending).unwrap();
+                let same = format!("{back:?}") == format!("{value:?}");
+                assert!(same, "{value:?} came back as {back:?}");
+                assert!(reader.is_at_end());
+            }
+        }
+    }
+}
