@@ -1,1 +1,30 @@
+//! The query language on one document: filters, projections, sorts, updates and expressions.
+//!
+//! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
+//! plans, indexes, collections, cursors, or stages that see more than one document.
+//!
+//! Reading order: [`error`], [`filter`], [`projection`], [`sort`], [`expression`], [`accumulator`],
+//! [`reshape`], [`update`].
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
 
+pub mod accumulator;
+pub mod error;
+pub mod expression;
+pub mod filter;
+pub mod projection;
+pub mod reshape;
+pub mod sort;
+pub mod update;
+
+pub use error::Error;
+
+/// What is known of a document besides its fields: what `$meta` answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// The relevance that a text index gave, where the query has `$text`.
+    pub text_score: Option<f64>,
+}

@@ -1,0 +1,40 @@
+//! What is wrong with a query, an update or a pipeline, or with the values it met.
+
+use std::fmt;
+
+/// MongoDB's number for the error and a sentence. The numbers are part of the documented language,
+/// so they are given where the rule is that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub code: i32,
+    pub message: String,
+}
+
+impl Error {
+    pub fn new(code: i32, message: impl Into<String>) -> Error {
+        Error { code, message: message.into() }
+    }
+
+    /// 2 BadValue.
+    pub fn bad_value(message: impl Into<String>) -> Error {
+        Error::new(2, message)
+    }
+
+    /// 9 FailedToParse.
+    pub fn failed_to_parse(message: impl Into<String>) -> Error {
+        Error::new(9, message)
+    }
+
+    /// 14 TypeMismatch.
+    pub fn type_mismatch(message: impl Into<String>) -> Error {
+        Error::new(14, message)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
