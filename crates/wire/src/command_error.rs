@@ -1,0 +1,103 @@
+//! A failure that the client learns of, in the shape that MongoDB's drivers read.
+
+use std::fmt;
+
+use windrow_document::{DocumentBuf, Value};
+
+use crate::code::ErrorCode;
+
+/// Why a command failed.
+///
+/// ```
+/// use windrow_wire::{CommandError, ErrorCode};
+/// let error = CommandError::new(ErrorCode::NamespaceNotFound, "ns not found");
+/// let reply = error.to_document();
+/// assert_eq!(reply.get("codeName").and_then(|name| name.as_str()), Some("NamespaceNotFound"));
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommandError {
+    pub code: ErrorCode,
+    pub message: String,
+    /// What some codes add to the reply: `keyPattern` and `keyValue`, `errInfo` …
+    pub extra: DocumentBuf,
+    /// What drivers decide by: `TransientTransactionError`, `RetryableWriteError` …
+    pub labels: Vec<&'static str>,
+}
+
+impl CommandError {
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> CommandError {
+        let (extra, labels) = (DocumentBuf::new(), Vec::new());
+        CommandError {
+            code,
+            message: message.into(),
+            extra,
+            labels,
+        }
+    }
+
+    /// The same error with one more field in its reply.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> CommandError {
+        self.extra.push(name, value);
+        self
+    }
+
+    /// The same error with one more label.
+    pub fn with_label(mut self, label: &'static str) -> CommandError {
+        self.labels.push(label);
+        self
+    }
+
+    /// The reply: `{ok: 0, errmsg, code, codeName, …extra, errorLabels}`.
+    pub fn to_document(&self) -> DocumentBuf {
+        let mut reply = DocumentBuf::new();
+        reply.push("ok", 0.0);
+        reply.push("errmsg", &self.message);
+        reply.push("code", self.code.number());
+        reply.push("codeName", self.code.name().as_ref());
+        for (name, value) in self.extra.iter() {
+            reply.push(name, value);
+        }
+        if !self.labels.is_empty() {
+            reply.push("errorLabels", self.labels.clone());
+        }
+        reply
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.name(), self.message)
+    }
+}
+
+impl std::error::Error for CommandError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn an_error_becomes_a_reply() {
+        let check = |error: CommandError, expected: DocumentBuf| {
+            assert_eq!(error.to_document(), expected);
+        };
+        check(
+            CommandError::new(ErrorCode::CommandNotFound, "no such command: 'foo'"),
+            doc! { "ok": 0.0, "errmsg": "no such command: 'foo'", "code": 59, "codeName": "CommandNotFound" },
+        );
+        check(
+            CommandError::new(ErrorCode::DuplicateKey, "E11000")
+                .with("keyPattern", doc! { "a": 1 })
+                .with_label("RetryableWriteError"),
+            doc! {
+                "ok": 0.0, "errmsg": "E11000", "code": 11000, "codeName": "DuplicateKey",
+                "keyPattern": { "a": 1 }, "errorLabels": ["RetryableWriteError"],
+            },
+        );
+        check(
+            CommandError::new(ErrorCode(51003), "exists"),
+            doc! { "ok": 0.0, "errmsg": "exists", "code": 51003, "codeName": "Location51003" },
+        );
+    }
+}

@@ -1,0 +1,136 @@
+//! Many documents of one request, where they lie in its bytes.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use windrow_document::{Array, Document, ValueRef};
+
+use crate::code::ErrorCode;
+use crate::command_error::CommandError;
+
+/// The documents of a sequence or of an array in the body, none of them copied: one buffer, and
+/// where each document starts in it. Every one has been validated.
+#[derive(Clone, Debug)]
+pub struct Documents<'a> {
+    buffer: &'a [u8],
+    starts: Cow<'a, [u32]>,
+    end: usize,
+}
+
+impl<'a> Documents<'a> {
+    pub(crate) fn new(buffer: &'a [u8], starts: &'a [u32], end: usize) -> Documents<'a> {
+        Documents {
+            buffer,
+            starts: Cow::Borrowed(starts),
+            end,
+        }
+    }
+
+    /// The documents of an array; fails with TypeMismatch at the first value that is none.
+    /// `field` is what the message calls the array: "insert.documents".
+    pub fn from_array(array: Array<'a>, field: &str) -> Result<Documents<'a>, CommandError> {
+        let buffer = array.as_bytes();
+        let mut starts = Vec::new();
+        let mut elements = array.as_document().elements();
+        // The first element stands behind the array's length.
+        let mut end = 4;
+        while let Some(element) = elements.next_raw() {
+            let Some(ValueRef::Document(document)) = element.value() else {
+                let found = element.type_of.name();
+                let place = format!("{field}.{}", starts.len());
+                return Err(CommandError::new(
+                    ErrorCode::TypeMismatch,
+                    format!(
+                        "BSON field '{place}' is the wrong type '{found}', expected type 'object'"
+                    ),
+                ));
+            };
+            end += 1 + element.name.len() + 1 + element.bytes.len();
+            starts.push((end - document.as_bytes().len()) as u32);
+        }
+        Ok(Documents {
+            buffer,
+            starts: Cow::Owned(starts),
+            end,
+        })
+    }
+
+    pub fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// The bytes in which all of the documents lie. Those of a sequence follow each other without
+    /// a gap; in an array each has its type and name before it.
+    pub fn buffer(&self) -> &'a [u8] {
+        self.buffer
+    }
+
+    /// Where each document lies in [`buffer`](Self::buffer).
+    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        (0..self.count()).filter_map(|index| self.range(index))
+    }
+
+    pub fn get(&self, index: usize) -> Option<Document<'a>> {
+        self.buffer
+            .get(self.range(index)?)
+            .map(Document::from_validated)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = Document<'a>> + '_ {
+        self.ranges()
+            .filter_map(|range| self.buffer.get(range).map(Document::from_validated))
+    }
+
+    /// From the first byte of the first document to behind the last one.
+    pub fn extent(&self) -> Range<usize> {
+        self.starts
+            .first()
+            .map_or(0..0, |&start| start as usize..self.end)
+    }
+
+    fn range(&self, index: usize) -> Option<Range<usize>> {
+        let start = *self.starts.get(index)? as usize;
+        let length = i32::from_le_bytes(*self.buffer.get(start..)?.first_chunk()?);
+        Some(start..start + usize::try_from(length).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{ArrayBuf, array, doc};
+
+    #[test]
+    fn documents_of_an_array_are_found_where_they_lie() {
+        let list: ArrayBuf = (0..120)
+            .map(|n| windrow_document::Value::from(doc! { "n": n }))
+            .collect();
+        let documents = Documents::from_array(list.as_array(), "insert.documents").unwrap();
+        assert_eq!(documents.count(), 120);
+        for (index, document) in documents.iter().enumerate() {
+            assert_eq!(document.get("n"), Some(ValueRef::Int32(index as i32)));
+        }
+        let last = documents.get(119).unwrap();
+        assert_eq!(
+            &documents.buffer()[documents.extent()][documents.extent().len() - 12..],
+            last.as_bytes()
+        );
+        assert_eq!(documents.get(120), None);
+    }
+
+    #[test]
+    fn a_value_that_is_no_document_is_named() {
+        let list = array![{ "a": 1 }, 5];
+        let error = Documents::from_array(list.as_array(), "insert.documents").unwrap_err();
+        assert_eq!(error.code, ErrorCode::TypeMismatch);
+        assert!(
+            error
+                .message
+                .starts_with("BSON field 'insert.documents.1' is the wrong type 'int'")
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! A message, parsed once: which command, on which database, with which documents.
+
+use std::ops::Range;
+
+use windrow_document::{Document, ValueRef};
+
+use crate::code::ErrorCode;
+use crate::command_error::CommandError;
+use crate::compression::{Compressor, unpack_message};
+use crate::documents::Documents;
+use crate::error::WireError;
+use crate::header::{Header, OpCode};
+use crate::message::{Flags, SectionError, Sections, Sequence, read_flags, read_sections, text};
+use crate::query::{Query, read_query};
+use crate::reply::ReplyTo;
+
+/// A command and everything that came with it. It owns the bytes of its message and gives them
+/// back with [`into_buffer`](Self::into_buffer), so that a connection can use them again.
+#[derive(Debug)]
+pub struct Request {
+    buffer: Vec<u8>,
+    reply_to: ReplyTo,
+    exhaust_allowed: bool,
+    database: Range<usize>,
+    command: Range<usize>,
+    body: Range<usize>,
+    sequences: Vec<Sequence>,
+}
+
+/// Why a message is no request.
+#[derive(Debug)]
+pub enum Rejected {
+    /// The connection closes; the error is the reason for the log.
+    Close(WireError),
+    /// The client is told; then the connection closes too, where `close` says so.
+    Answer {
+        to: ReplyTo,
+        error: CommandError,
+        close: bool,
+    },
+}
+
+impl From<WireError> for Rejected {
+    fn from(error: WireError) -> Rejected {
+        Rejected::Close(error)
+    }
+}
+
+impl Request {
+    /// Parses a whole message, header first. `spare` is a second buffer for unpacking; afterwards it
+    /// holds the packed bytes.
+    ///
+    /// Checks framing, flags, checksum, and structure, UTF-8 and depth of every document; takes
+    /// OP_MSG, OP_COMPRESSED around it, and OP_QUERY for `hello`.
+    pub fn parse(
+        header: &Header,
+        mut buffer: Vec<u8>,
+        spare: &mut Vec<u8>,
+    ) -> Result<Request, Rejected> {
+        let (mut header, mut compressor) = (*header, None);
+        if header.op_code == OpCode::COMPRESSED {
+            let (original, packed) = unpack_message(&header, &buffer, spare)?;
+            std::mem::swap(&mut buffer, spare);
+            (header, compressor) = (original, Some(packed));
+        }
+        match header.op_code {
+            OpCode::MSG => Request::from_message(&header, buffer, compressor),
+            OpCode::QUERY => Request::from_query(&header, buffer),
+            OpCode(number) => Err(WireError::OpCode {
+                number,
+                name: header.op_code.name(),
+            }
+            .into()),
+        }
+    }
+
+    fn from_message(
+        header: &Header,
+        buffer: Vec<u8>,
+        compressor: Option<Compressor>,
+    ) -> Result<Request, Rejected> {
+        let flags = read_flags(&buffer)?;
+        let to = ReplyTo::message(header.request_id, flags, compressor);
+        let sections = read_sections(&buffer, flags).map_err(|error| reject(error, to))?;
+        let Sections {
+            body, sequences, ..
+        } = sections;
+        let refuse = |error| Rejected::Answer {
+            to,
+            error,
+            close: false,
+        };
+        let database = find_database(&buffer, &body).map_err(refuse)?;
+        let exhaust_allowed = flags.has(Flags::EXHAUST_ALLOWED);
+        let command = find_command(&buffer, &body);
+        Ok(Request {
+            buffer,
+            reply_to: to,
+            exhaust_allowed,
+            database,
+            command,
+            body,
+            sequences,
+        })
+    }
+
+    fn from_query(header: &Header, buffer: Vec<u8>) -> Result<Request, Rejected> {
+        let to = ReplyTo::query(header.request_id);
+        let Query { database, body } = read_query(&buffer).map_err(|error| reject(error, to))?;
+        let command = find_command(&buffer, &body);
+        let (exhaust_allowed, sequences) = (false, Vec::new());
+        Ok(Request {
+            buffer,
+            reply_to: to,
+            exhaust_allowed,
+            database,
+            command,
+            body,
+            sequences,
+        })
+    }
+
+    /// The command's name as the client spelled it: the name of the body's first field, "" where
+    /// the body is empty.
+    pub fn command(&self) -> &str {
+        text(&self.buffer, &self.command)
+    }
+
+    pub fn database(&self) -> &str {
+        text(&self.buffer, &self.database)
+    }
+
+    /// The command with its arguments, without its document sequences.
+    pub fn body(&self) -> Document<'_> {
+        Document::from_validated(self.buffer.get(self.body.clone()).unwrap_or_default())
+    }
+
+    /// An argument of the body.
+    pub fn get(&self, name: &str) -> Option<ValueRef<'_>> {
+        self.body().get(name)
+    }
+
+    /// The argument of this name as documents, whether it came as a document sequence or as an
+    /// array in the body. `None` where it did not come; TypeMismatch where it is something else.
+    pub fn documents(&self, name: &str) -> Result<Option<Documents<'_>>, CommandError> {
+        if let Some(sequence) = self
+            .sequences
+            .iter()
+            .find(|one| text(&self.buffer, &one.name) == name)
+        {
+            return Ok(Some(Documents::new(
+                &self.buffer,
+                &sequence.starts,
+                sequence.end,
+            )));
+        }
+        let field = format!("{}.{name}", self.command());
+        match self.get(name) {
+            None => Ok(None),
+            Some(ValueRef::Array(array)) => Documents::from_array(array, &field).map(Some),
+            Some(other) => Err(CommandError::new(
+                ErrorCode::TypeMismatch,
+                format!(
+                    "BSON field '{field}' is the wrong type '{}', expected type 'array'",
+                    other.type_of().name()
+                ),
+            )),
+        }
+    }
+
+    /// The names of the document sequences that came beside the body.
+    pub fn sequence_names(&self) -> impl Iterator<Item = &str> {
+        self.sequences
+            .iter()
+            .map(|sequence| text(&self.buffer, &sequence.name))
+    }
+
+    /// How and to whom to reply.
+    pub fn reply_to(&self) -> ReplyTo {
+        self.reply_to
+    }
+
+    /// Whether the client takes more replies than one.
+    pub fn exhaust_allowed(&self) -> bool {
+        self.exhaust_allowed
+    }
+
+    /// The size of the message in bytes, unpacked.
+    pub fn message_bytes(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Gives the message's bytes back for the next one.
+    pub fn into_buffer(self) -> Vec<u8> {
+        self.buffer
+    }
+}
+
+fn reject(error: SectionError, to: ReplyTo) -> Rejected {
+    match error {
+        SectionError::Wire(error) => Rejected::Close(error),
+        SectionError::Document { error, close } => Rejected::Answer { to, error, close },
+    }
+}
+
+/// The place of the first field's name: behind the document's length and the field's type.
+fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
+    let name = Document::from_validated(buffer.get(body.clone()).unwrap_or_default())
+        .first()
+        .map_or("", |(name, _)| name);
+    let start = body.start + 5;
+    start..start + name.len()
+}
+
+/// The place of the text of `$db`, which every OP_MSG must have.
+fn find_database(buffer: &[u8], body: &Range<usize>) -> Result<Range<usize>, CommandError> {
+    let mut place = body.start + 4;
+    let mut elements =
+        Document::from_validated(buffer.get(body.clone()).unwrap_or_default()).elements();
+    while let Some(element) = elements.next_raw() {
+        let value = place + 1 + element.name.len() + 1;
+        if element.name == b"$db" {
+            return match element.value() {
+                Some(ValueRef::String(name)) => Ok(value + 4..value + 4 + name.len()),
+                _ => Err(wrong_database(element.type_of.name())),
+            };
+        }
+        place = value + element.bytes.len();
+    }
+    Err(CommandError::new(
+        ErrorCode(40571),
+        "OP_MSG requests require a $db argument",
+    ))
+}
+
+fn wrong_database(found: &str) -> CommandError {
+    let message = format!("BSON field '$db' is the wrong type '{found}', expected type 'string'");
+    CommandError::new(ErrorCode::TypeMismatch, message)
+}
