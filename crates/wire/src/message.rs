@@ -145,11 +145,7 @@ pub(crate) fn read_sections(message: &[u8], flags: Flags) -> Result<Sections, Se
         }
     }
     let body = body.ok_or_else(|| section("no body"))?;
-    let sections = Sections {
-        flags,
-        body,
-        sequences,
-    };
+    let sections = Sections { body, sequences };
     check_names(&sections, message)?;
     Ok(sections)
 }
