@@ -33,6 +33,7 @@ pub mod rival;
 
 pub mod report;
 
+pub mod dump;
 pub mod w1;
 pub mod w2;
 pub mod w4;

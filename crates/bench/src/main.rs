@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use windrow_bench::error::BenchError;
 use windrow_bench::options::{HELP, Options};
-use windrow_bench::{w1, w2, w4, w8};
+use windrow_bench::{dump, w1, w2, w4, w8};
 
 type Workload = fn(&Options) -> Result<(), BenchError>;
 
-const WORKLOADS: [(&str, Workload); 4] = [
+const WORKLOADS: [(&str, Workload); 5] = [
+    ("dump", dump::run),
     ("w1", w1::run),
     ("w2", w2::run),
     ("w4", w4::run),
@@ -20,7 +21,7 @@ fn main() -> ExitCode {
     match start(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(BenchError::Usage(what)) => {
-            eprintln!("windrow-bench: {what}\n\n{HELP}");
+            eprintln!("windrow-bench: {what} (--help tells what there is)");
             ExitCode::from(2)
         }
         Err(error) => {

@@ -12,6 +12,7 @@ windrow-bench WORKLOAD [options]: workloads over the wire, beside a baseline in 
   w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
   w4   insertion with and without an index on one field
   w8   insertion in batches, single insertion, find by _id, beside WiredTiger
+  dump the documents themselves, on standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
   --rivals DIR         where the compiled baselines are (default bench/out)

@@ -1,0 +1,41 @@
+//! A corpus on standard output, for looking at it and for feeding a baseline by hand.
+
+use std::io::{BufWriter, Write};
+
+use crate::corpus::people::People;
+use crate::corpus::readings::Readings;
+use crate::corpus::weather::Weather;
+use crate::corpus::words::Words;
+use crate::error::{At, BenchError};
+use crate::load;
+use crate::options::Options;
+
+const DOCUMENTS: u64 = 1_000;
+
+/// Writes the corpora that `--cases` names: `words` as lines of text, the others as BSON.
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let documents = options.documents_of(DOCUMENTS);
+    for name in &options.cases {
+        let written = match name.as_str() {
+            "words" => lines(&Words { seed: options.seed }, documents, &mut out),
+            "weather" => load::feed(&Weather::new(options.seed), documents, &mut out),
+            "small" => load::feed(&Readings { seed: options.seed }, documents, &mut out),
+            "large" => load::feed(&People::new(options.seed), documents, &mut out),
+            _ => return Err(BenchError::Usage(format!("there is no corpus {name:?}"))),
+        };
+        written.at("standard output")?;
+    }
+    out.flush().at("standard output")
+}
+
+fn lines(words: &Words, documents: u64, out: &mut impl Write) -> std::io::Result<()> {
+    let mut line = Vec::new();
+    for number in 0..documents {
+        line.clear();
+        words.body(number, &mut line);
+        line.push(b'\n');
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
