@@ -1,0 +1,136 @@
+//! One change of several rows: as the caller gives it, and as bytes.
+//!
+//! ```text
+//! key length u16 · value length u16, 0xffff: the row goes · key · value     for each row
+//! ```
+
+use super::{CatalogError, KEY_BYTES_MAX, ROW_BYTES_MAX, Rows};
+use crate::error::StorageError;
+use crate::fields::u16_at;
+
+/// What must hold for a row before it is changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    Any,
+    Absent,
+    Value(Vec<u8>),
+}
+
+/// One row's part of a change. A key must not appear twice in one change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowChange {
+    /// At most 1,024 bytes.
+    pub key: Vec<u8>,
+    pub expected: Expectation,
+    /// At most [`ROW_BYTES_MAX`] bytes; `None` deletes the row.
+    pub value: Option<Vec<u8>>,
+}
+
+impl RowChange {
+    /// Puts a row, whatever there was.
+    pub fn put(key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) -> Self {
+        Self {
+            key: key.into(),
+            expected: Expectation::Any,
+            value: Some(value.into()),
+        }
+    }
+
+    /// Deletes a row, whatever there was.
+    pub fn delete(key: impl Into<Vec<u8>>) -> Self {
+        Self {
+            key: key.into(),
+            expected: Expectation::Any,
+            value: None,
+        }
+    }
+
+    /// The same change, made only if the row is as expected.
+    pub fn expecting(self, expected: Expectation) -> Self {
+        Self { expected, ..self }
+    }
+}
+
+const DELETED: u16 = u16::MAX;
+
+pub(crate) fn check_sizes(changes: &[RowChange]) -> Result<(), StorageError> {
+    let check = |what: &str, bytes: usize, bytes_max: usize| {
+        if bytes <= bytes_max {
+            return Ok(());
+        }
+        let what = format!("the {what} of a catalog row");
+        Err(StorageError::TooLarge {
+            what,
+            bytes: bytes as u64,
+            bytes_max: bytes_max as u64,
+        })
+    };
+    changes.iter().try_for_each(|change| {
+        check("key", change.key.len(), KEY_BYTES_MAX)?;
+        check(
+            "value",
+            change.value.as_ref().map_or(0, Vec::len),
+            ROW_BYTES_MAX,
+        )
+    })
+}
+
+pub(crate) fn check_expectations(rows: &Rows, changes: &[RowChange]) -> Result<(), CatalogError> {
+    let holds = |change: &&RowChange| {
+        let row = rows.get(&change.key).map(|value| value.as_ref());
+        match &change.expected {
+            Expectation::Any => true,
+            Expectation::Absent => row.is_none(),
+            Expectation::Value(value) => row == Some(value.as_slice()),
+        }
+    };
+    match changes.iter().find(|change| !holds(change)) {
+        Some(change) => Err(CatalogError::Conflict(change.key.clone())),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn apply(rows: &mut Rows, key: Vec<u8>, value: Option<Vec<u8>>) {
+    match value {
+        Some(value) => rows.insert(key, value.into()),
+        None => rows.remove(&key),
+    };
+}
+
+pub(crate) fn encode(changes: &[RowChange]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for change in changes {
+        put_row(&mut bytes, &change.key, change.value.as_deref());
+    }
+    bytes
+}
+
+pub(crate) fn put_row(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+    let value_length = value.map_or(DELETED, |value| value.len() as u16);
+    bytes.extend_from_slice(&(key.len() as u16).to_le_bytes());
+    bytes.extend_from_slice(&value_length.to_le_bytes());
+    bytes.extend_from_slice(key);
+    bytes.extend_from_slice(value.unwrap_or_default());
+}
+
+type Row = (Vec<u8>, Option<Vec<u8>>);
+
+/// `None` where the bytes are not rows to their very end.
+pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<Row>> {
+    let mut rows = Vec::new();
+    while !bytes.is_empty() {
+        let key_length = usize::from(u16_at(bytes, 0)?);
+        let value_length = u16_at(bytes, 2)?;
+        let (key, rest) = bytes.get(4..)?.split_at_checked(key_length)?;
+        let (value, rest) = match value_length {
+            DELETED => (None, rest),
+            length => {
+                let (value, rest) = rest.split_at_checked(usize::from(length))?;
+                (Some(value.to_vec()), rest)
+            }
+        };
+        rows.push((key.to_vec(), value));
+        bytes = rest;
+    }
+    Some(rows)
+}

@@ -1,0 +1,118 @@
+//! A checkpoint file: every row of the catalog at one position of the log. Drawn in
+//! docs/format.md.
+
+use std::io;
+use std::sync::Arc;
+
+use super::{Rows, change};
+use crate::checksum::checksum;
+use crate::disk::{Disk, read_all};
+use crate::error::StorageError;
+use crate::fields::{put, u64_at};
+use crate::folder::at;
+use crate::log::Position;
+
+const FOLDER: &str = "catalog";
+const TEMPORARY: &str = "catalog/checkpoint.new";
+const MAGIC: &[u8; 8] = b"WRcat-01";
+const HEADER_BYTES: usize = 24;
+const CHECKSUM_BYTES: usize = 8;
+
+fn path(position: u64) -> String {
+    format!("{FOLDER}/{position:020}.checkpoint")
+}
+
+/// Writes under a temporary name, syncs, renames: the file is whole or not there. Older ones go.
+pub(crate) fn save(
+    disk: &Arc<dyn Disk>,
+    position: Position,
+    rows: &Rows,
+) -> Result<(), StorageError> {
+    let to = path(position.0);
+    let bytes = encode(position, rows);
+    let file = disk.create(TEMPORARY).map_err(at(disk, TEMPORARY))?;
+    let written = file.write_at(0, &bytes).and_then(|()| file.sync_data());
+    if let Err(error) = written {
+        // What it holds is of no use, and space may be short.
+        let _ = disk.remove(TEMPORARY);
+        return Err(StorageError::from_io(disk.place(&to), error));
+    }
+    disk.rename(TEMPORARY, &to).map_err(at(disk, &to))?;
+    disk.sync_dir(FOLDER).map_err(at(disk, FOLDER))?;
+    remove_before(disk, position.0)
+}
+
+/// The newest checkpoint; position 0 and no rows where there is none.
+pub(crate) fn load(disk: &Arc<dyn Disk>) -> Result<(Position, Rows), StorageError> {
+    match list(disk)?.last() {
+        Some(&position) => load_at(disk, position),
+        None => Ok((Position::ZERO, Rows::new())),
+    }
+}
+
+fn load_at(disk: &Arc<dyn Disk>, position: u64) -> Result<(Position, Rows), StorageError> {
+    let path = path(position);
+    let file = disk.open(&path).map_err(at(disk, &path))?;
+    let bytes = read_all(file.as_ref()).map_err(at(disk, &path))?;
+    let rows =
+        decode(&bytes, position).map_err(|what| StorageError::damaged(disk.place(&path), what))?;
+    Ok((Position(position), rows))
+}
+
+fn encode(position: Position, rows: &Rows) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_BYTES];
+    put(&mut bytes, 0, MAGIC);
+    put(&mut bytes, 8, &position.0.to_le_bytes());
+    put(&mut bytes, 16, &(rows.len() as u64).to_le_bytes());
+    for (key, value) in rows {
+        change::put_row(&mut bytes, key, Some(value));
+    }
+    let sum = checksum(position.0, &bytes);
+    bytes.extend_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8], position: u64) -> Result<Rows, &'static str> {
+    let short = "the file ends too early";
+    let end = bytes.len().checked_sub(CHECKSUM_BYTES).ok_or(short)?;
+    let covered = bytes.get(..end).ok_or(short)?;
+    if u64_at(bytes, end) != Some(checksum(position, covered)) {
+        return Err("its checksum does not match");
+    }
+    if covered.get(..8) != Some(MAGIC.as_slice()) || u64_at(covered, 8) != Some(position) {
+        return Err("it does not begin as a checkpoint of this position does");
+    }
+    let rows = covered
+        .get(HEADER_BYTES..)
+        .and_then(change::decode)
+        .ok_or("its rows are cut")?;
+    let rows: Rows = rows
+        .into_iter()
+        .filter_map(|(key, value)| Some((key, value?.into())))
+        .collect();
+    match u64_at(covered, 16) {
+        Some(count) if count == rows.len() as u64 => Ok(rows),
+        _ => Err("it does not hold as many rows as it says"),
+    }
+}
+
+/// The positions of the checkpoints, ascending.
+fn list(disk: &Arc<dyn Disk>) -> Result<Vec<u64>, StorageError> {
+    let names = disk.list(FOLDER).map_err(at(disk, FOLDER))?;
+    let position = |name: &String| name.strip_suffix(".checkpoint")?.parse().ok();
+    let mut positions: Vec<u64> = names.iter().filter_map(position).collect();
+    positions.sort_unstable();
+    Ok(positions)
+}
+
+fn remove_before(disk: &Arc<dyn Disk>, position: u64) -> Result<(), StorageError> {
+    for older in list(disk)?.into_iter().filter(|&older| older < position) {
+        match disk.remove(&path(older)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StorageError::from_io(disk.place(&path(older)), error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}

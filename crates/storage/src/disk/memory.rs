@@ -1,0 +1,427 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::{Disk, DiskFile, LockOutcome};
+
+/// What a crash does to what was not synced.
+#[derive(Clone, Copy, Debug)]
+pub enum Crash {
+    /// The process died, the machine lives: every write is there.
+    OfProcess,
+    /// Power was lost and nothing that was unsynced had reached the disk.
+    LosingUnsynced,
+    /// Power was lost: of the unsynced, each sector of 512 bytes was kept or lost as the seed
+    /// says, and of the names the first few changes were kept.
+    Tearing { seed: u64 },
+}
+
+/// A disk in memory that knows what is durable and what is only written, and that fails when told
+/// to. Clones share it, as two processes share a disk; [`MemoryDisk::crash`] makes another.
+#[derive(Clone, Default)]
+pub struct MemoryDisk(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    names: Names,
+    durable_names: Names,
+    /// Changes of names since the last sync, oldest first.
+    pending_names: Vec<NameChange>,
+    folders: BTreeSet<String>,
+    faults: Faults,
+    locked: Option<Arc<()>>,
+    syncs: u64,
+}
+
+type Names = BTreeMap<String, Arc<Mutex<Content>>>;
+
+#[derive(Clone)]
+enum NameChange {
+    Put(String, Arc<Mutex<Content>>),
+    Rename(String, String),
+    Remove(String),
+}
+
+#[derive(Default, Clone)]
+struct Faults {
+    bytes_max: Option<u64>,
+    failing_writes: bool,
+    failing_syncs: bool,
+}
+
+#[derive(Clone, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    durable: Vec<u8>,
+    pending: Vec<Change>,
+}
+
+#[derive(Clone)]
+enum Change {
+    Write(u64, Vec<u8>),
+    SetLength(u64),
+}
+
+impl MemoryDisk {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// From now on files may hold this many bytes together; `None` lifts the limit.
+    pub fn set_bytes_max(&self, bytes_max: Option<u64>) {
+        self.0.lock().faults.bytes_max = bytes_max;
+    }
+
+    /// From now on writes fail with an I/O error after half of their bytes.
+    pub fn set_failing_writes(&self, failing: bool) {
+        self.0.lock().faults.failing_writes = failing;
+    }
+
+    /// From now on syncs of files fail, and make nothing durable.
+    pub fn set_failing_syncs(&self, failing: bool) {
+        self.0.lock().faults.failing_syncs = failing;
+    }
+
+    /// The sum of all file lengths, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.0.lock().bytes()
+    }
+
+    /// How many syncs of files succeeded so far.
+    pub fn sync_count(&self) -> u64 {
+        self.0.lock().syncs
+    }
+
+    /// Another disk with what a crash at this moment leaves of this one: unlocked, without faults.
+    pub fn crash(&self, crash: Crash) -> MemoryDisk {
+        let state = self.0.lock();
+        let mut random = Random(match crash {
+            Crash::Tearing { seed } => seed,
+            _ => 0,
+        });
+        let names = match crash {
+            Crash::OfProcess => state.names.clone(),
+            Crash::LosingUnsynced => state.durable_names.clone(),
+            Crash::Tearing { .. } => state.some_names(&mut random),
+        };
+        let left = |(name, content): (&String, &Arc<Mutex<Content>>)| {
+            let bytes = content.lock().left_by(crash, &mut random);
+            let content = Content {
+                durable: bytes.clone(),
+                bytes,
+                pending: Vec::new(),
+            };
+            (name.clone(), Arc::new(Mutex::new(content)))
+        };
+        let names: Names = names.iter().map(left).collect();
+        MemoryDisk(Arc::new(Mutex::new(State {
+            durable_names: names.clone(),
+            names,
+            folders: state.folders.clone(),
+            ..State::default()
+        })))
+    }
+
+    /// Changes bytes of a file behind the database's back, durably.
+    ///
+    /// # Panics
+    /// When there is no such file.
+    pub fn spoil(&self, path: &str, change: impl FnOnce(&mut Vec<u8>)) {
+        let Some(content) = self.0.lock().names.get(path).cloned() else {
+            panic!("there is no file {path:?} to spoil");
+        };
+        let mut content = content.lock();
+        change(&mut content.bytes);
+        content.durable = content.bytes.clone();
+        content.pending.clear();
+    }
+}
+
+impl State {
+    fn bytes(&self) -> u64 {
+        self.names
+            .values()
+            .map(|content| content.lock().bytes.len() as u64)
+            .sum()
+    }
+
+    fn some_names(&self, random: &mut Random) -> Names {
+        let mut names = self.durable_names.clone();
+        let kept = random.below(self.pending_names.len() as u64 + 1);
+        for change in self.pending_names.iter().take(kept as usize) {
+            apply_name(&mut names, change.clone());
+        }
+        names
+    }
+
+    fn change_name(&mut self, change: NameChange) {
+        apply_name(&mut self.names, change.clone());
+        self.pending_names.push(change);
+    }
+}
+
+fn apply_name(names: &mut Names, change: NameChange) {
+    match change {
+        NameChange::Put(name, content) => {
+            names.insert(name, content);
+        }
+        NameChange::Rename(from, to) => {
+            if let Some(content) = names.remove(&from) {
+                names.insert(to, content);
+            }
+        }
+        NameChange::Remove(name) => {
+            names.remove(&name);
+        }
+    }
+}
+
+impl Content {
+    fn left_by(&self, crash: Crash, random: &mut Random) -> Vec<u8> {
+        match crash {
+            Crash::OfProcess => self.bytes.clone(),
+            Crash::LosingUnsynced => self.durable.clone(),
+            Crash::Tearing { .. } => {
+                let mut bytes = self.durable.clone();
+                // Often everything got through, or nothing: both are common and worth seeing.
+                let mode = random.below(4);
+                for change in &self.pending {
+                    match mode {
+                        0 => {}
+                        1 => change.apply(&mut bytes),
+                        _ => change.apply_torn(&mut bytes, random),
+                    }
+                }
+                bytes
+            }
+        }
+    }
+}
+
+const SECTOR_BYTES: u64 = 512;
+
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::SetLength(length) => bytes.resize(*length as usize, 0),
+            Self::Write(offset, written) => write_into(bytes, *offset, written),
+        }
+    }
+
+    fn apply_torn(&self, bytes: &mut Vec<u8>, random: &mut Random) {
+        let Self::Write(offset, written) = self else {
+            return self.apply(bytes);
+        };
+        let mut done = 0;
+        while let Some(rest) = written.get(done..).filter(|rest| !rest.is_empty()) {
+            let place = offset + done as u64;
+            let to_sector_end = (SECTOR_BYTES - place % SECTOR_BYTES) as usize;
+            let sector = rest.get(..to_sector_end).unwrap_or(rest);
+            if random.below(2) == 0 {
+                write_into(bytes, place, sector);
+            }
+            done += sector.len();
+        }
+    }
+}
+
+fn write_into(bytes: &mut Vec<u8>, offset: u64, written: &[u8]) {
+    let start = offset as usize;
+    let end = start + written.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    if let Some(place) = bytes.get_mut(start..end) {
+        place.copy_from_slice(written);
+    }
+}
+
+impl Disk for MemoryDisk {
+    fn create(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        let mut state = self.0.lock();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if !folder.is_empty() && !state.folders.contains(folder) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let content = Arc::new(Mutex::new(Content::default()));
+        state.change_name(NameChange::Put(path.to_owned(), content.clone()));
+        Ok(Arc::new(MemoryFile {
+            disk: self.clone(),
+            content,
+        }))
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        let content = self
+            .0
+            .lock()
+            .names
+            .get(path)
+            .cloned()
+            .ok_or(io::ErrorKind::NotFound)?;
+        Ok(Arc::new(MemoryFile {
+            disk: self.clone(),
+            content,
+        }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if !state.names.contains_key(from) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.change_name(NameChange::Rename(from.to_owned(), to.to_owned()));
+        Ok(())
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if !state.names.contains_key(path) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        state.change_name(NameChange::Remove(path.to_owned()));
+        Ok(())
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<String>> {
+        let state = self.0.lock();
+        let paths = state.names.keys().chain(&state.folders);
+        if folder.is_empty() {
+            let first = |path: &String| path.split('/').next().unwrap_or_default().to_owned();
+            return Ok(paths
+                .map(first)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect());
+        }
+        let inside = |path: &String| Some(path.strip_prefix(folder)?.strip_prefix('/')?.to_owned());
+        Ok(paths.filter_map(inside).collect())
+    }
+
+    /// Durable at once: no test of ours is about a lost folder.
+    fn create_dir_all(&self, folder: &str) -> io::Result<()> {
+        self.0.lock().folders.insert(folder.to_owned());
+        Ok(())
+    }
+
+    /// Makes the names of every folder durable; real disks do so too, in the order of changes.
+    fn sync_dir(&self, _folder: &str) -> io::Result<()> {
+        let mut state = self.0.lock();
+        if state.faults.failing_syncs {
+            return Err(io::Error::other("the disk was told to fail syncs"));
+        }
+        state.durable_names = state.names.clone();
+        state.pending_names.clear();
+        Ok(())
+    }
+
+    fn lock(&self, _path: &str) -> io::Result<LockOutcome> {
+        let mut state = self.0.lock();
+        if state
+            .locked
+            .as_ref()
+            .is_some_and(|held| Arc::strong_count(held) > 1)
+        {
+            return Ok(LockOutcome::Theirs(None));
+        }
+        let held = Arc::new(());
+        state.locked = Some(held.clone());
+        Ok(LockOutcome::Ours(Box::new(held)))
+    }
+
+    fn place(&self, path: &str) -> String {
+        format!("memory:/{path}")
+    }
+}
+
+struct MemoryFile {
+    disk: MemoryDisk,
+    content: Arc<Mutex<Content>>,
+}
+
+impl MemoryFile {
+    fn write(&self, change: Change) {
+        let mut content = self.content.lock();
+        change.apply(&mut content.bytes);
+        content.pending.push(change);
+    }
+}
+
+impl DiskFile for MemoryFile {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let (faults, used) = {
+            let state = self.disk.0.lock();
+            (
+                state.faults.clone(),
+                state.faults.bytes_max.map(|_| state.bytes()),
+            )
+        };
+        let written = |count: usize| bytes.get(..count).unwrap_or(bytes).to_vec();
+        if faults.failing_writes {
+            self.write(Change::Write(offset, written(bytes.len() / 2)));
+            return Err(io::Error::other("the disk was told to fail writes"));
+        }
+        if let (Some(bytes_max), Some(used)) = (faults.bytes_max, used) {
+            // Writing in place needs no space; only what grows the file does.
+            let length = self.len()?;
+            let end_max = length + bytes_max.saturating_sub(used);
+            if offset + bytes.len() as u64 > end_max {
+                let count = end_max.saturating_sub(offset) as usize;
+                self.write(Change::Write(offset, written(count)));
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+        }
+        self.write(Change::Write(offset, bytes.to_vec()));
+        Ok(())
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        let content = self.content.lock();
+        let rest = content.bytes.get(offset as usize..).unwrap_or_default();
+        let count = rest.len().min(bytes.len());
+        if let (Some(to), Some(from)) = (bytes.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        Ok(count)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        {
+            let mut state = self.disk.0.lock();
+            if state.faults.failing_syncs {
+                return Err(io::Error::other("the disk was told to fail syncs"));
+            }
+            state.syncs += 1;
+        }
+        let mut content = self.content.lock();
+        // Only the unsynced is copied: a model test syncs thousands of times.
+        let pending = std::mem::take(&mut content.pending);
+        for change in &pending {
+            change.apply(&mut content.durable);
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.content.lock().bytes.len() as u64)
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.write(Change::SetLength(bytes));
+        Ok(())
+    }
+}
+
+/// SplitMix64: Steele, Lea and Flood, 2014. Small, seeded, good enough to choose what tears.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit.max(1)
+    }
+}

@@ -1,0 +1,135 @@
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Disk, DiskFile, LockOutcome};
+use crate::StorageError;
+
+/// A folder of the operating system.
+#[derive(Clone, Debug)]
+pub struct RealDisk {
+    folder: PathBuf,
+}
+
+impl RealDisk {
+    /// Creates the folder where it does not exist.
+    pub fn new(folder: impl Into<PathBuf>) -> Result<Self, StorageError> {
+        let folder = folder.into();
+        std::fs::create_dir_all(&folder)
+            .map_err(|error| StorageError::from_io(folder.display().to_string(), error))?;
+        Ok(Self { folder })
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        if path.is_empty() {
+            self.folder.clone()
+        } else {
+            self.folder.join(path)
+        }
+    }
+}
+
+impl Disk for RealDisk {
+    fn create(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(self.path(path))?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
+    fn open(&self, path: &str) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(self.path(path))?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.path(from), self.path(to))
+    }
+
+    fn remove(&self, path: &str) -> io::Result<()> {
+        std::fs::remove_file(self.path(path))
+    }
+
+    fn list(&self, folder: &str) -> io::Result<Vec<String>> {
+        std::fs::read_dir(self.path(folder))?
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .collect()
+    }
+
+    fn create_dir_all(&self, folder: &str) -> io::Result<()> {
+        std::fs::create_dir_all(self.path(folder))
+    }
+
+    fn sync_dir(&self, folder: &str) -> io::Result<()> {
+        File::open(self.path(folder))?.sync_all()
+    }
+
+    /// The file holds the owner's process id as text, for the error that the next process gives.
+    fn lock(&self, path: &str) -> io::Result<LockOutcome> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(self.path(path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.read_to_string(&mut text)?;
+                return Ok(LockOutcome::Theirs(text.trim().parse().ok()));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        // The id only helps the message: a full disk must not keep a database from opening.
+        let _ = file.set_len(0);
+        let _ = file.rewind();
+        let _ = writeln!(file, "{}", std::process::id());
+        Ok(LockOutcome::Ours(Box::new(file)))
+    }
+
+    fn place(&self, path: &str) -> String {
+        self.path(path).display().to_string()
+    }
+}
+
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn read_at(&self, offset: u64, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut count = 0;
+        while let Some(rest) = bytes.get_mut(count..).filter(|rest| !rest.is_empty()) {
+            match self.0.read_at(rest, offset + count as u64) {
+                Ok(0) => break,
+                Ok(more) => count += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(count)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+}

@@ -1,0 +1,231 @@
+//! One record: a header of 48 bytes and the payload, padded with zeros to a multiple of 8. Drawn
+//! in docs/format.md.
+//!
+//! The header's checksum is seeded with the segment's number: a segment file is written again
+//! after use, and what an earlier use left must not look like a record of this one.
+
+use std::cell::Cell;
+
+use crate::checksum::checksum;
+use crate::error::StorageError;
+use crate::fields::{put, u32_at, u64_at};
+
+/// The longest payload of a record, before compression.
+pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
+
+pub(crate) const HEADER_BYTES: usize = 48;
+pub(crate) const ALIGNMENT: usize = 8;
+/// Below this LZ4 saves nothing worth its call.
+const COMPRESSED_FROM_BYTES: usize = 512;
+const FLAG_LZ4: u8 = 1;
+/// A thread's buffer that grew past this is given back after use.
+const KEPT_BYTES_MAX: usize = 8 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Data = 0,
+    Catalog = 1,
+    /// Written when the log is closed: says that all before it is durable. It has the position of
+    /// the record before it and no payload.
+    Mark = 2,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Header {
+    pub position: u64,
+    /// Up to here the log was durable when this record was written. After a crash this tells
+    /// damage (the bytes had been durable) from a torn end (they had not).
+    pub synced: u64,
+    pub payload_checksum: u64,
+    pub stored_bytes: u32,
+    pub raw_bytes: u32,
+    pub kind: Kind,
+    pub lz4: bool,
+}
+
+impl Header {
+    /// The header at `offset` of a segment's bytes, if it is one of segment `number`.
+    pub fn read(bytes: &[u8], offset: usize, number: u64) -> Option<Header> {
+        let header = bytes.get(offset..offset.checked_add(HEADER_BYTES)?)?;
+        if u64_at(header, 0)? != checksum(number, header.get(8..)?) {
+            return None;
+        }
+        Some(Header {
+            position: u64_at(header, 8)?,
+            synced: u64_at(header, 16)?,
+            payload_checksum: u64_at(header, 24)?,
+            stored_bytes: u32_at(header, 32)?,
+            raw_bytes: u32_at(header, 36)?,
+            kind: match header.get(40)? {
+                0 => Kind::Data,
+                1 => Kind::Catalog,
+                2 => Kind::Mark,
+                _ => return None,
+            },
+            lz4: header.get(41)? & FLAG_LZ4 != 0,
+        })
+    }
+}
+
+/// A record as it lies in a segment's bytes, its checksums verified.
+pub(crate) struct Found<'a> {
+    pub header: Header,
+    pub stored: &'a [u8],
+    /// The offset after it.
+    pub end: usize,
+}
+
+impl<'a> Found<'a> {
+    /// The record at `offset`, or what is wrong there.
+    pub fn read(bytes: &'a [u8], offset: usize, number: u64) -> Result<Self, &'static str> {
+        let header = Header::read(bytes, offset, number)
+            .ok_or("there is no record header whose checksum matches")?;
+        let start = offset + HEADER_BYTES;
+        let end = start + padded(header.stored_bytes as usize);
+        let padded = bytes
+            .get(start..end)
+            .ok_or("the file ends within the record")?;
+        if checksum(0, padded) != header.payload_checksum {
+            return Err("the checksum of the record's payload does not match");
+        }
+        let stored = padded
+            .get(..header.stored_bytes as usize)
+            .unwrap_or_default();
+        Ok(Found {
+            header,
+            stored,
+            end,
+        })
+    }
+
+    /// The payload as it was appended.
+    pub fn payload(&self) -> Result<Vec<u8>, &'static str> {
+        if !self.header.lz4 {
+            return Ok(self.stored.to_vec());
+        }
+        let raw_bytes = self.header.raw_bytes as usize;
+        if raw_bytes > PAYLOAD_BYTES_MAX {
+            return Err("the record claims to be longer than a record can be");
+        }
+        match lz4_flex::block::decompress(self.stored, raw_bytes) {
+            Ok(payload) if payload.len() == raw_bytes => Ok(payload),
+            _ => Err("the record's payload does not decompress"),
+        }
+    }
+}
+
+/// A record ready to be written but for its position. The buffer is larger than the record, so
+/// that using it again costs no zeroing.
+#[derive(Default)]
+pub(crate) struct Encoded {
+    buffer: Vec<u8>,
+    length: usize,
+    /// A payload of several pieces is gathered here for compression.
+    gathered: Vec<u8>,
+}
+
+thread_local! {
+    static SPARE: Cell<Option<Encoded>> = const { Cell::new(None) };
+}
+
+impl Encoded {
+    /// Compresses and checksums, in this thread's buffer.
+    pub fn new(kind: Kind, payload: &[&[u8]]) -> Result<Self, StorageError> {
+        let raw_bytes: usize = payload.iter().map(|piece| piece.len()).sum();
+        if raw_bytes > PAYLOAD_BYTES_MAX {
+            return Err(StorageError::TooLarge {
+                what: "the payload of a log record".to_owned(),
+                bytes: raw_bytes as u64,
+                bytes_max: PAYLOAD_BYTES_MAX as u64,
+            });
+        }
+        let mut encoded = SPARE.take().unwrap_or_default();
+        let compressed = encoded.compress(payload, raw_bytes);
+        let stored_bytes = compressed.unwrap_or(raw_bytes);
+        if compressed.is_none() {
+            encoded.copy(payload, raw_bytes);
+        }
+        encoded.finish(kind, compressed.is_some(), stored_bytes, raw_bytes);
+        Ok(encoded)
+    }
+
+    /// Compresses into the buffer; `None` where it does not pay.
+    fn compress(&mut self, payload: &[&[u8]], raw_bytes: usize) -> Option<usize> {
+        if raw_bytes < COMPRESSED_FROM_BYTES {
+            return None;
+        }
+        self.reserve(lz4_flex::block::get_maximum_output_size(raw_bytes));
+        let raw = match payload {
+            [piece] => piece,
+            pieces => {
+                self.gathered.clear();
+                pieces
+                    .iter()
+                    .for_each(|piece| self.gathered.extend_from_slice(piece));
+                self.gathered.as_slice()
+            }
+        };
+        let target = self.buffer.get_mut(HEADER_BYTES..)?;
+        let stored_bytes = lz4_flex::block::compress_into(raw, target).ok()?;
+        (stored_bytes <= raw_bytes - raw_bytes / 8).then_some(stored_bytes)
+    }
+
+    fn copy(&mut self, payload: &[&[u8]], raw_bytes: usize) {
+        self.reserve(raw_bytes);
+        let mut offset = HEADER_BYTES;
+        for piece in payload {
+            put(&mut self.buffer, offset, piece);
+            offset += piece.len();
+        }
+    }
+
+    fn reserve(&mut self, stored_bytes: usize) {
+        let needed = HEADER_BYTES + padded(stored_bytes);
+        if self.buffer.len() < needed {
+            self.buffer.resize(needed, 0);
+        }
+    }
+
+    fn finish(&mut self, kind: Kind, lz4: bool, stored_bytes: usize, raw_bytes: usize) {
+        self.length = HEADER_BYTES + padded(stored_bytes);
+        let (header, rest) = self.buffer.split_at_mut(HEADER_BYTES);
+        let padded = rest.get_mut(..padded(stored_bytes)).unwrap_or_default();
+        padded.get_mut(stored_bytes..).unwrap_or_default().fill(0);
+        put(header, 24, &checksum(0, padded).to_le_bytes());
+        put(header, 32, &(stored_bytes as u32).to_le_bytes());
+        put(header, 36, &(raw_bytes as u32).to_le_bytes());
+        put(
+            header,
+            40,
+            &[kind as u8, if lz4 { FLAG_LZ4 } else { 0 }, 0, 0, 0, 0, 0, 0],
+        );
+    }
+
+    /// Fills in what is known only when the record's turn has come.
+    pub fn seal(&mut self, position: u64, synced: u64, number: u64) {
+        let header = self.buffer.get_mut(..HEADER_BYTES).unwrap_or_default();
+        put(header, 8, &position.to_le_bytes());
+        put(header, 16, &synced.to_le_bytes());
+        let sum = checksum(number, header.get(8..).unwrap_or_default());
+        put(header, 0, &sum.to_le_bytes());
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.length).unwrap_or_default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Gives the buffer back to this thread.
+    pub fn recycle(self) {
+        if self.buffer.len() + self.gathered.capacity() <= KEPT_BYTES_MAX {
+            SPARE.set(Some(self));
+        }
+    }
+}
+
+fn padded(bytes: usize) -> usize {
+    bytes.next_multiple_of(ALIGNMENT)
+}

@@ -1,0 +1,237 @@
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::RunId;
+use crate::checksum::{checksum, seed_of};
+use crate::disk::DiskFile;
+use crate::error::StorageError;
+use crate::fields::{put, u32_at, u64_at};
+
+/// The longest block before compression: a document of 16 MB and what surrounds it.
+pub(crate) const RAW_BYTES_MAX: usize = 32 << 20;
+pub(crate) const HEADER_BYTES: usize = 16;
+
+/// Where a block is. 20 bytes in a catalog row or in another block: see [`BlockAddress::to_bytes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockAddress {
+    pub run: RunId,
+    /// From the beginning of the file, in bytes.
+    pub offset: u64,
+    /// With the block's header, in bytes.
+    pub length_stored: u32,
+}
+
+impl BlockAddress {
+    pub const ENCODED_BYTES: usize = 20;
+
+    /// Run, offset, length; little-endian.
+    pub fn to_bytes(self) -> [u8; Self::ENCODED_BYTES] {
+        let mut bytes = [0; Self::ENCODED_BYTES];
+        put(&mut bytes, 0, &self.run.0.to_le_bytes());
+        put(&mut bytes, 8, &self.offset.to_le_bytes());
+        put(&mut bytes, 16, &self.length_stored.to_le_bytes());
+        bytes
+    }
+
+    /// `None` where there are fewer than [`BlockAddress::ENCODED_BYTES`].
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            run: RunId(u64_at(bytes, 0)?),
+            offset: u64_at(bytes, 8)?,
+            length_stored: u32_at(bytes, 16)?,
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    None,
+    /// For what is read often.
+    #[default]
+    Lz4,
+    /// For what is written once and read seldom: about a third smaller than LZ4, and slower.
+    Zstd,
+}
+
+const STORED_RAW: u8 = 0;
+const STORED_LZ4: u8 = 1;
+const STORED_ZSTD: u8 = 2;
+const ZSTD_LEVEL: i32 = 3;
+
+/// A block ready to be appended to any run.
+#[derive(Clone)]
+pub struct EncodedBlock {
+    /// Header and stored bytes; the checksum does not know yet where the block will be.
+    bytes: Vec<u8>,
+    checksum: u64,
+    raw_bytes: u32,
+}
+
+impl EncodedBlock {
+    /// What it takes in the file, in bytes.
+    pub fn length_stored(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+
+    /// What it was before compression, in bytes.
+    pub fn length_raw(&self) -> u32 {
+        self.raw_bytes
+    }
+
+    /// Appends the block's bytes as they stand at `offset` of `run`.
+    pub(crate) fn put(&self, run: RunId, offset: u64, target: &mut Vec<u8>) {
+        let placed = self.checksum ^ seed_of(run.0, offset);
+        target.extend_from_slice(&placed.to_le_bytes());
+        target.extend_from_slice(self.bytes.get(8..).unwrap_or_default());
+    }
+}
+
+impl fmt::Debug for EncodedBlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "EncodedBlock({} of {} bytes)",
+            self.bytes.len(),
+            self.raw_bytes
+        )
+    }
+}
+
+/// Compresses and checksums a block of at most 32 MB. Pure: any thread does it, the writer only
+/// appends. What compression does not make smaller by an eighth is stored as it is.
+///
+/// # Panics
+/// When `raw` is longer than that.
+pub fn encode_block(raw: &[u8], compression: Compression) -> EncodedBlock {
+    assert!(
+        raw.len() <= RAW_BYTES_MAX,
+        "a block of {} bytes is too long",
+        raw.len()
+    );
+    let mut bytes = vec![0; HEADER_BYTES];
+    let stored = match compression {
+        Compression::None => None,
+        Compression::Lz4 => with_lz4(raw, &mut bytes),
+        Compression::Zstd => with_zstd(raw, &mut bytes),
+    };
+    let how = stored.unwrap_or_else(|| {
+        bytes.truncate(HEADER_BYTES);
+        bytes.extend_from_slice(raw);
+        STORED_RAW
+    });
+    put(&mut bytes, 8, &(raw.len() as u32).to_le_bytes());
+    put(&mut bytes, 12, &[how, 0, 0, 0]);
+    let checksum = checksum(0, bytes.get(8..).unwrap_or_default());
+    EncodedBlock {
+        bytes,
+        checksum,
+        raw_bytes: raw.len() as u32,
+    }
+}
+
+fn pays(stored_bytes: usize, raw_bytes: usize) -> bool {
+    stored_bytes <= raw_bytes - raw_bytes / 8
+}
+
+fn with_lz4(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
+    bytes.resize(
+        HEADER_BYTES + lz4_flex::block::get_maximum_output_size(raw.len()),
+        0,
+    );
+    let stored_bytes = lz4_flex::block::compress_into(raw, bytes.get_mut(HEADER_BYTES..)?).ok()?;
+    bytes.truncate(HEADER_BYTES + stored_bytes);
+    pays(stored_bytes, raw.len()).then_some(STORED_LZ4)
+}
+
+fn with_zstd(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
+    bytes.resize(HEADER_BYTES + zstd::zstd_safe::compress_bound(raw.len()), 0);
+    let target = bytes.get_mut(HEADER_BYTES..)?;
+    let stored_bytes = zstd::bulk::compress_to_buffer(raw, target, ZSTD_LEVEL).ok()?;
+    bytes.truncate(HEADER_BYTES + stored_bytes);
+    pays(stored_bytes, raw.len()).then_some(STORED_ZSTD)
+}
+
+/// A block's bytes as they were given to [`encode_block`]. Cloning shares them.
+#[derive(Clone)]
+pub struct Block(Arc<[u8]>);
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Block({} bytes)", self.0.len())
+    }
+}
+
+/// Reads, verifies and decompresses. `place` names the file, for errors.
+pub(crate) fn read(
+    file: &dyn DiskFile,
+    file_bytes: u64,
+    address: BlockAddress,
+    place: impl Fn() -> String,
+) -> Result<Block, StorageError> {
+    let here = || format!("{}, block at byte {}", place(), address.offset);
+    let end = address
+        .offset
+        .saturating_add(u64::from(address.length_stored));
+    if end > file_bytes || (address.length_stored as usize) < HEADER_BYTES {
+        let what = format!("it should have {} bytes there", address.length_stored);
+        return Err(StorageError::damaged(here(), what));
+    }
+    let mut bytes = vec![0; address.length_stored as usize];
+    let count = file
+        .read_at(address.offset, &mut bytes)
+        .map_err(|error| StorageError::from_io(here(), error))?;
+    bytes.truncate(count);
+    decode(&bytes, address).map_err(|what| StorageError::damaged(here(), what))
+}
+
+fn decode(bytes: &[u8], address: BlockAddress) -> Result<Block, &'static str> {
+    let short = "the file ends within the block";
+    let covered = bytes.get(8..).ok_or(short)?;
+    let placed = u64_at(bytes, 0).ok_or(short)?;
+    if placed ^ seed_of(address.run.0, address.offset) != checksum(0, covered) {
+        return Err("its checksum does not match");
+    }
+    let raw_bytes = u32_at(bytes, 8).ok_or(short)? as usize;
+    if raw_bytes > RAW_BYTES_MAX {
+        return Err("it claims to be longer than a block can be");
+    }
+    let stored = bytes.get(HEADER_BYTES..).ok_or(short)?;
+    match bytes.get(12) {
+        Some(&STORED_RAW) if stored.len() == raw_bytes => Ok(Block(stored.into())),
+        Some(&STORED_LZ4) => decompress(raw_bytes, |target| {
+            lz4_flex::block::decompress_into(stored, target).ok()
+        }),
+        Some(&STORED_ZSTD) => decompress(raw_bytes, |target| {
+            zstd::bulk::decompress_to_buffer(stored, target).ok()
+        }),
+        _ => Err("it is stored in a way that this version does not know"),
+    }
+}
+
+/// Decompresses straight into the shared allocation, so that the block is not copied again.
+fn decompress(
+    raw_bytes: usize,
+    into: impl FnOnce(&mut [u8]) -> Option<usize>,
+) -> Result<Block, &'static str> {
+    let mut block: Arc<[u8]> = std::iter::repeat_n(0, raw_bytes).collect();
+    let target = Arc::get_mut(&mut block).unwrap_or_default();
+    if into(target) != Some(raw_bytes) {
+        return Err("it does not decompress");
+    }
+    Ok(Block(block))
+}
