@@ -6,6 +6,8 @@ use std::hash::BuildHasher;
 
 use crate::language::Grammar;
 
+mod english;
+
 /// Remembered stems; a power of two.
 const CACHE_WORDS: usize = 4096;
 
@@ -14,6 +16,7 @@ const CACHED_WORD_BYTES_MAX: usize = 48;
 
 /// Stems the words of one language. Words repeat in text, so the last ones seen are remembered.
 pub(crate) struct Stemmer {
+    is_english: bool,
     grammar: Option<rust_stemmers::Stemmer>,
     cache: Vec<Remembered>,
     uncached: String,
@@ -28,6 +31,7 @@ struct Remembered {
 impl Stemmer {
     pub(crate) fn new(grammar: Grammar) -> Stemmer {
         Stemmer {
+            is_english: grammar == Grammar::English,
             grammar: algorithm(grammar).map(rust_stemmers::Stemmer::create),
             cache: Vec::new(),
             uncached: String::new(),
@@ -39,6 +43,10 @@ impl Stemmer {
         let Some(grammar) = &self.grammar else {
             return word;
         };
+        if self.is_english && english::can_stem(word) {
+            english::stem_into(word, &mut self.uncached);
+            return &self.uncached;
+        }
         if word.len() > CACHED_WORD_BYTES_MAX {
             self.uncached.clear();
             self.uncached.push_str(&grammar.stem(word));
