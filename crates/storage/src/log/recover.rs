@@ -216,17 +216,34 @@ impl Recovery<'_> {
             let number = self.number(index);
             let from = if index == flaw.index { flaw.offset } else { 0 };
             if proves(&bytes, from, number, position) {
-                let what = &flaw.what;
-                return Err(damaged(
-                    self.disk,
-                    self.number(flaw.index),
-                    flaw.offset,
-                    position,
-                    what,
-                ));
+                return Err(self.damage(flaw, position, index)?);
             }
         }
         Ok(())
+    }
+
+    /// Names the flaw, of which segment `index` told that it is one. A segment ends where its
+    /// successor begins; where the successor's header is what is damaged, that is the place.
+    fn damage(
+        &self,
+        flaw: &Flaw,
+        position: u64,
+        index: usize,
+    ) -> Result<StorageError, StorageError> {
+        let number = self.number(flaw.index);
+        if index > flaw.index {
+            let (_, bytes) = self.read_segment(flaw.index + 1)?;
+            if let Err(what) = SegmentHeader::read(&bytes, number + 1) {
+                return Ok(damaged(self.disk, number + 1, 0, position, what));
+            }
+        }
+        Ok(damaged(
+            self.disk,
+            number,
+            flaw.offset,
+            position,
+            &flaw.what,
+        ))
     }
 
     /// Newest first, so that a crash in between leaves no gap.

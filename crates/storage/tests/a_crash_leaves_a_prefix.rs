@@ -1,0 +1,269 @@
+//! Random operations against plain collections, with crashes of every kind in between. After a
+//! crash the log is a prefix of what was appended, at least up to the last sync; the catalog is
+//! what its changes up to the end of that prefix made of it.
+
+mod common;
+
+use std::collections::{BTreeMap, HashMap};
+
+use common::{Random, open, small};
+use windrow_storage::{CatalogError, Crash, Expectation, MemoryDisk, Position, RowChange, Storage};
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What was appended, by position.
+#[derive(Clone)]
+enum Appended {
+    Data(Vec<u8>),
+    Rows(Vec<RowChange>),
+}
+
+struct Model {
+    records: BTreeMap<u64, Appended>,
+    rows: Rows,
+    synced: u64,
+    /// Records before it may be gone.
+    dropped_before: u64,
+}
+
+impl Model {
+    fn new() -> Self {
+        Self {
+            records: BTreeMap::new(),
+            rows: Rows::new(),
+            synced: 0,
+            dropped_before: 1,
+        }
+    }
+
+    fn newest(&self) -> u64 {
+        self.records
+            .last_key_value()
+            .map_or(0, |(&position, _)| position)
+    }
+
+    fn rows_at(&self, position: u64) -> Rows {
+        let mut rows = Rows::new();
+        for record in self.records.range(..=position).map(|(_, record)| record) {
+            if let Appended::Rows(changes) = record {
+                changes.iter().for_each(|change| apply(&mut rows, change));
+            }
+        }
+        rows
+    }
+
+    /// After a start: checks what is there and forgets what the crash took.
+    fn settle(&mut self, storage: &Storage, story: &str) {
+        let newest = storage.log.written().0;
+        assert!(
+            newest >= self.synced,
+            "{story}: synced {}, found {newest}",
+            self.synced
+        );
+        assert!(
+            newest <= self.newest(),
+            "{story}: appended {}, found {newest}",
+            self.newest()
+        );
+        self.records.retain(|&position, _| position <= newest);
+        self.rows = self.rows_at(newest);
+        self.synced = newest;
+        self.check(storage, story);
+    }
+
+    fn check(&self, storage: &Storage, story: &str) {
+        let found: Rows = storage
+            .catalog
+            .scan(b"")
+            .into_iter()
+            .map(|(key, value)| (key, value.to_vec()))
+            .collect();
+        assert_eq!(found, self.rows, "{story}: rows");
+        let mut records = storage.log.read_from(Position(self.dropped_before));
+        for (position, appended) in self.records.range(self.dropped_before..) {
+            if let Appended::Data(payload) = appended {
+                let record = records.next().expect(story).expect(story);
+                assert_eq!(record.position.0, *position, "{story}");
+                assert!(record.payload == *payload, "{story}: payload of {position}");
+            }
+        }
+        assert!(
+            records.next().is_none(),
+            "{story}: more records than were appended"
+        );
+    }
+}
+
+fn apply(rows: &mut Rows, change: &RowChange) {
+    match &change.value {
+        Some(value) => rows.insert(change.key.clone(), value.clone()),
+        None => rows.remove(&change.key),
+    };
+}
+
+fn change(model: &mut Model, storage: &Storage, random: &mut Random) {
+    let mut keys = HashMap::new();
+    for _ in 0..=random.below(3) {
+        let key = format!("row {}", random.below(20)).into_bytes();
+        let length = random.below(200) as usize;
+        let value = (random.below(4) > 0).then(|| random.payload(length));
+        let expected = match (random.below(3), model.rows.get(&key)) {
+            (0, _) => Expectation::Any,
+            (_, Some(value)) => Expectation::Value(value.clone()),
+            (_, None) => Expectation::Absent,
+        };
+        keys.insert(
+            key.clone(),
+            RowChange {
+                key,
+                expected,
+                value,
+            },
+        );
+    }
+    let changes: Vec<RowChange> = keys.into_values().collect();
+    let position = storage
+        .catalog
+        .change(changes.clone(), |_| {})
+        .expect("a change");
+    changes
+        .iter()
+        .for_each(|change| apply(&mut model.rows, change));
+    model.records.insert(position.0, Appended::Rows(changes));
+    model.synced = position.0;
+}
+
+fn step(model: &mut Model, storage: &Storage, random: &mut Random) {
+    match random.below(20) {
+        0..12 => {
+            let length = [random.below(100), random.below(3000), random.below(12_000)]
+                [random.below(3) as usize] as usize;
+            let payload = random.payload(length);
+            let (left, right) = payload.split_at(length / 3);
+            let position = storage
+                .log
+                .append(&[left, right], |_| {})
+                .expect("an append");
+            assert_eq!(position.0, model.newest() + 1);
+            model.records.insert(position.0, Appended::Data(payload));
+        }
+        12..15 => {
+            let position = random.below(model.newest() + 1);
+            storage.log.sync(Position(position)).expect("a sync");
+            model.synced = model.synced.max(position);
+        }
+        15..18 => change(model, storage, random),
+        18 => {
+            let position = random.below(model.newest() + 2).max(model.dropped_before);
+            storage.drop_log_before(Position(position)).expect("a drop");
+            model.dropped_before = position;
+            if storage.log.first().0 > 1 {
+                model.synced = model.synced.max(storage.log.synced().0);
+            }
+        }
+        _ => storage.catalog.checkpoint().expect("a checkpoint"),
+    }
+}
+
+fn run(seed: u64) {
+    let mut random = Random(seed);
+    let mut disk = MemoryDisk::new();
+    let mut model = Model::new();
+    for life in 0..6 {
+        let story = format!("seed {seed}, life {life}");
+        let storage = open(&disk);
+        model.settle(&storage, &story);
+        for _ in 0..random.below(60) {
+            step(&mut model, &storage, &mut random);
+        }
+        model.check(&storage, &story);
+        let end = random.below(5);
+        let crashed = match end {
+            0 => {
+                model.synced = model.newest();
+                drop(storage);
+                continue;
+            }
+            1 => {
+                model.synced = model.newest();
+                disk.crash(Crash::OfProcess)
+            }
+            2 => disk.crash(Crash::LosingUnsynced),
+            _ => disk.crash(Crash::Tearing {
+                seed: random.next(),
+            }),
+        };
+        disk = crashed;
+    }
+    let storage = open(&disk);
+    model.settle(&storage, &format!("seed {seed}, at the end"));
+}
+
+#[test]
+fn whatever_the_crash_a_prefix_is_left() {
+    (0..400).for_each(run);
+}
+
+#[test]
+fn a_start_after_a_crash_can_crash_too() {
+    for seed in 0..200 {
+        let mut random = Random(seed);
+        let disk = MemoryDisk::new();
+        let storage = open(&disk);
+        let mut model = Model::new();
+        for _ in 0..80 {
+            step(&mut model, &storage, &mut random);
+        }
+        let torn = disk.crash(Crash::Tearing { seed });
+        let first = open(&torn);
+        let newest = first.log.written();
+        // The start itself wrote: cut files, removed some. Power goes again.
+        let torn_again = torn.crash(Crash::Tearing { seed: seed + 1000 });
+        let second = open(&torn_again);
+        assert_eq!(second.log.written(), newest, "seed {seed}");
+        model.settle(&second, &format!("seed {seed}"));
+    }
+}
+
+#[test]
+fn a_conflict_changes_nothing() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let put = |key: &str, value: &str, expected| {
+        RowChange::put(key.as_bytes(), value.as_bytes()).expecting(expected)
+    };
+    let change = |changes| storage.catalog.change(changes, |_| {});
+    change(vec![put("a", "1", Expectation::Absent)]).expect("a is absent");
+    let newest = storage.log.written();
+    let cases = [
+        vec![
+            put("b", "2", Expectation::Any),
+            put("a", "2", Expectation::Absent),
+        ],
+        vec![
+            put("b", "2", Expectation::Any),
+            put("a", "2", Expectation::Value(b"0".to_vec())),
+        ],
+        vec![
+            put("b", "2", Expectation::Any),
+            put("c", "2", Expectation::Value(Vec::new())),
+        ],
+    ];
+    for changes in cases {
+        let key = changes[1].key.clone();
+        match change(changes) {
+            Err(CatalogError::Conflict(found)) => assert_eq!(found, key),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(storage.catalog.scan(b"").len(), 1);
+        assert_eq!(storage.log.written(), newest);
+    }
+    change(vec![put("a", "2", Expectation::Value(b"1".to_vec()))]).expect("a is 1");
+    assert_eq!(storage.catalog.get(b"a").as_deref(), Some(&b"2"[..]));
+    let long = change(vec![RowChange::put("long", vec![0; 4097])]).expect_err("too long");
+    assert_eq!(
+        long.to_string(),
+        "the value of a catalog row has 4097 bytes, the limit is 4096"
+    );
+    assert_eq!(small().log.segment_bytes, 8 << 10);
+}

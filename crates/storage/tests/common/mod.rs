@@ -1,0 +1,62 @@
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::sync::Arc;
+
+use windrow_storage::{
+    CatalogOptions, LogOptions, MemoryDisk, RunsOptions, Storage, StorageError, StorageOptions,
+};
+
+/// SplitMix64, for reproducible cases.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// Bytes that LZ4 shrinks, or does not.
+    pub fn payload(&mut self, length: usize) -> Vec<u8> {
+        let alphabet = [2, 16, 256][self.below(3) as usize];
+        (0..length).map(|_| self.below(alphabet) as u8).collect()
+    }
+}
+
+/// Small segments and no timer, so that what is synced is what the test synced.
+pub fn small() -> StorageOptions {
+    StorageOptions {
+        log: LogOptions {
+            segment_bytes: 8 << 10,
+            recycled_max: 2,
+            sync_interval: None,
+        },
+        runs: RunsOptions {
+            cache_bytes: 1 << 20,
+        },
+        catalog: CatalogOptions {
+            checkpoint_bytes: 2 << 10,
+        },
+    }
+}
+
+pub fn open(disk: &MemoryDisk) -> Storage {
+    try_open(disk).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn try_open(disk: &MemoryDisk) -> Result<Storage, StorageError> {
+    Storage::open(Arc::new(disk.clone()), small())
+}
+
+/// The error of an open that must fail.
+pub fn refusal(disk: &MemoryDisk) -> String {
+    match try_open(disk) {
+        Ok(_) => panic!("the folder was opened"),
+        Err(error) => error.to_string(),
+    }
+}

@@ -1,0 +1,309 @@
+//! One byte of each file is changed, each byte in turn. Whatever was durable is then either read
+//! as it was, or refused with the name of the place; it is never read otherwise or left out.
+
+mod common;
+
+use common::{open, refusal, try_open};
+use std::collections::HashSet;
+use windrow_storage::{
+    BlockAddress, Compression, Crash, Disk, MemoryDisk, Position, RowChange, RunId, Storage,
+    StorageError, encode_block,
+};
+
+fn payloads(storage: &Storage) -> Result<Vec<Vec<u8>>, StorageError> {
+    storage
+        .log
+        .read_from(Position(1))
+        .map(|record| Ok(record?.payload))
+        .collect()
+}
+
+fn flip(disk: &MemoryDisk, path: &str, offset: usize) -> MemoryDisk {
+    let copy = disk.crash(Crash::OfProcess);
+    copy.spoil(path, |bytes| bytes[offset] ^= 0x10);
+    copy
+}
+
+fn length(disk: &MemoryDisk, path: &str) -> usize {
+    disk.open(path).unwrap().len().unwrap() as usize
+}
+
+/// A log that was closed in order, of several segments.
+fn closed_log() -> (MemoryDisk, Vec<Vec<u8>>) {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let payloads: Vec<Vec<u8>> = (0..40_usize)
+        .map(|i| (0..i * 30).map(|j| ((j * j * i) >> 4) as u8).collect())
+        .collect();
+    for payload in &payloads {
+        let position = storage.log.append(&[payload], |_| {}).unwrap();
+        storage.log.sync(position).unwrap();
+    }
+    drop(storage);
+    (disk, payloads)
+}
+
+#[test]
+fn in_a_closed_log_every_byte_counts() {
+    let (disk, expected) = closed_log();
+    let segments: Vec<String> = disk
+        .list("log")
+        .unwrap()
+        .into_iter()
+        .map(|name| format!("log/{name}"))
+        .collect();
+    assert!(segments.len() >= 3);
+    for path in &segments {
+        let bytes = length(&disk, path);
+        let is_last = Some(path) == segments.last();
+        for offset in (0..bytes).step_by(7) {
+            let damaged = flip(&disk, path, offset);
+            // The last 48 bytes are the mark that the close left: it only helps.
+            if is_last && offset >= bytes - 48 {
+                assert_eq!(payloads(&open(&damaged)).unwrap(), expected);
+                continue;
+            }
+            let error = refusal(&damaged);
+            assert!(
+                error.starts_with(&format!("memory:/{path}, at byte ")),
+                "{offset}: {error}"
+            );
+            assert!(error.contains(" is damaged: record "), "{offset}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_lost_a_file_is_refused() {
+    let (disk, _) = closed_log();
+    let mut names = disk.list("log").unwrap();
+    names.sort();
+    let copy = disk.crash(Crash::OfProcess);
+    copy.remove(&format!("log/{}", names[1])).unwrap();
+    assert_eq!(
+        refusal(&copy),
+        format!("memory:/log/{} is damaged: the file is missing", names[1])
+    );
+}
+
+/// The first record was synced before the second was written, so that the second proves it.
+#[test]
+fn a_later_record_proves_that_an_earlier_one_was_durable() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let first = storage.log.append(&[b"the first record"], |_| {}).unwrap();
+    storage.log.sync(first).unwrap();
+    storage.log.append(&[b"the second record"], |_| {}).unwrap();
+    let killed = disk.crash(Crash::OfProcess);
+    let path = "log/000000000001.log";
+    // 48 bytes of segment header, 48 of record header, 16 of payload; then the second record.
+    let error = refusal(&flip(&killed, path, 48 + 48));
+    let expected = "memory:/log/000000000001.log, at byte 48 is damaged: record 1 should be \
+        there, but the checksum of the record's payload does not match";
+    assert_eq!(error, expected);
+    let torn = open(&flip(&killed, path, 48 + 64 + 48));
+    assert_eq!(payloads(&torn).unwrap(), [b"the first record".to_vec()]);
+}
+
+/// Records of an earlier use of the same file lie behind the end, whole and with good checksums
+/// of their own. They must neither be read nor be taken for proof of damage.
+#[test]
+fn what_an_earlier_use_left_is_not_read() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let payload = [9; 500];
+    for round in 0..400 {
+        let position = storage
+            .log
+            .append(&[&payload[..400 + round % 100]], |_| {})
+            .unwrap();
+        if round % 20 == 0 {
+            storage.log.sync(position).unwrap();
+            storage.drop_log_before(position).unwrap();
+        }
+    }
+    let names = disk.list("log").unwrap();
+    let recycled = |name: &String| length(&disk, &format!("log/{name}")) > 7 << 10;
+    assert!(names.iter().any(recycled), "{names:?}");
+    let newest = storage.log.written();
+    for crash in [Crash::OfProcess, Crash::LosingUnsynced] {
+        let again = open(&disk.crash(crash));
+        assert!(again.log.written() <= newest && again.log.written() >= storage.log.synced());
+        assert!(
+            payloads(&again).is_err(),
+            "the first records are gone, and that is said"
+        );
+        let kept = again.log.read_from(again.log.first());
+        assert!(kept.inspect(|record| assert!(record.is_ok())).count() > 0);
+    }
+}
+
+fn run_with_blocks(storage: &Storage) -> Vec<(BlockAddress, Vec<u8>)> {
+    let mut writer = storage.runs.create().unwrap();
+    let mut blocks = Vec::new();
+    for (index, how) in [Compression::None, Compression::Lz4, Compression::Zstd]
+        .iter()
+        .enumerate()
+    {
+        let raw: Vec<u8> = (0..3000).map(|i| (i / 100 + index) as u8).collect();
+        blocks.push((writer.append(&encode_block(&raw, *how)).unwrap(), raw));
+    }
+    writer.finish().unwrap();
+    blocks
+}
+
+#[test]
+fn in_a_run_every_byte_counts() {
+    let disk = MemoryDisk::new();
+    let blocks = run_with_blocks(&open(&disk));
+    let path = "runs/000000000001.run";
+    for offset in 0..length(&disk, path) {
+        let storage = open(&flip(&disk, path, offset));
+        let read: Vec<_> = blocks
+            .iter()
+            .map(|(at, _)| storage.runs.open_block(*at))
+            .collect();
+        let errors: Vec<String> = read
+            .iter()
+            .filter_map(|read| Some(read.as_ref().err()?.to_string()))
+            .collect();
+        let inside = blocks.iter().find(|(at, _)| {
+            (at.offset..at.offset + u64::from(at.length_stored)).contains(&(offset as u64))
+        });
+        let (count, start) = match inside {
+            Some((at, _)) => (
+                1,
+                format!("memory:/{path}, block at byte {} is dam", at.offset),
+            ),
+            None => (blocks.len(), format!("memory:/{path} is damaged: its ")),
+        };
+        assert_eq!(errors.len(), count, "byte {offset}: {errors:?}");
+        assert!(
+            errors.iter().all(|error| error.starts_with(&start)),
+            "{offset}: {errors:?}"
+        );
+    }
+}
+
+/// Blocks of other places in good order must not pass: neither moved within a run nor between.
+#[test]
+fn a_block_in_the_wrong_place_is_damage() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let mut writer = storage.runs.create().unwrap();
+    let first = writer
+        .append(&encode_block(&[1; 100], Compression::None))
+        .unwrap();
+    let second = writer
+        .append(&encode_block(&[2; 100], Compression::None))
+        .unwrap();
+    writer.finish().unwrap();
+    disk.spoil("runs/000000000001.run", |bytes| {
+        let (from, length) = (first.offset as usize, first.length_stored as usize);
+        bytes.copy_within(from..from + length, second.offset as usize);
+    });
+    assert_eq!(&*storage.runs.open_block(first).unwrap(), &[1; 100]);
+    let error = storage.runs.open_block(second).unwrap_err().to_string();
+    assert!(
+        error.ends_with("is damaged: its checksum does not match"),
+        "{error}"
+    );
+    let beyond = BlockAddress {
+        offset: 10_000,
+        ..first
+    };
+    let error = storage.runs.open_block(beyond).unwrap_err().to_string();
+    assert!(
+        error.ends_with("is damaged: it should have 116 bytes there"),
+        "{error}"
+    );
+    let missing = BlockAddress {
+        run: RunId(77),
+        ..first
+    };
+    let error = storage.runs.open_block(missing).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "memory:/runs/000000000077.run is damaged: the file is missing"
+    );
+    let wanted = HashSet::from([RunId(1), RunId(77)]);
+    assert_eq!(storage.runs.retain(&wanted).unwrap_err().to_string(), error);
+}
+
+#[test]
+fn in_a_checkpoint_every_byte_counts() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let changes = (0..10)
+        .map(|i| RowChange::put(format!("key {i}"), vec![i; 20]))
+        .collect();
+    let position = storage.catalog.change(changes, |_| {}).unwrap();
+    storage.catalog.checkpoint().unwrap();
+    drop(storage);
+    let path = format!("catalog/{:020}.checkpoint", position.0);
+    for offset in 0..length(&disk, &path) {
+        let error = refusal(&flip(&disk, &path, offset));
+        assert!(
+            error.starts_with(&format!("memory:/{path} is damaged: ")),
+            "{offset}: {error}"
+        );
+    }
+}
+
+/// The log was replaced by an older or a newer one, or is gone.
+#[test]
+fn a_log_that_does_not_reach_the_checkpoint_is_refused() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    storage
+        .catalog
+        .change(vec![RowChange::put("a", "1")], |_| {})
+        .unwrap();
+    storage.catalog.checkpoint().unwrap();
+    drop(storage);
+    disk.remove("log/000000000001.log").unwrap();
+    let expected = "memory:/log is damaged: it ends with record 0, but the catalog's checkpoint \
+        is of record 1";
+    assert_eq!(refusal(&disk), expected);
+}
+
+#[test]
+fn the_format_file_decides() {
+    let unknown = "memory:/FORMAT says \"windrow data format 2\", a format that this version of \
+        Windrow does not know";
+    let cases: [(&[u8], &str); 3] = [
+        (b"windrow data format 2\n", unknown),
+        (
+            b"",
+            "memory:/FORMAT is damaged: it should say which format it is, and says \"\"",
+        ),
+        (
+            b"\xffgarbage",
+            "memory:/FORMAT is damaged: it should say which format it is",
+        ),
+    ];
+    for (content, expected) in cases {
+        let disk = MemoryDisk::new();
+        drop(open(&disk));
+        disk.spoil("FORMAT", |bytes| *bytes = content.to_vec());
+        let error = refusal(&disk);
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let disk = MemoryDisk::new();
+    drop(open(&disk));
+    disk.remove("FORMAT").unwrap();
+    let error = refusal(&disk);
+    assert_eq!(
+        error,
+        "memory:/FORMAT is damaged: it is missing, though \"catalog\" stands beside it"
+    );
+    let disk = MemoryDisk::new();
+    disk.create("holiday.jpg").unwrap();
+    let error = refusal(&disk);
+    assert!(
+        error.starts_with("memory:/ is not a Windrow data folder"),
+        "{error}"
+    );
+    assert!(error.contains("holiday.jpg"), "{error}");
+    assert!(try_open(&MemoryDisk::new()).is_ok());
+}
