@@ -2,12 +2,7 @@
 
 import pytest
 
-from windrow_server import Server, binary
-
-
-def pytest_configure(config):
-    if not binary().exists():
-        pytest.exit(f"{binary()} is not there; `make build` makes it", returncode=2)
+from windrow_server import Server
 
 
 @pytest.fixture(scope="module")

@@ -55,6 +55,8 @@ class Server:
 
     def start(self):
         """Returns the seconds until the server answered."""
+        if not binary().exists():
+            raise RuntimeError(f"{binary()} is not there; `make build` makes it")
         began = time.monotonic()
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL,

@@ -1,0 +1,75 @@
+# What there is to do here. Everything works from a clean clone with Rust, Python, Node and gcc;
+# what else the tests need is installed by name into .cache and kept between runs.
+
+SHELL := /bin/bash
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+export WINDROW := $(CARGO_TARGET_DIR)/release/windrow
+BENCH := $(CARGO_TARGET_DIR)/release/windrow-bench
+PYTHON := .cache/venv/bin/python
+RESULTS := bench/out/results.jsonl
+
+# make run FOLDER=~/Documents
+FOLDER ?=
+# make serve DATA=… LISTEN=…
+DATA ?= $(HOME)/.local/share/windrow
+LISTEN ?= 127.0.0.1:27017
+# make bench-w8 ARGUMENTS="--cases find --connections 1,8,64"
+ARGUMENTS ?=
+
+.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor \
+        bench-w1 bench-w2 bench-w4 bench-w8
+
+help:
+	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
+	@echo 'make serve            a server on $(LISTEN), its data in $(DATA)'
+	@echo 'make test             everything that CI runs'
+	@echo 'make lint             formatting, clippy, licences'
+	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
+	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
+	@echo 'make bench-w1 … -w8   a workload beside its baseline; ARGUMENTS="--documents 1000"'
+
+build:
+	cargo build --release --bins
+
+run: build rivals
+	bench/run.sh $(if $(FOLDER),"$(FOLDER)")
+
+serve: build
+	mkdir -p "$(DATA)"
+	exec $(WINDROW) serve --data "$(DATA)" --listen $(LISTEN)
+
+test: lint test-rust test-wire
+
+test-rust:
+	cargo test --workspace --quiet
+
+# Everything that needs the server's binary: pytest's closing line counts it all.
+test-wire: build rivals .cache/venv/ready .cache/mongosh/ready
+	$(PYTHON) -m pytest tests
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
+	else echo 'cargo-deny is not installed: licences are checked by tests/test_licences.py alone'; fi
+
+oracle: build .cache/venv/ready
+	$(PYTHON) tests/oracle/replay.py $(ARGUMENTS)
+
+oracle-floor: build .cache/venv/ready
+	$(PYTHON) tests/oracle/replay.py --write-floor
+
+rivals:
+	@bench/rivals.sh
+
+bench-w1 bench-w2 bench-w4 bench-w8: bench-%: build rivals
+	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)
+
+.cache/venv/ready: tests/requirements.txt
+	tests/python.sh
+
+.cache/mongosh/ready: tests/mongosh/version
+	rm -rf .cache/mongosh
+	mkdir -p .cache/mongosh
+	npm install --silent --no-save --prefix .cache/mongosh "mongosh@$$(cat tests/mongosh/version)"
+	touch $@
