@@ -1,0 +1,148 @@
+//! Bytes in an unknown encoding to text.
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+/// How many bytes tell binary data from text and UTF-16 from other encodings.
+const SAMPLE_BYTES: usize = 8192;
+/// How many bytes the detector of encodings sees.
+const GUESS_BYTES: usize = 256 << 10;
+
+/// The text of `bytes`, at most `bytes_max` bytes of it, and whether it was cut.
+pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> (String, bool) {
+    decode_with(bytes, None, bytes_max)
+}
+
+/// As [`decode`]; `declared` is what the document itself says and counts if the bytes do not say
+/// otherwise.
+pub(crate) fn decode_with(
+    bytes: &[u8],
+    declared: Option<&'static Encoding>,
+    bytes_max: usize,
+) -> (String, bool) {
+    let prefix = bytes.get(..bytes_max).unwrap_or(bytes);
+    let cut = prefix.len() < bytes.len();
+    let mut text = decode_prefix(prefix, declared, cut);
+    let too_long = truncate(&mut text, bytes_max);
+    (text, cut || too_long)
+}
+
+fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -> String {
+    if let Some((encoding, bom_bytes)) = Encoding::for_bom(bytes) {
+        let rest = bytes.get(bom_bytes..).unwrap_or_default();
+        return encoding.decode_without_bom_handling(rest).0.into_owned();
+    }
+    let declared = declared.filter(|encoding| *encoding != UTF_8);
+    // ISO-2022-JP is made of ASCII bytes and would pass for UTF-8, but for how it changes sets.
+    let shifts = memchr::memmem::find(bytes, b"\x1b$").is_some();
+    if !shifts && let Some(text) = utf8(bytes, cut) {
+        return text.to_string();
+    }
+    let encoding = declared
+        .or_else(|| utf16(bytes))
+        .unwrap_or_else(|| guess(bytes));
+    encoding.decode_without_bom_handling(bytes).0.into_owned()
+}
+
+/// The bytes as UTF-8, without the character that a cut went through.
+fn utf8(bytes: &[u8], cut: bool) -> Option<&str> {
+    let nul_free_or_text = utf16(bytes).is_none();
+    match std::str::from_utf8(bytes) {
+        Ok(text) if nul_free_or_text => Some(text),
+        Err(error) if cut && error.error_len().is_none() => {
+            std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok()
+        }
+        _ => None,
+    }
+}
+
+fn guess(bytes: &[u8]) -> &'static Encoding {
+    let sample = bytes.get(..GUESS_BYTES).unwrap_or(bytes);
+    let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+    detector.feed(sample, sample.len() == bytes.len());
+    detector.guess(None, Utf8Detection::Allow)
+}
+
+/// UTF-16 without a byte order mark: most characters of most languages' markup and numbers have a
+/// zero as one half, always the same one.
+fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+    memchr::memchr(0, sample)?;
+    let (pairs, _) = sample.as_chunks::<2>();
+    let zeros = |half: usize| {
+        pairs
+            .iter()
+            .filter(|pair| pair.get(half) == Some(&0))
+            .count()
+    };
+    let (first, second, some, few) = (zeros(0), zeros(1), pairs.len() * 2 / 5, pairs.len() / 20);
+    if second > some && first <= few {
+        Some(UTF_16LE)
+    } else if first > some && second <= few {
+        Some(UTF_16BE)
+    } else {
+        None
+    }
+}
+
+/// Whether `bytes` are no text in any encoding: they hold zeros or many control characters.
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
+    if Encoding::for_bom(sample).is_some() || utf16(sample).is_some() {
+        return false;
+    }
+    // Backspace is how formatted manuals print bold; escape is how terminals print colours.
+    let is_control = |byte: &u8| matches!(byte, 1..=7 | 14..=26 | 28..=31 | 127);
+    let controls = sample.iter().filter(|byte| is_control(byte)).count();
+    memchr::memchr(0, sample).is_some() || controls * 20 > sample.len()
+}
+
+/// Cuts `text` to at most `bytes_max` bytes at a character, and says whether there was more.
+pub(crate) fn truncate(text: &mut String, bytes_max: usize) -> bool {
+    if text.len() <= bytes_max {
+        return false;
+    }
+    text.truncate(text.floor_char_boundary(bytes_max));
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bytes: &[u8], expected: &str) {
+        assert_eq!(decode(bytes, 1 << 20), (expected.to_string(), false));
+        assert!(!is_binary(bytes), "{expected}");
+    }
+
+    #[test]
+    fn every_encoding_becomes_the_same_text() {
+        let text = "Größe: 20 µm, naïve café";
+        check(text.as_bytes(), text);
+        check(&[b"\xef\xbb\xbf", text.as_bytes()].concat(), text);
+        let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        check(&[b"\xff\xfe", &little[..]].concat(), text);
+        check(&[b"\xfe\xff", &big[..]].concat(), text);
+        check(&little, text);
+        check(&big, text);
+        check(
+            b"Die Gr\xf6\xdfe der T\xfcr ist f\xfcr alle gleich",
+            "Die Größe der Tür ist für alle gleich",
+        );
+        let russian = "Привет, как дела? Всё хорошо, спасибо за вопрос.";
+        check(&encoding_rs::WINDOWS_1251.encode(russian).0, russian);
+        let japanese = "日本語の文章はここにあります。とても長いです。";
+        check(&encoding_rs::SHIFT_JIS.encode(japanese).0, japanese);
+        check(&encoding_rs::ISO_2022_JP.encode(japanese).0, japanese);
+        check(b"", "");
+    }
+
+    #[test]
+    fn binary_data_is_told_from_text() {
+        assert!(is_binary(b"abc\0def"));
+        assert!(is_binary(b"\x01\x02abc\x03"));
+        assert!(!is_binary(b"N\x08NA\x08AM\x08ME\x08E"));
+        assert!(!is_binary(b"\x1b[1mbold\x1b[0m"));
+    }
+}

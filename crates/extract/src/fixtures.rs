@@ -1,0 +1,93 @@
+//! Small files that the tests make.
+
+use std::io::{Cursor, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use crate::document::{Extracted, Output, Tally};
+use crate::error::ExtractError;
+use crate::limits::Limits;
+
+/// Everything that comes out of a file.
+pub(crate) fn outputs(name: &str, bytes: &[u8]) -> (Vec<Output>, Result<Tally, ExtractError>) {
+    let mut outputs = Vec::new();
+    let tally = crate::extract(name, bytes, &Limits::default(), &mut |output| {
+        outputs.push(output)
+    });
+    (outputs, tally)
+}
+
+/// The documents of a file that has nothing wrong.
+pub(crate) fn documents(name: &str, bytes: &[u8]) -> Vec<Extracted> {
+    let (outputs, tally) = outputs(name, bytes);
+    tally.expect(name);
+    let document = |output| match output {
+        Output::Document(document) => *document,
+        Output::Failure(failure) => panic!("{name}: {failure:?}"),
+    };
+    outputs.into_iter().map(document).collect()
+}
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        writer
+            .start_file(*name, SimpleFileOptions::default())
+            .unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+/// A PDF with one page for each content stream, all in Helvetica, called `F`, and with this
+/// `/Info` dictionary.
+pub(crate) fn pdf(info: &str, pages: &[&str]) -> Vec<u8> {
+    let kids: Vec<String> = (0..pages.len())
+        .map(|page| format!("{} 0 R", 5 + 2 * page))
+        .collect();
+    let mut objects = vec![
+        "<< /Type /Catalog /Pages 2 0 R >>".to_string(),
+        format!(
+            "<< /Type /Pages /Kids [{}] /Count {} >>",
+            kids.join(" "),
+            pages.len()
+        ),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".into(),
+        info.to_string(),
+    ];
+    for (page, content) in pages.iter().enumerate() {
+        objects.push(format!(
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {} 0 R \
+             /Resources << /Font << /F 3 0 R >> >> >>",
+            6 + 2 * page
+        ));
+        objects.push(format!(
+            "<< /Length {} >>\nstream\n{content}\nendstream",
+            content.len()
+        ));
+    }
+    assemble(&objects)
+}
+
+fn assemble(objects: &[String]) -> Vec<u8> {
+    let mut file = "%PDF-1.4\n".to_string();
+    let mut table = "0000000000 65535 f \n".to_string();
+    for (number, object) in objects.iter().enumerate() {
+        table += &format!("{:010} 00000 n \n", file.len());
+        file += &format!("{} 0 obj\n{object}\nendobj\n", number + 1);
+    }
+    let (start, size) = (file.len(), objects.len() + 1);
+    file +=
+        &format!("xref\n0 {size}\n{table}trailer\n<< /Size {size} /Root 1 0 R /Info 4 0 R >>\n");
+    file += &format!("startxref\n{start}\n%%EOF\n");
+    file.into_bytes()
+}

@@ -1,0 +1,326 @@
+//! HTML to its title and its text, from the stream of tokens, without building a tree.
+
+use encoding_rs::Encoding;
+use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
+use html5gum::{Span, Tokenizer};
+
+use crate::document::{Extracted, Kind};
+use crate::encoding;
+use crate::error::ExtractError;
+use crate::flow::{Flow, Gap};
+use crate::limits::Limits;
+
+/// How often the clock is asked, in tokens.
+const TOKENS_PER_CHECK: u32 = 4096;
+/// Where a declaration of the encoding must stand; the standard says 1,024, pages are lax.
+const DECLARATION_BYTES: usize = 4096;
+const TITLE_BYTES_MAX: usize = 1024;
+
+/// Reads a page in any encoding.
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
+    // Markup is at most removed, so the page may be much longer than its text.
+    let input_bytes_max = limits.text_bytes_max.saturating_mul(8);
+    let (page, cut) = encoding::decode_with(bytes, declared_encoding(bytes), input_bytes_max);
+    let mut document = read_text(&page, limits)?;
+    document.truncated |= cut;
+    Ok(document)
+}
+
+/// Reads a page that is text already.
+pub(crate) fn read_text(page: &str, limits: &Limits) -> Result<Extracted, ExtractError> {
+    let mut reader = Reader::new(limits);
+    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span| reader.event(event));
+    emitter.naively_switch_states(true);
+    // The first token that the reader yields is its wish to stop.
+    let _stop = Tokenizer::new_with_emitter(page, emitter).next();
+    limits.check_deadline()?;
+    Ok(reader.finish())
+}
+
+/// What `charset=` in the first bytes says, in a `meta` element or an XML declaration.
+fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
+    let head = bytes
+        .get(..DECLARATION_BYTES)
+        .unwrap_or(bytes)
+        .to_ascii_lowercase();
+    ["charset=", "encoding="].iter().find_map(|key| {
+        let at = memchr::memmem::find(&head, key.as_bytes())? + key.len();
+        let rest = head.get(at..)?.trim_ascii_start();
+        let label = rest
+            .split(|byte| matches!(byte, b'"' | b'\'' | b'>' | b';' | b'/' | b'?' | b' '))
+            .find(|part| !part.is_empty())?;
+        Encoding::for_label(label)
+    })
+}
+
+struct Stop;
+
+struct Reader<'a> {
+    limits: &'a Limits,
+    flow: Flow,
+    title: Flow,
+    title_state: TitleState,
+    /// The element whose content is not text, and how often it is open within itself.
+    hidden: Option<(Vec<u8>, u32)>,
+    /// How many elements that keep white space are open.
+    preformatted: u32,
+    tag: Tag,
+    attribute: Attribute,
+    meta_name: String,
+    meta_content: String,
+    author: Option<String>,
+    language: Option<String>,
+    tokens: u32,
+}
+
+#[derive(PartialEq)]
+enum TitleState {
+    Before,
+    Within,
+    After,
+}
+
+/// The tags whose attributes are read.
+#[derive(Clone, Copy, PartialEq)]
+enum Tag {
+    Html,
+    Meta,
+    Image,
+    Other,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Attribute {
+    Lang,
+    Name,
+    Content,
+    Alt,
+    Other,
+}
+
+impl<'a> Reader<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Reader {
+            limits,
+            flow: Flow::new(limits.text_bytes_max),
+            title: Flow::new(TITLE_BYTES_MAX),
+            title_state: TitleState::Before,
+            hidden: None,
+            preformatted: 0,
+            tag: Tag::Other,
+            attribute: Attribute::Other,
+            meta_name: String::new(),
+            meta_content: String::new(),
+            author: None,
+            language: None,
+            tokens: 0,
+        }
+    }
+
+    fn event(&mut self, event: CallbackEvent<'_>) -> Option<Stop> {
+        match event {
+            CallbackEvent::OpenStartTag { name } => self.open(name),
+            CallbackEvent::AttributeName { name } => self.attribute = attribute(self.tag, name),
+            CallbackEvent::AttributeValue { value } => self.value(&String::from_utf8_lossy(value)),
+            CallbackEvent::CloseStartTag { .. } => self.opened(),
+            CallbackEvent::EndTag { name } => self.close(name),
+            CallbackEvent::String { value } => self.string(&String::from_utf8_lossy(value)),
+            _ => {}
+        }
+        self.tokens = self.tokens.wrapping_add(1);
+        let late =
+            self.tokens.is_multiple_of(TOKENS_PER_CHECK) && self.limits.check_deadline().is_err();
+        (late || self.flow.is_full()).then_some(Stop)
+    }
+
+    fn open(&mut self, name: &[u8]) {
+        self.tag = Tag::Other;
+        if let Some((hidden, depth)) = &mut self.hidden {
+            *depth += u32::from(hidden == name);
+            return;
+        }
+        match name {
+            b"script" | b"style" | b"noscript" | b"template" | b"iframe" | b"object" => {
+                self.hidden = Some((name.to_vec(), 1));
+            }
+            b"title" if self.title_state == TitleState::Before => {
+                self.title_state = TitleState::Within;
+            }
+            b"pre" | b"textarea" => self.preformatted += 1,
+            b"html" => self.tag = Tag::Html,
+            b"meta" => self.tag = Tag::Meta,
+            b"img" => self.tag = Tag::Image,
+            _ => {}
+        }
+        self.flow.gap(gap(name));
+    }
+
+    fn close(&mut self, name: &[u8]) {
+        if let Some((hidden, depth)) = &mut self.hidden {
+            *depth -= u32::from(hidden == name);
+            if *depth == 0 {
+                self.hidden = None;
+            }
+            return;
+        }
+        match name {
+            b"title" if self.title_state == TitleState::Within => {
+                self.title_state = TitleState::After;
+            }
+            b"pre" | b"textarea" => self.preformatted = self.preformatted.saturating_sub(1),
+            _ => {}
+        }
+        self.flow.gap(gap(name));
+    }
+
+    fn value(&mut self, value: &str) {
+        match self.attribute {
+            Attribute::Lang => self.language = language(value),
+            Attribute::Name => self.meta_name = value.to_ascii_lowercase(),
+            Attribute::Content => self.meta_content = value.trim().to_string(),
+            Attribute::Alt if self.hidden.is_none() => {
+                self.flow.gap(Gap::Space);
+                self.flow.words(value);
+                self.flow.gap(Gap::Space);
+            }
+            Attribute::Alt | Attribute::Other => {}
+        }
+        self.attribute = Attribute::Other;
+    }
+
+    /// All attributes of the start tag have been seen.
+    fn opened(&mut self) {
+        if self.tag == Tag::Meta {
+            let name = std::mem::take(&mut self.meta_name);
+            let content = std::mem::take(&mut self.meta_content);
+            if matches!(name.as_str(), "author" | "dc.creator") && !content.is_empty() {
+                self.author.get_or_insert(content);
+            }
+        }
+    }
+
+    fn string(&mut self, text: &str) {
+        if self.hidden.is_some() {
+            return;
+        }
+        if self.title_state == TitleState::Within {
+            self.title.words(text);
+        } else if self.preformatted > 0 {
+            self.flow.verbatim(text);
+        } else {
+            self.flow.words(text);
+        }
+    }
+
+    fn finish(self) -> Extracted {
+        let (text, truncated) = self.flow.finish();
+        let mut document = Extracted::new(Kind::Html, text);
+        document.title = Some(self.title.finish().0).filter(|title| !title.is_empty());
+        document.truncated = truncated;
+        document.language = self.language;
+        document.fields.author = self.author;
+        document
+    }
+}
+
+fn attribute(tag: Tag, name: &[u8]) -> Attribute {
+    match (tag, name) {
+        (Tag::Html, b"lang" | b"xml:lang") => Attribute::Lang,
+        (Tag::Meta, b"name") => Attribute::Name,
+        (Tag::Meta, b"content") => Attribute::Content,
+        (Tag::Image, b"alt") => Attribute::Alt,
+        _ => Attribute::Other,
+    }
+}
+
+/// How an element stands apart from what is around it.
+fn gap(element: &[u8]) -> Gap {
+    match element {
+        b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"pre" | b"blockquote"
+        | b"table" | b"ul" | b"ol" | b"dl" | b"hr" | b"section" | b"article" | b"header"
+        | b"footer" | b"nav" | b"aside" | b"main" | b"figure" | b"form" | b"fieldset" | b"body" => {
+            Gap::Paragraph
+        }
+        b"br" | b"div" | b"li" | b"dt" | b"dd" | b"tr" | b"address" | b"figcaption" | b"legend"
+        | b"summary" | b"details" | b"caption" | b"option" | b"center" => Gap::Line,
+        b"title" | b"td" | b"th" | b"button" | b"textarea" | b"input" | b"select" => Gap::Space,
+        _ => Gap::Nothing,
+    }
+}
+
+/// `de-AT` is `de`.
+pub(crate) fn language(tag: &str) -> Option<String> {
+    let primary = tag.trim().split(['-', '_']).next()?.to_ascii_lowercase();
+    let valid = (2..=3).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_lowercase());
+    valid.then_some(primary)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(bytes: &[u8]) -> Extracted {
+        read(bytes, &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn only_what_a_reader_sees_is_text() {
+        let cases = [
+            ("<p>One</p><p>Two", "One\n\nTwo"),
+            ("a<b>b</b>c <i> d</i>", "abc d"),
+            (
+                "x<script>if (a<b) '</p>'</script>y<style>p{}</style>z",
+                "xyz",
+            ),
+            ("<noscript>enable <b>it</b></noscript>kept", "kept"),
+            ("<template><template>a</template>b</template>c", "c"),
+            ("caf&eacute; &#x41;&amp;&lt;", "café A&<"),
+            ("<ul><li>a<li>b</ul>c", "a\nb\n\nc"),
+            ("<table><tr><td>1<td>2<tr><td>3</table>", "1 2\n3"),
+            ("<pre>a\n  b</pre> c", "a\n  b\n\nc"),
+            ("<!-- no --><img alt='A cat'>sat", "A cat sat"),
+            ("a<br>b", "a\nb"),
+            ("<p unclosed <b>x", "x"),
+            ("a < b", "a < b"),
+            ("", ""),
+        ];
+        for (html, expected) in cases {
+            assert_eq!(page(html.as_bytes()).text, expected, "{html}");
+        }
+    }
+
+    #[test]
+    fn the_head_names_title_author_and_language() {
+        let document = page(
+            b"<!DOCTYPE html><html lang=de-AT><head><title> A &amp; \n B</title>
+            <meta name=Author content='Ada'><meta charset=latin1></head><body>
+            <svg><title>no</title></svg>Gr\xfc\xdfe",
+        );
+        assert_eq!(document.title.as_deref(), Some("A & B"));
+        assert_eq!(document.fields.author.as_deref(), Some("Ada"));
+        assert_eq!(document.language.as_deref(), Some("de"));
+        assert_eq!(document.text, "no Grüße");
+    }
+
+    #[test]
+    fn the_declared_encoding_counts_unless_the_bytes_are_utf8() {
+        let cyrillic =
+            b"<meta http-equiv=content-type content='text/html; charset=koi8-r'>\xd0\xd2";
+        assert_eq!(page(cyrillic).text, "пр");
+        assert_eq!(page("<meta charset='latin1'>grün".as_bytes()).text, "grün");
+        assert_eq!(
+            page(b"<?xml version='1.0' encoding='iso-8859-1'?><p>\xe9").text,
+            "é"
+        );
+    }
+
+    #[test]
+    fn a_long_page_is_cut() {
+        let limits = Limits {
+            text_bytes_max: 5,
+            ..Limits::default()
+        };
+        let document = read(b"<p>one<p>two<p>three", &limits).unwrap();
+        assert_eq!((document.text.as_str(), document.truncated), ("one", true));
+    }
+}

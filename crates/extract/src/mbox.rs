@@ -1,0 +1,176 @@
+//! An mbox to its messages, one at a time.
+//!
+//! A message begins after a line `From …` at the start or after an empty line. Lines of `>` and
+//! `From ` lose one `>` (mboxrd).
+
+use std::io::{BufRead, Read};
+
+use crate::convert::{Extraction, Place};
+use crate::error::ExtractError;
+use crate::mail;
+
+/// Reads every message; they are numbered from 1.
+pub(crate) fn read(
+    extraction: &mut Extraction<'_>,
+    place: &Place,
+    reader: &mut dyn BufRead,
+) -> Result<(), ExtractError> {
+    let mut messages = Messages::new(reader, extraction.limits.input_bytes_max);
+    for number in 1.. {
+        extraction.limits.check_deadline()?;
+        let place = place.message(number);
+        match messages.next()? {
+            None => break,
+            Some(Message::Complete(bytes)) => {
+                let result = mail::read(extraction, &place, bytes);
+                extraction.settle(&place, result)?;
+            }
+            Some(Message::TooLong) => {
+                let limit = extraction.limits.input_bytes_max;
+                let error = ExtractError::Limit {
+                    what: "a message",
+                    limit,
+                    unit: "bytes",
+                };
+                extraction.settle(&place, Err(error))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+enum Message<'m> {
+    Complete(&'m [u8]),
+    TooLong,
+}
+
+struct Messages<'r> {
+    reader: &'r mut dyn BufRead,
+    bytes_max: u64,
+    message: Vec<u8>,
+    line: Vec<u8>,
+    started: bool,
+}
+
+impl<'r> Messages<'r> {
+    fn new(reader: &'r mut dyn BufRead, bytes_max: u64) -> Self {
+        Messages {
+            reader,
+            bytes_max,
+            message: Vec::new(),
+            line: Vec::new(),
+            started: false,
+        }
+    }
+
+    /// Reads up to the separator before the next message. Does nothing lengthy but read, so the
+    /// deadline is checked between messages.
+    fn next(&mut self) -> Result<Option<Message<'_>>, ExtractError> {
+        self.message.clear();
+        let (mut too_long, mut after_empty_line) = (false, false);
+        while self.read_line()? {
+            if self.line.starts_with(b"From ") && (after_empty_line || !self.started) {
+                if self.started {
+                    return Ok(Some(self.finished(too_long)));
+                }
+                self.started = true;
+                continue;
+            }
+            self.started = true;
+            after_empty_line = self.line.trim_ascii().is_empty();
+            if (self.message.len() + self.line.len()) as u64 > self.bytes_max {
+                too_long = true;
+            } else if !too_long {
+                self.message.extend_from_slice(unquoted(&self.line));
+            }
+        }
+        let any = std::mem::take(&mut self.started);
+        Ok(any.then(|| self.finished(too_long)))
+    }
+
+    fn finished(&self, too_long: bool) -> Message<'_> {
+        if too_long {
+            Message::TooLong
+        } else {
+            Message::Complete(&self.message)
+        }
+    }
+
+    /// Reads a line, or as much of it as a message may have; `false` at the end.
+    fn read_line(&mut self) -> Result<bool, ExtractError> {
+        self.line.clear();
+        let mut limited = (&mut *self.reader).take(self.bytes_max.saturating_add(1));
+        let read = limited.read_until(b'\n', &mut self.line);
+        read.map(|bytes| bytes > 0)
+            .map_err(|error| ExtractError::malformed("mbox", error))
+    }
+}
+
+fn unquoted(line: &[u8]) -> &[u8] {
+    let Some(rest) = line.strip_prefix(b">") else {
+        return line;
+    };
+    let quotes = rest.iter().take_while(|byte| **byte == b'>').count();
+    let from = rest
+        .get(quotes..)
+        .is_some_and(|rest| rest.starts_with(b"From "));
+    if from { rest } else { line }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::convert::extract_mbox;
+    use crate::document::{Output, Tally};
+    use crate::fixtures::documents;
+    use crate::limits::Limits;
+
+    const MBOX: &str = "From a@x Mon Jan  1 00:00:00 2024\nSubject: One\n\nbody\n>From here\n\
+        From the middle\n\nFrom b@x Mon Jan  1 00:00:00 2024\nSubject: Two\n\nsecond\n";
+
+    #[test]
+    fn each_message_is_a_document() {
+        let found: Vec<_> = documents("mail", MBOX.as_bytes())
+            .into_iter()
+            .map(|d| (d.inner_path.unwrap(), d.title.unwrap(), d.text))
+            .collect();
+        let expected = [
+            (
+                "#1".into(),
+                "One".into(),
+                "body\nFrom here\nFrom the middle".into(),
+            ),
+            ("#2".into(), "Two".into(), "second".into()),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_costs_only_itself() {
+        let long = "x".repeat(5000);
+        let mbox = format!("From a\nSubject: long\n\n{long}\n{long}\n\n{MBOX}");
+        let limits = Limits {
+            input_bytes_max: 1000,
+            ..Limits::default()
+        };
+        let mut numbers = Vec::new();
+        let tally = extract_mbox(&mut mbox.as_bytes(), &limits, &mut |output| match output {
+            Output::Document(document) => numbers.push(document.inner_path.unwrap()),
+            Output::Failure(failure) => numbers.push(format!("bad {}", failure.inner_path)),
+        });
+        assert_eq!(
+            tally,
+            Ok(Tally {
+                documents: 2,
+                failures: 1,
+                skipped: 0
+            })
+        );
+        assert_eq!(numbers, ["bad #1", "#2", "#3"]);
+    }
+
+    #[test]
+    fn an_empty_mbox_has_no_messages() {
+        let tally = extract_mbox(&mut &b""[..], &Limits::default(), &mut |_| ());
+        assert_eq!(tally, Ok(Tally::default()));
+    }
+}

@@ -1,0 +1,257 @@
+//! PDF to text: the page interpreter draws, and the drawing is read instead of shown.
+
+use std::sync::Arc;
+
+use hayro_interpret::font::{Glyph, GlyphRun};
+use hayro_interpret::hayro_syntax::metadata::Metadata;
+use hayro_interpret::hayro_syntax::object::DateTime;
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_interpret::kurbo::{Affine, BezPath, Rect};
+use hayro_interpret::{
+    BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps,
+    InterpreterCache, InterpreterSettings, RenderContent, SoftMask, interpret_page,
+};
+
+use crate::document::{Extracted, Fields, Kind};
+use crate::encoding;
+use crate::error::ExtractError;
+use crate::limits::Limits;
+use crate::pdf_layout::{GlyphBox, Layout};
+
+/// Reads the text of all pages.
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
+    let pdf = Pdf::new(Arc::new(bytes.to_vec())).map_err(load_error)?;
+    let page_count = pdf.pages().len();
+    let pages_max = limits.pages_max as usize;
+    let (text, cut) = read_pages(pdf.pages().iter().take(pages_max), limits)?;
+    let mut document = Extracted::new(Kind::Pdf, text);
+    document.truncated = cut || page_count > pages_max;
+    document.title = metadata_text(pdf.metadata().title.as_deref());
+    document.fields = fields(pdf.metadata(), page_count);
+    Ok(document)
+}
+
+fn load_error(error: LoadPdfError) -> ExtractError {
+    match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => {
+            ExtractError::Encrypted("PDF")
+        }
+        LoadPdfError::Decryption(error) => {
+            ExtractError::malformed("PDF", format!("its encryption is not readable ({error:?})"))
+        }
+        LoadPdfError::Invalid => ExtractError::malformed("PDF", "it has no readable page tree"),
+    }
+}
+
+fn read_pages<'p>(
+    pages: impl Iterator<Item = &'p Page<'p>>,
+    limits: &Limits,
+) -> Result<(String, bool), ExtractError> {
+    let cache = InterpreterCache::new();
+    let settings = InterpreterSettings {
+        render_content: RenderContent::PAGE,
+        ..Default::default()
+    };
+    let mut reader = TextDevice {
+        layout: Layout::new(limits.text_bytes_max),
+        last_run: None,
+    };
+    for page in pages {
+        limits.check_deadline()?;
+        let bounds = Rect::new(0.0, 0.0, 1.0, 1.0);
+        let mut context = Context::new(
+            Affine::IDENTITY,
+            bounds,
+            &cache,
+            page.xref(),
+            settings.clone(),
+        );
+        interpret_page(page, &mut context, &mut reader);
+        reader.layout.end_page();
+        if reader.layout.is_full() {
+            break;
+        }
+    }
+    Ok(reader.layout.finish())
+}
+
+/// Reads glyphs and ignores everything else that a page draws.
+struct TextDevice {
+    layout: Layout,
+    /// Where the last run began and how many glyphs it had.
+    last_run: Option<(f64, f64, usize)>,
+}
+
+impl<'a> Device<'a> for TextDevice {
+    fn draw_glyph_run(&mut self, run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, _mode: &DrawMode) {
+        let Some(first) = run.glyphs().first() else {
+            return;
+        };
+        let origin = (props.transform * first.transform()).translation();
+        let this_run = Some((origin.x, origin.y, run.glyphs().len()));
+        // Text that is both filled and stroked, and false bold, is drawn twice at one place.
+        if std::mem::replace(&mut self.last_run, this_run) == this_run {
+            return;
+        }
+        let vertical = run.writing_mode() != hayro_interpret::hayro_cmap::WritingMode::Horizontal;
+        for glyph in run.glyphs() {
+            let place = (props.transform * glyph.transform()).as_coeffs();
+            self.layout
+                .glyph(GlyphBox::new(place, advance(glyph), vertical));
+            match glyph.as_unicode() {
+                Some(hayro_interpret::hayro_cmap::BfString::Char(c)) => self.layout.character(c),
+                Some(hayro_interpret::hayro_cmap::BfString::String(s)) => {
+                    s.chars().for_each(|c| self.layout.character(c));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn draw_path(&mut self, _: &BezPath, _: DrawProps<'a>, _: &DrawMode) {}
+    fn draw_rect(&mut self, _: &Rect, _: DrawProps<'a>, _: &DrawMode) {}
+    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {}
+    fn push_clip_path(&mut self, _: &ClipPath) {}
+    fn push_clip_rect(&mut self, _: &Rect) {}
+    fn pop_clip(&mut self) {}
+    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
+    fn pop_transparency_group(&mut self) {}
+}
+
+/// The width of a glyph in thousandths of its size.
+fn advance(glyph: &Glyph<'_>) -> f64 {
+    let width = match glyph {
+        Glyph::Outline(glyph) => glyph.advance_width(),
+        Glyph::Type3(glyph) => glyph.advance_width(),
+    };
+    width.map_or(0.0, f64::from)
+}
+
+fn fields(metadata: &Metadata, page_count: usize) -> Fields {
+    Fields {
+        author: metadata_text(metadata.author.as_deref()),
+        subject: metadata_text(metadata.subject.as_deref()),
+        date_ms: metadata.creation_date.as_ref().map(milliseconds),
+        pages: u32::try_from(page_count).ok(),
+        ..Fields::default()
+    }
+}
+
+/// Text strings are UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, which Latin-1
+/// comes close to; the detector would guess from too few bytes.
+fn metadata_text(bytes: Option<&[u8]>) -> Option<String> {
+    let bytes = bytes?;
+    let marked = encoding_rs::Encoding::for_bom(bytes).is_some();
+    let (text, _) = if marked {
+        encoding::decode(bytes, 4096)
+    } else {
+        encoding::decode_with(bytes, Some(encoding_rs::WINDOWS_1252), 4096)
+    };
+    let text = text
+        .trim_matches(|c: char| c.is_whitespace() || c == '\0')
+        .to_string();
+    (!text.is_empty()).then_some(text)
+}
+
+/// Milliseconds since 1970, by the civil calendar algorithm of Howard Hinnant
+/// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
+fn milliseconds(date: &DateTime) -> i64 {
+    let (month, day) = (i64::from(date.month), i64::from(date.day));
+    let year = i64::from(date.year) - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = era * 146_097 + day_of_era - 719_468;
+    let seconds =
+        i64::from(date.hour) * 3600 + i64::from(date.minute) * 60 + i64::from(date.second);
+    let hours = i64::from(date.utc_offset_hour);
+    let minutes = i64::from(date.utc_offset_minute) * if hours < 0 { -1 } else { 1 };
+    (days * 86_400 + seconds - hours * 3600 - minutes * 60) * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::pdf;
+
+    fn document(info: &str, pages: &[&str]) -> Extracted {
+        read(&pdf(info, pages), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn words_and_lines_come_from_positions() {
+        let cases = [
+            ("BT /F 12 Tf 50 700 Td (Hello world) Tj ET", "Hello world"),
+            (
+                "BT /F 12 Tf 50 700 Td [(Hel) 20 (lo) -400 (world)] TJ ET",
+                "Hello world",
+            ),
+            (
+                "BT /F 12 Tf 50 700 Td (one) Tj 0 -14 Td (two) Tj ET",
+                "one\ntwo",
+            ),
+            (
+                "BT /F 12 Tf 50 700 Td (exam-) Tj 0 -14 Td (ple) Tj ET",
+                "example",
+            ),
+            ("BT /F 12 Tf 50 700 Td (A-) Tj 0 -14 Td (Z) Tj ET", "A-\nZ"),
+            (
+                "BT /F 12 Tf 50 700 Td (x) Tj 6 4 Td /F 8 Tf (2) Tj ET",
+                "x2",
+            ),
+            (
+                "BT /F 12 Tf 0 1 -1 0 50 100 Tm (turned text) Tj ET",
+                "turned text",
+            ),
+            ("BT /F 12 Tf 2 Tr 50 700 Td (once) Tj ET", "once"),
+            ("BT /F 12 Tf 50 700 Td (caf\\351) Tj ET", "café"),
+        ];
+        for (content, expected) in cases {
+            assert_eq!(document("<< >>", &[content]).text, expected, "{content}");
+        }
+    }
+
+    #[test]
+    fn metadata_and_pages_are_read() {
+        let info =
+            "<< /Title (A title) /Author <FEFF00C9> /CreationDate (D:20240102030405+01'00') >>";
+        let text = |word: &str| format!("BT /F 12 Tf 50 700 Td ({word}) Tj ET");
+        let found = document(info, &[&text("first"), &text("second")]);
+        assert_eq!(found.text, "first\n\nsecond");
+        assert_eq!(found.title.as_deref(), Some("A title"));
+        assert_eq!(found.fields.author.as_deref(), Some("É"));
+        assert_eq!(found.fields.date_ms, Some(1_704_161_045_000));
+        assert_eq!((found.fields.pages, found.kind), (Some(2), Kind::Pdf));
+    }
+
+    #[test]
+    fn a_form_that_draws_itself_ends() {
+        let mut bytes = pdf("<< >>", &["BT /F 12 Tf 50 700 Td (x) Tj ET /X Do"]);
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let looping = text.replace("/F 3 0 R >>", "/F 3 0 R >> /XObject << /X 6 0 R >>");
+        let form = looping.replace(
+            "<< /Length",
+            "<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length",
+        );
+        bytes = form.into_bytes();
+        assert!(read(&bytes, &Limits::default()).unwrap().text.contains('x'));
+    }
+
+    #[test]
+    fn limits_cut_pages_and_text() {
+        let page = "BT /F 12 Tf 50 700 Td (word) Tj ET";
+        let bytes = pdf("<< >>", &[page, page, page]);
+        let few = Limits {
+            pages_max: 1,
+            ..Limits::default()
+        };
+        let cut = read(&bytes, &few).unwrap();
+        assert_eq!((cut.text.as_str(), cut.truncated), ("word", true));
+        assert_eq!(
+            read(b"%PDF-1.4 nothing", &few).map_err(|e| e.code()),
+            Err("malformed")
+        );
+    }
+}
