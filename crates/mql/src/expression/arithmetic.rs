@@ -1,0 +1,180 @@
+//! `$add`, `$subtract`, `$multiply`, `$divide`, `$mod`: ints overflow to longs, longs to doubles;
+//! a decimal makes everything decimal; null or missing makes the result null.
+
+use windrow_document::ValueRef;
+
+use super::call::Call;
+use super::number::{Number, Pair};
+use super::summation::Sum;
+use super::{Computed, Context};
+use crate::Error;
+
+fn wrong_type(code: i32, what: &str, value: &Computed<'_>) -> Error {
+    Error::new(code, format!("{what}, not {}", value.type_name()))
+}
+
+/// The sum of numbers and at most one date.
+pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    let (mut sum, mut has_date) = (Sum::default(), false);
+    for argument in &call.arguments {
+        let value = argument.evaluate(context)?;
+        match value.as_ref() {
+            None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Computed::NULL),
+            Some(ValueRef::DateTime(_)) if has_date => {
+                return Err(Error::new(
+                    16612,
+                    "only one date allowed in an $add expression",
+                ));
+            }
+            Some(ValueRef::DateTime(millis)) => {
+                has_date = true;
+                sum.add(Number::Long(millis));
+            }
+            Some(other) => match Number::of(other) {
+                Some(number) => sum.add(number),
+                None => {
+                    let what = "$add only supports numeric or date types";
+                    return Err(wrong_type(16554, what, &value));
+                }
+            },
+        }
+    }
+    if has_date {
+        return date_of(sum.long(), "$add");
+    }
+    Ok(sum.number().into())
+}
+
+fn date_of<'a>(millis: Option<i64>, operator: &str) -> Result<Computed<'a>, Error> {
+    match millis {
+        Some(millis) => Ok(ValueRef::DateTime(millis).into()),
+        None => Err(Error::new(15, format!("date overflow in {operator}"))),
+    }
+}
+
+/// A number less a number, a date less a date (milliseconds), or a date less milliseconds.
+pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    let (one, other) = (call.value(0, context)?, call.value(1, context)?);
+    if one.is_nullish() || other.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let (left, right) = (one.or_null(), other.or_null());
+    if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
+        return Ok(difference(left.pair(right)).into());
+    }
+    match (left, right) {
+        (ValueRef::DateTime(left), ValueRef::DateTime(right)) => {
+            Ok(left.wrapping_sub(right).into())
+        }
+        (ValueRef::DateTime(left), right) if right.is_number() => {
+            let millis = Number::of(right).map_or(0, Number::to_i64);
+            Ok(ValueRef::DateTime(left.wrapping_sub(millis)).into())
+        }
+        _ => {
+            let (left, right) = (one.type_name(), other.type_name());
+            Err(Error::new(
+                16556,
+                format!("can't $subtract {right} from {left}"),
+            ))
+        }
+    }
+}
+
+/// Longs wrap around, as recorded.
+fn difference(pair: Pair) -> Number {
+    match pair {
+        Pair::Int(one, other) => Number::int_or_long(i64::from(one) - i64::from(other)),
+        Pair::Long(one, other) => Number::Long(one.wrapping_sub(other)),
+        Pair::Double(one, other) => Number::Double(one - other),
+        Pair::Decimal(one, other) => Number::Decimal(one.subtract(other)),
+    }
+}
+
+/// A product so far: whole numbers stay exact as long as they fit.
+pub(crate) fn multiply<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    let mut product = Number::Int(1);
+    for argument in &call.arguments {
+        let value = argument.evaluate(context)?;
+        if value.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        let Some(number) = value.as_ref().and_then(Number::of) else {
+            return Err(wrong_type(
+                16555,
+                "$multiply only supports numeric types",
+                &value,
+            ));
+        };
+        product = times(product.pair(number));
+    }
+    Ok(product.into())
+}
+
+/// The product of two numbers.
+pub(crate) fn times(pair: Pair) -> Number {
+    match pair {
+        Pair::Int(one, other) => Number::int_or_long(i64::from(one) * i64::from(other)),
+        Pair::Long(one, other) => match one.checked_mul(other) {
+            Some(product) => Number::Long(product),
+            None => Number::Double(one as f64 * other as f64),
+        },
+        Pair::Double(one, other) => Number::Double(one * other),
+        Pair::Decimal(one, other) => Number::Decimal(one.multiply(other)),
+    }
+}
+
+type Numbers = Result<Option<(Number, Number)>, (&'static str, &'static str)>;
+
+/// Both arguments as numbers; None where one is null; the names of their types otherwise.
+fn two_numbers<'a>(call: &'a Call, context: &Context<'a>) -> Result<Numbers, Error> {
+    let (one, other) = (call.value(0, context)?, call.value(1, context)?);
+    if let (Some(left), Some(right)) = (one.as_ref(), other.as_ref())
+        && let (Some(left), Some(right)) = (Number::of(left), Number::of(right))
+    {
+        return Ok(Ok(Some((left, right))));
+    }
+    if one.is_nullish() || other.is_nullish() {
+        return Ok(Ok(None));
+    }
+    Ok(Err((one.type_name(), other.type_name())))
+}
+
+/// A double, or a decimal where one of the two is.
+pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    let (one, other) = match two_numbers(call, context)? {
+        Ok(Some(numbers)) => numbers,
+        Ok(None) => return Ok(Computed::NULL),
+        Err((left, right)) => {
+            let message = format!("$divide only supports numeric types, not {left} and {right}");
+            return Err(Error::new(16609, message));
+        }
+    };
+    if other.is_zero() {
+        return Err(Error::new(16608, "can't $divide by zero"));
+    }
+    Ok(match one.pair(other) {
+        Pair::Decimal(one, other) => one.divide(other).into(),
+        _ => (one.to_f64() / other.to_f64()).into(),
+    })
+}
+
+/// The remainder, with the dividend's sign.
+pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    let (one, other) = match two_numbers(call, context)? {
+        Ok(Some(numbers)) => numbers,
+        Ok(None) => return Ok(Computed::NULL),
+        Err((left, right)) => {
+            let message = format!("$mod only supports numeric types, not {left} and {right}");
+            return Err(Error::new(16611, message));
+        }
+    };
+    if other.is_zero() {
+        return Err(Error::new(16610, "can't $mod by zero"));
+    }
+    Ok(match one.pair(other) {
+        Pair::Int(one, other) => one.wrapping_rem(other).into(),
+        Pair::Long(one, other) => one.wrapping_rem(other).into(),
+        Pair::Double(one, other) => (one % other).into(),
+        Pair::Decimal(one, other) => one.remainder(other).into(),
+    })
+}

@@ -1,0 +1,27 @@
+//! `$and`, `$or`, `$not`. They stop at the first argument that settles them.
+
+use super::call::Call;
+use super::{Computed, Context};
+use crate::Error;
+
+pub(crate) fn and<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    for argument in &call.arguments {
+        if !argument.evaluate(context)?.is_truthy() {
+            return Ok(false.into());
+        }
+    }
+    Ok(true.into())
+}
+
+pub(crate) fn or<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    for argument in &call.arguments {
+        if argument.evaluate(context)?.is_truthy() {
+            return Ok(true.into());
+        }
+    }
+    Ok(false.into())
+}
+
+pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+    Ok((!call.value(0, context)?.is_truthy()).into())
+}

@@ -1,0 +1,207 @@
+//! What an expression may refer to: names while it is parsed ([`Scope`]), values while it is
+//! evaluated ([`Context`]).
+
+use windrow_document::{Document, Timestamp, Value, ValueRef};
+
+use crate::{Error, Meta};
+
+/// Variables from outside the expression: an aggregate's `let`, a `$lookup`'s `let`, and those that a
+/// stage defines (`$redact`: DESCEND, PRUNE, KEEP). None is a variable whose value is missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Variables {
+    values: Vec<(Box<str>, Option<Value>)>,
+}
+
+impl Variables {
+    pub fn new() -> Variables {
+        Variables::default()
+    }
+
+    /// Gives a variable its value, in place of one it had.
+    pub fn set(&mut self, name: &str, value: Option<Value>) {
+        match self.values.iter_mut().find(|(known, _)| **known == *name) {
+            Some((_, slot)) => *slot = value,
+            None => self.values.push((name.into(), value)),
+        }
+    }
+
+    /// None: no such variable; Some(None): its value is missing.
+    pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
+        let (_, value) = self.values.iter().find(|(known, _)| **known == *name)?;
+        Some(value.as_ref().map(Value::as_ref))
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|(name, _)| &**name)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// The names that are known where an expression stands.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    outer: Vec<Box<str>>,
+    locals: Vec<Box<str>>,
+}
+
+/// What a variable's name stands for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Source {
+    /// `$$CURRENT` and every plain `$path`, as long as no `$let` redefines CURRENT.
+    Current,
+    Root,
+    Now,
+    ClusterTime,
+    Remove,
+    /// Defined by `$let`, `$map`, `$filter`, `$reduce` around it: the number of its frame.
+    Local(u32),
+    /// One of [`Variables`].
+    Outer(Box<str>),
+}
+
+impl Scope {
+    pub fn new() -> Scope {
+        Scope::default()
+    }
+
+    /// With variables that [`Context::variables`] will hold.
+    pub fn with_variables(variables: &Variables) -> Scope {
+        Scope::with_names(variables.names())
+    }
+
+    /// With names that [`Context::variables`] will hold.
+    pub fn with_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Scope {
+        Scope {
+            outer: names.into_iter().map(Box::from).collect(),
+            locals: Vec::new(),
+        }
+    }
+
+    /// The scope within, where one more name is known; and the number of its frame.
+    pub(crate) fn define(&self, name: &str) -> (Scope, u32) {
+        let mut inner = self.clone();
+        inner.locals.push(name.into());
+        (inner, self.locals.len() as u32)
+    }
+
+    /// What the name means here. 17276 where it means nothing.
+    pub(crate) fn resolve(&self, name: &str) -> Result<Source, Error> {
+        if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
+            return Ok(Source::Local(place as u32));
+        }
+        if self.outer.iter().any(|outer| **outer == *name) {
+            return Ok(Source::Outer(name.into()));
+        }
+        match name {
+            "CURRENT" => Ok(Source::Current),
+            "ROOT" => Ok(Source::Root),
+            "NOW" => Ok(Source::Now),
+            "CLUSTER_TIME" => Ok(Source::ClusterTime),
+            "REMOVE" => Ok(Source::Remove),
+            _ => Err(Error::new(
+                17276,
+                format!("Use of undefined variable: {name}"),
+            )),
+        }
+    }
+}
+
+/// One variable of a `$let`, `$map`, … that is being evaluated; a list through the stack.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    pub number: u32,
+    pub value: Option<ValueRef<'a>>,
+    pub next: Option<&'a Frame<'a>>,
+}
+
+/// What `$meta` answers where nothing is known.
+static NO_META: Meta = Meta { text_score: None };
+
+/// The values that an expression is evaluated with. Cheap to copy.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// `$$ROOT`.
+    pub root: Document<'a>,
+    /// `$$CURRENT`: the root, but for `$redact` within subdocuments.
+    pub current: Document<'a>,
+    pub variables: Option<&'a Variables>,
+    /// `$$NOW`, milliseconds since 1970: one value for a whole command.
+    pub now: i64,
+    pub cluster_time: Option<Timestamp>,
+    pub meta: &'a Meta,
+    pub(crate) frames: Option<&'a Frame<'a>>,
+}
+
+impl<'a> Context<'a> {
+    /// With `$$ROOT` and nothing else; `now` is 1970.
+    pub fn new(root: Document<'a>) -> Context<'a> {
+        Context {
+            root,
+            current: root,
+            variables: None,
+            now: 0,
+            cluster_time: None,
+            meta: &NO_META,
+            frames: None,
+        }
+    }
+
+    /// The same for another document.
+    pub fn with_root(self, root: Document<'a>) -> Context<'a> {
+        Context {
+            root,
+            current: root,
+            ..self
+        }
+    }
+
+    pub fn with_current(self, current: Document<'a>) -> Context<'a> {
+        Context { current, ..self }
+    }
+
+    pub fn with_variables(self, variables: &'a Variables) -> Context<'a> {
+        Context {
+            variables: Some(variables),
+            ..self
+        }
+    }
+
+    pub fn with_now(self, now: i64) -> Context<'a> {
+        Context { now, ..self }
+    }
+
+    pub fn with_meta(self, meta: &'a Meta) -> Context<'a> {
+        Context { meta, ..self }
+    }
+
+    pub(crate) fn with_frame(self, frame: &'a Frame<'a>) -> Context<'a> {
+        Context {
+            frames: Some(frame),
+            ..self
+        }
+    }
+
+    /// The value of a local variable; None where it is missing.
+    pub(crate) fn local(&self, number: u32) -> Option<ValueRef<'a>> {
+        let mut frame = self.frames?;
+        while frame.number != number {
+            frame = frame.next?;
+        }
+        frame.value
+    }
+
+    pub(crate) fn source(&self, source: &Source) -> Option<ValueRef<'a>> {
+        match source {
+            Source::Current => Some(ValueRef::Document(self.current)),
+            Source::Root => Some(ValueRef::Document(self.root)),
+            Source::Now => Some(ValueRef::DateTime(self.now)),
+            Source::ClusterTime => self.cluster_time.map(ValueRef::Timestamp),
+            Source::Remove => None,
+            Source::Local(number) => self.local(*number),
+            Source::Outer(name) => self.variables?.get(name)?,
+        }
+    }
+}

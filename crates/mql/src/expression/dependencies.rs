@@ -1,0 +1,48 @@
+//! What an expression reads: for covered plans, and for stages that fetch no more than is used.
+
+use std::collections::BTreeSet;
+
+use super::context::Source;
+use super::field_path::FieldPath;
+
+/// The parts of a document that something reads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dependencies {
+    /// Dotted paths.
+    pub paths: BTreeSet<String>,
+    /// The whole document is needed: `$$ROOT` stands alone.
+    pub whole: bool,
+    /// `{$meta: "textScore"}`.
+    pub text_score: bool,
+    /// Variables from outside.
+    pub variables: BTreeSet<String>,
+    /// Something in it gives another value each time: `$rand`.
+    pub random: bool,
+}
+
+impl Dependencies {
+    /// Adds a dotted path.
+    pub fn add(&mut self, path: &str) {
+        self.paths.insert(path.to_owned());
+    }
+
+    /// Adds all of another's.
+    pub fn extend(&mut self, other: Dependencies) {
+        self.paths.extend(other.paths);
+        self.variables.extend(other.variables);
+        self.whole |= other.whole;
+        self.text_score |= other.text_score;
+        self.random |= other.random;
+    }
+
+    pub(crate) fn add_path(&mut self, path: &FieldPath) {
+        match &path.source {
+            Source::Current | Source::Root if path.names.is_empty() => self.whole = true,
+            Source::Current | Source::Root => self.add(&path.names.join(".")),
+            Source::Outer(name) => {
+                self.variables.insert(name.to_string());
+            }
+            Source::Now | Source::ClusterTime | Source::Remove | Source::Local(_) => {}
+        }
+    }
+}

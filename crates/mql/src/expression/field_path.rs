@@ -1,0 +1,155 @@
+//! Field paths: `"$a.b"` and `"$$variable.a.b"`.
+//!
+//! Unlike the paths of filters they never name a place in an array: `$a.0` is the field "0". Through
+//! an array a path gives the array of what its documents have.
+
+use windrow_document::{ArrayBuilder, Document, ValueRef};
+
+use super::{Computed, Context, Scope, context::Source};
+use crate::Error;
+
+/// A parsed path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FieldPath {
+    pub source: Source,
+    pub names: Box<[Box<str>]>,
+}
+
+impl FieldPath {
+    /// Parses text that begins with a dollar sign.
+    pub fn parse(text: &str, scope: &Scope) -> Result<FieldPath, Error> {
+        let path = text.strip_prefix('$').unwrap_or(text);
+        if path.is_empty() {
+            return Err(Error::new(16872, "'$' by itself is not a valid FieldPath"));
+        }
+        let Some(variable) = path.strip_prefix('$') else {
+            return Ok(FieldPath {
+                source: scope.resolve("CURRENT")?,
+                names: split(path)?,
+            });
+        };
+        let (name, rest) = match variable.split_once('.') {
+            Some((name, rest)) => (name, Some(rest)),
+            None => (variable, None),
+        };
+        check_variable_for_reading(name)?;
+        let source = scope.resolve(name)?;
+        let names = rest.map_or(Ok(Box::default()), split)?;
+        Ok(FieldPath { source, names })
+    }
+
+    /// The path in the document, where it leads there.
+    pub fn dotted(&self) -> Option<String> {
+        let of_document = matches!(self.source, Source::Current | Source::Root);
+        of_document.then(|| self.names.join("."))
+    }
+
+    pub fn evaluate<'a>(&self, context: &Context<'a>) -> Computed<'a> {
+        match context.source(&self.source) {
+            Some(value) => follow_value(value, &self.names),
+            None => Computed::Missing,
+        }
+    }
+}
+
+/// Splits and checks the names of a path without its dollar sign.
+pub(crate) fn split(path: &str) -> Result<Box<[Box<str>]>, Error> {
+    if path.ends_with('.') {
+        return Err(Error::new(40353, "FieldPath must not end with a '.'."));
+    }
+    path.split('.')
+        .map(|name| check_name(name).map(|()| name.into()))
+        .collect()
+}
+
+/// A name that may stand in a path.
+pub(crate) fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() {
+        return Err(Error::new(
+            15998,
+            "FieldPath field names may not be empty strings.",
+        ));
+    }
+    if name.starts_with('$') {
+        let message = format!(
+            "FieldPath field names may not start with '$'. Consider using $getField or $setField: '{name}'."
+        );
+        return Err(Error::new(16410, message));
+    }
+    if name.contains('\0') {
+        return Err(Error::new(
+            16411,
+            "FieldPath field names may not contain '\\0'.",
+        ));
+    }
+    Ok(())
+}
+
+fn check_rest(name: &str) -> Result<(), Error> {
+    let wrong = name
+        .chars()
+        .find(|one| one.is_ascii() && !one.is_ascii_alphanumeric() && *one != '_');
+    match wrong {
+        None => Ok(()),
+        Some(one) => {
+            let message =
+                format!("'{name}' contains an invalid character for a variable name: '{one}'");
+            Err(Error::new(16868, message))
+        }
+    }
+}
+
+fn check_start(name: &str, allowed: fn(char) -> bool) -> Result<(), Error> {
+    match name.chars().next() {
+        None => Err(Error::new(16866, "empty variable names are not allowed")),
+        Some(first) if allowed(first) || !first.is_ascii() => check_rest(name),
+        Some(_) => {
+            let message =
+                format!("'{name}' starts with an invalid character for a user variable name");
+            Err(Error::new(16867, message))
+        }
+    }
+}
+
+/// A name after `$$`: letters, digits, underscores, and whatever is not ASCII.
+pub(crate) fn check_variable_for_reading(name: &str) -> Result<(), Error> {
+    check_start(name, |first| first.is_ascii_alphabetic())
+}
+
+/// A name that `$let` and its like define: a small letter first; CURRENT alone may be redefined.
+pub(crate) fn check_variable_for_writing(name: &str) -> Result<(), Error> {
+    if name == "CURRENT" {
+        return Ok(());
+    }
+    check_start(name, |first| first.is_ascii_lowercase())
+}
+
+fn follow_value<'a>(value: ValueRef<'a>, names: &[Box<str>]) -> Computed<'a> {
+    if names.is_empty() {
+        return Computed::Borrowed(value);
+    }
+    match value {
+        ValueRef::Document(document) => follow(document, names),
+        ValueRef::Array(array) => {
+            let mut found = ArrayBuilder::new();
+            for document in array.iter().filter_map(ValueRef::as_document) {
+                if let Some(value) = follow(document, names).as_ref() {
+                    found.push(value);
+                }
+            }
+            found.finish().into()
+        }
+        _ => Computed::Missing,
+    }
+}
+
+/// What lies at the path in the document.
+pub(crate) fn follow<'a>(document: Document<'a>, names: &[Box<str>]) -> Computed<'a> {
+    let Some((name, rest)) = names.split_first() else {
+        return ValueRef::Document(document).into();
+    };
+    match document.get(name) {
+        Some(value) => follow_value(value, rest),
+        None => Computed::Missing,
+    }
+}

@@ -1,0 +1,155 @@
+//! Numbers of the four kinds, and which kind an operation on two of them gives.
+
+use num_bigint::BigUint;
+use windrow_document::{Decimal128, Type, ValueRef};
+
+use super::Computed;
+
+/// A number of one of BSON's four kinds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Number {
+    Int(i32),
+    Long(i64),
+    Double(f64),
+    Decimal(Decimal128),
+}
+
+/// Two numbers as the wider of their kinds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pair {
+    Int(i32, i32),
+    Long(i64, i64),
+    Double(f64, f64),
+    Decimal(Decimal128, Decimal128),
+}
+
+impl Number {
+    /// None where the value is no number.
+    pub fn of(value: ValueRef<'_>) -> Option<Number> {
+        Some(match value {
+            ValueRef::Int32(number) => Number::Int(number),
+            ValueRef::Int64(number) => Number::Long(number),
+            ValueRef::Double(number) => Number::Double(number),
+            ValueRef::Decimal128(number) => Number::Decimal(number),
+            _ => return None,
+        })
+    }
+
+    /// Ints where they fit, longs otherwise.
+    pub fn int_or_long(number: i64) -> Number {
+        i32::try_from(number).map_or(Number::Long(number), Number::Int)
+    }
+
+    pub fn type_of(self) -> Type {
+        match self {
+            Number::Int(_) => Type::Int32,
+            Number::Long(_) => Type::Int64,
+            Number::Double(_) => Type::Double,
+            Number::Decimal(_) => Type::Decimal128,
+        }
+    }
+
+    pub fn to_f64(self) -> f64 {
+        match self {
+            Number::Int(number) => f64::from(number),
+            Number::Long(number) => number as f64,
+            Number::Double(number) => number,
+            Number::Decimal(number) => number.to_f64(),
+        }
+    }
+
+    /// Doubles to 15 digits, as MongoDB mixes them with decimals.
+    pub fn to_decimal(self) -> Decimal128 {
+        match self {
+            Number::Int(number) => Decimal128::from_i64(i64::from(number)),
+            Number::Long(number) => Decimal128::from_i64(number),
+            Number::Double(number) => Decimal128::from_f64(number),
+            Number::Decimal(number) => number,
+        }
+    }
+
+    /// Cut to a whole number; out of range, the nearest end; NaN is 0.
+    pub fn to_i64(self) -> i64 {
+        match self {
+            Number::Int(number) => i64::from(number),
+            Number::Long(number) => number,
+            Number::Double(number) => number as i64,
+            Number::Decimal(number) => match number.truncated() {
+                Some((whole, _)) => whole,
+                None if number.is_nan() => 0,
+                None if number.is_negative() => i64::MIN,
+                None => i64::MAX,
+            },
+        }
+    }
+
+    pub fn is_nan(self) -> bool {
+        match self {
+            Number::Double(number) => number.is_nan(),
+            Number::Decimal(number) => number.is_nan(),
+            Number::Int(_) | Number::Long(_) => false,
+        }
+    }
+
+    pub fn is_zero(self) -> bool {
+        match self {
+            Number::Int(number) => number == 0,
+            Number::Long(number) => number == 0,
+            Number::Double(number) => number == 0.0,
+            Number::Decimal(number) => number.is_zero(),
+        }
+    }
+
+    pub fn to_value_ref(self) -> ValueRef<'static> {
+        match self {
+            Number::Int(number) => ValueRef::Int32(number),
+            Number::Long(number) => ValueRef::Int64(number),
+            Number::Double(number) => ValueRef::Double(number),
+            Number::Decimal(number) => ValueRef::Decimal128(number),
+        }
+    }
+
+    /// Both as the wider kind: int, long, double, decimal.
+    pub fn pair(self, other: Number) -> Pair {
+        use Number::{Decimal, Double, Int, Long};
+        match (self, other) {
+            (Decimal(_), _) | (_, Decimal(_)) => {
+                Pair::Decimal(self.to_decimal(), other.to_decimal())
+            }
+            (Double(_), _) | (_, Double(_)) => Pair::Double(self.to_f64(), other.to_f64()),
+            (Int(one), Int(two)) => Pair::Int(one, two),
+            (Int(_) | Long(_), Int(_) | Long(_)) => Pair::Long(self.to_i64(), other.to_i64()),
+        }
+    }
+}
+
+impl From<Number> for Computed<'_> {
+    fn from(number: Number) -> Self {
+        Computed::Borrowed(number.to_value_ref())
+    }
+}
+
+/// The double as a decimal with all of its digits up to 34: what sums use.
+pub(crate) fn exact_decimal(number: f64) -> Decimal128 {
+    if !number.is_finite() || number == 0.0 {
+        return if number == 0.0 {
+            Decimal128::ZERO
+        } else {
+            Decimal128::from_f64(number)
+        };
+    }
+    let bits = number.to_bits();
+    let raw_exponent = (bits >> 52 & 0x7FF) as i32;
+    let fraction = bits & ((1 << 52) - 1);
+    let (mantissa, exponent) = match raw_exponent {
+        0 => (fraction, -1074),
+        _ => (fraction | 1 << 52, raw_exponent - 1075),
+    };
+    let zeros = mantissa.trailing_zeros() as i32;
+    let (mantissa, exponent) = (BigUint::from(mantissa >> zeros), exponent + zeros);
+    if exponent >= 0 {
+        return Decimal128::rounded(number < 0.0, mantissa << exponent.unsigned_abs(), 0, false);
+    }
+    let coefficient = mantissa * BigUint::from(5u32).pow(exponent.unsigned_abs());
+    Decimal128::rounded(number < 0.0, coefficient, exponent, false)
+}

@@ -1,0 +1,154 @@
+//! Sums as MongoDB makes them: doubles with their rounding errors carried along, whole numbers exact.
+//!
+//! Source of the method: T. J. Dekker, "A floating-point technique for extending the available
+//! precision" (1971); the sum is a pair of doubles whose second holds what the first has rounded off.
+
+use windrow_document::{Decimal128, Type, Value};
+
+use super::number::{Number, exact_decimal};
+
+/// A sum of doubles and longs with about 106 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct DoubleDouble {
+    sum: f64,
+    rest: f64,
+    /// The plain sum: right about infinities and NaN, where the pair is not.
+    plain: f64,
+}
+
+const LONG_LIMIT: f64 = 9_223_372_036_854_775_808.0;
+
+fn two_sum(one: f64, other: f64) -> (f64, f64) {
+    let sum = one + other;
+    let back = sum - one;
+    (sum, (one - (sum - back)) + (other - back))
+}
+
+impl DoubleDouble {
+    pub fn add_double(&mut self, number: f64) {
+        self.plain += number;
+        let (sum, error) = two_sum(self.sum, number);
+        self.sum = sum;
+        self.rest += error;
+    }
+
+    /// In two halves, each exact as a double.
+    pub fn add_long(&mut self, number: i64) {
+        let high = number / (1 << 32) * (1 << 32);
+        self.add_double((number - high) as f64);
+        self.add_double(high as f64);
+    }
+
+    pub fn add(&mut self, other: &DoubleDouble) {
+        let plain = self.plain + other.plain;
+        self.add_double(other.sum);
+        self.add_double(other.rest);
+        self.plain = plain;
+    }
+
+    pub fn double(&self) -> f64 {
+        let sum = self.sum + self.rest;
+        if sum.is_nan() { self.plain } else { sum }
+    }
+
+    pub fn decimal(&self) -> Decimal128 {
+        if self.sum.is_nan() {
+            return exact_decimal(self.plain);
+        }
+        exact_decimal(self.sum).add(exact_decimal(self.rest))
+    }
+
+    /// The sum as a long where it fits; fractions are rounded.
+    pub fn long(&self) -> Option<i64> {
+        let (sum, rest) = two_sum(self.sum, self.rest);
+        if !sum.is_finite() || sum < -LONG_LIMIT || sum > LONG_LIMIT {
+            return None;
+        }
+        let whole = sum.round();
+        let rest = ((sum - whole) + rest).round();
+        i64::try_from(whole as i128 + rest as i128).ok()
+    }
+}
+
+/// A sum of numbers of all kinds, which remembers the widest kind that it met.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sum {
+    binary: DoubleDouble,
+    decimal: Decimal128,
+    widest: Type,
+}
+
+impl Default for Sum {
+    fn default() -> Sum {
+        Sum {
+            binary: DoubleDouble::default(),
+            decimal: Decimal128::ZERO,
+            widest: Type::Int32,
+        }
+    }
+}
+
+impl Sum {
+    pub fn add(&mut self, number: Number) {
+        self.widen(number.type_of());
+        match number {
+            Number::Int(number) => self.binary.add_double(f64::from(number)),
+            Number::Long(number) => self.binary.add_long(number),
+            Number::Double(number) => self.binary.add_double(number),
+            Number::Decimal(number) => self.decimal = self.decimal.add(number),
+        }
+    }
+
+    pub fn add_sum(&mut self, other: &Sum) {
+        self.widen(other.widest);
+        self.binary.add(&other.binary);
+        self.decimal = self.decimal.add(other.decimal);
+    }
+
+    fn widen(&mut self, kind: Type) {
+        let width = |kind| match kind {
+            Type::Int32 => 0,
+            Type::Int64 => 1,
+            Type::Double => 2,
+            _ => 3,
+        };
+        if width(kind) > width(self.widest) {
+            self.widest = kind;
+        }
+    }
+
+    pub fn is_decimal(&self) -> bool {
+        self.widest == Type::Decimal128
+    }
+
+    pub fn decimal(&self) -> Decimal128 {
+        self.decimal.add(self.binary.decimal())
+    }
+
+    pub fn double(&self) -> f64 {
+        self.binary.double()
+    }
+
+    /// As a long, where it is one and fits.
+    pub fn long(&self) -> Option<i64> {
+        if self.is_decimal() {
+            self.decimal().truncated().map(|(whole, _)| whole)
+        } else {
+            self.binary.long()
+        }
+    }
+
+    /// The sum as the widest kind; what overflows becomes the next wider one.
+    pub fn number(&self) -> Number {
+        match (self.widest, self.binary.long()) {
+            (Type::Decimal128, _) => Number::Decimal(self.decimal()),
+            (Type::Int64, Some(sum)) => Number::Long(sum),
+            (Type::Int32, Some(sum)) => Number::int_or_long(sum),
+            _ => Number::Double(self.double()),
+        }
+    }
+
+    pub fn value(&self) -> Value {
+        self.number().to_value_ref().to_value()
+    }
+}

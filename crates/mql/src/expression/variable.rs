@@ -1,0 +1,86 @@
+//! `$let` and `$literal`.
+
+use windrow_document::ValueRef;
+
+use super::call::Call;
+use super::context::Frame;
+use super::operator::{Named, Operator, finish};
+use super::{Computed, Context, Expression, Scope, check_variable_for_writing};
+use crate::Error;
+
+pub(crate) fn parse_literal(
+    _operator: &'static Operator,
+    operand: ValueRef<'_>,
+    _scope: &Scope,
+) -> Result<Expression, Error> {
+    Ok(Expression::constant_of(operand.to_value()))
+}
+
+/// Parsing makes a constant of it, so there is no such call.
+pub(crate) fn literal<'a>(_: &'a Call, _: &Context<'a>) -> Result<Computed<'a>, Error> {
+    Ok(Computed::Missing)
+}
+
+static LET: Named = Named {
+    not_document: 16874,
+    unknown: 16875,
+    names: &[("vars", Some(16876)), ("in", Some(16877))],
+};
+
+/// Arguments: the variables' values, and last the body.
+pub(crate) fn parse_let(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let values = LET.values(operator.name, operand)?;
+    let [Some(variables), Some(body)] = values.as_slice() else {
+        return Err(Error::new(16877, "$let needs 'vars' and 'in'"));
+    };
+    let fields = match variables {
+        ValueRef::Document(document) => *document,
+        // An array passes for an object with the names "0", "1", …, which are no variables' names.
+        ValueRef::Array(array) => array.as_document(),
+        other => {
+            let found = other.type_of().name();
+            let message = format!("invalid parameter: expected an object (vars), found {found}");
+            return Err(Error::new(10065, message));
+        }
+    };
+    let (mut arguments, mut frames, mut inner) = (Vec::new(), Vec::new(), scope.clone());
+    for (name, value) in fields {
+        check_variable_for_writing(name)?;
+        arguments.push(Expression::parse(value, scope)?);
+        let (next, frame) = inner.define(name);
+        inner = next;
+        frames.push(frame);
+    }
+    arguments.push(Expression::parse(*body, &inner)?);
+    finish(Call::new(operator, arguments).with_frames(frames))
+}
+
+pub(crate) fn evaluate_let<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+) -> Result<Computed<'a>, Error> {
+    bind(call, 0, context, context)
+}
+
+/// Evaluates the variable in a place outside and goes on with it inside; behind the last, the body.
+fn bind(
+    call: &Call,
+    place: usize,
+    outside: &Context<'_>,
+    inside: &Context<'_>,
+) -> Result<Computed<'static>, Error> {
+    if place + 1 >= call.arguments.len() {
+        return Ok(call.value(place, inside)?.into_owned());
+    }
+    let value = call.value(place, outside)?;
+    let frame = Frame {
+        number: call.frame(place),
+        value: value.as_ref(),
+        next: inside.frames,
+    };
+    bind(call, place + 1, outside, &inside.with_frame(&frame))
+}
