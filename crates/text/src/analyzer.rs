@@ -57,6 +57,8 @@ mod class {
     pub const CAPITAL: u8 = 2;
     /// Part of a character that needs the tables.
     pub const WIDE: u8 = 4;
+    /// Not ASCII, but stands for itself.
+    pub const FOREIGN: u8 = 8;
 }
 
 struct Rules {
@@ -106,12 +108,8 @@ impl Analyzer {
         if self.stop_words.contains(folded) {
             return;
         }
-        let cased = if self.rules.sensitivity.case {
-            raw
-        } else {
-            folded
-        };
-        let stem = self.stemmer.stem(cased);
+        let (cased, is_plain) = self.rules.cased(raw, folded, word.classes);
+        let stem = self.stemmer.stem(cased, is_plain);
         let term = self.rules.strip(stem, &mut self.stripped);
         visit(Term {
             term,
@@ -193,7 +191,7 @@ impl Rules {
     }
 
     fn fold<'a>(&self, raw: &'a str, classes: u8, buffer: &'a mut String) -> &'a str {
-        if classes == class::PLAIN {
+        if classes & (class::CAPITAL | class::WIDE) == 0 {
             return raw;
         }
         buffer.clear();
@@ -204,6 +202,16 @@ impl Rules {
             self.characters.fold_into(raw, self.folding, buffer);
         }
         buffer
+    }
+
+    /// The word that is stemmed, and whether it is ASCII without capitals.
+    fn cased<'a>(&self, raw: &'a str, folded: &'a str, classes: u8) -> (&'a str, bool) {
+        let is_ascii = classes & (class::WIDE | class::FOREIGN) == 0;
+        if self.sensitivity.case {
+            (raw, is_ascii && classes & class::CAPITAL == 0)
+        } else {
+            (folded, is_ascii)
+        }
     }
 
     fn strip<'a>(&self, stem: &'a str, buffer: &'a mut String) -> &'a str {
@@ -232,6 +240,7 @@ fn classes(language: Language, version: TextVersion) -> [u8; 256] {
             b'\t'..=b'\r' | b' ' => class::DELIMITER,
             byte if byte.is_ascii_punctuation() => class::DELIMITER,
             0x80.. if version == TextVersion::V3 => class::WIDE,
+            0x80.. => class::FOREIGN,
             _ => class::PLAIN,
         }
     })

@@ -1,72 +1,60 @@
 //! Stems: the part of a word that its inflected forms share.
 
-use foldhash::fast::FixedState;
-use rust_stemmers::Algorithm;
-use std::hash::BuildHasher;
-
-use crate::language::Grammar;
-
+mod cache;
 mod english;
 
-/// Remembered stems; a power of two.
-const CACHE_WORDS: usize = 4096;
+use rust_stemmers::Algorithm;
 
-/// Longer words are rare and not worth remembering.
-const CACHED_WORD_BYTES_MAX: usize = 48;
+use crate::language::Grammar;
+use cache::{Cached, StemCache};
 
 /// Stems the words of one language. Words repeat in text, so the last ones seen are remembered.
 pub(crate) struct Stemmer {
-    is_english: bool,
-    grammar: Option<rust_stemmers::Stemmer>,
-    cache: Vec<Remembered>,
-    uncached: String,
-}
-
-#[derive(Clone, Default)]
-struct Remembered {
-    word: String,
-    stem: String,
+    grammar: Grammar,
+    snowball: Option<rust_stemmers::Stemmer>,
+    cache: StemCache,
+    buffer: String,
 }
 
 impl Stemmer {
     pub(crate) fn new(grammar: Grammar) -> Stemmer {
         Stemmer {
-            is_english: grammar == Grammar::English,
-            grammar: algorithm(grammar).map(rust_stemmers::Stemmer::create),
-            cache: Vec::new(),
-            uncached: String::new(),
+            grammar,
+            snowball: algorithm(grammar).map(rust_stemmers::Stemmer::create),
+            cache: StemCache::new(),
+            buffer: String::new(),
         }
     }
 
-    /// The stem of a word: shorter, sometimes changed at its end, sometimes the word itself.
-    pub(crate) fn stem<'a>(&'a mut self, word: &'a str) -> &'a str {
-        let Some(grammar) = &self.grammar else {
+    /// The stem of a word: shorter, sometimes changed at its end, sometimes the word itself. `is_plain`
+    /// says that the word is ASCII without capitals.
+    pub(crate) fn stem<'a>(&'a mut self, word: &'a str, is_plain: bool) -> &'a str {
+        let Some(snowball) = &self.snowball else {
             return word;
         };
-        if self.is_english && english::can_stem(word) {
-            english::stem_into(word, &mut self.uncached);
-            return &self.uncached;
-        }
-        if word.len() > CACHED_WORD_BYTES_MAX {
-            self.uncached.clear();
-            self.uncached.push_str(&grammar.stem(word));
-            return &self.uncached;
-        }
-        if self.cache.is_empty() {
-            self.cache.resize(CACHE_WORDS, Remembered::default());
-        }
-        // Which words share a place does not matter for the result, so the seed may be fixed.
-        let hash = FixedState::default().hash_one(word.as_bytes());
-        let Some(remembered) = self.cache.get_mut(hash as usize % CACHE_WORDS) else {
+        let is_fast =
+            is_plain && self.grammar == Grammar::English && word.len() <= english::WORD_BYTES_MAX;
+        if is_fast && !english::may_change(word) {
             return word;
-        };
-        if remembered.word != word {
-            remembered.word.clear();
-            remembered.word.push_str(word);
-            remembered.stem.clear();
-            remembered.stem.push_str(&grammar.stem(word));
         }
-        &remembered.stem
+        match self.cache.find(word) {
+            Cached::Prefix(stem) => return stem,
+            Cached::Changed(kept, tail) => {
+                self.buffer.clear();
+                self.buffer.push_str(kept);
+                self.buffer.push_str(tail);
+                return &self.buffer;
+            }
+            Cached::Unknown => {}
+        }
+        if is_fast {
+            english::stem(word, &mut self.buffer);
+        } else {
+            self.buffer.clear();
+            self.buffer.push_str(&snowball.stem(word));
+        }
+        self.cache.remember(word, &self.buffer);
+        &self.buffer
     }
 }
 
@@ -89,4 +77,39 @@ fn algorithm(grammar: Grammar) -> Option<Algorithm> {
         Grammar::Swedish => Algorithm::Swedish,
         Grammar::Turkish => Algorithm::Turkish,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stemmer;
+    use crate::language::Grammar;
+
+    #[test]
+    fn a_stem_is_the_same_when_it_comes_from_the_cache() {
+        for (grammar, words) in [
+            (
+                Grammar::English,
+                &["running", "happily", "hoping", "café", "naïvely", "Cakes"][..],
+            ),
+            (
+                Grammar::German,
+                &["häuser", "freundlichkeit", "straße", "schülerinnen"],
+            ),
+            (Grammar::Russian, &["красивейший", "домами", "дом"]),
+            (Grammar::Turkish, &["kitabı", "çocuklar", "ağacı"]),
+            (Grammar::None, &["running"]),
+        ] {
+            let mut stemmer = Stemmer::new(grammar);
+            for word in words {
+                let is_plain = word.bytes().all(|byte| byte.is_ascii_lowercase());
+                let first = stemmer.stem(word, is_plain).to_string();
+                assert_eq!(stemmer.stem(word, is_plain), first, "of {word:?}");
+                assert_eq!(
+                    Stemmer::new(grammar).stem(word, false),
+                    first,
+                    "of {word:?}"
+                );
+            }
+        }
+    }
 }
