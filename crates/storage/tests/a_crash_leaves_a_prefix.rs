@@ -4,11 +4,12 @@
 
 mod common;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use common::{Random, open, small};
+use common::{Random, open, small, try_open};
 use windrow_storage::{CatalogError, Crash, Expectation, MemoryDisk, Position, RowChange, Storage};
 
+type Outcome = Result<(), CatalogError>;
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// What was appended, by position.
@@ -101,8 +102,9 @@ fn apply(rows: &mut Rows, change: &RowChange) {
     };
 }
 
-fn change(model: &mut Model, storage: &Storage, random: &mut Random) {
-    let mut keys = HashMap::new();
+/// What is attempted goes into the model first: where it fails, it may be there or not.
+fn change(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
+    let mut keys = BTreeMap::new();
     for _ in 0..=random.below(3) {
         let key = format!("row {}", random.below(20)).into_bytes();
         let length = random.below(200) as usize;
@@ -122,47 +124,50 @@ fn change(model: &mut Model, storage: &Storage, random: &mut Random) {
         );
     }
     let changes: Vec<RowChange> = keys.into_values().collect();
-    let position = storage
-        .catalog
-        .change(changes.clone(), |_| {})
-        .expect("a change");
+    let attempted = model.newest() + 1;
     changes
         .iter()
         .for_each(|change| apply(&mut model.rows, change));
-    model.records.insert(position.0, Appended::Rows(changes));
-    model.synced = position.0;
+    model
+        .records
+        .insert(attempted, Appended::Rows(changes.clone()));
+    let position = storage.catalog.change(changes, |_| {})?;
+    assert_eq!(position.0, attempted);
+    model.synced = attempted;
+    Ok(())
 }
 
-fn step(model: &mut Model, storage: &Storage, random: &mut Random) {
+fn step(model: &mut Model, storage: &Storage, random: &mut Random) -> Outcome {
     match random.below(20) {
         0..12 => {
             let length = [random.below(100), random.below(3000), random.below(12_000)]
                 [random.below(3) as usize] as usize;
             let payload = random.payload(length);
             let (left, right) = payload.split_at(length / 3);
-            let position = storage
-                .log
-                .append(&[left, right], |_| {})
-                .expect("an append");
-            assert_eq!(position.0, model.newest() + 1);
-            model.records.insert(position.0, Appended::Data(payload));
+            let attempted = model.newest() + 1;
+            model
+                .records
+                .insert(attempted, Appended::Data(payload.clone()));
+            let position = storage.log.append(&[left, right], |_| {})?;
+            assert_eq!(position.0, attempted);
         }
         12..15 => {
             let position = random.below(model.newest() + 1);
-            storage.log.sync(Position(position)).expect("a sync");
+            storage.log.sync(Position(position))?;
             model.synced = model.synced.max(position);
         }
-        15..18 => change(model, storage, random),
+        15..18 => change(model, storage, random)?,
         18 => {
             let position = random.below(model.newest() + 2).max(model.dropped_before);
-            storage.drop_log_before(Position(position)).expect("a drop");
             model.dropped_before = position;
+            storage.drop_log_before(Position(position))?;
             if storage.log.first().0 > 1 {
                 model.synced = model.synced.max(storage.log.synced().0);
             }
         }
-        _ => storage.catalog.checkpoint().expect("a checkpoint"),
+        _ => storage.catalog.checkpoint()?,
     }
+    Ok(())
 }
 
 fn run(seed: u64) {
@@ -174,7 +179,7 @@ fn run(seed: u64) {
         let storage = open(&disk);
         model.settle(&storage, &story);
         for _ in 0..random.below(60) {
-            step(&mut model, &storage, &mut random);
+            step(&mut model, &storage, &mut random).expect("a step");
         }
         model.check(&storage, &story);
         let end = random.below(5);
@@ -212,7 +217,7 @@ fn a_start_after_a_crash_can_crash_too() {
         let storage = open(&disk);
         let mut model = Model::new();
         for _ in 0..80 {
-            step(&mut model, &storage, &mut random);
+            step(&mut model, &storage, &mut random).expect("a step");
         }
         let torn = disk.crash(Crash::Tearing { seed });
         let first = open(&torn);
@@ -223,6 +228,41 @@ fn a_start_after_a_crash_can_crash_too() {
         assert_eq!(second.log.written(), newest, "seed {seed}");
         model.settle(&second, &format!("seed {seed}"));
     }
+}
+
+/// The same life ends after its first, second, third … change of the disk, wherever that is: in
+/// an append, a sync, a checkpoint, a drop, or in the start after the crash before.
+#[test]
+fn every_change_of_the_disk_can_be_the_last() {
+    let (mut ends, mut starts) = (0, 0);
+    for changes in 0..600 {
+        let mut random = Random(changes / 50);
+        let mut model = Model::new();
+        let disk = MemoryDisk::new();
+        disk.set_changes_left(Some(changes));
+        let Ok(storage) = try_open(&disk) else {
+            open(&disk.crash(Crash::Tearing { seed: changes }));
+            continue;
+        };
+        let mut steps = 0..400;
+        if steps.all(|_| step(&mut model, &storage, &mut random).is_ok()) {
+            continue;
+        }
+        ends += 1;
+        let mut crashed = disk.crash(Crash::Tearing { seed: changes });
+        for more in 0..8 {
+            crashed.set_changes_left(Some(more));
+            starts += u64::from(try_open(&crashed).is_err());
+            crashed = crashed.crash(Crash::Tearing {
+                seed: changes + more,
+            });
+        }
+        model.settle(&open(&crashed), &format!("after {changes} changes"));
+    }
+    assert!(
+        ends > 300 && starts > 300,
+        "{ends} lives and {starts} starts were cut short"
+    );
 }
 
 #[test]

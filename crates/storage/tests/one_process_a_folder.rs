@@ -92,7 +92,7 @@ fn a_folder_without_permission() {
     let folder = tempfile::tempdir().unwrap();
     drop(open_folder(folder.path()).unwrap());
     let path = folder.path().join("FORMAT");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(&path).is_ok() {
         return; // Nothing is forbidden to root.
     }

@@ -49,6 +49,7 @@ struct Faults {
     bytes_max: Option<u64>,
     failing_writes: bool,
     failing_syncs: bool,
+    changes_left: Option<u64>,
 }
 
 #[derive(Clone, Default)]
@@ -82,6 +83,12 @@ impl MemoryDisk {
     /// From now on syncs of files fail, and make nothing durable.
     pub fn set_failing_syncs(&self, failing: bool) {
         self.0.lock().faults.failing_syncs = failing;
+    }
+
+    /// After this many more changes (writes, syncs, changes of names and lengths) all fail, as if
+    /// the process ended there.
+    pub fn set_changes_left(&self, changes: Option<u64>) {
+        self.0.lock().faults.changes_left = changes;
     }
 
     /// The sum of all file lengths, in bytes.
@@ -140,6 +147,28 @@ impl MemoryDisk {
 }
 
 impl State {
+    /// Every change asks here first.
+    fn count_change(&mut self) -> io::Result<()> {
+        match &mut self.faults.changes_left {
+            Some(0) => Err(io::Error::other(
+                "the disk was told to take no more changes",
+            )),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_syncing(&mut self) -> io::Result<()> {
+        self.count_change()?;
+        if self.faults.failing_syncs {
+            return Err(io::Error::other("the disk was told to fail syncs"));
+        }
+        Ok(())
+    }
+
     fn bytes(&self) -> u64 {
         self.names
             .values()
@@ -245,6 +274,7 @@ impl Disk for MemoryDisk {
         if !folder.is_empty() && !state.folders.contains(folder) {
             return Err(io::ErrorKind::NotFound.into());
         }
+        state.count_change()?;
         let content = Arc::new(Mutex::new(Content::default()));
         state.change_name(NameChange::Put(path.to_owned(), content.clone()));
         Ok(Arc::new(MemoryFile {
@@ -272,6 +302,7 @@ impl Disk for MemoryDisk {
         if !state.names.contains_key(from) {
             return Err(io::ErrorKind::NotFound.into());
         }
+        state.count_change()?;
         state.change_name(NameChange::Rename(from.to_owned(), to.to_owned()));
         Ok(())
     }
@@ -281,6 +312,7 @@ impl Disk for MemoryDisk {
         if !state.names.contains_key(path) {
             return Err(io::ErrorKind::NotFound.into());
         }
+        state.count_change()?;
         state.change_name(NameChange::Remove(path.to_owned()));
         Ok(())
     }
@@ -309,9 +341,7 @@ impl Disk for MemoryDisk {
     /// Makes the names of every folder durable; real disks do so too, in the order of changes.
     fn sync_dir(&self, _folder: &str) -> io::Result<()> {
         let mut state = self.0.lock();
-        if state.faults.failing_syncs {
-            return Err(io::Error::other("the disk was told to fail syncs"));
-        }
+        state.check_syncing()?;
         state.durable_names = state.names.clone();
         state.pending_names.clear();
         Ok(())
@@ -390,9 +420,7 @@ impl DiskFile for MemoryFile {
     fn sync_data(&self) -> io::Result<()> {
         {
             let mut state = self.disk.0.lock();
-            if state.faults.failing_syncs {
-                return Err(io::Error::other("the disk was told to fail syncs"));
-            }
+            state.check_syncing()?;
             state.syncs += 1;
         }
         let mut content = self.content.lock();
@@ -409,6 +437,7 @@ impl DiskFile for MemoryFile {
     }
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.disk.0.lock().count_change()?;
         self.write(Change::SetLength(bytes));
         Ok(())
     }
