@@ -4,10 +4,14 @@ use std::sync::OnceLock;
 
 use crate::language::{Grammar, Language};
 
-/// The stop words of one language.
+/// The stop words of one language, as an open-addressed table: half the words of a text are looked up
+/// here, so a look must cost a few nanoseconds.
 pub(crate) struct StopWords {
-    sorted: Vec<&'static str>,
-    /// For each first byte the lengths that occur, a bit each: rejects most other words with one look.
+    /// The words of up to 16 bytes. The length is a power of two, at most half of the places are taken.
+    places: Vec<Option<Key>>,
+    /// The longer words, sorted.
+    long: Vec<&'static str>,
+    /// For each first byte the lengths that occur, a bit each: rejects many other words at once.
     lengths_by_first_byte: [u32; 256],
 }
 
@@ -33,23 +37,91 @@ impl StopWords {
             .get(usize::from(first))
             .copied()
             .unwrap_or(0);
-        lengths & length_bit(word) != 0 && self.sorted.binary_search(&word).is_ok()
+        lengths & length_bit(word) != 0
+            && match Key::of(word) {
+                Some(key) => self.has_key(key),
+                None => self.long.binary_search(&word).is_ok(),
+            }
+    }
+
+    fn has_key(&self, key: Key) -> bool {
+        let mut place = key.hash();
+        while let Some(Some(known)) = self.places.get(place & (self.places.len() - 1)) {
+            if *known == key {
+                return true;
+            }
+            place += 1;
+        }
+        false
     }
 
     fn parse(list: &'static str) -> StopWords {
-        let mut sorted: Vec<&str> = list.lines().filter(|line| !line.is_empty()).collect();
-        sorted.sort_unstable();
-        let mut lengths_by_first_byte = [0; 256];
-        for word in &sorted {
-            let first = word.as_bytes().first().copied().unwrap_or(0);
-            if let Some(lengths) = lengths_by_first_byte.get_mut(usize::from(first)) {
-                *lengths |= length_bit(word);
-            }
+        let words = || list.lines().filter(|line| !line.is_empty());
+        let mut stop_words = StopWords {
+            places: vec![None; (words().count() * 2).next_power_of_two()],
+            long: words().filter(|word| Key::of(word).is_none()).collect(),
+            lengths_by_first_byte: [0; 256],
+        };
+        stop_words.long.sort_unstable();
+        words().for_each(|word| stop_words.add(word));
+        stop_words
+    }
+
+    fn add(&mut self, word: &str) {
+        let first = word.as_bytes().first().copied().unwrap_or(0);
+        if let Some(lengths) = self.lengths_by_first_byte.get_mut(usize::from(first)) {
+            *lengths |= length_bit(word);
         }
-        StopWords {
-            sorted,
-            lengths_by_first_byte,
+        let Some(key) = Key::of(word) else { return };
+        let mask = self.places.len() - 1;
+        let mut place = key.hash() & mask;
+        while matches!(self.places.get(place), Some(Some(_))) {
+            place = (place + 1) & mask;
         }
+        if let Some(free) = self.places.get_mut(place) {
+            *free = Some(key);
+        }
+    }
+}
+
+/// A word of up to 16 bytes as two numbers that may overlap in it; with the length they are the word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    start: u64,
+    end: u64,
+    length: usize,
+}
+
+impl Key {
+    fn of(word: &str) -> Option<Key> {
+        let bytes = word.as_bytes();
+        let (start, end) = match bytes.len() {
+            8..=16 => (
+                u64::from_le_bytes(*bytes.first_chunk()?),
+                u64::from_le_bytes(*bytes.last_chunk()?),
+            ),
+            4..=7 => (
+                u64::from(u32::from_le_bytes(*bytes.first_chunk()?)),
+                u64::from(u32::from_le_bytes(*bytes.last_chunk()?)),
+            ),
+            2..=3 => (
+                u64::from(u16::from_le_bytes(*bytes.first_chunk()?)),
+                u64::from(u16::from_le_bytes(*bytes.last_chunk()?)),
+            ),
+            1 => (u64::from(*bytes.first()?), 0),
+            _ => return None,
+        };
+        Some(Key {
+            start,
+            end,
+            length: bytes.len(),
+        })
+    }
+
+    fn hash(self) -> usize {
+        let mixed = self.start.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ self.end.wrapping_mul(0xc2b2_ae3d_27d4_eb4f).rotate_left(32);
+        (mixed ^ (mixed >> 29)) as usize
     }
 }
 
@@ -76,5 +148,39 @@ fn list_of(grammar: Grammar) -> &'static str {
         Grammar::Spanish => include_str!("../data/stop_words/spanish.txt"),
         Grammar::Swedish => include_str!("../data/stop_words/swedish.txt"),
         Grammar::Turkish => include_str!("../data/stop_words/turkish.txt"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{list_of, stop_words};
+    use crate::language::{Language, TextVersion};
+
+    #[test]
+    fn every_word_of_a_list_is_found_and_no_other() {
+        for language in Language::all() {
+            let list: Vec<&str> = list_of(language.grammar).lines().collect();
+            let found = stop_words(language);
+            for word in &list {
+                assert!(found.contains(word), "{language}: {word:?}");
+                for other in [
+                    format!("{word}q"),
+                    format!("q{word}"),
+                    format!("{word}{word}"),
+                ] {
+                    let expected = list.contains(&other.as_str());
+                    assert_eq!(found.contains(&other), expected, "{language}: {other:?}");
+                }
+            }
+            assert!(!found.contains(""), "{language}");
+        }
+    }
+
+    #[test]
+    fn the_codes_of_version_1_have_no_stop_words() {
+        for (name, expected) in [("english", true), ("eng", false), ("en", false)] {
+            let language = Language::parse(name, TextVersion::V1).unwrap();
+            assert_eq!(stop_words(language).contains("the"), expected, "{name}");
+        }
     }
 }
