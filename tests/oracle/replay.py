@@ -81,7 +81,7 @@ class Replayer:
         try:
             self.connection = self.connection or self.connect()
             replies = hold(self.connection, commands)
-        except (OSError, RuntimeError) as error:
+        except OSError as error:
             self.disconnect()
             return Outcome(case["name"], f"{type(error).__name__}: {error}")
         return Outcome(case["name"], check(case, commands, replies, decode))
@@ -140,6 +140,8 @@ def replay(only="", port=None, processes=2, left_out=()):
             yield outcome
     for worker in workers:
         worker.join()
+    if any(worker.exitcode for worker in workers):
+        raise RuntimeError("a process ended before its share was done")
 
 
 def areas_of(name):
