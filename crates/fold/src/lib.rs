@@ -1,1 +1,41 @@
+//! A map over the log: a tail in memory, sections of sorted blocks in runs, merges, cursors and
+//! snapshots.
+//!
+//! An [`Entry`] is a key, a record id, the position that made it, whether it is deleted, and a
+//! payload; a map holds entries ordered by key, then record id, then position, newest first. Every
+//! map of Windrow has this form: documents (empty key, the document as payload), `_id`s and
+//! indexes (key bytes, record ids).
+//!
+//! - A [`Chunk`] is a sorted stretch of entries in memory; a [`Tail`] holds chunks of geometrically
+//!   growing size.
+//! - A [`Section`] is a sorted stretch in a run file: blocks, fences, filters.
+//! - A [`View`] is what a reader sees: chains of sections and chunks; a [`Cursor`] merges them at a
+//!   snapshot, forward or backward.
+//! - [`merge`] chooses sections to merge and merges them.
+//!
+//! Not here: what keys and payloads mean, who writes the log, and when to fold.
+//!
+//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`section`], [`cursor`], [`view`],
+//! [`merge`], [`snapshots`].
+#![forbid(unsafe_code)]
 
+pub mod block;
+pub mod chunk;
+pub mod cursor;
+pub mod entry;
+mod filter;
+pub mod merge;
+pub mod section;
+pub mod snapshots;
+pub mod tail;
+mod varint;
+pub mod view;
+
+pub use chunk::{Chunk, ChunkBuilder};
+pub use cursor::{Cursor, Direction};
+pub use entry::Entry;
+pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
+pub use snapshots::{Snapshot, Snapshots};
+pub use tail::Tail;
+pub use view::View;
+pub use windrow_storage::StorageError;

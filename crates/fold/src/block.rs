@@ -1,0 +1,453 @@
+//! The blocks of a section: entries in order, each key once.
+//!
+//! ```text
+//! block    group* | restart: u32 LE each | restart count u32 LE | entry count u32 LE
+//! restart  the offset of every 32nd group, whose key stands there whole
+//! group    shared varint | length varint | that many key bytes | head varint | entry*
+//!          (the key is the last one's first `shared` bytes and these)
+//! head     count << 2 | payloads << 1 | versions
+//! entry    id varint (from the second on: less the last one's)
+//!          with versions: position << 1 | deleted, varint      (without: settled, not deleted)
+//!          with payloads: length varint | payload              (without: empty)
+//! ```
+//! Versions of one key and id stand in one group of one block. A key with many ids may go on in the
+//! next block, which begins with the key whole.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+use std::cmp::Ordering;
+
+use crate::entry::Entry;
+use crate::varint;
+
+/// A block is closed when it has so many bytes, before compression.
+pub const BLOCK_BYTES: usize = 32 << 10;
+/// Every so many groups the key stands whole and the block can be entered.
+const RESTART_GROUPS: usize = 32;
+
+/// Writes entries, which come in order, into a block.
+#[derive(Debug, Default)]
+pub struct BlockBuilder {
+    bytes: Vec<u8>,
+    restarts: Vec<u32>,
+    groups: usize,
+    entries: u32,
+    last_key: Vec<u8>,
+    group: Group,
+}
+
+/// The entries of the key that is being written.
+#[derive(Debug, Default)]
+struct Group {
+    key: Vec<u8>,
+    bodies: Vec<Body>,
+    payloads: Vec<u8>,
+    versions: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    id: u64,
+    version: u64,
+    payload_end: usize,
+}
+
+impl BlockBuilder {
+    /// The number of entries.
+    pub fn entries(&self) -> u32 {
+        self.entries
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries == 0
+    }
+
+    /// About the bytes so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len() + self.group.payloads.len() + 4 * self.group.bodies.len()
+    }
+
+    /// Whether the block should be closed before this entry, the next in order.
+    pub fn is_full_before(&self, entry: &Entry<'_>) -> bool {
+        if self.len() < BLOCK_BYTES {
+            return false;
+        }
+        let same = self
+            .group
+            .bodies
+            .last()
+            .is_some_and(|last| last.id == entry.id);
+        !(same && self.group.key == entry.key)
+    }
+
+    /// Adds the next entry in order.
+    pub fn push(&mut self, entry: &Entry<'_>) {
+        if self.group.bodies.is_empty() {
+            self.group.key.extend_from_slice(entry.key);
+        } else if self.group.key != entry.key {
+            self.end_group();
+            self.group.key.extend_from_slice(entry.key);
+        }
+        let version = entry.position << 1 | u64::from(entry.deleted);
+        self.group.versions |= version != 0;
+        self.group.payloads.extend_from_slice(entry.payload);
+        let payload_end = self.group.payloads.len();
+        self.group.bodies.push(Body {
+            id: entry.id,
+            version,
+            payload_end,
+        });
+        self.entries += 1;
+    }
+
+    fn end_group(&mut self) {
+        let mut shared = 0;
+        if self.groups.is_multiple_of(RESTART_GROUPS) {
+            self.restarts.push(self.bytes.len() as u32);
+        } else {
+            let pairs = self.last_key.iter().zip(&self.group.key);
+            shared = pairs.take_while(|(a, b)| a == b).count();
+        }
+        let suffix = self.group.key.get(shared..).unwrap_or_default();
+        varint::put(&mut self.bytes, shared as u64);
+        varint::put(&mut self.bytes, suffix.len() as u64);
+        self.bytes.extend_from_slice(suffix);
+        self.group.write(&mut self.bytes);
+        self.groups += 1;
+        std::mem::swap(&mut self.last_key, &mut self.group.key);
+        self.group.key.clear();
+    }
+
+    /// Hands out the block's bytes and begins a new one. `raw` is cleared first.
+    pub fn finish(&mut self, raw: &mut Vec<u8>) {
+        if !self.group.bodies.is_empty() {
+            self.end_group();
+        }
+        for restart in &self.restarts {
+            self.bytes.extend_from_slice(&restart.to_le_bytes());
+        }
+        self.bytes
+            .extend_from_slice(&(self.restarts.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(&self.entries.to_le_bytes());
+        raw.clear();
+        std::mem::swap(raw, &mut self.bytes);
+        self.restarts.clear();
+        (self.groups, self.entries) = (0, 0);
+        self.last_key.clear();
+    }
+}
+
+impl Group {
+    fn write(&mut self, bytes: &mut Vec<u8>) {
+        let payloads = !self.payloads.is_empty();
+        let flags = u64::from(payloads) << 1 | u64::from(self.versions);
+        varint::put(bytes, (self.bodies.len() as u64) << 2 | flags);
+        let (mut last_id, mut start) = (0, 0);
+        for body in &self.bodies {
+            varint::put(bytes, body.id - last_id);
+            last_id = body.id;
+            if self.versions {
+                varint::put(bytes, body.version);
+            }
+            if payloads {
+                varint::put(bytes, (body.payload_end - start) as u64);
+                bytes.extend_from_slice(self.payloads.get(start..body.payload_end).unwrap_or(&[]));
+                start = body.payload_end;
+            }
+        }
+        self.bodies.clear();
+        self.payloads.clear();
+        self.versions = false;
+    }
+}
+
+/// The end of a block, read: where it can be entered.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout<'a> {
+    groups: &'a [u8],
+    restarts: &'a [u8],
+}
+
+impl<'a> Layout<'a> {
+    /// None where the bytes are no block.
+    pub fn read(block: &'a [u8]) -> Option<Layout<'a>> {
+        let (rest, _entries) = block.split_last_chunk::<4>()?;
+        let (rest, count) = rest.split_last_chunk::<4>()?;
+        let count = u32::from_le_bytes(*count) as usize;
+        let groups_end = rest.len().checked_sub(count.checked_mul(4)?)?;
+        let (groups, restarts) = rest.split_at_checked(groups_end)?;
+        Some(Layout { groups, restarts })
+    }
+
+    /// The number of stretches between restarts.
+    pub fn stretches(&self) -> usize {
+        self.restarts.len() / 4
+    }
+
+    fn restart(&self, stretch: usize) -> Option<usize> {
+        let bytes = self.restarts.get(4 * stretch..)?.first_chunk::<4>()?;
+        Some(u32::from_le_bytes(*bytes) as usize)
+    }
+
+    /// The bytes of a stretch.
+    fn stretch(&self, stretch: usize) -> Option<&'a [u8]> {
+        let start = self.restart(stretch)?;
+        match self.restart(stretch + 1) {
+            Some(end) => self.groups.get(start..end),
+            None => self.groups.get(start..),
+        }
+    }
+
+    /// The last stretch whose first entry is at or before a place; 0 where none is.
+    pub fn stretch_of(&self, key: &[u8], id: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.stretches());
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let (first_key, first_id) = first_of(self.stretch(middle)?)?;
+            if first_key.cmp(key).then(first_id.cmp(&id)) == Ordering::Greater {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(low)
+    }
+}
+
+/// Key and id of the first entry of a stretch.
+fn first_of(mut bytes: &[u8]) -> Option<(&[u8], u64)> {
+    varint::take(&mut bytes)?;
+    let length = varint::take(&mut bytes)?;
+    let key = varint::take_bytes(&mut bytes, length)?;
+    varint::take(&mut bytes)?;
+    Some((key, varint::take(&mut bytes)?))
+}
+
+/// A stretch of a block, decoded. Recycled from stretch to stretch.
+#[derive(Debug, Default)]
+pub struct Stretch {
+    keys: Vec<u8>,
+    key_ends: Vec<u32>,
+    slots: Vec<Slot>,
+}
+
+/// An entry of a stretch; the payload stands at these bytes of the block.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    id: u64,
+    version: u64,
+    group: u32,
+    payload_start: u32,
+    payload_length: u32,
+}
+
+impl Stretch {
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn clear(&mut self) {
+        self.keys.clear();
+        self.key_ends.clear();
+        self.slots.clear();
+    }
+
+    /// Decodes a stretch of a block in place of what was there. None where the bytes are damaged.
+    pub fn decode(&mut self, block: &[u8], number: usize) -> Option<()> {
+        self.clear();
+        let layout = Layout::read(block)?;
+        let mut rest = layout.stretch(number)?;
+        let end = layout.restart(number)? + rest.len();
+        let mut last_key = 0..0;
+        while !rest.is_empty() {
+            let shared = usize::try_from(varint::take(&mut rest)?).ok()?;
+            let length = varint::take(&mut rest)?;
+            let suffix = varint::take_bytes(&mut rest, length)?;
+            if shared > last_key.len() {
+                return None;
+            }
+            let start = self.keys.len();
+            self.keys
+                .extend_from_within(last_key.start..last_key.start + shared);
+            self.keys.extend_from_slice(suffix);
+            last_key = start..self.keys.len();
+            self.key_ends.push(u32::try_from(self.keys.len()).ok()?);
+            self.decode_group(&mut rest, end)?;
+        }
+        Some(())
+    }
+
+    fn decode_group(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
+        let head = varint::take(rest)?;
+        let (count, payloads, versions) = (head >> 2, head & 2 != 0, head & 1 != 0);
+        let group = (self.key_ends.len() - 1) as u32;
+        let mut id = 0u64;
+        for _ in 0..count {
+            id = id.checked_add(varint::take(rest)?)?;
+            let version = if versions { varint::take(rest)? } else { 0 };
+            let length = if payloads { varint::take(rest)? } else { 0 };
+            let payload_start = (end - rest.len()) as u32;
+            varint::take_bytes(rest, length)?;
+            let payload_length = length as u32;
+            self.slots.push(Slot {
+                id,
+                version,
+                group,
+                payload_start,
+                payload_length,
+            });
+        }
+        Some(())
+    }
+
+    fn key(&self, group: u32) -> &[u8] {
+        let group = group as usize;
+        let start = group
+            .checked_sub(1)
+            .and_then(|last| self.key_ends.get(last));
+        let start = start.map_or(0, |start| *start as usize);
+        let end = self.key_ends.get(group).map_or(start, |end| *end as usize);
+        self.keys.get(start..end).unwrap_or_default()
+    }
+
+    /// The entry of that number; `block` is what was decoded.
+    #[inline]
+    pub fn get<'a>(&'a self, block: &'a [u8], number: usize) -> Option<Entry<'a>> {
+        let slot = self.slots.get(number)?;
+        let start = slot.payload_start as usize;
+        Some(Entry {
+            key: self.key(slot.group),
+            id: slot.id,
+            position: slot.version >> 1,
+            deleted: slot.version & 1 != 0,
+            payload: block.get(start..start + slot.payload_length as usize)?,
+        })
+    }
+
+    /// Where in the block the payload of an entry stands.
+    pub fn payload_range(&self, number: usize) -> std::ops::Range<usize> {
+        self.slots.get(number).map_or(0..0, |slot| {
+            let start = slot.payload_start as usize;
+            start..start + slot.payload_length as usize
+        })
+    }
+
+    /// The number of the first entry at or after a place.
+    pub fn lower_bound(&self, key: &[u8], id: u64) -> usize {
+        self.bound(key, id, Ordering::Less)
+    }
+
+    /// The number of the first entry after a place.
+    pub fn upper_bound(&self, key: &[u8], id: u64) -> usize {
+        self.bound(key, id, Ordering::Equal)
+    }
+
+    fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
+        self.slots
+            .partition_point(|slot| self.key(slot.group).cmp(key).then(slot.id.cmp(&id)) <= before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Plain = (Vec<u8>, u64, u64, bool, Vec<u8>);
+
+    fn entries() -> Vec<Plain> {
+        let mut entries: Vec<Plain> = Vec::new();
+        for number in 0..300u64 {
+            let key = format!("key{:03}", number / 3).into_bytes();
+            let payload = vec![number as u8; (number % 4) as usize];
+            entries.push((key.clone(), number, 2 * number, false, payload));
+            if number % 10 == 0 {
+                entries.push((key, number, number, true, Vec::new()));
+            }
+        }
+        entries
+    }
+
+    fn entry(plain: &Plain) -> Entry<'_> {
+        let (key, id, position, deleted, payload) = plain;
+        Entry {
+            key,
+            id: *id,
+            position: *position,
+            deleted: *deleted,
+            payload,
+        }
+    }
+
+    fn build(entries: &[Plain]) -> Vec<u8> {
+        let (mut builder, mut raw) = (BlockBuilder::default(), Vec::new());
+        entries.iter().for_each(|plain| builder.push(&entry(plain)));
+        builder.finish(&mut raw);
+        assert!(builder.is_empty());
+        raw
+    }
+
+    #[test]
+    fn entries_come_back_in_order() {
+        let (expected, mut stretch) = (entries(), Stretch::default());
+        let block = build(&expected);
+        let stretches = Layout::read(&block).unwrap().stretches();
+        assert_eq!(stretches, 4);
+        let mut found = Vec::new();
+        for number in 0..stretches {
+            stretch.decode(&block, number).unwrap();
+            for slot in 0..stretch.len() {
+                let entry = stretch.get(&block, slot).unwrap();
+                found.push((
+                    entry.key.to_vec(),
+                    entry.id,
+                    entry.position,
+                    entry.deleted,
+                    entry.payload.to_vec(),
+                ));
+            }
+        }
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn places_are_found_through_restarts() {
+        let (expected, mut stretch) = (entries(), Stretch::default());
+        let block = build(&expected);
+        let layout = Layout::read(&block).unwrap();
+        for plain in &expected {
+            stretch
+                .decode(&block, layout.stretch_of(&plain.0, plain.1).unwrap())
+                .unwrap();
+            let found = stretch
+                .get(&block, stretch.lower_bound(&plain.0, plain.1))
+                .unwrap();
+            assert!(found.same_place(&entry(plain)));
+        }
+        assert_eq!(layout.stretch_of(b"", 0), Some(0));
+        assert_eq!(layout.stretch_of(b"z", 0), Some(3));
+    }
+
+    #[test]
+    fn damaged_blocks_are_survived() {
+        let block = build(&entries()[..40]);
+        let mut stretch = Stretch::default();
+        for at in 0..block.len() {
+            for flip in [0x01, 0x80, 0xFF] {
+                let mut damaged = block.clone();
+                damaged[at] ^= flip;
+                for number in 0..4 {
+                    if stretch.decode(&damaged, number).is_some() {
+                        let _ = (0..stretch.len())
+                            .filter_map(|slot| stretch.get(&damaged, slot))
+                            .count();
+                    }
+                }
+                if let Some(layout) = Layout::read(&damaged) {
+                    let _ = layout.stretch_of(b"key005", 15);
+                }
+            }
+        }
+    }
+}

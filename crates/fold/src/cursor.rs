@@ -1,0 +1,283 @@
+//! Reading a map in order, forward or backward: sources merged, versions resolved.
+//!
+//! A source is a chain of sections or a tail chunk. Sources are ranked by age: of entries at the
+//! same place the youngest source's newest version at or before the snapshot counts.
+
+mod source;
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+use windrow_storage::StorageError;
+
+use crate::block::Stretch;
+use crate::entry::Entry;
+use crate::section::Section;
+use crate::view::{Chain, View};
+use source::Source;
+
+/// Which way a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`] shows what
+/// a snapshot sees.
+#[derive(Debug)]
+pub struct Merge {
+    sources: Vec<Source>,
+    /// A heap of the numbers of sources that have a current entry; the first comes first.
+    heap: Vec<u32>,
+    direction: Direction,
+}
+
+impl Merge {
+    fn new(sources: Vec<Source>, direction: Direction) -> Merge {
+        Merge {
+            sources,
+            heap: Vec::new(),
+            direction,
+        }
+    }
+
+    /// All entries of these chains, oldest chain first. For merges: reads past the cache.
+    pub fn of_chains<'c>(chains: impl Iterator<Item = &'c Chain>) -> Result<Merge, StorageError> {
+        let sources = chains.map(|chain| Source::chain(chain.clone(), Direction::Forward, false));
+        let mut merge = Merge::new(sources.collect(), Direction::Forward);
+        merge.start()?;
+        Ok(merge)
+    }
+
+    /// All entries of these chunks, oldest first. For folds.
+    pub fn of_chunks(chunks: &[std::sync::Arc<crate::Chunk>]) -> Result<Merge, StorageError> {
+        let sources = chunks
+            .iter()
+            .map(|chunk| Source::chunk(chunk.clone(), Direction::Forward));
+        let mut merge = Merge::new(sources.collect(), Direction::Forward);
+        merge.start()?;
+        Ok(merge)
+    }
+
+    fn start(&mut self) -> Result<(), StorageError> {
+        self.sources.iter_mut().try_for_each(Source::start)?;
+        self.build_heap();
+        Ok(())
+    }
+
+    fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+        self.sources
+            .iter_mut()
+            .try_for_each(|source| source.seek(key, id))?;
+        self.build_heap();
+        Ok(())
+    }
+
+    fn build_heap(&mut self) {
+        self.heap.clear();
+        let current = self
+            .sources
+            .iter()
+            .zip(0u32..)
+            .filter(|(source, _)| source.has_entry());
+        self.heap.extend(current.map(|(_, number)| number));
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+    }
+
+    /// Whether source `one` comes before source `other`: by place, then the younger first.
+    fn comes_before(&self, one: u32, other: u32) -> bool {
+        let (a, b) = (&self.sources[one as usize], &self.sources[other as usize]);
+        let places = match self.direction {
+            Direction::Forward => a.prefix().cmp(&b.prefix()),
+            Direction::Backward => b.prefix().cmp(&a.prefix()),
+        };
+        let places = places.then_with(|| match (a.current(), b.current()) {
+            (Some(a), Some(b)) if self.direction == Direction::Forward => a.compare_place(&b),
+            (Some(a), Some(b)) => b.compare_place(&a),
+            _ => Ordering::Equal,
+        });
+        places.then(other.cmp(&one)) == Ordering::Less
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let mut first = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < self.heap.len() && self.comes_before(self.heap[child], self.heap[first])
+                {
+                    first = child;
+                }
+            }
+            if first == at {
+                return;
+            }
+            self.heap.swap(at, first);
+            at = first;
+        }
+    }
+
+    fn top(&self) -> Option<&Source> {
+        self.heap
+            .first()
+            .map(|number| &self.sources[*number as usize])
+    }
+
+    /// The entry that comes next.
+    pub fn current(&self) -> Option<Entry<'_>> {
+        self.top()?.current()
+    }
+
+    /// Goes past the current entry.
+    pub fn advance(&mut self) -> Result<(), StorageError> {
+        let Some(number) = self.heap.first().copied() else {
+            return Ok(());
+        };
+        let source = &mut self.sources[number as usize];
+        source.advance()?;
+        if !source.has_entry() {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+        Ok(())
+    }
+}
+
+/// Shows the entries of a map that a snapshot sees, in order.
+#[derive(Debug)]
+pub struct Cursor {
+    merge: Merge,
+    snapshot: u64,
+    started: bool,
+    /// Whether the merge still stands on the entry that was shown.
+    shown: bool,
+    last_key: Vec<u8>,
+    last_id: Option<u64>,
+}
+
+impl Cursor {
+    pub(crate) fn new(view: &View, direction: Direction) -> Cursor {
+        Cursor::of(
+            view.sections.chains().iter(),
+            &view.chunks,
+            view.snapshot,
+            direction,
+        )
+    }
+
+    pub(crate) fn of_sections(view: &View, direction: Direction) -> Cursor {
+        Cursor::of(view.sections.chains().iter(), &[], view.snapshot, direction)
+    }
+
+    pub(crate) fn of<'c>(
+        chains: impl Iterator<Item = &'c Chain>,
+        chunks: &[std::sync::Arc<crate::Chunk>],
+        snapshot: u64,
+        direction: Direction,
+    ) -> Cursor {
+        let chains = chains.map(|chain| Source::chain(chain.clone(), direction, true));
+        let chunks = chunks
+            .iter()
+            .map(|chunk| Source::chunk(chunk.clone(), direction));
+        Cursor {
+            merge: Merge::new(chains.chain(chunks).collect(), direction),
+            snapshot,
+            started: false,
+            shown: false,
+            last_key: Vec::new(),
+            last_id: None,
+        }
+    }
+
+    /// Reads blocks past the cache: for long scans, which would push everything else out.
+    pub fn past_cache(mut self) -> Cursor {
+        self.merge
+            .sources
+            .iter_mut()
+            .for_each(Source::read_past_cache);
+        self
+    }
+
+    /// The next entry will be the first at or after this place (backward: the last at or before).
+    pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+        self.merge.seek(key, id)?;
+        (self.started, self.shown, self.last_id) = (true, false, None);
+        Ok(())
+    }
+
+    /// Goes to the next entry; false at the end.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<bool, StorageError> {
+        if !self.started {
+            self.merge.start()?;
+            self.started = true;
+        }
+        if std::mem::take(&mut self.shown) {
+            self.merge.advance()?;
+        }
+        while let Some(entry) = self.merge.current() {
+            let repeated = self.last_id == Some(entry.id) && self.last_key == entry.key;
+            if !repeated && entry.position <= self.snapshot {
+                if self.last_key != entry.key {
+                    self.last_key.clear();
+                    self.last_key.extend_from_slice(entry.key);
+                }
+                self.last_id = Some(entry.id);
+                if !entry.deleted {
+                    self.shown = true;
+                    return Ok(true);
+                }
+            }
+            self.merge.advance()?;
+        }
+        Ok(false)
+    }
+
+    /// The key of the entry that [`next`](Self::next) went to.
+    pub fn key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// Its record id.
+    pub fn id(&self) -> u64 {
+        self.last_id.unwrap_or_default()
+    }
+
+    /// Its payload.
+    pub fn payload(&self) -> &[u8] {
+        self.merge.current().map_or(&[], |entry| entry.payload)
+    }
+
+    /// Its payload as a view that outlives the cursor.
+    pub fn payload_bytes(&mut self) -> Bytes {
+        let number = self.merge.heap.first().copied();
+        number.map_or_else(Bytes::new, |number| {
+            self.merge.sources[number as usize].payload_bytes()
+        })
+    }
+}
+
+/// How many entries of one block lie between two places.
+pub(crate) fn count_in_block(
+    section: &Section,
+    block: usize,
+    from: (&[u8], u64),
+    to: (&[u8], u64),
+) -> Result<u64, StorageError> {
+    let bytes = section.read(block, true)?;
+    let layout = section.layout(&bytes, block)?;
+    let (mut stretch, mut count) = (Stretch::default(), 0);
+    let first = layout.stretch_of(from.0, from.1).unwrap_or(0);
+    let last = layout.stretch_of(to.0, to.1).unwrap_or(0);
+    for number in first..=last {
+        section.decode(&bytes, block, number, &mut stretch)?;
+        let (start, end) = (
+            stretch.lower_bound(from.0, from.1),
+            stretch.lower_bound(to.0, to.1),
+        );
+        count += end.saturating_sub(start) as u64;
+    }
+    Ok(count)
+}

@@ -1,0 +1,352 @@
+//! One sorted source of entries: a chain of sections, or a chunk.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_storage::{Block, StorageError};
+
+use super::Direction;
+use crate::block::Stretch;
+use crate::chunk::Chunk;
+use crate::entry::{Entry, key_prefix};
+use crate::section::Section;
+use crate::view::Chain;
+
+/// A place in a sorted source. Versions of one place are always met newest first, in both
+/// directions: going backward, a run of versions is entered at its newest.
+#[derive(Debug)]
+pub struct Source {
+    kind: Kind,
+    direction: Direction,
+    /// The entry's number among those at hand; None at the end.
+    at: Option<usize>,
+    /// Going backward: the run of versions that `at` is in, first and last number.
+    run: (usize, usize),
+    prefix: u64,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Chunk(Arc<Chunk>),
+    Chain(Box<ChainPlace>),
+}
+
+/// What is open of a chain: a section, a block, a stretch.
+#[derive(Debug)]
+struct ChainPlace {
+    chain: Chain,
+    section: usize,
+    block: usize,
+    bytes: Option<Block>,
+    shared: Option<Bytes>,
+    stretch_number: usize,
+    stretches: usize,
+    stretch: Stretch,
+    cached: bool,
+}
+
+impl Source {
+    pub fn chain(chain: Chain, direction: Direction, cached: bool) -> Source {
+        let place = ChainPlace {
+            chain,
+            section: 0,
+            block: 0,
+            bytes: None,
+            shared: None,
+            stretch_number: 0,
+            stretches: 0,
+            stretch: Stretch::default(),
+            cached,
+        };
+        Source::new(Kind::Chain(Box::new(place)), direction)
+    }
+
+    pub fn chunk(chunk: Arc<Chunk>, direction: Direction) -> Source {
+        Source::new(Kind::Chunk(chunk), direction)
+    }
+
+    fn new(kind: Kind, direction: Direction) -> Source {
+        Source {
+            kind,
+            direction,
+            at: None,
+            run: (0, 0),
+            prefix: 0,
+        }
+    }
+
+    pub fn read_past_cache(&mut self) {
+        if let Kind::Chain(place) = &mut self.kind {
+            place.cached = false;
+        }
+    }
+
+    pub fn has_entry(&self) -> bool {
+        self.at.is_some()
+    }
+
+    /// The first bytes of the current key.
+    #[inline]
+    pub fn prefix(&self) -> u64 {
+        self.prefix
+    }
+
+    #[inline]
+    fn get(&self, number: usize) -> Option<Entry<'_>> {
+        match &self.kind {
+            Kind::Chunk(chunk) => chunk.get(number),
+            Kind::Chain(place) => place.stretch.get(place.bytes.as_ref()?, number),
+        }
+    }
+
+    #[inline]
+    pub fn current(&self) -> Option<Entry<'_>> {
+        self.get(self.at?)
+    }
+
+    /// The current payload as a view that outlives the source.
+    pub fn payload_bytes(&mut self) -> Bytes {
+        let Some(at) = self.at else {
+            return Bytes::new();
+        };
+        match &mut self.kind {
+            Kind::Chunk(chunk) => chunk.payload(at),
+            Kind::Chain(place) => {
+                let range = place.stretch.payload_range(at);
+                place.shared_block().slice(range)
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match &self.kind {
+            Kind::Chunk(chunk) => chunk.len(),
+            Kind::Chain(place) => place.stretch.len(),
+        }
+    }
+
+    /// Goes to the first entry in the source's direction.
+    pub fn start(&mut self) -> Result<(), StorageError> {
+        match (&mut self.kind, self.direction) {
+            (Kind::Chunk(_), _) => {}
+            (Kind::Chain(place), Direction::Forward) => place.open_first()?,
+            (Kind::Chain(place), Direction::Backward) => place.open_last()?,
+        }
+        match self.direction {
+            Direction::Forward => self.settle_forward(0),
+            Direction::Backward => self.settle_backward(self.len()),
+        }
+    }
+
+    /// Goes to the first entry at or after a place, or going backward the last at or before.
+    pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+        if let Kind::Chain(place) = &mut self.kind {
+            place.open_at(key, id, self.direction)?;
+        }
+        let backward = self.direction == Direction::Backward;
+        let number = match (&self.kind, backward) {
+            (Kind::Chunk(chunk), false) => chunk.lower_bound(key, id),
+            (Kind::Chunk(chunk), true) => chunk.upper_bound(key, id),
+            (Kind::Chain(place), false) => place.stretch.lower_bound(key, id),
+            (Kind::Chain(place), true) => place.stretch.upper_bound(key, id),
+        };
+        if backward {
+            self.settle_backward(number)
+        } else {
+            self.settle_forward(number)
+        }
+    }
+
+    pub fn advance(&mut self) -> Result<(), StorageError> {
+        let Some(at) = self.at else {
+            return Ok(());
+        };
+        match self.direction {
+            Direction::Forward => self.settle_forward(at + 1),
+            Direction::Backward if at < self.run.1 => {
+                self.at = Some(at + 1);
+                Ok(())
+            }
+            Direction::Backward => self.settle_backward(self.run.0),
+        }
+    }
+
+    /// Stands on entry `number`, or on the first of what follows.
+    fn settle_forward(&mut self, mut number: usize) -> Result<(), StorageError> {
+        while number >= self.len() {
+            let more = match &mut self.kind {
+                Kind::Chunk(_) => false,
+                Kind::Chain(place) => place.open_next()?,
+            };
+            if !more {
+                self.at = None;
+                return Ok(());
+            }
+            number = 0;
+        }
+        self.stand_on(number);
+        Ok(())
+    }
+
+    /// Stands on the run of versions that ends before entry `end`, or on the last of what precedes.
+    fn settle_backward(&mut self, mut end: usize) -> Result<(), StorageError> {
+        while end == 0 {
+            let more = match &mut self.kind {
+                Kind::Chunk(_) => false,
+                Kind::Chain(place) => place.open_previous()?,
+            };
+            if !more {
+                self.at = None;
+                return Ok(());
+            }
+            end = self.len();
+        }
+        let last = end - 1;
+        let mut first = last;
+        while first > 0 && self.same_place(first - 1, last) {
+            first -= 1;
+        }
+        self.run = (first, last);
+        self.stand_on(first);
+        Ok(())
+    }
+
+    fn same_place(&self, one: usize, other: usize) -> bool {
+        match (self.get(one), self.get(other)) {
+            (Some(one), Some(other)) => one.same_place(&other),
+            _ => false,
+        }
+    }
+
+    fn stand_on(&mut self, number: usize) {
+        self.at = Some(number);
+        self.prefix = self.current().map_or(0, |entry| key_prefix(entry.key));
+    }
+}
+
+impl ChainPlace {
+    fn open_section(&self) -> Option<Arc<Section>> {
+        self.chain.get(self.section).cloned()
+    }
+
+    /// Opens a block of the open section, and of it a stretch: the one that `choose` names of so
+    /// many.
+    fn open(
+        &mut self,
+        block: usize,
+        choose: impl FnOnce(&crate::block::Layout<'_>) -> usize,
+    ) -> Result<(), StorageError> {
+        let Some(section) = self.open_section() else {
+            return Ok(());
+        };
+        let bytes = match self.bytes.take() {
+            Some(bytes) if self.block == block && self.stretches > 0 => bytes,
+            _ => {
+                self.shared = None;
+                section.read(block, self.cached)?
+            }
+        };
+        let layout = section.layout(&bytes, block)?;
+        (self.block, self.stretches, self.stretch_number) =
+            (block, layout.stretches(), choose(&layout));
+        section.decode(&bytes, block, self.stretch_number, &mut self.stretch)?;
+        self.bytes = Some(bytes);
+        Ok(())
+    }
+
+    /// Forgets the open block, since the section changes.
+    fn enter_section(&mut self, section: usize) {
+        self.section = section;
+        (self.bytes, self.shared, self.stretches) = (None, None, 0);
+        self.stretch.clear();
+    }
+
+    fn open_first(&mut self) -> Result<(), StorageError> {
+        self.enter_section(0);
+        self.open(0, |_| 0)
+    }
+
+    fn open_last(&mut self) -> Result<(), StorageError> {
+        self.enter_section(self.chain.len().saturating_sub(1));
+        let Some(section) = self.open_section() else {
+            return Ok(());
+        };
+        self.open(section.block_count()?.saturating_sub(1), last_stretch)
+    }
+
+    fn open_at(&mut self, key: &[u8], id: u64, direction: Direction) -> Result<(), StorageError> {
+        let place = (key, id);
+        let section = match direction {
+            Direction::Forward => self.chain.partition_point(|section| {
+                let descriptor = section.descriptor();
+                let last = descriptor.last_key.as_deref();
+                last.is_some_and(|last| (last, descriptor.last_id) < place)
+            }),
+            Direction::Backward => {
+                let after = self.chain.partition_point(|section| {
+                    let descriptor = section.descriptor();
+                    (descriptor.first_key.as_slice(), descriptor.first_id) <= place
+                });
+                after.saturating_sub(1)
+            }
+        };
+        if section != self.section || section >= self.chain.len() {
+            self.enter_section(section);
+        }
+        let Some(section) = self.open_section() else {
+            return Ok(());
+        };
+        let block = section.block_of(key, id)?;
+        self.open(block, |layout| layout.stretch_of(key, id).unwrap_or(0))
+    }
+
+    /// Opens what follows the open stretch; false at the end of the chain.
+    fn open_next(&mut self) -> Result<bool, StorageError> {
+        let Some(section) = self.open_section() else {
+            return Ok(false);
+        };
+        if self.stretch_number + 1 < self.stretches {
+            let next = self.stretch_number + 1;
+            self.open(self.block, |_| next)?;
+        } else if self.block + 1 < section.block_count()? {
+            self.open(self.block + 1, |_| 0)?;
+        } else if self.section + 1 < self.chain.len() {
+            self.enter_section(self.section + 1);
+            self.open(0, |_| 0)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Opens what precedes the open stretch; false at the start of the chain.
+    fn open_previous(&mut self) -> Result<bool, StorageError> {
+        if self.stretch_number > 0 {
+            let previous = self.stretch_number - 1;
+            self.open(self.block, |_| previous)?;
+        } else if self.block > 0 {
+            self.open(self.block - 1, last_stretch)?;
+        } else if self.section > 0 {
+            self.enter_section(self.section - 1);
+            let section = self.open_section();
+            let blocks = section.map_or(Ok(0), |section| section.block_count())?;
+            self.open(blocks.saturating_sub(1), last_stretch)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// The open block as shared bytes, made once a block.
+    fn shared_block(&mut self) -> &Bytes {
+        let bytes = &self.bytes;
+        self.shared.get_or_insert_with(|| match bytes {
+            Some(block) => Bytes::from_owner(block.clone()),
+            None => Bytes::new(),
+        })
+    }
+}
+
+fn last_stretch(layout: &crate::block::Layout<'_>) -> usize {
+    layout.stretches().saturating_sub(1)
+}

@@ -1,0 +1,67 @@
+//! One entry of a map, and the order of entries.
+
+use std::cmp::Ordering;
+
+/// One version of one thing in a map. Ordered by key, then id, then position, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    pub key: &'a [u8],
+    pub id: u64,
+    /// The log position that made it; 0 when it is older than every snapshot ("settled").
+    pub position: u64,
+    /// Says that what older sources hold under this key and id is gone.
+    pub deleted: bool,
+    pub payload: &'a [u8],
+}
+
+impl Entry<'_> {
+    /// Orders by key and id; versions of the same are equal.
+    pub fn compare_place(&self, other: &Entry<'_>) -> Ordering {
+        self.key.cmp(other.key).then(self.id.cmp(&other.id))
+    }
+
+    /// Whether both are versions of the same.
+    pub fn same_place(&self, other: &Entry<'_>) -> bool {
+        self.id == other.id && self.key == other.key
+    }
+}
+
+/// The first eight bytes of a key as a number: compares like the key, as far as it goes.
+#[inline]
+pub fn key_prefix(key: &[u8]) -> u64 {
+    match key.first_chunk::<8>() {
+        Some(chunk) => u64::from_be_bytes(*chunk),
+        None => {
+            let shifted = key
+                .iter()
+                .fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+            if key.is_empty() {
+                0
+            } else {
+                shifted << (8 * (8 - key.len()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_compare_like_keys() {
+        let keys: [&[u8]; 7] = [
+            b"",
+            b"\x00",
+            b"\x00\x01",
+            b"a",
+            b"abcdefgh",
+            b"abcdefghi",
+            b"b",
+        ];
+        for pair in keys.windows(2) {
+            assert!(key_prefix(pair[0]) <= key_prefix(pair[1]));
+        }
+        assert_eq!(key_prefix(b"a"), 0x61 << 56);
+    }
+}

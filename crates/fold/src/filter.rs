@@ -1,0 +1,72 @@
+//! Filters: whether a key may stand in a stretch of blocks.
+//!
+//! A page is an array of lines of 64 bytes. A key's hash chooses a line and six bits in it, so a
+//! question touches one cache line and is answered from the page's bytes as they lie in the cache.
+//! With 10 bits a key about 1 in 100 absent keys passes.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+const LINE_BYTES: usize = 64;
+const BITS_PER_KEY: usize = 10;
+const PROBES: u32 = 6;
+
+pub fn hash(key: &[u8]) -> u64 {
+    xxh3_64(key)
+}
+
+/// The page of these hashes.
+pub fn build(hashes: &[u64]) -> Vec<u8> {
+    let lines = (hashes.len() * BITS_PER_KEY)
+        .div_ceil(LINE_BYTES * 8)
+        .max(1);
+    let mut page = vec![0; lines * LINE_BYTES];
+    for hash in hashes {
+        let start = line_of(*hash, lines) * LINE_BYTES;
+        for bit in bits_of(*hash) {
+            if let Some(byte) = page.get_mut(start + bit / 8) {
+                *byte |= 1 << (bit % 8);
+            }
+        }
+    }
+    page
+}
+
+/// False only where the key is not among those the page was built of.
+pub fn may_hold(page: &[u8], hash: u64) -> bool {
+    let lines = page.len() / LINE_BYTES;
+    if lines == 0 {
+        return true;
+    }
+    let start = line_of(hash, lines) * LINE_BYTES;
+    bits_of(hash).all(|bit| {
+        page.get(start + bit / 8)
+            .is_none_or(|byte| byte >> (bit % 8) & 1 == 1)
+    })
+}
+
+fn line_of(hash: u64, lines: usize) -> usize {
+    ((u128::from(hash) * lines as u128) >> 64) as usize
+}
+
+fn bits_of(hash: u64) -> impl Iterator<Item = usize> {
+    let mixed = hash.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (0..PROBES).map(move |probe| (mixed >> (9 * probe + 1)) as usize & (LINE_BYTES * 8 - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_pass_and_few_others_do() {
+        let hash_of = |number: u64| hash(&number.to_be_bytes());
+        let members: Vec<u64> = (0..20_000).map(hash_of).collect();
+        let page = build(&members);
+        assert!(members.iter().all(|member| may_hold(&page, *member)));
+        let strangers = (20_000..120_000)
+            .map(hash_of)
+            .filter(|hash| may_hold(&page, *hash))
+            .count();
+        assert!(strangers < 2_500, "{strangers} of 100,000");
+    }
+}

@@ -1,0 +1,198 @@
+//! A sorted stretch of entries in a run file.
+//!
+//! ```text
+//! data blocks      see [`block`](crate::block); their order in the file is free
+//! filter pages     one for 16 data blocks, in order; see `filter` (none for a map without filter)
+//! fence blocks     fence*: shared varint | length varint | separator bytes | id varint
+//!                          | offset varint | stored length varint | entries varint
+//! root block       fence block count varint, per fence block: offset, stored length varints
+//!                  filter page count varint, per page: offset, stored length varints
+//! ```
+//! A fence's separator and id are at or before its block's first entry and after the last entry of
+//! the block before. Where the root stands, and what the section holds, says its descriptor, a row
+//! of the catalog.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+mod descriptor;
+mod fences;
+mod write;
+
+use std::sync::{Arc, OnceLock};
+
+use windrow_storage::{Block, BlockAddress, RunHandle, RunId, Runs, StorageError};
+
+pub use descriptor::SectionDescriptor;
+pub use write::{RunSink, SectionOptions, SectionWriter};
+
+use crate::block::{Layout, Stretch};
+use crate::filter;
+use fences::Fences;
+
+/// How many data blocks one filter page speaks for.
+pub(crate) const FILTER_BLOCKS: usize = 16;
+
+/// A section that can be read. Its fences are read at the first need and stay.
+pub struct Section {
+    descriptor: SectionDescriptor,
+    runs: Arc<Runs>,
+    /// Keeps the file while somebody reads it.
+    _handle: RunHandle,
+    fences: OnceLock<Fences>,
+}
+
+impl std::fmt::Debug for Section {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_tuple("Section")
+            .field(&self.descriptor)
+            .finish()
+    }
+}
+
+impl Section {
+    pub fn open(runs: &Arc<Runs>, descriptor: SectionDescriptor) -> Result<Section, StorageError> {
+        let handle = runs.handle(RunId(descriptor.run))?;
+        Ok(Section {
+            descriptor,
+            runs: runs.clone(),
+            _handle: handle,
+            fences: OnceLock::new(),
+        })
+    }
+
+    pub fn descriptor(&self) -> &SectionDescriptor {
+        &self.descriptor
+    }
+
+    /// Whether all of this section's places are before all of the other's.
+    pub fn is_before(&self, other: &Section) -> bool {
+        self.descriptor.is_before(&other.descriptor)
+    }
+
+    /// An error that names a block which passed its checksum and yet makes no sense.
+    fn senseless(&self, address: BlockAddress) -> StorageError {
+        StorageError::Damaged {
+            place: format!("run {} at byte {}", address.run.0, address.offset),
+            what: "a block of a section that cannot be decoded".to_owned(),
+        }
+    }
+
+    fn address(&self, offset: u64, length_stored: u32) -> BlockAddress {
+        BlockAddress {
+            run: RunId(self.descriptor.run),
+            offset,
+            length_stored,
+        }
+    }
+
+    fn fences(&self) -> Result<&Fences, StorageError> {
+        if let Some(fences) = self.fences.get() {
+            return Ok(fences);
+        }
+        let fences = self.read_fences()?;
+        Ok(self.fences.get_or_init(|| fences))
+    }
+
+    fn read_fences(&self) -> Result<Fences, StorageError> {
+        let address = self.address(self.descriptor.root_offset, self.descriptor.root_length);
+        let root = self.runs.open_block_uncached(address)?;
+        let root = fences::Root::read(&root).ok_or_else(|| self.senseless(address))?;
+        let mut fences = Fences::with_filters(root.filters);
+        for (offset, length) in root.fences {
+            let address = self.address(offset, length);
+            let block = self.runs.open_block_uncached(address)?;
+            fences
+                .read_block(&block)
+                .ok_or_else(|| self.senseless(address))?;
+        }
+        Ok(fences)
+    }
+
+    /// The number of data blocks.
+    pub fn block_count(&self) -> Result<usize, StorageError> {
+        Ok(self.fences()?.len())
+    }
+
+    /// The block in which a place is or would be.
+    pub fn block_of(&self, key: &[u8], id: u64) -> Result<usize, StorageError> {
+        Ok(self.fences()?.find(key, id))
+    }
+
+    /// The separator and id from which on a block's entries stand, its entry count.
+    pub fn fence(&self, block: usize) -> Result<Option<(&[u8], u64, u64)>, StorageError> {
+        Ok(self.fences()?.get(block))
+    }
+
+    /// How many entries the blocks before this one hold.
+    pub fn entries_before(&self, block: usize) -> Result<u64, StorageError> {
+        Ok(self.fences()?.entries_before(block))
+    }
+
+    /// Reads a data block, through the cache or past it.
+    pub fn read(&self, block: usize, cached: bool) -> Result<Block, StorageError> {
+        let fences = self.fences()?;
+        let Some((offset, length)) = fences.address(block) else {
+            let address = self.address(0, 0);
+            return Err(self.senseless(address));
+        };
+        let address = self.address(offset, length);
+        if cached {
+            self.runs.open_block(address)
+        } else {
+            self.runs.open_block_uncached(address)
+        }
+    }
+
+    /// Decodes a stretch of a data block.
+    pub(crate) fn decode(
+        &self,
+        block: &Block,
+        number: usize,
+        stretch: usize,
+        into: &mut Stretch,
+    ) -> Result<(), StorageError> {
+        into.decode(block, stretch)
+            .ok_or_else(|| self.senseless_block(number))
+    }
+
+    /// Where a block can be entered.
+    pub(crate) fn layout<'b>(
+        &self,
+        block: &'b Block,
+        number: usize,
+    ) -> Result<Layout<'b>, StorageError> {
+        Layout::read(block).ok_or_else(|| self.senseless_block(number))
+    }
+
+    fn senseless_block(&self, number: usize) -> StorageError {
+        let address = self.fences.get().and_then(|fences| fences.address(number));
+        let (offset, length) = address.unwrap_or_default();
+        self.senseless(self.address(offset, length))
+    }
+
+    /// False only where the section has no entry with that key.
+    pub fn may_hold(&self, key: &[u8]) -> Result<bool, StorageError> {
+        if !self.descriptor.may_hold_key(key) {
+            return Ok(false);
+        }
+        let fences = self.fences()?;
+        if !fences.has_filters() {
+            return Ok(true);
+        }
+        let hash = filter::hash(key);
+        let first = fences.find(key, 0);
+        let last = fences.find(key, u64::MAX);
+        for page in first / FILTER_BLOCKS..=last / FILTER_BLOCKS {
+            let Some((offset, length)) = fences.filter(page) else {
+                return Ok(true);
+            };
+            if filter::may_hold(&self.runs.open_block(self.address(offset, length))?, hash) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,149 @@
+//! What the catalog says of a section.
+
+use crate::varint;
+
+/// A section's place and contents. Keys longer than [`KEY_BYTES_MAX`] are cut here: the first is
+/// then a lower bound, the last is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SectionDescriptor {
+    pub run: u64,
+    pub root_offset: u64,
+    pub root_length: u32,
+    /// The newest log position that the section has folded.
+    pub position: u64,
+    /// All entries, deletions and versions with them.
+    pub entries: u64,
+    /// Entries that say "deleted".
+    pub deletions: u64,
+    /// Bytes in the run file.
+    pub bytes_stored: u64,
+    /// Bytes of blocks before compression.
+    pub bytes_raw: u64,
+    pub first_key: Vec<u8>,
+    pub first_id: u64,
+    /// None where the last key was too long to be kept here.
+    pub last_key: Option<Vec<u8>>,
+    pub last_id: u64,
+}
+
+/// Descriptors are rows of the catalog, which are small.
+pub const KEY_BYTES_MAX: usize = 1024;
+
+impl SectionDescriptor {
+    /// Whether all places here are before all of the other's.
+    pub fn is_before(&self, other: &SectionDescriptor) -> bool {
+        self.last_key.as_ref().is_some_and(|last| {
+            last.cmp(&other.first_key)
+                .then(self.last_id.cmp(&other.first_id))
+                .is_lt()
+        })
+    }
+
+    /// False where the key lies outside of what the section spans.
+    pub fn may_hold_key(&self, key: &[u8]) -> bool {
+        self.first_key.as_slice() <= key
+            && self
+                .last_key
+                .as_ref()
+                .is_none_or(|last| key <= last.as_slice())
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in [
+            self.run,
+            self.root_offset,
+            u64::from(self.root_length),
+            self.position,
+            self.entries,
+            self.deletions,
+            self.bytes_stored,
+            self.bytes_raw,
+            self.first_id,
+            self.last_id,
+            self.first_key.len() as u64,
+        ] {
+            varint::put(&mut bytes, number);
+        }
+        bytes.extend_from_slice(&self.first_key);
+        match &self.last_key {
+            None => varint::put(&mut bytes, 0),
+            Some(key) => {
+                varint::put(&mut bytes, key.len() as u64 + 1);
+                bytes.extend_from_slice(key);
+            }
+        }
+        bytes
+    }
+
+    /// None where the bytes are not what [`encode`](Self::encode) makes.
+    pub fn decode(mut bytes: &[u8]) -> Option<SectionDescriptor> {
+        let mut numbers = [0; 10];
+        for number in &mut numbers {
+            *number = varint::take(&mut bytes)?;
+        }
+        let [
+            run,
+            root_offset,
+            root_length,
+            position,
+            entries,
+            deletions,
+            rest @ ..,
+        ] = numbers;
+        let [bytes_stored, bytes_raw, first_id, last_id] = rest;
+        let length = varint::take(&mut bytes)?;
+        let first_key = varint::take_bytes(&mut bytes, length)?.to_vec();
+        let last_key = match varint::take(&mut bytes)? {
+            0 => None,
+            length => Some(varint::take_bytes(&mut bytes, length - 1)?.to_vec()),
+        };
+        bytes.is_empty().then_some(SectionDescriptor {
+            run,
+            root_offset,
+            root_length: u32::try_from(root_length).ok()?,
+            position,
+            entries,
+            deletions,
+            bytes_stored,
+            bytes_raw,
+            first_key,
+            first_id,
+            last_key,
+            last_id,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_come_back() {
+        let descriptor = SectionDescriptor {
+            run: 1,
+            root_offset: 1 << 40,
+            root_length: 77,
+            position: 5,
+            entries: 6,
+            deletions: 2,
+            bytes_stored: 700,
+            bytes_raw: 900,
+            first_key: b"a".to_vec(),
+            first_id: 3,
+            last_key: Some(b"".to_vec()),
+            last_id: u64::MAX,
+        };
+        let bytes = descriptor.encode();
+        assert_eq!(SectionDescriptor::decode(&bytes), Some(descriptor.clone()));
+        let open = SectionDescriptor {
+            last_key: None,
+            ..descriptor
+        };
+        assert_eq!(SectionDescriptor::decode(&open.encode()), Some(open));
+        for length in 0..bytes.len() {
+            assert_eq!(SectionDescriptor::decode(&bytes[..length]), None);
+        }
+    }
+}

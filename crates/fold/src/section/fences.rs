@@ -1,0 +1,193 @@
+//! Fences: for every data block where it begins, where it stands, how much it holds.
+
+use crate::varint;
+
+/// The fences of a section, in memory: about 40 bytes for a block of 32 KB.
+#[derive(Debug, Default)]
+pub struct Fences {
+    separators: Vec<u8>,
+    separator_ends: Vec<u32>,
+    blocks: Vec<Fence>,
+    filters: Vec<(u64, u32)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Fence {
+    id: u64,
+    offset: u64,
+    length: u32,
+    /// Entries in the blocks before.
+    entries_before: u64,
+    entries: u64,
+}
+
+impl Fences {
+    pub fn with_filters(filters: Vec<(u64, u32)>) -> Fences {
+        Fences {
+            filters,
+            ..Fences::default()
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
+    /// Where a filter page stands.
+    pub fn filter(&self, page: usize) -> Option<(u64, u32)> {
+        self.filters.get(page).copied()
+    }
+
+    /// Where a data block stands.
+    pub fn address(&self, block: usize) -> Option<(u64, u32)> {
+        self.blocks
+            .get(block)
+            .map(|fence| (fence.offset, fence.length))
+    }
+
+    fn separator(&self, block: usize) -> &[u8] {
+        let end = |block: usize| {
+            self.separator_ends
+                .get(block)
+                .map_or(0, |end| *end as usize)
+        };
+        let start = block.checked_sub(1).map_or(0, end);
+        self.separators.get(start..end(block)).unwrap_or_default()
+    }
+
+    pub fn get(&self, block: usize) -> Option<(&[u8], u64, u64)> {
+        let fence = self.blocks.get(block)?;
+        Some((self.separator(block), fence.id, fence.entries))
+    }
+
+    pub fn entries_before(&self, block: usize) -> u64 {
+        match self.blocks.get(block) {
+            Some(fence) => fence.entries_before,
+            None => self
+                .blocks
+                .last()
+                .map_or(0, |last| last.entries_before + last.entries),
+        }
+    }
+
+    /// The last block whose fence is at or before a place; 0 where none is.
+    pub fn find(&self, key: &[u8], id: u64) -> usize {
+        let (mut low, mut high) = (0, self.blocks.len());
+        while high - low > 1 {
+            let middle = low.midpoint(high);
+            let fence_id = self.blocks.get(middle).map_or(0, |fence| fence.id);
+            if self
+                .separator(middle)
+                .cmp(key)
+                .then(fence_id.cmp(&id))
+                .is_gt()
+            {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        low
+    }
+
+    /// Adds the fences of a fence block. None where it is damaged.
+    pub fn read_block(&mut self, mut bytes: &[u8]) -> Option<()> {
+        let mut last_start = self.separators.len();
+        let mut first = true;
+        while !bytes.is_empty() {
+            let shared = usize::try_from(varint::take(&mut bytes)?).ok()?;
+            let length = varint::take(&mut bytes)?;
+            let suffix = varint::take_bytes(&mut bytes, length)?;
+            let start = self.separators.len();
+            if shared > start - last_start || (first && shared > 0) {
+                return None;
+            }
+            self.separators
+                .extend_from_within(last_start..last_start + shared);
+            self.separators.extend_from_slice(suffix);
+            self.separator_ends
+                .push(u32::try_from(self.separators.len()).ok()?);
+            (last_start, first) = (start, false);
+            let entries_before = self.entries_before(self.blocks.len());
+            self.blocks.push(Fence {
+                id: varint::take(&mut bytes)?,
+                offset: varint::take(&mut bytes)?,
+                length: u32::try_from(varint::take(&mut bytes)?).ok()?,
+                entries_before,
+                entries: varint::take(&mut bytes)?,
+            });
+        }
+        Some(())
+    }
+}
+
+/// Writes fences into blocks.
+#[derive(Debug, Default)]
+pub struct FenceWriter {
+    bytes: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl FenceWriter {
+    pub fn push(&mut self, separator: &[u8], id: u64, offset: u64, length: u32, entries: u64) {
+        let pairs = self.last.iter().zip(separator);
+        let shared = pairs.take_while(|(a, b)| a == b).count();
+        let suffix = separator.get(shared..).unwrap_or_default();
+        varint::put(&mut self.bytes, shared as u64);
+        varint::put(&mut self.bytes, suffix.len() as u64);
+        self.bytes.extend_from_slice(suffix);
+        for number in [id, offset, u64::from(length), entries] {
+            varint::put(&mut self.bytes, number);
+        }
+        self.last.clear();
+        self.last.extend_from_slice(separator);
+    }
+
+    /// Bytes of the block so far.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The block's bytes; the next begins.
+    pub fn finish(&mut self) -> Vec<u8> {
+        self.last.clear();
+        std::mem::take(&mut self.bytes)
+    }
+}
+
+/// The root block: where fence blocks and filter pages stand.
+#[derive(Debug, Default)]
+pub struct Root {
+    pub fences: Vec<(u64, u32)>,
+    pub filters: Vec<(u64, u32)>,
+}
+
+impl Root {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for list in [&self.fences, &self.filters] {
+            varint::put(&mut bytes, list.len() as u64);
+            for (offset, length) in list {
+                varint::put(&mut bytes, *offset);
+                varint::put(&mut bytes, u64::from(*length));
+            }
+        }
+        bytes
+    }
+
+    pub fn read(mut bytes: &[u8]) -> Option<Root> {
+        let mut lists = [Vec::new(), Vec::new()];
+        for list in &mut lists {
+            for _ in 0..varint::take(&mut bytes)? {
+                let offset = varint::take(&mut bytes)?;
+                list.push((offset, u32::try_from(varint::take(&mut bytes)?).ok()?));
+            }
+        }
+        let [fences, filters] = lists;
+        bytes.is_empty().then_some(Root { fences, filters })
+    }
+}

@@ -1,0 +1,253 @@
+//! Writing a section: entries in order in, a descriptor out.
+
+use parking_lot::Mutex;
+use windrow_storage::{
+    BlockAddress, Compression, EncodedBlock, RunWriter, StorageError, encode_block,
+};
+
+use super::FILTER_BLOCKS;
+use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
+use super::fences::{FenceWriter, Root};
+use crate::block::{BLOCK_BYTES, BlockBuilder};
+use crate::entry::Entry;
+use crate::filter;
+
+/// A run file into which several threads write sections. Blocks are compressed by their threads;
+/// only appending them is done one after the other.
+pub struct RunSink(Mutex<RunWriter>);
+
+impl std::fmt::Debug for RunSink {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "RunSink(run {})", self.run())
+    }
+}
+
+impl RunSink {
+    pub fn new(writer: RunWriter) -> RunSink {
+        RunSink(Mutex::new(writer))
+    }
+
+    fn append(&self, block: &EncodedBlock) -> Result<BlockAddress, StorageError> {
+        self.0.lock().append(block)
+    }
+
+    pub fn run(&self) -> u64 {
+        self.0.lock().run().0
+    }
+
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.lock().bytes()
+    }
+
+    /// Syncs the file: its sections are durable.
+    pub fn finish(self) -> Result<(), StorageError> {
+        self.0.into_inner().finish().map(drop)
+    }
+}
+
+/// How a section is written.
+#[derive(Clone, Copy, Debug)]
+pub struct SectionOptions {
+    /// Whether single keys are looked up here: filter pages are written.
+    pub filter: bool,
+    pub compression: Compression,
+    /// The newest log position that is being folded.
+    pub position: u64,
+}
+
+/// Writes one section of a run.
+#[derive(Debug)]
+pub struct SectionWriter<'s> {
+    sink: &'s RunSink,
+    options: SectionOptions,
+    block: BlockBuilder,
+    raw: Vec<u8>,
+    fence_writer: FenceWriter,
+    root: Root,
+    hashes: Vec<u64>,
+    blocks: usize,
+    /// The separator and id of the block being written.
+    separator: Vec<u8>,
+    separator_id: u64,
+    last_key: Vec<u8>,
+    last_id: u64,
+    first: Option<(Vec<u8>, u64)>,
+    entries: u64,
+    deletions: u64,
+    bytes_stored: u64,
+    bytes_raw: u64,
+}
+
+impl<'s> SectionWriter<'s> {
+    pub fn new(sink: &'s RunSink, options: SectionOptions) -> SectionWriter<'s> {
+        SectionWriter {
+            sink,
+            options,
+            block: BlockBuilder::default(),
+            raw: Vec::new(),
+            fence_writer: FenceWriter::default(),
+            root: Root::default(),
+            hashes: Vec::new(),
+            blocks: 0,
+            separator: Vec::new(),
+            separator_id: 0,
+            last_key: Vec::new(),
+            last_id: 0,
+            first: None,
+            entries: 0,
+            deletions: 0,
+            bytes_stored: 0,
+            bytes_raw: 0,
+        }
+    }
+
+    /// Entries so far.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Bytes of blocks so far, before compression.
+    pub fn bytes_raw(&self) -> u64 {
+        self.bytes_raw + self.block.len() as u64
+    }
+
+    /// Adds the next entry in order.
+    pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), StorageError> {
+        if self.block.is_full_before(entry) {
+            self.end_block()?;
+        }
+        if self.block.is_empty() {
+            self.begin_block(entry);
+        }
+        let new_key = self.entries == 0 || self.last_key != entry.key;
+        if self.options.filter && (new_key || self.block.is_empty()) {
+            self.hashes.push(filter::hash(entry.key));
+        }
+        if new_key {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(entry.key);
+        }
+        self.last_id = entry.id;
+        self.block.push(entry);
+        self.entries += 1;
+        self.deletions += u64::from(entry.deleted);
+        Ok(())
+    }
+
+    /// Chooses the shortest separator between the last entry and this one.
+    fn begin_block(&mut self, entry: &Entry<'_>) {
+        self.separator.clear();
+        self.separator_id = 0;
+        if self.first.is_none() {
+            self.first = Some((entry.key.to_vec(), entry.id));
+        }
+        if self.entries > 0 && self.last_key == entry.key {
+            self.separator.extend_from_slice(entry.key);
+            self.separator_id = entry.id;
+            return;
+        }
+        let common = self
+            .last_key
+            .iter()
+            .zip(entry.key)
+            .take_while(|(a, b)| a == b)
+            .count();
+        let needed = if self.entries == 0 {
+            entry.key.len()
+        } else {
+            common + 1
+        };
+        self.separator
+            .extend_from_slice(entry.key.get(..needed).unwrap_or(entry.key));
+        if self.entries == 0 {
+            self.separator_id = entry.id;
+        }
+    }
+
+    fn end_block(&mut self) -> Result<(), StorageError> {
+        let entries = u64::from(self.block.entries());
+        let mut raw = std::mem::take(&mut self.raw);
+        self.block.finish(&mut raw);
+        let address = self.append(&raw, self.options.compression)?;
+        self.raw = raw;
+        self.fence_writer.push(
+            &self.separator,
+            self.separator_id,
+            address.offset,
+            address.length_stored,
+            entries,
+        );
+        self.blocks += 1;
+        if self.fence_writer.len() >= BLOCK_BYTES {
+            self.end_fences()?;
+        }
+        if self.options.filter && self.blocks.is_multiple_of(FILTER_BLOCKS) {
+            self.end_filter()?;
+        }
+        Ok(())
+    }
+
+    fn append(
+        &mut self,
+        raw: &[u8],
+        compression: Compression,
+    ) -> Result<BlockAddress, StorageError> {
+        let encoded = encode_block(raw, compression);
+        self.bytes_raw += raw.len() as u64;
+        self.bytes_stored += u64::from(encoded.length_stored());
+        self.sink.append(&encoded)
+    }
+
+    fn end_fences(&mut self) -> Result<(), StorageError> {
+        let bytes = self.fence_writer.finish();
+        let address = self.append(&bytes, Compression::Lz4)?;
+        self.root
+            .fences
+            .push((address.offset, address.length_stored));
+        Ok(())
+    }
+
+    fn end_filter(&mut self) -> Result<(), StorageError> {
+        let page = filter::build(&self.hashes);
+        self.hashes.clear();
+        let address = self.append(&page, Compression::None)?;
+        self.root
+            .filters
+            .push((address.offset, address.length_stored));
+        Ok(())
+    }
+
+    /// Writes what is left; None where there was no entry. The run is not synced yet.
+    pub fn finish(mut self) -> Result<Option<SectionDescriptor>, StorageError> {
+        let Some((first_key, first_id)) = self.first.take() else {
+            return Ok(None);
+        };
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        if !self.hashes.is_empty() {
+            self.end_filter()?;
+        }
+        self.end_fences()?;
+        let root = self.append(&self.root.encode(), Compression::Lz4)?;
+        let first_cut = first_key.len() > KEY_BYTES_MAX;
+        let last_cut = self.last_key.len() > KEY_BYTES_MAX;
+        Ok(Some(SectionDescriptor {
+            run: root.run.0,
+            root_offset: root.offset,
+            root_length: root.length_stored,
+            position: self.options.position,
+            entries: self.entries,
+            deletions: self.deletions,
+            bytes_stored: self.bytes_stored,
+            bytes_raw: self.bytes_raw,
+            first_key: first_key
+                .get(..KEY_BYTES_MAX)
+                .map_or(first_key.clone(), <[u8]>::to_vec),
+            first_id: if first_cut { 0 } else { first_id },
+            last_key: (!last_cut).then_some(self.last_key),
+            last_id: self.last_id,
+        }))
+    }
+}

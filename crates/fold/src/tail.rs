@@ -1,0 +1,102 @@
+//! The tail of a map: chunks in the order of the log, merged so that there are never many.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::chunk::Chunk;
+
+/// Chunks, oldest first. Pushing merges neighbours of like size, so that n entries stand in about
+/// log n chunks and each was moved about log n times.
+#[derive(Debug, Default)]
+pub struct Tail {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    chunks: Arc<Vec<Arc<Chunk>>>,
+    settled: u64,
+}
+
+impl Tail {
+    /// A tail that has taken in everything up to `settled`.
+    pub fn new(settled: u64) -> Tail {
+        Tail {
+            state: Mutex::new(State {
+                chunks: Arc::default(),
+                settled,
+            }),
+        }
+    }
+
+    /// The chunks up to at least `position`. Where they are not made yet, `make` is asked for the
+    /// entries from behind the given position, and says up to where they go.
+    pub fn settle(
+        &self,
+        position: u64,
+        make: impl FnOnce(u64) -> (Chunk, u64),
+    ) -> Arc<Vec<Arc<Chunk>>> {
+        let mut state = self.state.lock();
+        if state.settled < position {
+            let (chunk, settled) = make(state.settled);
+            state.settled = settled.max(state.settled);
+            if !chunk.is_empty() {
+                push(Arc::make_mut(&mut state.chunks), chunk);
+            }
+        }
+        state.chunks.clone()
+    }
+
+    /// Memory held, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.state
+            .lock()
+            .chunks
+            .iter()
+            .map(|chunk| chunk.bytes())
+            .sum()
+    }
+
+    /// Up to which position entries were made.
+    pub fn settled(&self) -> u64 {
+        self.state.lock().settled
+    }
+}
+
+fn push(chunks: &mut Vec<Arc<Chunk>>, chunk: Chunk) {
+    let mut chunk = chunk;
+    while let Some(last) = chunks.pop_if(|last| last.len() < 2 * chunk.len()) {
+        chunk = Chunk::merge(&last, &chunk);
+    }
+    chunks.push(Arc::new(chunk));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ChunkBuilder, Entry};
+
+    #[test]
+    fn chunks_stay_few_and_hold_everything() {
+        let tail = Tail::default();
+        for position in 1..=1000u64 {
+            tail.settle(position, |from| {
+                assert_eq!(from, position - 1);
+                let mut builder = ChunkBuilder::new(position);
+                let key = (position * 7919 % 1000).to_be_bytes();
+                builder.add(Entry {
+                    key: &key,
+                    id: 1,
+                    position,
+                    deleted: false,
+                    payload: b"",
+                });
+                (builder.finish(), position)
+            });
+        }
+        let chunks = tail.settle(1000, |_| unreachable!("settled before"));
+        assert!(chunks.len() <= 12, "{}", chunks.len());
+        assert_eq!(chunks.iter().map(|chunk| chunk.len()).sum::<usize>(), 1000);
+    }
+}

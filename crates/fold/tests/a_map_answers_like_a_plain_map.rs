@@ -1,0 +1,261 @@
+//! Random writes, folds and merges on one side, a plain map on the other: every read at every open
+//! snapshot answers the same, forward, backward, by place and by key.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use windrow_fold::cursor::Merge;
+use windrow_fold::merge::{self, Keep};
+use windrow_fold::view::Sections;
+use windrow_fold::{
+    Chunk, ChunkBuilder, Direction, Entry, RunSink, Section, SectionOptions, Snapshot, Snapshots,
+    Tail, View,
+};
+use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
+
+type Place = (Vec<u8>, u64);
+type Model = BTreeMap<Place, Vec<u8>>;
+
+/// A small generator (xorshift), so that a seed names a run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+struct Map {
+    storage: Storage,
+    sections: Arc<Sections>,
+    tail: Tail,
+    position: u64,
+    snapshots: Arc<Snapshots>,
+    model: Model,
+    open: Vec<(Snapshot, View, Model)>,
+}
+
+fn key_of(number: u64) -> Vec<u8> {
+    let long = number.is_multiple_of(17);
+    let mut key = format!("k{:02}", number % 40).into_bytes();
+    key.resize(if long { 60 } else { key.len() }, b'x');
+    key
+}
+
+impl Map {
+    fn new() -> Map {
+        let disk = Arc::new(MemoryDisk::new());
+        Map {
+            storage: Storage::open(disk, StorageOptions::default()).unwrap(),
+            sections: Arc::default(),
+            tail: Tail::default(),
+            position: 0,
+            snapshots: Arc::default(),
+            model: Model::new(),
+            open: Vec::new(),
+        }
+    }
+
+    fn view(&self) -> View {
+        let chunks = self
+            .tail
+            .settle(self.position, |_| unreachable!("settled on writing"));
+        View {
+            sections: self.sections.clone(),
+            chunks: chunks.to_vec(),
+            snapshot: self.position,
+        }
+    }
+
+    fn write(&mut self, random: &mut Random) {
+        self.position += 1;
+        let position = self.position;
+        let mut builder = ChunkBuilder::new(position);
+        let mut touched = BTreeSet::new();
+        for _ in 0..=random.below(30) {
+            let (key, id) = (key_of(random.below(60)), random.below(40));
+            if !touched.insert((key.clone(), id)) {
+                continue;
+            }
+            let deleted = self.model.contains_key(&(key.clone(), id)) && random.below(3) > 0;
+            let size = if random.below(9) == 0 {
+                3000
+            } else {
+                random.below(30) as usize
+            };
+            let payload = if deleted {
+                vec![]
+            } else {
+                vec![position as u8; size]
+            };
+            builder.add(Entry {
+                key: &key,
+                id,
+                position,
+                deleted,
+                payload: &payload,
+            });
+            match deleted {
+                true => self.model.remove(&(key, id)),
+                false => self.model.insert((key, id), payload),
+            };
+        }
+        self.tail.settle(position, |_| (builder.finish(), position));
+    }
+
+    fn keep(&self, drop_deletions: bool) -> Keep {
+        let oldest_snapshot = self.snapshots.oldest(|| self.position);
+        Keep {
+            oldest_snapshot,
+            drop_deletions,
+        }
+    }
+
+    fn write_section(&self, merge: &mut Merge, keep: Keep, position: u64) -> Option<Arc<Section>> {
+        let sink = RunSink::new(self.storage.runs.create().unwrap());
+        let options = SectionOptions {
+            filter: true,
+            compression: Compression::Lz4,
+            position,
+        };
+        let descriptor = merge::write(merge, keep, &sink, options).unwrap();
+        sink.finish().unwrap();
+        descriptor.map(|it| Arc::new(Section::open(&self.storage.runs, it).unwrap()))
+    }
+
+    fn fold(&mut self) {
+        let chunks: Vec<Arc<Chunk>> = self.view().chunks;
+        let mut merge = Merge::of_chunks(&chunks).unwrap();
+        let section = self.write_section(&mut merge, self.keep(false), self.position);
+        let all = self.sections.all().iter().cloned().chain(section).collect();
+        self.sections = Arc::new(Sections::new(all));
+        self.tail = Tail::new(self.position);
+    }
+
+    fn merge(&mut self) {
+        let Some(range) = merge::choose(self.sections.all()) else {
+            return;
+        };
+        let (all, keep) = (self.sections.all(), self.keep(range.start == 0));
+        let merged = Sections::new(all[range.clone()].to_vec());
+        let mut merge = Merge::of_chains(merged.chains().iter()).unwrap();
+        let position = all[range.end - 1].descriptor().position;
+        let section = self.write_section(&mut merge, keep, position);
+        let kept = all[..range.start].iter().chain(&all[range.end..]).cloned();
+        self.sections = Arc::new(Sections::new(kept.chain(section).collect()));
+    }
+
+    fn check(&self, snapshot: u64, model: &Model, random: &mut Random) {
+        let view = View {
+            snapshot,
+            ..self.view()
+        };
+        check_view(&view, model, random);
+    }
+}
+
+fn read(view: &View, direction: Direction, from: Option<&Place>) -> Vec<(Place, Vec<u8>)> {
+    let mut cursor = view.cursor(direction);
+    if let Some((key, id)) = from {
+        cursor.seek(key, *id).unwrap();
+    }
+    let mut found = Vec::new();
+    while cursor.next().unwrap() {
+        let shared = cursor.payload_bytes();
+        assert_eq!(cursor.payload(), shared);
+        found.push((
+            (cursor.key().to_vec(), cursor.id()),
+            cursor.payload().to_vec(),
+        ));
+    }
+    found
+}
+
+fn plain<'m>(range: impl Iterator<Item = (&'m Place, &'m Vec<u8>)>) -> Vec<(Place, Vec<u8>)> {
+    range
+        .map(|(place, payload)| (place.clone(), payload.clone()))
+        .collect()
+}
+
+fn check_view(view: &View, model: &Model, random: &mut Random) {
+    assert_eq!(read(view, Direction::Forward, None), plain(model.iter()));
+    assert_eq!(
+        read(view, Direction::Backward, None),
+        plain(model.iter().rev())
+    );
+    for _ in 0..5 {
+        let place = (key_of(random.below(60)), random.below(40));
+        let after = (Bound::Included(place.clone()), Bound::Unbounded);
+        let before = (Bound::Unbounded, Bound::Included(place.clone()));
+        assert_eq!(
+            read(view, Direction::Forward, Some(&place)),
+            plain(model.range(after))
+        );
+        let expected = plain(model.range(before).rev());
+        assert!(read(view, Direction::Backward, Some(&place)) == expected);
+        let found = view.get(&place.0, place.1).unwrap();
+        assert_eq!(found.as_deref(), model.get(&place).map(Vec::as_slice));
+        let first = model
+            .range((place.0.clone(), 0)..=(place.0.clone(), u64::MAX))
+            .next();
+        assert_eq!(
+            view.first_id(&place.0).unwrap(),
+            first.map(|(place, _)| place.1)
+        );
+    }
+}
+
+fn check(seed: u64) {
+    let (mut map, mut random) = (Map::new(), Random(seed));
+    for _ in 0..400 {
+        match random.below(20) {
+            0..=12 => map.write(&mut random),
+            13..=15 => map.fold(),
+            16 => map.merge(),
+            17 => {
+                let position = map.position;
+                let snapshot = map.snapshots.open(|| position);
+                map.open.push((snapshot, map.view(), map.model.clone()));
+            }
+            18 if !map.open.is_empty() => {
+                let number = random.below(map.open.len() as u64) as usize;
+                map.open.swap_remove(number);
+            }
+            _ => map.check(map.position, &map.model.clone(), &mut random),
+        }
+        if let Some((snapshot, view, model)) = map.open.last() {
+            check_view(view, model, &mut random);
+            map.check(snapshot.position(), model, &mut random);
+        }
+    }
+}
+
+#[test]
+fn every_read_agrees() {
+    for seed in 1..=6 {
+        check(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed));
+    }
+}
+
+#[test]
+fn counts_are_near() {
+    let (mut map, mut random) = (Map::new(), Random(7));
+    for _ in 0..300 {
+        map.write(&mut random);
+        if random.below(10) == 0 {
+            map.fold();
+        }
+    }
+    let view = map.view();
+    let all = view.count_about((b"", 0), (b"z", 0)).unwrap();
+    assert!(
+        all >= map.model.len() as u64,
+        "{all} of {}",
+        map.model.len()
+    );
+    assert_eq!(view.count_about((b"z", 0), (b"zz", 0)).unwrap(), 0);
+}
