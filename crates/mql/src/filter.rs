@@ -1,1 +1,157 @@
-//! In work.
+//! Filters: what a document must be like to be found.
+//!
+//! [`Filter::parse`] turns a query document into a tree of [`Node`]s in normal form: `$and` within
+//! `$and` is one, implied operators are written out (`{a: 1}` is an equality), `$ne` is a negated
+//! equality, a `$in` of one value is an equality, and the children of `$and` stand in MongoDB's
+//! canonical order. The planner reads the tree; [`Filter::matches`] applies it to BSON bytes.
+//!
+//! ```
+//! use windrow_document::doc;
+//! use windrow_mql::filter::Filter;
+//! let filter = Filter::parse(doc! { "n": { "$gt": 2 } }.as_document()).unwrap();
+//! assert!(filter.matches(doc! { "n": [1, 3] }.as_document()).unwrap());
+//! ```
+//!
+//! Reading order: [`node`], `parse` (the tables of operators), `matching`, `walk` (paths through
+//! arrays), [`regex`], `schema`, `print`.
+
+mod bits;
+mod matching;
+pub mod node;
+mod parse;
+mod pattern;
+mod print;
+pub mod regex;
+mod walk;
+
+use std::fmt;
+use std::sync::Arc;
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+pub use bits::{BitTest, Bits};
+pub use node::{Comparison, Node, TextQuery, TypeSet};
+pub use regex::Regex;
+
+use crate::Error;
+use matching::{Subject, Trace};
+
+/// A parsed filter. Cloning shares the tree.
+#[derive(Clone)]
+pub struct Filter {
+    root: Arc<Node>,
+}
+
+impl Filter {
+    /// Parses a query document. Errors carry MongoDB's codes, mostly 2 BadValue.
+    pub fn parse(document: Document<'_>) -> Result<Filter, Error> {
+        let root = parse::document(document)?;
+        Ok(Filter {
+            root: Arc::new(root),
+        })
+    }
+
+    /// Parses the operators of one field (`{$gt: 1, $lt: 5}`), for [`Filter::matches_value`].
+    pub fn parse_operators(operators: Document<'_>) -> Result<Filter, Error> {
+        let root = parse::operators(&Path::parse(""), operators)?;
+        Ok(Filter {
+            root: Arc::new(root),
+        })
+    }
+
+    /// The filter that matches everything: `{}`.
+    pub fn all() -> Filter {
+        Filter {
+            root: Arc::new(Node::AlwaysTrue),
+        }
+    }
+
+    /// Whether the document matches. `$text` counts as true: the query engine answers it.
+    pub fn matches(&self, document: Document<'_>) -> Result<bool, Error> {
+        matching::matches(&self.root, Subject::Document(document), &mut Trace::off())
+            .map_err(|error| *error)
+    }
+
+    /// Whether a value matches, taken as the value of the one name with which every path of the
+    /// filter begins: "" for [`Filter::parse_operators`], the identifier for an array filter.
+    pub fn matches_value(&self, value: ValueRef<'_>) -> Result<bool, Error> {
+        matching::matches(&self.root, Subject::Named(value), &mut Trace::off())
+            .map_err(|error| *error)
+    }
+
+    /// Where the document matches: the place in an array that the positional `$` stands for, if an
+    /// array was entered. Outer None: no match.
+    pub fn matching_position(
+        &self,
+        document: Document<'_>,
+    ) -> Result<Option<Option<usize>>, Error> {
+        let mut trace = Trace::on();
+        let matched = matching::matches(&self.root, Subject::Document(document), &mut trace)
+            .map_err(|error| *error)?;
+        Ok(matched.then(|| trace.position()))
+    }
+
+    /// The tree.
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.
+    pub fn text(&self) -> Option<&TextQuery> {
+        self.root.text()
+    }
+
+    /// The paths with the values that they must equal, which an upsert takes over into the new
+    /// document. Error 54 NotSingleValueField where two of them overlap.
+    pub fn equality_fields(&self) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {
+        let mut fields = Vec::new();
+        collect_equalities(&self.root, &mut fields)?;
+        Ok(fields)
+    }
+
+    /// The filter in normal form, as explain prints it under `parsedQuery`.
+    pub fn to_document(&self) -> DocumentBuf {
+        print::document(&self.root)
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_document().fmt(formatter)
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Filter({self})")
+    }
+}
+
+fn collect_equalities<'f>(
+    node: &'f Node,
+    fields: &mut Vec<(&'f Path, ValueRef<'f>)>,
+) -> Result<(), Error> {
+    match node {
+        Node::And(children) => children
+            .iter()
+            .try_for_each(|child| collect_equalities(child, fields)),
+        Node::Compare {
+            path,
+            operator: Comparison::Eq,
+            value,
+        } => {
+            if let Some((other, _)) = fields.iter().find(|(other, _)| other.overlaps(path)) {
+                return Err(Error::new(
+                    54,
+                    format!(
+                        "cannot infer query fields to set, both paths '{other}' and '{path}' are matched"
+                    ),
+                ));
+            }
+            fields.push((path, value.as_ref()));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

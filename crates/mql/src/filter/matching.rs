@@ -1,0 +1,283 @@
+//! Whether a document matches.
+
+use windrow_document::order::{compare_doubles, type_rank};
+use windrow_document::path::Path;
+use windrow_document::{Document, Type, Value, ValueRef};
+
+use super::node::{Comparison, Node};
+use super::regex::Regex;
+use super::walk;
+use crate::Error;
+
+/// The error is boxed so that the answer fits registers: this is the hot path.
+pub(super) type Outcome = Result<bool, Box<Error>>;
+
+/// What a condition is asked of.
+#[derive(Clone, Copy)]
+pub(super) enum Subject<'a> {
+    Document(Document<'a>),
+    /// The value that the first name of every path stands for.
+    Named(ValueRef<'a>),
+    /// An element of an array, itself: paths are empty and arrays are not entered.
+    Element(ValueRef<'a>),
+}
+
+/// Remembers the place in an array at which a condition was fulfilled, where that is wanted. The
+/// last of several conditions decides; `$or`, `$nor` and `$not` leave no trace.
+pub(super) struct Trace {
+    wanted: bool,
+    position: Option<usize>,
+}
+
+impl Trace {
+    pub(super) fn off() -> Trace {
+        Trace {
+            wanted: false,
+            position: None,
+        }
+    }
+
+    pub(super) fn on() -> Trace {
+        Trace {
+            wanted: true,
+            position: None,
+        }
+    }
+
+    pub(super) fn position(&self) -> Option<usize> {
+        self.position
+    }
+
+    fn note(&mut self, position: Option<usize>) {
+        if self.wanted && position.is_some() {
+            self.position = position;
+        }
+    }
+}
+
+pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace) -> Outcome {
+    match node {
+        Node::AlwaysTrue | Node::Text(_) => Ok(true),
+        Node::AlwaysFalse => Ok(false),
+        Node::And(children) => all(children, subject, trace),
+        Node::Or(children) => any(children, subject),
+        Node::Nor(children) => any(children, subject).map(|found| !found),
+        Node::Not(child) => matches(child, subject, &mut Trace::off()).map(|found| !found),
+        Node::Compare {
+            path,
+            operator,
+            value,
+        } => {
+            let operand = value.as_ref();
+            on_path(path, subject, true, trace, |value, _| {
+                Ok(compares(value, *operator, operand))
+            })
+        }
+        Node::ElemMatchObject { path, .. }
+        | Node::ElemMatchValue { path, .. }
+        | Node::Size { path, .. } => on_path(path, subject, false, trace, |value, trace| {
+            leaf(node, value, trace)
+        }),
+        Node::In { path, .. }
+        | Node::Exists { path }
+        | Node::Type { path, .. }
+        | Node::Regex { path, .. }
+        | Node::Mod { path, .. }
+        | Node::Bits { path, .. } => on_path(path, subject, true, trace, |value, trace| {
+            leaf(node, value, trace)
+        }),
+    }
+}
+
+fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace) -> Outcome {
+    for child in children {
+        if !matches(child, subject, trace)? {
+            trace.position = None;
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn any(children: &[Node], subject: Subject<'_>) -> Outcome {
+    for child in children {
+        if matches(child, subject, &mut Trace::off())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether any value at the path passes the test.
+#[inline]
+fn on_path(
+    path: &Path,
+    subject: Subject<'_>,
+    enter_ends: bool,
+    trace: &mut Trace,
+    mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace) -> Outcome,
+) -> Outcome {
+    let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
+        let passed = test(value, trace)?;
+        if passed {
+            trace.note(place);
+        }
+        Ok(passed)
+    };
+    let components = path.components();
+    match subject {
+        Subject::Document(document) => walk::any(document, components, enter_ends, &mut visit),
+        Subject::Named(value) => {
+            let rest = components.get(1..).unwrap_or_default();
+            walk::any_from(value, rest, enter_ends, &mut visit)
+        }
+        Subject::Element(value) => visit(Some(value), None),
+    }
+}
+
+/// A condition on one value; None is a missing field.
+fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace) -> Outcome {
+    let Some(value) = value else {
+        return Ok(matches_missing(node));
+    };
+    match node {
+        Node::In {
+            values, regexes, ..
+        } => Ok(contains(values, value) || any_regex(regexes, value)?),
+        Node::Exists { .. } => Ok(true),
+        Node::Type { types, .. } => Ok(types.contains(value.type_of())),
+        Node::Regex { regex, .. } => regex_matches(regex, value),
+        Node::Size { size, .. } => Ok(has_size(value, *size)),
+        Node::Mod {
+            divisor, remainder, ..
+        } => Ok(dividend(value).is_some_and(|number| number.wrapping_rem(*divisor) == *remainder)),
+        Node::Bits { bits, .. } => Ok(bits.test(value)),
+        Node::ElemMatchObject { condition, .. } => any_element(value, trace, |element| {
+            let inner = match element {
+                ValueRef::Document(inner) => inner,
+                ValueRef::Array(inner) => inner.as_document(),
+                _ => return Ok(false),
+            };
+            matches(condition, Subject::Document(inner), &mut Trace::off())
+        }),
+        Node::ElemMatchValue { conditions, .. } => any_element(value, trace, |element| {
+            all(conditions, Subject::Element(element), &mut Trace::off())
+        }),
+        other => matches(other, Subject::Element(value), trace),
+    }
+}
+
+fn matches_missing(node: &Node) -> bool {
+    match node {
+        Node::In { values, .. } => values.contains(&Value::Null),
+        _ => false,
+    }
+}
+
+fn any_element(
+    value: ValueRef<'_>,
+    trace: &mut Trace,
+    mut test: impl FnMut(ValueRef<'_>) -> Outcome,
+) -> Outcome {
+    let ValueRef::Array(array) = value else {
+        return Ok(false);
+    };
+    for (index, element) in array.iter().enumerate() {
+        if test(element)? {
+            trace.note(Some(index));
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the value stands to the operand as the operator says. Values of different types do not
+/// compare, except that missing equals null and that everything lies between MinKey and MaxKey;
+/// and NaN equals NaN but is neither less nor greater than a number.
+pub(super) fn compares(
+    value: Option<ValueRef<'_>>,
+    operator: Comparison,
+    operand: ValueRef<'_>,
+) -> bool {
+    let Some(value) = value else {
+        return match operand {
+            ValueRef::Null => operator.accepts_equal(),
+            other => accepts_extreme(operator, other),
+        };
+    };
+    let type_of = operand.type_of();
+    if type_rank(value.type_of()) != type_rank(type_of) {
+        return accepts_extreme(operator, operand);
+    }
+    if operator != Comparison::Eq && type_of.is_number() && is_nan(value) != is_nan(operand) {
+        return false;
+    }
+    match (value, operand) {
+        (ValueRef::Double(one), ValueRef::Double(other)) => {
+            operator.accepts(compare_doubles(one, other))
+        }
+        _ => operator.accepts(value.compare(operand)),
+    }
+}
+
+/// A comparison of anything with MinKey or MaxKey.
+fn accepts_extreme(operator: Comparison, operand: ValueRef<'_>) -> bool {
+    match operand.type_of() {
+        Type::MinKey => matches!(operator, Comparison::Gt | Comparison::Gte),
+        Type::MaxKey => matches!(operator, Comparison::Lt | Comparison::Lte),
+        _ => false,
+    }
+}
+
+fn is_nan(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Double(number) => number.is_nan(),
+        ValueRef::Decimal128(number) => number.is_nan(),
+        _ => false,
+    }
+}
+
+/// Whether a sorted list has the value.
+fn contains(values: &[Value], value: ValueRef<'_>) -> bool {
+    values
+        .binary_search_by(|one| one.as_ref().compare(value))
+        .is_ok()
+}
+
+fn any_regex(regexes: &[Regex], value: ValueRef<'_>) -> Outcome {
+    for regex in regexes {
+        if regex_matches(regex, value)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Strings and symbols that the expression matches, and the expression itself.
+fn regex_matches(regex: &Regex, value: ValueRef<'_>) -> Outcome {
+    match value {
+        ValueRef::String(text) | ValueRef::Symbol(text) => regex.is_match(text).map_err(Box::new),
+        ValueRef::Regex { pattern, options } => {
+            Ok(regex.pattern() == pattern && regex.options() == options)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn has_size(value: ValueRef<'_>, size: i64) -> bool {
+    match value {
+        ValueRef::Array(array) => i64::try_from(array.count()) == Ok(size),
+        _ => false,
+    }
+}
+
+/// The whole part of a number that fits 64 bits.
+fn dividend(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Int32(number) => Some(i64::from(number)),
+        ValueRef::Int64(number) => Some(number),
+        ValueRef::Double(number) => ValueRef::Double(number.trunc()).as_whole(),
+        ValueRef::Decimal128(number) => number.truncated().map(|(whole, _)| whole),
+        _ => None,
+    }
+}

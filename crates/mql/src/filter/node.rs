@@ -1,0 +1,291 @@
+//! The tree of a filter, and its normal form.
+
+use std::cmp::Ordering;
+
+use windrow_document::path::Path;
+use windrow_document::{Type, Value};
+
+use super::bits::Bits;
+use super::regex::Regex;
+
+/// One condition. A condition on a path holds if any value that the path leads to fulfils it:
+/// arrays on the way are entered, an array at the end is tried element by element and then as a
+/// whole (`Size` and the `ElemMatch`es: as a whole only).
+#[derive(Clone, Debug)]
+pub enum Node {
+    AlwaysTrue,
+    AlwaysFalse,
+    And(Vec<Node>),
+    Or(Vec<Node>),
+    Nor(Vec<Node>),
+    Not(Box<Node>),
+    /// The value is of the operand's type (or both are numbers) and compares so.
+    Compare {
+        path: Path,
+        operator: Comparison,
+        value: Value,
+    },
+    /// Equal to one of `values` (sorted, no two equal) or matched by one of `regexes`.
+    In {
+        path: Path,
+        values: Vec<Value>,
+        regexes: Vec<Regex>,
+    },
+    Exists {
+        path: Path,
+    },
+    Type {
+        path: Path,
+        types: TypeSet,
+    },
+    Regex {
+        path: Path,
+        regex: Regex,
+    },
+    /// An array that has a document (or an array, as document of positions) which matches.
+    ElemMatchObject {
+        path: Path,
+        condition: Box<Node>,
+    },
+    /// An array that has an element which fulfils all conditions; their paths are empty.
+    ElemMatchValue {
+        path: Path,
+        conditions: Vec<Node>,
+    },
+    Size {
+        path: Path,
+        size: i64,
+    },
+    Mod {
+        path: Path,
+        divisor: i64,
+        remainder: i64,
+    },
+    Bits {
+        path: Path,
+        bits: Bits,
+    },
+    Text(TextQuery),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    Eq,
+    Lt,
+    Lte,
+    Gt,
+    Gte,
+}
+
+impl Comparison {
+    /// `$eq`, `$lt`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            Comparison::Eq => "$eq",
+            Comparison::Lt => "$lt",
+            Comparison::Lte => "$lte",
+            Comparison::Gt => "$gt",
+            Comparison::Gte => "$gte",
+        }
+    }
+
+    /// Whether a value that stands so to the operand fulfils the comparison.
+    pub fn accepts(self, order: Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Lte => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Gte => order.is_ge(),
+        }
+    }
+
+    pub fn accepts_equal(self) -> bool {
+        self.accepts(Ordering::Equal)
+    }
+}
+
+/// `$text`: what is searched for, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextQuery {
+    pub search: String,
+    /// None: the default language of the index.
+    pub language: Option<String>,
+    pub case_sensitive: bool,
+    pub diacritic_sensitive: bool,
+}
+
+/// A set of BSON types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TypeSet {
+    bits: u32,
+    /// Whether the set was written with "number", which explain then prints.
+    pub number: bool,
+}
+
+impl TypeSet {
+    fn bit(type_of: Type) -> u32 {
+        match type_of {
+            Type::MinKey => 1 << 30,
+            Type::MaxKey => 1 << 31,
+            other => 1 << (other as u8),
+        }
+    }
+
+    pub fn insert(&mut self, type_of: Type) {
+        self.bits |= TypeSet::bit(type_of);
+    }
+
+    pub fn insert_numbers(&mut self) {
+        self.number = true;
+        Type::ALL
+            .into_iter()
+            .filter(|type_of| type_of.is_number())
+            .for_each(|type_of| self.insert(type_of));
+    }
+
+    pub fn contains(self, type_of: Type) -> bool {
+        self.bits & TypeSet::bit(type_of) != 0
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.bits == 0
+    }
+
+    /// The types in the order of their numbers in BSON.
+    pub fn iter(self) -> impl Iterator<Item = Type> {
+        Type::ALL
+            .into_iter()
+            .filter(move |type_of| self.contains(*type_of))
+    }
+}
+
+impl Node {
+    /// The path of a condition on one path.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Node::Compare { path, .. }
+            | Node::In { path, .. }
+            | Node::Exists { path }
+            | Node::Type { path, .. }
+            | Node::Regex { path, .. }
+            | Node::ElemMatchObject { path, .. }
+            | Node::ElemMatchValue { path, .. }
+            | Node::Size { path, .. }
+            | Node::Mod { path, .. }
+            | Node::Bits { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The conditions below.
+    pub fn children(&self) -> &[Node] {
+        match self {
+            Node::And(children) | Node::Or(children) | Node::Nor(children) => children,
+            Node::ElemMatchValue { conditions, .. } => conditions,
+            Node::Not(child) => std::slice::from_ref(child),
+            Node::ElemMatchObject { condition, .. } => std::slice::from_ref(condition),
+            _ => &[],
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&TextQuery> {
+        match self {
+            Node::Text(query) => Some(query),
+            _ => self.children().iter().find_map(Node::text),
+        }
+    }
+
+    pub(super) fn text_count(&self) -> usize {
+        let own = usize::from(matches!(self, Node::Text(_)));
+        own + self.children().iter().map(Node::text_count).sum::<usize>()
+    }
+
+    /// All of them, in normal form.
+    pub(super) fn and(conditions: Vec<Node>) -> Node {
+        let mut flat = Vec::with_capacity(conditions.len());
+        for condition in conditions {
+            match condition {
+                Node::And(children) => flat.extend(children),
+                Node::AlwaysTrue => {}
+                other => flat.push(other),
+            }
+        }
+        if flat.iter().any(|node| matches!(node, Node::AlwaysFalse)) {
+            return Node::AlwaysFalse;
+        }
+        flat.sort_by(Node::canonical_order);
+        match flat.len() {
+            0 => Node::AlwaysTrue,
+            1 => flat.pop().unwrap_or(Node::AlwaysTrue),
+            _ => Node::And(flat),
+        }
+    }
+
+    /// Any of them, in normal form.
+    pub(super) fn or(conditions: Vec<Node>) -> Node {
+        let mut flat = Vec::with_capacity(conditions.len());
+        for condition in conditions {
+            match condition {
+                Node::Or(children) => flat.extend(children),
+                Node::AlwaysFalse => {}
+                other => flat.push(other),
+            }
+        }
+        if flat.iter().any(|node| matches!(node, Node::AlwaysTrue)) {
+            return Node::AlwaysTrue;
+        }
+        flat.sort_by(Node::canonical_order);
+        match flat.len() {
+            0 => Node::AlwaysFalse,
+            1 => flat.pop().unwrap_or(Node::AlwaysFalse),
+            _ => Node::Or(flat),
+        }
+    }
+
+    pub(super) fn not(condition: Node) -> Node {
+        match condition {
+            Node::AlwaysTrue => Node::AlwaysFalse,
+            Node::AlwaysFalse => Node::AlwaysTrue,
+            other => Node::Not(Box::new(other)),
+        }
+    }
+
+    /// MongoDB's order of conditions: by kind, then by path. It decides which of several arrays
+    /// the positional `$` refers to (the last one's), and how explain prints.
+    fn canonical_order(&self, other: &Node) -> Ordering {
+        let ranks = self.rank().cmp(&other.rank());
+        ranks.then_with(|| {
+            let text = |node: &Node| node.path().map(Path::to_string).unwrap_or_default();
+            text(self).cmp(&text(other))
+        })
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Node::And(_) => 0,
+            Node::Or(_) => 1,
+            Node::ElemMatchObject { .. } => 2,
+            Node::ElemMatchValue { .. } => 3,
+            Node::Size { .. } => 4,
+            Node::Compare { operator, .. } => match operator {
+                Comparison::Eq => 5,
+                Comparison::Lte => 6,
+                Comparison::Lt => 7,
+                Comparison::Gt => 8,
+                Comparison::Gte => 9,
+            },
+            Node::Regex { .. } => 10,
+            Node::Mod { .. } => 11,
+            Node::Exists { .. } => 12,
+            Node::In { .. } => 13,
+            Node::Bits { .. } => 14,
+            Node::Not(_) => 15,
+            Node::Nor(_) => 16,
+            Node::Type { .. } => 17,
+            Node::AlwaysFalse => 20,
+            Node::AlwaysTrue => 21,
+            Node::Text(_) => 22,
+        }
+    }
+}

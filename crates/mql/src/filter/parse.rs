@@ -1,0 +1,192 @@
+//! Query documents to trees: the tables of operators, and who is asked when.
+//!
+//! A name with `$` at the front of a document is a condition on the whole of it ([`WHOLE`]);
+//! any other name is a path, and its value an operand or a document of operators ([`FIELD`]).
+
+mod array;
+mod compare;
+mod element;
+mod logical;
+mod whole;
+
+use windrow_document::path::Path;
+use windrow_document::{Document, ValueRef};
+
+use super::bits::BitTest;
+use super::node::{Comparison, Node};
+use super::regex::Regex;
+use crate::Error;
+
+/// Where a condition on a whole document stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// The query, or below its `$and`, `$or` and `$nor`.
+    Query,
+    /// Within `$elemMatch`: `$text` and `$expr` have no place there.
+    Element,
+}
+
+/// An operator of a field, its operand and the document that it stands in.
+pub(super) struct Operator<'a> {
+    path: &'a Path,
+    name: &'a str,
+    operand: ValueRef<'a>,
+    siblings: Document<'a>,
+}
+
+type FieldParser = fn(&Operator<'_>) -> Result<Node, Error>;
+type WholeParser = fn(ValueRef<'_>, Level) -> Result<Node, Error>;
+
+/// The operators of a field, in alphabetical order.
+const FIELD: &[(&str, FieldParser)] = &[
+    ("$all", array::all),
+    ("$bitsAllClear", |one| element::bits(one, BitTest::AllClear)),
+    ("$bitsAllSet", |one| element::bits(one, BitTest::AllSet)),
+    ("$bitsAnyClear", |one| element::bits(one, BitTest::AnyClear)),
+    ("$bitsAnySet", |one| element::bits(one, BitTest::AnySet)),
+    ("$elemMatch", array::elem_match),
+    ("$eq", |one| compare::equal(one.path, one.operand)),
+    ("$exists", element::exists),
+    ("$gt", |one| compare::compare(one, Comparison::Gt)),
+    ("$gte", |one| compare::compare(one, Comparison::Gte)),
+    ("$in", compare::is_in),
+    ("$lt", |one| compare::compare(one, Comparison::Lt)),
+    ("$lte", |one| compare::compare(one, Comparison::Lte)),
+    ("$mod", element::modulo),
+    ("$ne", compare::not_equal),
+    ("$nin", |one| compare::is_in(one).map(Node::not)),
+    ("$not", logical::not),
+    ("$options", element::options),
+    ("$regex", element::regex),
+    ("$size", array::size),
+    ("$type", element::type_of),
+];
+
+/// The operators of a whole document, in alphabetical order.
+const WHOLE: &[(&str, WholeParser)] = &[
+    ("$alwaysFalse", |operand, _| {
+        whole::always("$alwaysFalse", operand, Node::AlwaysFalse)
+    }),
+    ("$alwaysTrue", |operand, _| {
+        whole::always("$alwaysTrue", operand, Node::AlwaysTrue)
+    }),
+    ("$and", |operand, level| {
+        logical::list("$and", operand, level).map(Node::and)
+    }),
+    ("$comment", |_, _| Ok(Node::AlwaysTrue)),
+    ("$nor", |operand, level| {
+        logical::list("$nor", operand, level).map(Node::Nor)
+    }),
+    ("$or", |operand, level| {
+        logical::list("$or", operand, level).map(Node::or)
+    }),
+    ("$text", whole::text),
+    ("$where", whole::unavailable_where),
+];
+
+/// The names of a database reference, which are fields and no operators.
+const REFERENCE: [&str; 3] = ["$db", "$id", "$ref"];
+
+fn find<P: Copy>(table: &[(&str, P)], name: &str) -> Option<P> {
+    let place = table.binary_search_by(|(one, _)| (*one).cmp(name)).ok()?;
+    table.get(place).map(|(_, parser)| *parser)
+}
+
+/// A whole query.
+pub(super) fn document(document: Document<'_>) -> Result<Node, Error> {
+    let root = conditions(document, Level::Query)?;
+    if root.text_count() > 1 {
+        return Err(Error::bad_value("Too many text expressions"));
+    }
+    Ok(root)
+}
+
+/// A document of conditions.
+pub(super) fn conditions(document: Document<'_>, level: Level) -> Result<Node, Error> {
+    let nodes = document
+        .iter()
+        .map(|(name, value)| condition(name, value, level));
+    nodes.collect::<Result<Vec<Node>, Error>>().map(Node::and)
+}
+
+fn condition(name: &str, value: ValueRef<'_>, level: Level) -> Result<Node, Error> {
+    if !name.starts_with('$') {
+        return field(name, value);
+    }
+    if REFERENCE.contains(&name) {
+        return compare::equal(&Path::parse(name), value);
+    }
+    match find(WHOLE, name) {
+        Some(parser) => parser(value, level),
+        None => Err(Error::bad_value(format!(
+            "unknown top level operator: {name}. If you have a field name that starts with a '$' \
+             symbol, consider using $getField or $setField."
+        ))),
+    }
+}
+
+fn field(name: &str, value: ValueRef<'_>) -> Result<Node, Error> {
+    let path = Path::parse(name);
+    match value {
+        ValueRef::Document(inner) if is_operators(inner) => operators(&path, inner),
+        ValueRef::Regex { pattern, options } => Ok(Node::Regex {
+            path,
+            regex: Regex::new(pattern, options)?,
+        }),
+        other => compare::equal(&path, other),
+    }
+}
+
+/// A document of operators on one path.
+pub(super) fn operators(path: &Path, document: Document<'_>) -> Result<Node, Error> {
+    let nodes = document.iter().map(|(name, operand)| {
+        let parser = find(FIELD, name)
+            .ok_or_else(|| Error::bad_value(format!("unknown operator: {name}")))?;
+        parser(&Operator {
+            path,
+            name,
+            operand,
+            siblings: document,
+        })
+    });
+    nodes.collect::<Result<Vec<Node>, Error>>().map(Node::and)
+}
+
+/// Whether a document holds operators rather than being a value to compare with: its first name
+/// has a `$` and it is no database reference.
+fn is_operators(document: Document<'_>) -> bool {
+    let dollar = document
+        .first()
+        .is_some_and(|(name, _)| name.starts_with('$'));
+    dollar && !(document.contains("$ref") && document.contains("$id") && is_reference(document))
+}
+
+/// Whether the parts of a database reference that the document has are well formed.
+fn is_reference(document: Document<'_>) -> bool {
+    let is_text = |name| {
+        document
+            .get(name)
+            .is_none_or(|value| value.as_str().is_some())
+    };
+    is_text("$ref") && is_text("$db")
+}
+
+/// As [`is_operators`], where a part of a database reference is enough to be none.
+fn is_operators_in_element(document: Document<'_>) -> bool {
+    let reference = REFERENCE.iter().any(|name| document.contains(name));
+    let dollar = document
+        .first()
+        .is_some_and(|(name, _)| name.starts_with('$'));
+    dollar && !(reference && is_reference(document))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted() {
+        assert!(FIELD.is_sorted_by_key(|(name, _)| *name));
+        assert!(WHOLE.is_sorted_by_key(|(name, _)| *name));
+    }
+}

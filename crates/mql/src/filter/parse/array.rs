@@ -1,0 +1,103 @@
+//! `$all`, `$elemMatch`, `$size`.
+
+use windrow_document::path::Path;
+use windrow_document::{Array, Document, ValueRef};
+
+use super::{Level, Operator, WHOLE, compare, conditions, find, is_operators};
+use super::{is_operators_in_element, operators};
+use crate::Error;
+use crate::filter::node::Node;
+use crate::filter::regex::Regex;
+
+/// The conjunction of equalities (or `$elemMatch`es); of none, never true.
+pub(super) fn all(one: &Operator<'_>) -> Result<Node, Error> {
+    let list = one
+        .operand
+        .as_array()
+        .ok_or_else(|| Error::bad_value("$all needs an array"))?;
+    if list.is_empty() {
+        return Ok(Node::AlwaysFalse);
+    }
+    let nodes = match list.get(0).and_then(elem_match_operand) {
+        Some(_) => all_elem_match(one.path, list),
+        None => list
+            .iter()
+            .map(|value| all_member(one.path, value))
+            .collect(),
+    };
+    nodes.map(Node::and)
+}
+
+fn all_member(path: &Path, value: ValueRef<'_>) -> Result<Node, Error> {
+    match value {
+        ValueRef::Regex { pattern, options } => Ok(Node::Regex {
+            path: path.clone(),
+            regex: Regex::new(pattern, options)?,
+        }),
+        ValueRef::Document(inner) if is_operators(inner) => {
+            Err(Error::bad_value("no $ expressions in $all"))
+        }
+        other => compare::equal(path, other),
+    }
+}
+
+fn all_elem_match(path: &Path, list: Array<'_>) -> Result<Vec<Node>, Error> {
+    let parse = |value| match elem_match_operand(value) {
+        Some(operand) => elem_match_node(path, operand),
+        None => Err(Error::bad_value("$all/$elemMatch has to be consistent")),
+    };
+    list.iter().map(parse).collect()
+}
+
+/// The operand of `{$elemMatch: operand}`.
+fn elem_match_operand(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
+    let (name, operand) = value.as_document()?.first()?;
+    (name == "$elemMatch").then_some(operand)
+}
+
+pub(super) fn elem_match(one: &Operator<'_>) -> Result<Node, Error> {
+    elem_match_node(one.path, one.operand)
+}
+
+/// Conditions on the element itself where the operand begins with an operator of fields, on the
+/// document that the element is otherwise.
+fn elem_match_node(path: &Path, operand: ValueRef<'_>) -> Result<Node, Error> {
+    let inner = operand
+        .as_document()
+        .ok_or_else(|| Error::bad_value("$elemMatch needs an Object"))?;
+    let path = path.clone();
+    if !is_of_element(inner) {
+        let condition = Box::new(conditions(inner, Level::Element)?);
+        return Ok(Node::ElemMatchObject { path, condition });
+    }
+    let conditions = match operators(&Path::parse(""), inner)? {
+        Node::And(children) => children,
+        Node::AlwaysTrue => Vec::new(),
+        other => vec![other],
+    };
+    Ok(Node::ElemMatchValue { path, conditions })
+}
+
+fn is_of_element(inner: Document<'_>) -> bool {
+    let of_document = inner
+        .first()
+        .is_some_and(|(name, _)| find(WHOLE, name).is_some());
+    is_operators_in_element(inner) && !of_document
+}
+
+pub(super) fn size(one: &Operator<'_>) -> Result<Node, Error> {
+    let size = one
+        .operand
+        .as_whole()
+        .filter(|size| i32::try_from(*size).is_ok());
+    let size = size.filter(|size| *size >= 0).ok_or_else(|| {
+        Error::bad_value(format!(
+            "Failed to parse $size. Expected a non-negative integer in: $size: {}",
+            one.operand
+        ))
+    })?;
+    Ok(Node::Size {
+        path: one.path.clone(),
+        size,
+    })
+}

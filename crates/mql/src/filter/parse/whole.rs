@@ -1,0 +1,77 @@
+//! `$alwaysTrue`, `$alwaysFalse`, `$text`, `$where`.
+
+use windrow_document::{Document, ValueRef};
+
+use super::Level;
+use crate::Error;
+use crate::filter::node::{Node, TextQuery};
+
+pub(super) fn always(name: &str, operand: ValueRef<'_>, node: Node) -> Result<Node, Error> {
+    if operand.as_whole() == Some(1) {
+        Ok(node)
+    } else {
+        let message = format!("{name} must be an integer value of 1 but was: {operand}");
+        Err(Error::failed_to_parse(message))
+    }
+}
+
+/// Server-side JavaScript is not part of Windrow; a server that has it switched off says this.
+pub(super) fn unavailable_where(_: ValueRef<'_>, _: Level) -> Result<Node, Error> {
+    Err(Error::bad_value("no globalScriptEngine in $where parsing"))
+}
+
+pub(super) fn text(operand: ValueRef<'_>, level: Level) -> Result<Node, Error> {
+    if level == Level::Element {
+        return Err(Error::bad_value(
+            "$text can only be applied to the top-level document",
+        ));
+    }
+    let ValueRef::Document(options) = operand else {
+        return Err(Error::bad_value("$text expects an object"));
+    };
+    let query = text_query(options)?;
+    let known = [
+        "$search",
+        "$language",
+        "$caseSensitive",
+        "$diacriticSensitive",
+    ];
+    if options.iter().any(|(name, _)| !known.contains(&name)) {
+        return Err(Error::bad_value("extra fields in $text"));
+    }
+    Ok(Node::Text(query))
+}
+
+fn text_query(options: Document<'_>) -> Result<TextQuery, Error> {
+    let search = text_option(options, "$search")?
+        .ok_or_else(|| Error::new(4, "Missing expected field \"$search\""))?;
+    Ok(TextQuery {
+        search,
+        language: text_option(options, "$language")?,
+        case_sensitive: flag_option(options, "$caseSensitive")?,
+        diacritic_sensitive: flag_option(options, "$diacriticSensitive")?,
+    })
+}
+
+fn text_option(options: Document<'_>, name: &str) -> Result<Option<String>, Error> {
+    match options.get(name) {
+        None => Ok(None),
+        Some(ValueRef::String(text)) => Ok(Some(text.to_owned())),
+        Some(other) => Err(wrong_type(name, "string", other)),
+    }
+}
+
+fn flag_option(options: Document<'_>, name: &str) -> Result<bool, Error> {
+    match options.get(name) {
+        None => Ok(false),
+        Some(ValueRef::Bool(flag)) => Ok(flag),
+        Some(other) => Err(wrong_type(name, "bool", other)),
+    }
+}
+
+fn wrong_type(name: &str, expected: &str, value: ValueRef<'_>) -> Error {
+    Error::type_mismatch(format!(
+        "\"{name}\" had the wrong type. Expected {expected}, found {}",
+        value.type_of().name()
+    ))
+}

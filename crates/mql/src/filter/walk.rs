@@ -1,0 +1,114 @@
+//! Where a path leads in a document: MongoDB's way through arrays.
+//!
+//! ```text
+//! a.b   {a: {b: 1}}                → 1
+//! a.b   {a: {}}, {a: 5}, {}        → missing
+//! a.b   {a: [{b: 1}, {b: 2}, {}]}  → 1, 2, missing   (documents in the array, nothing else)
+//! a.b   {a: [[{b: 1}]]}            → nothing          (one level of arrays is entered)
+//! a.0   {a: [5, 6]}                → 5                (a number is a place in the array)
+//! a.0   {a: [{0: 7}]}              → 7, then {0: 7}   (and a name in its documents)
+//! a     {a: [1, 2]}                → 1, 2, [1, 2]     (where the ends of paths are entered)
+//! ```
+
+use windrow_document::path::Component;
+use windrow_document::{Array, Document, ValueRef};
+
+use super::matching::Outcome;
+
+/// A visit: the value (None: missing) and the place in the outermost array that was entered.
+pub(super) trait Visit: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome {}
+impl<F: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome> Visit for F {}
+
+/// Visits what `path` leads to until a visit says true. `enter_ends`: an array at the end of the
+/// path is visited element by element, then as a whole; otherwise as a whole only.
+pub(super) fn any(
+    document: Document<'_>,
+    path: &[Component],
+    enter_ends: bool,
+    visit: &mut impl Visit,
+) -> Outcome {
+    Walk { enter_ends, visit }.document(document, path, None)
+}
+
+/// As [`any`], from a value on that `path` is to be followed in.
+pub(super) fn any_from(
+    value: ValueRef<'_>,
+    path: &[Component],
+    enter_ends: bool,
+    visit: &mut impl Visit,
+) -> Outcome {
+    Walk { enter_ends, visit }.value(value, path, None)
+}
+
+struct Walk<'v, V> {
+    enter_ends: bool,
+    visit: &'v mut V,
+}
+
+impl<V: Visit> Walk<'_, V> {
+    #[inline]
+    fn document(
+        &mut self,
+        document: Document<'_>,
+        path: &[Component],
+        place: Option<usize>,
+    ) -> Outcome {
+        let Some((first, rest)) = path.split_first() else {
+            return (self.visit)(None, place);
+        };
+        match document.get(first.name()) {
+            Some(value) => self.value(value, rest, place),
+            None => (self.visit)(None, place),
+        }
+    }
+
+    fn value(&mut self, value: ValueRef<'_>, rest: &[Component], place: Option<usize>) -> Outcome {
+        match value {
+            ValueRef::Array(array) if !rest.is_empty() => self.array(array, rest, place),
+            ValueRef::Array(array) if self.enter_ends => {
+                for (index, element) in array.iter().enumerate() {
+                    if (self.visit)(Some(element), place.or(Some(index)))? {
+                        return Ok(true);
+                    }
+                }
+                (self.visit)(Some(value), place)
+            }
+            value if rest.is_empty() => (self.visit)(Some(value), place),
+            ValueRef::Document(inner) => self.document(inner, rest, place),
+            _ => (self.visit)(None, place),
+        }
+    }
+
+    /// An array with path to go.
+    fn array(&mut self, array: Array<'_>, path: &[Component], place: Option<usize>) -> Outcome {
+        let Some((first, rest)) = path.split_first() else {
+            return Ok(false);
+        };
+        for (index, element) in array.iter().enumerate() {
+            if let ValueRef::Document(inner) = element
+                && self.document(inner, path, place.or(Some(index)))?
+            {
+                return Ok(true);
+            }
+            if first.index() == Some(index) && self.position(element, rest, place)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The element that the path names by its place.
+    fn position(
+        &mut self,
+        element: ValueRef<'_>,
+        rest: &[Component],
+        place: Option<usize>,
+    ) -> Outcome {
+        match element {
+            element if rest.is_empty() => (self.visit)(Some(element), place),
+            ValueRef::Document(inner) => self.document(inner, rest, place),
+            ValueRef::Array(inner) => self.array(inner, rest, place),
+            _ => Ok(false),
+        }
+    }
+}
