@@ -7,7 +7,9 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Random, open, small, try_open};
-use windrow_storage::{CatalogError, Crash, Expectation, MemoryDisk, Position, RowChange, Storage};
+use windrow_storage::{
+    CatalogError, Crash, Disk, Expectation, MemoryDisk, Position, RowChange, Storage,
+};
 
 type Outcome = Result<(), CatalogError>;
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -262,6 +264,85 @@ fn every_change_of_the_disk_can_be_the_last() {
     assert!(
         ends > 300 && starts > 300,
         "{ends} lives and {starts} starts were cut short"
+    );
+}
+
+fn payloads(storage: &Storage) -> Vec<Vec<u8>> {
+    let records = storage.log.read_from(Position(1));
+    records
+        .map(|record| record.expect("a record").payload)
+        .collect()
+}
+
+/// Three records of the same length, none synced. Power fails; the second is torn and the third
+/// is not. The log ends after the first. The next record takes the place of the second, to the
+/// byte, and the third stands behind it with the right position and good checksums: it must have
+/// been cut off.
+#[test]
+fn what_was_cut_off_does_not_come_back() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    for payload in [b"record 1", b"record 2", b"record 3"] {
+        storage.log.append(&[payload], |_| {}).expect("an append");
+    }
+    let torn = disk.crash(Crash::OfProcess);
+    torn.spoil("log/000000000001.log", |bytes| bytes[48 + 56 + 50] ^= 1);
+    let storage = open(&torn);
+    assert_eq!(payloads(&storage), [b"record 1"]);
+    storage
+        .log
+        .append(&[b"record B"], |_| {})
+        .expect("an append");
+    for crash in [
+        Crash::OfProcess,
+        Crash::Tearing { seed: 1 },
+        Crash::Tearing { seed: 2 },
+    ] {
+        let found = payloads(&open(&torn.crash(crash)));
+        assert!(
+            found == [b"record 1", b"record B"] || found == [b"record 1"],
+            "{found:?}"
+        );
+    }
+}
+
+/// A process dies with unsynced records, the next one reads them, and only then power fails. The
+/// second process said that they were durable, so it had to make them so.
+#[test]
+fn what_a_start_finds_it_makes_durable() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let position = storage
+        .log
+        .append(&[b"unsynced"], |_| {})
+        .expect("an append");
+    let killed = disk.crash(Crash::OfProcess);
+    let storage = open(&killed);
+    storage.log.sync(position).expect("a sync");
+    let storage = open(&killed.crash(Crash::LosingUnsynced));
+    assert_eq!(payloads(&storage), [b"unsynced"]);
+}
+
+/// Everything is in the checkpoint; one more record begins a segment, and all segments before it
+/// are dropped. If power fails now, the new segment's header alone says how the log is numbered.
+#[test]
+fn dropping_does_not_lose_the_numbering() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    for _ in 0..60 {
+        storage.catalog.checkpoint().expect("a checkpoint");
+        let position = storage.log.append(&[&[1; 400]], |_| {}).expect("an append");
+        storage.drop_log_before(position).expect("a drop");
+        let found = open(&disk.crash(Crash::LosingUnsynced)).log.written();
+        assert!(found >= storage.catalog.checkpointed() && found <= position);
+    }
+    assert_eq!(
+        disk.list("log")
+            .expect("a list")
+            .iter()
+            .filter(|name| name.ends_with("log"))
+            .count(),
+        1
     );
 }
 

@@ -2,9 +2,13 @@
 
 mod common;
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use common::{open, small};
 use windrow_storage::{
-    Compression, Crash, MemoryDisk, Position, RowChange, Storage, StorageError, encode_block,
+    Compression, Crash, Disk, MemoryDisk, Position, RowChange, Storage, StorageError, encode_block,
 };
 
 fn append(storage: &Storage, payload: &[u8]) -> Result<Position, StorageError> {
@@ -64,6 +68,50 @@ fn a_full_disk_refuses_and_recovers() {
             [b"before".to_vec(), b"after".to_vec()]
         );
     }
+}
+
+/// Three records are written as one group and the disk fills after the first of them. All three
+/// are refused, so none may be there after a crash, not even the one that got through whole.
+#[test]
+fn a_full_disk_refuses_a_whole_group() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    let (release, released) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let blocking = scope.spawn(|| {
+            let wait = move |_| released.recv().expect("a release");
+            storage.log.append(&[b"before"], wait)
+        });
+        let length = || Some(disk.open("log/000000000001.log").ok()?.len().unwrap_or(0));
+        while length() < Some(48 + 48 + 8) {
+            thread::yield_now();
+        }
+        let append = || storage.log.append(&[&[1; 100]], |_| panic!("published"));
+        let group: Vec<_> = (0..3).map(|_| scope.spawn(append)).collect();
+        // Time for the three to queue up behind the one that publishes.
+        thread::sleep(Duration::from_millis(200));
+        disk.set_bytes_max(Some(disk.bytes() + 200));
+        release.send(()).expect("it waits");
+        blocking.join().expect("no panic").expect("there was space");
+        for one in group {
+            assert!(
+                one.join()
+                    .expect("no panic")
+                    .expect_err("no space")
+                    .is_full()
+            );
+        }
+    });
+    let crashes = (0..20).map(|seed| Crash::Tearing { seed });
+    for crash in crashes.chain([Crash::OfProcess, Crash::LosingUnsynced]) {
+        let there = payloads(&open(&disk.crash(crash)));
+        assert!(
+            there.iter().all(|payload| payload == b"before"),
+            "{crash:?}"
+        );
+    }
+    disk.set_bytes_max(None);
+    assert_eq!(append(&storage, b"after").expect("there is space").0, 2);
 }
 
 /// A new segment cannot even be begun.

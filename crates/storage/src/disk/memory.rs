@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::sync::Arc;
 
@@ -102,33 +102,36 @@ impl MemoryDisk {
     }
 
     /// Another disk with what a crash at this moment leaves of this one: unlocked, without faults.
+    /// After the death of a process alone, what was unsynced is so still.
     pub fn crash(&self, crash: Crash) -> MemoryDisk {
         let state = self.0.lock();
         let mut random = Random(match crash {
             Crash::Tearing { seed } => seed,
             _ => 0,
         });
-        let names = match crash {
-            Crash::OfProcess => state.names.clone(),
-            Crash::LosingUnsynced => state.durable_names.clone(),
-            Crash::Tearing { .. } => state.some_names(&mut random),
+        let mut left = match crash {
+            Crash::OfProcess => state.copy(),
+            Crash::LosingUnsynced => State::after_power_loss(state.durable_names.clone()),
+            Crash::Tearing { .. } => State::after_power_loss(state.some_names(&mut random)),
         };
-        let left = |(name, content): (&String, &Arc<Mutex<Content>>)| {
+        left.folders = state.folders.clone();
+        for content in left
+            .names
+            .values_mut()
+            .filter(|_| !matches!(crash, Crash::OfProcess))
+        {
             let bytes = content.lock().left_by(crash, &mut random);
-            let content = Content {
-                durable: bytes.clone(),
+            let durable = bytes.clone();
+            *content = Arc::new(Mutex::new(Content {
                 bytes,
+                durable,
                 pending: Vec::new(),
-            };
-            (name.clone(), Arc::new(Mutex::new(content)))
-        };
-        let names: Names = names.iter().map(left).collect();
-        MemoryDisk(Arc::new(Mutex::new(State {
-            durable_names: names.clone(),
-            names,
-            folders: state.folders.clone(),
-            ..State::default()
-        })))
+            }));
+        }
+        if !matches!(crash, Crash::OfProcess) {
+            left.durable_names = left.names.clone();
+        }
+        MemoryDisk(Arc::new(Mutex::new(left)))
     }
 
     /// Changes bytes of a file behind the database's back, durably.
@@ -176,6 +179,43 @@ impl State {
             .sum()
     }
 
+    fn after_power_loss(names: Names) -> Self {
+        Self {
+            names,
+            ..Self::default()
+        }
+    }
+
+    /// The same files and changes, sharing nothing. One file stays one under all of its names.
+    fn copy(&self) -> Self {
+        let mut copies = HashMap::new();
+        let mut copy = |content: &Arc<Mutex<Content>>| -> Arc<Mutex<Content>> {
+            let fresh = || Arc::new(Mutex::new(content.lock().clone()));
+            copies
+                .entry(Arc::as_ptr(content))
+                .or_insert_with(fresh)
+                .clone()
+        };
+        let mut copy_names = |names: &Names| -> Names {
+            names
+                .iter()
+                .map(|(name, content)| (name.clone(), copy(content)))
+                .collect()
+        };
+        let (names, durable_names) = (copy_names(&self.names), copy_names(&self.durable_names));
+        let copy_change = |change: &NameChange| match change {
+            NameChange::Put(name, content) => NameChange::Put(name.clone(), copy(content)),
+            other => other.clone(),
+        };
+        let pending_names = self.pending_names.iter().map(copy_change).collect();
+        Self {
+            names,
+            durable_names,
+            pending_names,
+            ..Self::default()
+        }
+    }
+
     fn some_names(&self, random: &mut Random) -> Names {
         let mut names = self.durable_names.clone();
         let kept = random.below(self.pending_names.len() as u64 + 1);
@@ -214,13 +254,14 @@ impl Content {
             Crash::LosingUnsynced => self.durable.clone(),
             Crash::Tearing { .. } => {
                 let mut bytes = self.durable.clone();
-                // Often everything got through, or nothing: both are common and worth seeing.
-                let mode = random.below(4);
-                for change in &self.pending {
-                    match mode {
-                        0 => {}
-                        1 => change.apply(&mut bytes),
-                        _ => change.apply_torn(&mut bytes, random),
+                // The first few changes got through: all, none or some; or each in part.
+                let in_order = random.below(2) == 0;
+                let kept = random.below(self.pending.len() as u64 + 1) as usize;
+                for (index, change) in self.pending.iter().enumerate() {
+                    match in_order {
+                        true if index < kept => change.apply(&mut bytes),
+                        true => {}
+                        false => change.apply_torn(&mut bytes, random),
                     }
                 }
                 bytes
