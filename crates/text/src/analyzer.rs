@@ -245,3 +245,165 @@ fn classes(language: Language, version: TextVersion) -> [u8; 256] {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Analyzer, Sensitivity};
+    use crate::{Language, TextVersion};
+
+    fn terms(text: &str, language: Language, version: TextVersion) -> Vec<String> {
+        let mut terms = Vec::new();
+        Analyzer::new(language, version).terms(text, |found| {
+            assert_eq!(&text[found.range.clone()], found.raw, "in {text:?}");
+            terms.push(found.term.to_string());
+        });
+        terms
+    }
+
+    #[test]
+    fn version_3_splits_and_folds_unicode() {
+        let check = |text: &str, expected: &[&str]| {
+            assert_eq!(
+                terms(text, Language::NONE, TextVersion::V3),
+                expected,
+                "of {text:?}"
+            );
+        };
+        check("", &[]);
+        check(" \t\n\u{a0}\u{3000}", &[]);
+        check("one", &["one"]);
+        check("state-of-the-art", &["state", "of", "the", "art"]);
+        check("don't rock'n'roll", &["don", "t", "rock", "n", "roll"]);
+        check("snake_case __init__", &["snake_case", "__init__"]);
+        check(
+            "www.example.com v1.2 3,14",
+            &["www", "example", "com", "v1", "2", "3", "14"],
+        );
+        check(
+            "a+b@c.d/e?f=g&h#i",
+            &["a", "b", "c", "d", "e", "f", "g", "h", "i"],
+        );
+        check(
+            "“curly” «guillemets» „low“ …end",
+            &["curly", "guillemets", "low", "end"],
+        );
+        check(
+            "north–south east—west up−down in‑out",
+            &["north", "south", "east", "west", "up", "down", "in", "out"],
+        );
+        check(
+            "東京都 日本語。世界、朋友",
+            &["東京都", "日本語", "世界", "朋友"],
+        );
+        check("ガギグ", &["カキク"]);
+        check("안녕하세요", &["안녕하세요"]);
+        check("CAFÉ cafe\u{301} Ñ Việt", &["cafe", "cafe", "n", "viet"]);
+        check("ΟΔΥΣΣΕΎΣ Οδυσσεύς", &["οδυσσευσ", "οδυσσευσ"]);
+        check("Ёлка ЙОД", &["елка", "иод"]);
+        check("Straße STRAẞE", &["straße", "straße"]);
+        check(
+            "İstanbul ISPARTA ılık",
+            &["İstanbul".replace('İ', "I").as_str(), "isparta", "ılık"],
+        );
+        check("ſtone Łódź ﬁn Ⅳ", &["stone", "łodz", "ﬁn", "ⅳ"]);
+        check(
+            "party 🎉 ok👍ok 👩\u{200d}👧",
+            &["party", "🎉", "ok👍ok", "👩\u{200d}👧"],
+        );
+        check(
+            "soft\u{ad}hyphen zero\u{200b}width",
+            &["soft", "hyphen", "zero\u{200b}width"],
+        );
+        check("a \u{301} ¨ b", &["a", "", "", "b"]);
+        check("nul\0is\u{1}text", &["nul\0is\u{1}text"]);
+        check("𐐀𐐨", &["𐐨𐐨"]);
+    }
+
+    #[test]
+    fn versions_1_and_2_know_ascii_alone() {
+        for version in [TextVersion::V1, TextVersion::V2] {
+            let check = |text: &str, language: Language, expected: &[&str]| {
+                assert_eq!(terms(text, language, version), expected, "of {text:?}");
+            };
+            check(
+                "Don't STOP_it e-mail",
+                Language::NONE,
+                &["don", "t", "stop_it", "e", "mail"],
+            );
+            check("CAFÉ café", Language::NONE, &["cafÉ", "café"]);
+            check(
+                "“curly” yes…no a\u{a0}b",
+                Language::NONE,
+                &["“curly”", "yes…no", "a\u{a0}b"],
+            );
+            check("МОСКВА", Language::RUSSIAN, &["МОСКВА"]);
+            check(
+                "don't it's John's dogs'",
+                Language::ENGLISH,
+                &["john", "dog"],
+            );
+            check("l'école", Language::FRENCH, &["écol"]);
+            check("ISPARTA", Language::TURKISH, &["ispar"]);
+        }
+    }
+
+    #[test]
+    fn languages_drop_stop_words_and_stem() {
+        let check = |language: Language, text: &str, expected: &[&str]| {
+            assert_eq!(
+                terms(text, language, TextVersion::V3),
+                expected,
+                "of {text:?}"
+            );
+        };
+        check(
+            Language::ENGLISH,
+            "The runners WERE running; don't it's John's dogs'",
+            &["runner", "run", "john", "dog"],
+        );
+        check(Language::ENGLISH, "Naïvely CAFÉS", &["naiv", "cafe"]);
+        check(Language::FRENCH, "L'école nationale", &["ecol", "national"]);
+        check(
+            Language::GERMAN,
+            "Die Häuser und Straßen",
+            &["haus", "strass"],
+        );
+        check(Language::RUSSIAN, "за старыми домами", &["стар", "дом"]);
+        check(
+            Language::TURKISH,
+            "İstanbul ISPARTA",
+            &["istanbul", "ıspar"],
+        );
+        check(Language::SWEDISH, "Husen på ön", &["hus", "on"]);
+    }
+
+    #[test]
+    fn sensitive_terms_keep_case_or_diacritics() {
+        let check = |case, diacritics, expected: &[&str]| {
+            let sensitivity = Sensitivity { case, diacritics };
+            let mut analyzer =
+                Analyzer::with_sensitivity(Language::ENGLISH, TextVersion::V3, sensitivity);
+            let mut terms = Vec::new();
+            analyzer.terms("The CAFÉ of Cafés", |found| {
+                terms.push(found.term.to_string())
+            });
+            assert_eq!(terms, expected, "{sensitivity:?}");
+        };
+        check(false, false, &["cafe", "cafe"]);
+        check(true, false, &["CAFE", "Cafe"]);
+        check(false, true, &["café", "café"]);
+        check(true, true, &["CAFÉ", "Café"]);
+    }
+
+    #[test]
+    fn very_long_words_are_one_term() {
+        for (word, language) in [
+            ("xy".repeat(50_000), Language::ENGLISH),
+            ("é".repeat(50_000), Language::NONE),
+            ("running".repeat(10_000), Language::ENGLISH),
+            ("日".repeat(50_000), Language::GERMAN),
+        ] {
+            assert_eq!(terms(&word, language, TextVersion::V3).len(), 1);
+        }
+    }
+}

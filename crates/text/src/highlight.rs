@@ -1,11 +1,12 @@
 //! The best piece of a text for a query, with the matched words marked.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
 use crate::analyzer::{Analyzer, Sensitivity};
 use crate::language::Language;
 use crate::query::Query;
+use crate::visible;
 
 /// What a snippet shall look like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub fn highlight(
     query: &Query,
     options: HighlightOptions,
 ) -> Snippet {
+    let text = visible(text);
     let hits = hits(text, language, query);
     let cluster = best_cluster(text, &hits, options.characters_max);
     let piece = grow(text, cluster, options.characters_max);
@@ -86,70 +88,74 @@ fn hits(text: &str, language: Language, query: &Query) -> Vec<Hit> {
 }
 
 /// The stretch from one hit to another within the length that has the most distinct terms, then the most
-/// hits; the first of several.
+/// hits; the first of several. Empty at the start of the text where there is no hit.
 fn best_cluster(text: &str, hits: &[Hit], characters_max: usize) -> Range<usize> {
     let mut best = (0, 0, 0..0);
-    let mut window: VecDeque<&Hit> = VecDeque::new();
+    let mut window = Window::default();
     for hit in hits {
-        window.push_back(hit);
-        while let Some(first) = window.front() {
-            let range = first.range.start..hit.range.end;
-            if window.len() == 1 || fits(text, range, characters_max) {
-                break;
-            }
-            window.pop_front();
+        window.push(hit);
+        while window.hits.len() > 1 && !fits(text, window.range(), characters_max) {
+            window.pop();
         }
-        let start = window
-            .front()
-            .map_or(hit.range.start, |first| first.range.start);
-        let distinct_count = distinct_terms(&window);
-        if (distinct_count, window.len()) > (best.0, best.1) {
-            best = (distinct_count, window.len(), start..hit.range.end);
+        if (window.distinct_count, window.hits.len()) > (best.0, best.1) {
+            best = (window.distinct_count, window.hits.len(), window.range());
         }
     }
     best.2
 }
 
-fn distinct_terms(window: &VecDeque<&Hit>) -> usize {
-    let mut terms: Vec<usize> = window.iter().map(|hit| hit.term).collect();
-    terms.sort_unstable();
-    terms.dedup();
-    terms.len()
+/// Neighbouring hits, and how many terms of the query they cover.
+#[derive(Default)]
+struct Window<'a> {
+    hits: VecDeque<&'a Hit>,
+    counts: HashMap<usize, usize>,
+    distinct_count: usize,
+}
+
+impl<'a> Window<'a> {
+    fn push(&mut self, hit: &'a Hit) {
+        self.hits.push_back(hit);
+        let count = self.counts.entry(hit.term).or_insert(0);
+        *count += 1;
+        self.distinct_count += usize::from(*count == 1);
+    }
+
+    fn pop(&mut self) {
+        let Some(hit) = self.hits.pop_front() else {
+            return;
+        };
+        let count = self.counts.entry(hit.term).or_insert(1);
+        *count -= 1;
+        self.distinct_count -= usize::from(*count == 0);
+    }
+
+    fn range(&self) -> Range<usize> {
+        let start = self.hits.front().map_or(0, |hit| hit.range.start);
+        start..self.hits.back().map_or(start, |hit| hit.range.end)
+    }
 }
 
 /// Is that stretch at most so many characters long?
 fn fits(text: &str, range: Range<usize>, characters_max: usize) -> bool {
     // A character has at most four bytes, so most answers need no counting.
     range.len() <= characters_max
-        || (range.len() <= characters_max * 4
+        || (range.len() <= characters_max.saturating_mul(4)
             && text
                 .get(range)
                 .is_some_and(|piece| piece.chars().count() <= characters_max))
 }
 
-/// Widen a stretch evenly to the wanted length, to word borders where there are some near.
+/// Widen a stretch to the wanted length, before it and behind it alike, to whole words. What the words
+/// before it leave over goes to those behind it.
 fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize> {
-    let (before, after) = (
-        text.get(..cluster.start).unwrap_or(""),
-        text.get(cluster.end..).unwrap_or(""),
-    );
-    let inside_count = text
-        .get(cluster.clone())
-        .unwrap_or("")
-        .chars()
-        .take(characters_max)
-        .count();
-    let spare = characters_max - inside_count;
-    let after_count = after.chars().take(spare).count();
-    let before_count = before
-        .chars()
-        .rev()
-        .take(spare)
-        .count()
-        .min(spare - (spare / 2).min(after_count));
-    let after_count = after_count.min(spare - before_count);
-    let start = word_start(before, before_count);
-    let end = cluster.end + word_end(after, after_count);
+    let before = text.get(..cluster.start).unwrap_or("");
+    let inside = text.get(cluster.clone()).unwrap_or("");
+    let after = text.get(cluster.end..).unwrap_or("");
+    let spare = characters_max - inside.chars().take(characters_max).count();
+    let after_count = after.chars().take(spare / 2).count();
+    let start = word_start(before, spare - after_count);
+    let before_count = before.get(start..).unwrap_or("").chars().count();
+    let end = cluster.end + word_end(after, spare - before_count);
     start..end.min(end_of(text, start, characters_max))
 }
 
@@ -199,4 +205,97 @@ fn end_of(text: &str, start: usize, characters_max: usize) -> usize {
     rest.char_indices()
         .nth(characters_max)
         .map_or(text.len(), |(index, _)| start + index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HighlightOptions, highlight};
+    use crate::{Language, Query, Sensitivity, TextVersion};
+
+    /// The snippet with its matched words in brackets and `…` where something is left out.
+    fn marked(text: &str, search: &str, characters_max: usize) -> String {
+        let query = Query::parse(
+            search,
+            Language::ENGLISH,
+            Sensitivity::NONE,
+            TextVersion::V3,
+        );
+        let options = HighlightOptions { characters_max };
+        let snippet = highlight(text, Language::ENGLISH, &query, options);
+        assert!(
+            snippet.text.chars().count() <= characters_max,
+            "{snippet:?}"
+        );
+        assert_eq!(&text[snippet.start..][..snippet.text.len()], snippet.text);
+        let mut marked = String::new();
+        let mut end = 0;
+        for range in &snippet.ranges {
+            marked += &snippet.text[end..range.start];
+            marked += &format!("[{}]", &snippet.text[range.clone()]);
+            end = range.end;
+        }
+        let ellipsis = |is_cut| if is_cut { "…" } else { "" };
+        let (before, after) = (
+            ellipsis(snippet.is_cut_before),
+            ellipsis(snippet.is_cut_after),
+        );
+        format!("{before}{marked}{}{after}", &snippet.text[end..])
+    }
+
+    #[test]
+    fn the_best_piece_is_cut_out_and_marked() {
+        let check = |text: &str, search: &str, characters_max: usize, expected: &str| {
+            assert_eq!(
+                marked(text, search, characters_max),
+                expected,
+                "{search:?} in {text:?}"
+            );
+        };
+        check("Baking a cake", "cakes", 100, "Baking a [cake]");
+        check("Baking a cake", "bake cake", 100, "[Baking] a [cake]");
+        check("Baking a cake", "tea", 100, "Baking a cake");
+        check("Baking a cake", "tea", 9, "Baking a…");
+        check("Baking a cake", "", 100, "Baking a cake");
+        check("", "cake", 100, "");
+        check("CAFÉ naïve", "cafe", 100, "[CAFÉ] naïve");
+        check(
+            "a cake, tea here and far away some cake with tea",
+            "cake tea",
+            14,
+            "a [cake], [tea]…",
+        );
+        check(
+            "cake one two three four five tea cake six seven",
+            "cake tea",
+            13,
+            "…[tea] [cake] six…",
+        );
+        check(
+            "one two three cake four five six",
+            "cake",
+            14,
+            "…[cake] four…",
+        );
+        check("one two three cake four five six", "cake", 4, "…[cake]…");
+        check("one two three cake four five six", "cake", 2, "…ca…");
+        check("one two three cake", "cake", 0, "……");
+        check("日本語 東京都 全文検索", "東京都", 7, "日本語 [東京都]…");
+        check("tea\0cake", "cake", 100, "tea");
+    }
+
+    #[test]
+    fn a_text_of_many_hits_stays_quick() {
+        let text = "cake tea ".repeat(100_000);
+        for characters_max in [10, 1000, usize::MAX] {
+            let query = Query::parse(
+                "cake tea",
+                Language::ENGLISH,
+                Sensitivity::NONE,
+                TextVersion::V3,
+            );
+            let options = HighlightOptions { characters_max };
+            let snippet = highlight(&text, Language::ENGLISH, &query, options);
+            assert!(snippet.ranges.len() >= 2);
+        }
+    }
 }

@@ -79,25 +79,25 @@ impl fmt::Display for UnknownLanguage {
 
 impl std::error::Error for UnknownLanguage {}
 
-/// Name, two-letter code, and the further codes that version 1 takes.
+/// Name, two-letter code, and the codes that version 1 takes beside the name.
 const NAMES: [(Grammar, &str, &str, &[&str]); 16] = [
     (Grammar::None, "none", "none", &[]),
-    (Grammar::Danish, "danish", "da", &["dan"]),
-    (Grammar::Dutch, "dutch", "nl", &["dut", "nld"]),
+    (Grammar::Danish, "danish", "da", &["da", "dan"]),
+    (Grammar::Dutch, "dutch", "nl", &["nl", "dut", "nld"]),
     // `porter` is the stemmer that English had before; its few differences are not kept.
-    (Grammar::English, "english", "en", &["eng", "porter"]),
-    (Grammar::Finnish, "finnish", "fi", &["fin"]),
-    (Grammar::French, "french", "fr", &["fra", "fre"]),
-    (Grammar::German, "german", "de", &["deu", "ger"]),
-    (Grammar::Hungarian, "hungarian", "hu", &["hun"]),
-    (Grammar::Italian, "italian", "it", &["ita"]),
+    (Grammar::English, "english", "en", &["en", "eng", "porter"]),
+    (Grammar::Finnish, "finnish", "fi", &["fi", "fin"]),
+    (Grammar::French, "french", "fr", &["fr", "fra", "fre"]),
+    (Grammar::German, "german", "de", &["de", "deu", "ger"]),
+    (Grammar::Hungarian, "hungarian", "hu", &["hu", "hun"]),
+    (Grammar::Italian, "italian", "it", &["it", "ita"]),
     (Grammar::Norwegian, "norwegian", "nb", &["no", "nor"]),
-    (Grammar::Portuguese, "portuguese", "pt", &["por"]),
-    (Grammar::Romanian, "romanian", "ro", &["ron", "rum"]),
-    (Grammar::Russian, "russian", "ru", &["rus"]),
-    (Grammar::Spanish, "spanish", "es", &["esl", "spa"]),
-    (Grammar::Swedish, "swedish", "sv", &["swe"]),
-    (Grammar::Turkish, "turkish", "tr", &["tur"]),
+    (Grammar::Portuguese, "portuguese", "pt", &["pt", "por"]),
+    (Grammar::Romanian, "romanian", "ro", &["ro", "ron", "rum"]),
+    (Grammar::Russian, "russian", "ru", &["ru", "rus"]),
+    (Grammar::Spanish, "spanish", "es", &["es", "esl", "spa"]),
+    (Grammar::Swedish, "swedish", "sv", &["sv", "swe"]),
+    (Grammar::Turkish, "turkish", "tr", &["tr", "tur"]),
 ];
 
 impl Language {
@@ -146,7 +146,7 @@ impl Language {
     fn parse_v1(name: &str) -> Language {
         let known = NAMES
             .iter()
-            .find(|(_, full, code, codes)| name == *full || name == *code || codes.contains(&name));
+            .find(|(_, full, _, codes)| name == *full || codes.contains(&name));
         match known {
             Some((grammar, full, ..)) => Language {
                 grammar: *grammar,
@@ -183,5 +183,85 @@ impl Language {
 impl fmt::Display for Language {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Language, TextVersion};
+
+    #[test]
+    fn names_and_codes_are_languages() {
+        let check = |name: &str, version: TextVersion, expected: Option<&str>| {
+            let found = Language::parse(name, version).ok().map(Language::name);
+            assert_eq!(found, expected, "{name:?} in {version:?}");
+        };
+        for language in Language::all() {
+            for version in [TextVersion::V1, TextVersion::V2, TextVersion::V3] {
+                check(language.name(), version, Some(language.name()));
+                assert_eq!(Language::parse(language.name(), version), Ok(language));
+            }
+        }
+        for (code, name) in [
+            ("da", "danish"),
+            ("nl", "dutch"),
+            ("en", "english"),
+            ("fi", "finnish"),
+            ("fr", "french"),
+            ("de", "german"),
+            ("hu", "hungarian"),
+            ("it", "italian"),
+            ("nb", "norwegian"),
+            ("pt", "portuguese"),
+            ("ro", "romanian"),
+            ("ru", "russian"),
+            ("es", "spanish"),
+            ("sv", "swedish"),
+            ("tr", "turkish"),
+            ("EN", "english"),
+            ("French", "french"),
+            ("NONE", "none"),
+        ] {
+            check(code, TextVersion::V2, Some(name));
+            check(code, TextVersion::V3, Some(name));
+        }
+        for unknown in [
+            "", "klingon", "dan", "eng", "en-US", " en", "zhs", "hans", "porter",
+        ] {
+            check(unknown, TextVersion::V2, None);
+            check(unknown, TextVersion::V3, None);
+        }
+        for (name, expected) in [
+            ("klingon", "none"),
+            ("FRENCH", "none"),
+            ("", "none"),
+            ("fra", "french"),
+        ] {
+            check(name, TextVersion::V1, Some(expected));
+        }
+    }
+
+    #[test]
+    fn an_unknown_language_is_named_in_the_error() {
+        let error = Language::parse("klingon", TextVersion::V3).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unsupported language for text search: \"klingon\""
+        );
+    }
+
+    #[test]
+    fn versions_are_one_to_three() {
+        for (number, expected) in [
+            (0, None),
+            (1, Some(TextVersion::V1)),
+            (2, Some(TextVersion::V2)),
+            (3, Some(TextVersion::V3)),
+            (4, None),
+        ] {
+            let version = TextVersion::from_number(number);
+            assert_eq!(version, expected);
+            assert!(version.is_none_or(|version| i64::from(version.number()) == number));
+        }
     }
 }

@@ -192,3 +192,129 @@ impl Form {
         buffer
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Matcher;
+    use crate::{Language, Query, Sensitivity, TextVersion};
+
+    const PLAIN: (bool, bool) = (false, false);
+    const CASE: (bool, bool) = (true, false);
+    const DIACRITICS: (bool, bool) = (false, true);
+
+    fn is_match(version: TextVersion, flags: (bool, bool), search: &str, values: &[&str]) -> bool {
+        let sensitivity = Sensitivity {
+            case: flags.0,
+            diacritics: flags.1,
+        };
+        let query = Query::parse(search, Language::ENGLISH, sensitivity, version);
+        let mut matcher = Matcher::new(&query);
+        let found = matcher.matches(values.iter().map(|text| (*text, Language::ENGLISH)));
+        let again = matcher.matches(values.iter().map(|text| (*text, Language::ENGLISH)));
+        assert_eq!(found, again, "{search:?} in {values:?}");
+        found
+    }
+
+    #[test]
+    fn phrases_stand_in_one_value_case_and_diacritics_folded() {
+        let check = |search: &str, values: &[&str], expected: bool| {
+            assert_eq!(
+                is_match(TextVersion::V3, PLAIN, search, values),
+                expected,
+                "{search:?} in {values:?}"
+            );
+        };
+        check("\"coffee shop\"", &["Coffee Shopping in the city"], true);
+        check("\"Coffee SHOP\"", &["coffee shop"], true);
+        check("\"coffee shop\"", &["coffee-shop"], false);
+        check("\"coffee shop\"", &["iced coffee", "shop window"], false);
+        check("\"iced\" \"window\"", &["iced coffee", "shop window"], true);
+        check("\"iced\" \"tea\"", &["iced coffee", "shop window"], false);
+        check("\"cafe creme\"", &["Un CAFÉ CRÈME"], true);
+        check("\"café\"", &["cafe"], true);
+        check("\"\" coffee", &["coffee"], true);
+        check("coffee", &[], true);
+        check("\"coffee\"", &[], false);
+        check("\"shop\"", &["coffee\0shop"], false);
+    }
+
+    #[test]
+    fn negations_exclude() {
+        let check = |search: &str, values: &[&str], expected: bool| {
+            assert_eq!(
+                is_match(TextVersion::V3, PLAIN, search, values),
+                expected,
+                "{search:?} in {values:?}"
+            );
+        };
+        check("coffee -cakes", &["coffee and a Cake"], false);
+        check("coffee -cakes", &["coffee", "a cake"], false);
+        check("coffee -cakes", &["coffee and tea"], true);
+        check("coffee -the", &["the coffee"], true);
+        check("cafe -creme", &["café crème"], false);
+        check("coffee -\"coffee shop\"", &["Coffee Shopping"], false);
+        check("coffee -\"coffee shop\"", &["shop coffee"], true);
+        check("coffee -\"the shop\"", &["coffee in the shop"], false);
+    }
+
+    #[test]
+    fn case_and_diacritics_are_checked_on_the_text() {
+        let check = |flags, search: &str, text: &str, expected: bool| {
+            assert_eq!(
+                is_match(TextVersion::V3, flags, search, &[text]),
+                expected,
+                "{search:?} in {text:?}"
+            );
+        };
+        check(CASE, "Resume", "my Resumes", true);
+        check(CASE, "Resume", "my resumes", false);
+        check(CASE, "resume -John", "resume of john", true);
+        check(CASE, "resume -John", "resume of John", false);
+        check(CASE, "\"of John\"", "resume of john", false);
+        check(CASE, "\"John\"", "Jöhn", true);
+        check(DIACRITICS, "résumé", "RÉSUMÉ", true);
+        check(DIACRITICS, "résumé", "resume", false);
+        check(DIACRITICS, "\"résumé\"", "RÉSUMÉ", true);
+        check(DIACRITICS, "\"résumé\"", "resume", false);
+        check((true, true), "\"Résumé\"", "Résumé", true);
+        check((true, true), "\"Résumé\"", "résumé", false);
+    }
+
+    #[test]
+    fn older_versions_fold_ascii_alone() {
+        let check = |flags, search: &str, text: &str, expected: bool| {
+            assert_eq!(
+                is_match(TextVersion::V2, flags, search, &[text]),
+                expected,
+                "{search:?} in {text:?}"
+            );
+        };
+        check(PLAIN, "\"CAFé\"", "café", true);
+        check(PLAIN, "\"CAFÉ\"", "café", false);
+        check(CASE, "\"Café\"", "café", false);
+        check(DIACRITICS, "\"cafe\"", "café", false);
+    }
+
+    #[test]
+    fn values_are_read_in_their_own_language() {
+        let query = Query::parse(
+            "\"ISPARTA\"",
+            Language::NONE,
+            Sensitivity::NONE,
+            TextVersion::V3,
+        );
+        let mut matcher = Matcher::new(&query);
+        for (text, language, expected) in [
+            ("isparta", Language::NONE, true),
+            ("ısparta", Language::NONE, false),
+            ("isparta", Language::TURKISH, false),
+            ("ısparta", Language::TURKISH, true),
+        ] {
+            assert_eq!(
+                matcher.matches([(text, language)]),
+                expected,
+                "{text:?} in {language}"
+            );
+        }
+    }
+}

@@ -129,22 +129,19 @@ impl Parts {
         let mut parts = Parts::default();
         let mut state = State::default();
         let mut follows_space = true;
-        let mut rest = search;
+        let mut rest = search.trim_start_matches(is_space);
         while let Some(first) = rest.chars().next() {
             let offset = search.len() - rest.len();
-            if follows_space && state.phrase_start.is_none() {
-                state.is_negated = false;
-            }
-            let length = match first {
-                '-' | '"' => 1,
-                _ => rest.find(ends_word).unwrap_or(rest.len()),
-            };
-            let (token, after) =
-                rest.split_at(length.max(if is_space(first) { 1 } else { length }));
+            let may_negate = follows_space && state.phrase_start.is_none();
+            state.is_negated &= !may_negate;
             match first {
-                '-' => state.is_negated |= follows_space && state.phrase_start.is_none(),
+                '-' => state.is_negated |= may_negate,
                 '"' => parts.quote(search, offset, &mut state),
-                _ => parts.word(token, &state),
+                _ => {}
+            }
+            let (word, after) = rest.split_at(rest.find(ends_word).unwrap_or(rest.len()).max(1));
+            if !ends_word(first) {
+                parts.word(word, &state);
             }
             rest = after.trim_start_matches(is_space);
             follows_space = rest.len() < after.len();
@@ -183,4 +180,148 @@ fn is_space(character: char) -> bool {
 
 fn ends_word(character: char) -> bool {
     is_space(character) || matches!(character, '-' | '"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parts, Query};
+    use crate::{Language, Sensitivity, TextVersion};
+
+    #[test]
+    fn a_search_string_has_words_negations_and_phrases() {
+        // Words, negated words, phrases, negated phrases.
+        let check =
+            |search: &str, words: &str, negated: &str, phrases: &[&str], without: &[&str]| {
+                let parts = Parts::parse(search);
+                assert_eq!(parts.words.trim_end(), words, "words of {search:?}");
+                assert_eq!(
+                    parts.negated_words.trim_end(),
+                    negated,
+                    "negated words of {search:?}"
+                );
+                assert_eq!(parts.phrases, phrases, "phrases of {search:?}");
+                assert_eq!(
+                    parts.negated_phrases, without,
+                    "negated phrases of {search:?}"
+                );
+            };
+        check("", "", "", &[], &[]);
+        check("  ", "", "", &[], &[]);
+        check("coffee", "coffee", "", &[], &[]);
+        check("  coffee \r\n shop ", "coffee shop", "", &[], &[]);
+        check("coffee\tshop", "coffee\tshop", "", &[], &[]);
+        check("coffee\x0b-shop\x0c-tea", "coffee", "shop tea", &[], &[]);
+        // A hyphen negates behind a space only, and what follows it at once.
+        check("coffee -shop", "coffee", "shop", &[], &[]);
+        check(" -shop", "", "shop", &[], &[]);
+        check("-shop", "", "shop", &[], &[]);
+        check("coffee --shop", "coffee", "shop", &[], &[]);
+        check("- coffee", "coffee", "", &[], &[]);
+        check("coffee -", "coffee", "", &[], &[]);
+        check("tea-time", "tea time", "", &[], &[]);
+        check("tea - time", "tea time", "", &[], &[]);
+        check("coffee -tea-time cake", "coffee cake", "tea time", &[], &[]);
+        check("coffee\t-shop", "coffee\t shop", "", &[], &[]);
+        check("coffee \u{2010}shop", "coffee \u{2010}shop", "", &[], &[]);
+        // Quotes enclose phrases, whose words are terms.
+        check("\"coffee shop\"", "coffee shop", "", &["coffee shop"], &[]);
+        check(
+            "\"coffee shop\" cake",
+            "coffee shop cake",
+            "",
+            &["coffee shop"],
+            &[],
+        );
+        check("\"coffee\"cake", "coffee cake", "", &["coffee"], &[]);
+        check("cake\"coffee\"", "cake coffee", "", &["coffee"], &[]);
+        check("\"a\"\"b\"", "a b", "", &["a", "b"], &[]);
+        check("\" coffee \"", "coffee", "", &[" coffee "], &[]);
+        check("\"\" coffee", "coffee", "", &[""], &[]);
+        check(
+            "\"coffee  shop\"",
+            "coffee shop",
+            "",
+            &["coffee  shop"],
+            &[],
+        );
+        check(
+            "\"coffee -shop\"",
+            "coffee shop",
+            "",
+            &["coffee -shop"],
+            &[],
+        );
+        check("\"coffee\"-cakes", "coffee cakes", "", &["coffee"], &[]);
+        check("\"é\" -ü", "é", "ü", &["é"], &[]);
+        // A negated phrase ends its negation at the next space.
+        check(
+            "coffee -\"coffee shop\" tea",
+            "coffee tea",
+            "",
+            &[],
+            &["coffee shop"],
+        );
+        check(
+            "tea -\"iced\"\"window\"",
+            "tea",
+            "",
+            &[],
+            &["iced", "window"],
+        );
+        check(
+            "tea -\"iced\"window cake",
+            "tea cake",
+            "window",
+            &[],
+            &["iced"],
+        );
+        check("-tea\"iced\"", "", "tea", &[], &["iced"]);
+        // A phrase that is not closed is words, a negated one nothing.
+        check("\"coffee shop", "coffee shop", "", &[], &[]);
+        check("coffee -\"shop", "coffee", "", &[], &[]);
+        check("\"coffee\" \"shop", "coffee shop", "", &["coffee"], &[]);
+        check("\"", "", "", &[], &[]);
+    }
+
+    #[test]
+    fn terms_are_distinct_sorted_and_stemmed() {
+        let check = |search: &str, terms: &[&str], negated: &[&str], needs_text: bool| {
+            let query = Query::parse(
+                search,
+                Language::ENGLISH,
+                Sensitivity::NONE,
+                TextVersion::V3,
+            );
+            assert_eq!(query.terms(), terms, "terms of {search:?}");
+            assert_eq!(query.positive_terms(), terms, "terms of {search:?}");
+            assert_eq!(
+                query.negated_terms(),
+                negated,
+                "negated terms of {search:?}"
+            );
+            assert_eq!(query.needs_text(), needs_text, "{search:?}");
+        };
+        check("tea cakes cake Cakes the", &["cake", "tea"], &[], false);
+        check("coffee -cakes -the", &["coffe"], &["cake"], true);
+        check("\"Running a race\"", &["race", "run"], &[], true);
+        check("-coffee", &[], &["coffe"], true);
+        check("coffee -\"shop window\"", &["coffe"], &[], true);
+        check("café\0cake", &["cafe"], &[], false);
+        check("the of and", &[], &[], false);
+    }
+
+    #[test]
+    fn sensitive_queries_look_up_folded_terms_and_check_exact_ones() {
+        let check = |case, diacritics, terms: &[&str], positive: &[&str]| {
+            let sensitivity = Sensitivity { case, diacritics };
+            let query = Query::parse("Résumés", Language::ENGLISH, sensitivity, TextVersion::V3);
+            assert_eq!(query.terms(), terms, "{sensitivity:?}");
+            assert_eq!(query.positive_terms(), positive, "{sensitivity:?}");
+            assert_eq!(query.needs_text(), case || diacritics, "{sensitivity:?}");
+        };
+        check(false, false, &["resume"], &["resume"]);
+        check(true, false, &["resume"], &["Resume"]);
+        check(false, true, &["resume"], &["résumé"]);
+        check(true, true, &["resume"], &["Résumé"]);
+    }
 }

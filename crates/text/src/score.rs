@@ -267,3 +267,107 @@ impl TermTable {
             .map(|entry| (self.text(entry), entry.score))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::DocumentTerms;
+    use crate::{Language, TextVersion};
+
+    fn check(values: &[(&str, f64, Language)], expected: &[(&str, f64)]) {
+        let mut terms = DocumentTerms::new(TextVersion::V3);
+        // A document before it must leave nothing behind.
+        terms.add("cake tea leftover", 9.0, Language::NONE);
+        terms.clear();
+        for (text, weight, language) in values {
+            terms.add(text, *weight, *language);
+        }
+        assert_eq!(terms.iter().collect::<Vec<_>>(), expected, "of {values:?}");
+        assert_eq!(
+            (terms.len(), terms.is_empty()),
+            (expected.len(), expected.is_empty())
+        );
+    }
+
+    #[test]
+    fn one_value_scores_by_occurrences_and_length() {
+        let english = |text| [(text, 1.0, Language::ENGLISH)];
+        check(&english("Baking a cake"), &[("bake", 0.75), ("cake", 0.75)]);
+        check(&english("cake"), &[("cake", 1.1)]);
+        check(&english("CAKE"), &[("cake", 1.1)]);
+        check(&english("cakes"), &[("cake", 1.0)]);
+        check(&english("cake "), &[("cake", 1.0)]);
+        check(&english("café"), &[("cafe", 1.0)]);
+        check(&english("cake cake"), &[("cake", 1.5)]);
+        check(
+            &english("cake tea cake coffee cake"),
+            &[
+                ("cake", 1.75 * (0.5 * 3.0 / 5.0 + 0.5)),
+                ("tea", 0.6),
+                ("coffe", 0.6),
+            ],
+        );
+        check(&english("cake\0tea"), &[("cake", 1.1)]);
+        check(&english(""), &[]);
+        check(&english("the of"), &[]);
+    }
+
+    #[test]
+    fn values_add_up_with_their_weights() {
+        check(
+            &[
+                ("cake", 1.0, Language::ENGLISH),
+                ("cake", 3.0, Language::ENGLISH),
+            ],
+            &[("cake", 1.1 + 3.0 * 1.1)],
+        );
+        check(
+            &[
+                ("tea", 10.0, Language::NONE),
+                ("tea cakes", 1.0, Language::ENGLISH),
+            ],
+            &[("tea", 11.0 + 0.75), ("cake", 0.75)],
+        );
+        check(
+            &[
+                ("les maisons", 1.0, Language::FRENCH),
+                ("les", 1.0, Language::NONE),
+            ],
+            &[("maison", 1.0), ("les", 1.1)],
+        );
+        check(
+            &[("cake", 99_999.0, Language::NONE)],
+            &[("cake", 99_999.0 * 1.1)],
+        );
+    }
+
+    #[test]
+    fn frequency_halves_until_it_vanishes() {
+        for (count, expected) in [(1, 1.1), (3, 1.75), (12, 1.999_511_718_75), (1100, 2.0)] {
+            let text = vec!["cake"; count].join(" ");
+            check(&[(&text, 1.0, Language::ENGLISH)], &[("cake", expected)]);
+        }
+    }
+
+    #[test]
+    fn a_large_document_grows_the_table_and_later_ones_shrink_it() {
+        let words: Vec<String> = (0..10_000).map(|number| format!("w{number}")).collect();
+        let mut terms = DocumentTerms::new(TextVersion::V3);
+        terms.add(&words.join(" "), 1.0, Language::NONE);
+        assert_eq!(terms.len(), 10_000);
+        assert!(
+            terms
+                .iter()
+                .zip(&words)
+                .all(|((term, _), word)| term == word)
+        );
+        for _ in 0..20 {
+            terms.clear();
+            terms.add("w1 w2", 1.0, Language::NONE);
+            assert_eq!(
+                terms.iter().collect::<Vec<_>>(),
+                [("w1", 0.75), ("w2", 0.75)]
+            );
+        }
+        assert_eq!(terms.terms.places.len(), super::PLACES_MIN);
+    }
+}

@@ -27,3 +27,37 @@ fn fnv_1a_128(bytes: &[u8]) -> u128 {
         (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{TERM_KEY_BYTES_MAX, term_key};
+
+    #[test]
+    fn short_terms_are_their_key_and_long_ones_end_in_a_hash() {
+        let check = |term: &str, expected: &str| {
+            let mut buffer = Vec::new();
+            assert_eq!(
+                term_key(term, &mut buffer),
+                expected.as_bytes(),
+                "of {term:?}"
+            );
+        };
+        check("", "");
+        check("cake", "cake");
+        check(&"x".repeat(256), &"x".repeat(256));
+        // Fixed for ever: indexes hold these bytes.
+        check(
+            &"x".repeat(257),
+            &format!("{}b19fe04b2ae6242e7f3823a64a7f3877", "x".repeat(224)),
+        );
+    }
+
+    #[test]
+    fn long_terms_that_differ_have_keys_that_differ() {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let left = term_key(&format!("{}a", "é".repeat(200)), &mut left).to_vec();
+        let right = term_key(&format!("{}b", "é".repeat(200)), &mut right).to_vec();
+        assert_ne!(left, right);
+        assert!(left.len() == TERM_KEY_BYTES_MAX && right.len() == TERM_KEY_BYTES_MAX);
+    }
+}
