@@ -1,0 +1,184 @@
+"""Pipelines: every stage, the ordinary expressions and accumulators, and their errors."""
+
+import datetime
+
+import pytest
+from bson import Decimal128, Int64
+from pymongo.errors import OperationFailure
+
+SALES = [
+    {"_id": 1, "item": "abc", "price": 10, "quantity": 2, "when": datetime.datetime(2014, 3, 1)},
+    {"_id": 2, "item": "jkl", "price": 20, "quantity": 1, "when": datetime.datetime(2014, 3, 1)},
+    {"_id": 3, "item": "xyz", "price": 5, "quantity": 10, "when": datetime.datetime(2014, 3, 15)},
+    {"_id": 4, "item": "xyz", "price": 5, "quantity": 20, "when": datetime.datetime(2014, 4, 4)},
+    {"_id": 5, "item": "abc", "price": 10, "quantity": 10, "when": datetime.datetime(2014, 4, 4)},
+]
+
+
+@pytest.fixture
+def sales(collection):
+    collection.insert_many(SALES)
+    return collection
+
+
+def run(collection, *stages):
+    return list(collection.aggregate(list(stages)))
+
+
+@pytest.mark.parametrize("stages, expected", [
+    ([{"$match": {"item": "xyz"}}, {"$project": {"price": 1}}],
+     [{"_id": 3, "price": 5}, {"_id": 4, "price": 5}]),
+    ([{"$match": {"_id": 1}}, {"$project": {"_id": 0, "total": {"$multiply": ["$price", "$quantity"]}}}],
+     [{"total": 20}]),
+    ([{"$match": {"_id": 1}}, {"$project": {"when": 0, "item": 0, "price": 0}}],
+     [{"_id": 1, "quantity": 2}]),
+    ([{"$match": {"_id": 1}}, {"$addFields": {"a.b": 1, "price": {"$add": ["$price", 1]}}},
+      {"$project": {"a": 1, "price": 1}}], [{"_id": 1, "a": {"b": 1}, "price": 11}]),
+    ([{"$match": {"_id": 1}}, {"$set": {"x": "$item"}}, {"$unset": ["when", "item", "price"]}],
+     [{"_id": 1, "quantity": 2, "x": "abc"}]),
+    ([{"$sort": {"quantity": -1}}, {"$limit": 2}, {"$project": {"quantity": 1}}],
+     [{"_id": 4, "quantity": 20}, {"_id": 3, "quantity": 10}]),
+    ([{"$sort": {"_id": -1}}, {"$skip": 3}, {"$project": {"_id": 1}}], [{"_id": 2}, {"_id": 1}]),
+    ([{"$match": {"price": {"$lt": 11}}}, {"$count": "n"}], [{"n": 4}]),
+    ([{"$match": {"price": 1000}}, {"$count": "n"}], []),
+    ([{"$group": {"_id": "$item", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}],
+     [{"_id": "abc", "n": 2}, {"_id": "jkl", "n": 1}, {"_id": "xyz", "n": 2}]),
+    ([{"$group": {"_id": None, "sum": {"$sum": "$quantity"}, "avg": {"$avg": "$quantity"},
+                  "min": {"$min": "$price"}, "max": {"$max": "$price"}}}],
+     [{"_id": None, "sum": 43, "avg": 8.6, "min": 5, "max": 20}]),
+    ([{"$sort": {"_id": 1}}, {"$group": {"_id": "$item", "first": {"$first": "$_id"}, "last": {"$last": "$_id"},
+                                         "all": {"$push": "$quantity"}}}, {"$sort": {"_id": 1}}],
+     [{"_id": "abc", "first": 1, "last": 5, "all": [2, 10]},
+      {"_id": "jkl", "first": 2, "last": 2, "all": [1]},
+      {"_id": "xyz", "first": 3, "last": 4, "all": [10, 20]}]),
+    ([{"$group": {"_id": {"p": "$price", "big": {"$gte": ["$quantity", 10]}}, "n": {"$sum": 1}}},
+      {"$sort": {"_id.p": 1, "_id.big": 1}}],
+     [{"_id": {"p": 5, "big": True}, "n": 2}, {"_id": {"p": 10, "big": False}, "n": 1},
+      {"_id": {"p": 10, "big": True}, "n": 1}, {"_id": {"p": 20, "big": False}, "n": 1}]),
+    ([{"$match": {"_id": 1}}, {"$replaceRoot": {"newRoot": {"a": "$item"}}}], [{"a": "abc"}]),
+    ([{"$facet": {"count": [{"$count": "n"}],
+                  "dear": [{"$match": {"price": 20}}, {"$project": {"_id": 1}}]}}],
+     [{"count": [{"n": 5}], "dear": [{"_id": 2}]}]),
+    ([{"$sortByCount": "$price"}, {"$match": {"count": {"$gt": 1}}}, {"$sort": {"_id": 1}}],
+     [{"_id": 5, "count": 2}, {"_id": 10, "count": 2}]),
+    ([{"$match": {"$expr": {"$gt": ["$quantity", "$price"]}}}, {"$project": {"_id": 1}}],
+     [{"_id": 3}, {"_id": 4}]),
+])
+def test_stages(sales, stages, expected):
+    assert run(sales, *stages) == expected
+
+
+def test_distinct_values_by_group(sales):
+    (found,) = run(sales, {"$group": {"_id": None, "items": {"$addToSet": "$item"}}})
+    assert sorted(found["items"]) == ["abc", "jkl", "xyz"]
+
+
+@pytest.mark.parametrize("argument, expected", [
+    ("$t", [(1, "a"), (1, "b"), (4, "c")]),
+    ({"path": "$t", "preserveNullAndEmptyArrays": True},
+     [(1, "a"), (1, "b"), (2, None), (3, None), (4, "c"), (5, None)]),
+])
+def test_unwind(collection, argument, expected):
+    collection.insert_many([{"_id": 1, "t": ["a", "b"]}, {"_id": 2, "t": []}, {"_id": 3},
+                            {"_id": 4, "t": "c"}, {"_id": 5, "t": None}])
+    found = run(collection, {"$unwind": argument})
+    assert [(one["_id"], one.get("t")) for one in found] == expected
+
+
+def test_unwind_with_the_place(collection):
+    collection.insert_one({"_id": 1, "t": ["a", "b"]})
+    found = run(collection, {"$unwind": {"path": "$t", "includeArrayIndex": "place"}})
+    assert [(one["t"], one["place"]) for one in found] == [("a", 0), ("b", 1)]
+    assert isinstance(found[0]["place"], Int64)
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_lookup(database, indexed):
+    database.orders.insert_many([{"_id": 1, "item": "almonds"}, {"_id": 2, "item": "pecans"},
+                                 {"_id": 3}, {"_id": 4, "item": ["almonds", "pecans"]}])
+    database.stock.insert_many([{"_id": 1, "sku": "almonds"}, {"_id": 2, "sku": "bread"},
+                                {"_id": 3, "sku": "pecans"}, {"_id": 4}, {"_id": 5, "sku": None}])
+    if indexed:
+        database.stock.create_index("sku")
+    found = run(database.orders, {"$lookup": {"from": "stock", "localField": "item",
+                                              "foreignField": "sku", "as": "found"}})
+    assert {one["_id"]: sorted(other["_id"] for other in one["found"]) for one in found} == \
+        {1: [1], 2: [3], 3: [4, 5], 4: [1, 3]}
+    none = run(database.orders, {"$lookup": {"from": "gone", "localField": "item",
+                                             "foreignField": "sku", "as": "found"}})
+    assert all(one["found"] == [] for one in none)
+
+
+@pytest.mark.parametrize("expression, expected", [
+    ({"$add": [1, 2.5]}, 3.5), ({"$subtract": [5, 3]}, 2), ({"$multiply": [3, 4]}, 12),
+    ({"$divide": [7, 2]}, 3.5), ({"$mod": [7, 3]}, 1), ({"$abs": -3}, 3), ({"$floor": 2.7}, 2.0),
+    ({"$ceil": 2.1}, 3.0), ({"$round": [2.567, 1]}, 2.6), ({"$trunc": 2.9}, 2.0),
+    ({"$sqrt": 16}, 4.0), ({"$pow": [2, 10]}, 1024), ({"$max": [1, 5, 3]}, 5),
+    ({"$concat": ["a", "b"]}, "ab"), ({"$concat": ["a", None]}, None), ({"$toUpper": "aß"}, "Aß"),
+    ({"$toLower": "AB"}, "ab"), ({"$strLenCP": "käse"}, 4), ({"$strLenBytes": "käse"}, 5),
+    ({"$substrCP": ["käse", 1, 2]}, "äs"), ({"$split": ["a-b", "-"]}, ["a", "b"]),
+    ({"$trim": {"input": "  x "}}, "x"), ({"$indexOfCP": ["abc", "c"]}, 2),
+    ({"$regexMatch": {"input": "abc", "regex": "^A", "options": "i"}}, True),
+    ({"$eq": [1, 1.0]}, True), ({"$cmp": ["a", "b"]}, -1), ({"$gt": ["a", 1]}, True),
+    ({"$and": [True, 0]}, False), ({"$or": [None, 1]}, True), ({"$not": [0]}, True),
+    ({"$cond": [{"$gt": [2, 1]}, "y", "n"]}, "y"), ({"$ifNull": [None, 3]}, 3),
+    ({"$switch": {"branches": [{"case": False, "then": 1}], "default": 2}}, 2),
+    ({"$size": [[1, 2]]}, 2), ({"$arrayElemAt": [[1, 2], -1]}, 2), ({"$in": [1, [1, 2]]}, True),
+    ({"$slice": [[1, 2, 3], 2]}, [1, 2]), ({"$concatArrays": [[1], [2]]}, [1, 2]),
+    ({"$filter": {"input": [1, 2, 3], "as": "n", "cond": {"$gt": ["$$n", 1]}}}, [2, 3]),
+    ({"$map": {"input": [1, 2], "as": "n", "in": {"$add": ["$$n", 1]}}}, [2, 3]),
+    ({"$reduce": {"input": [1, 2, 3], "initialValue": 0, "in": {"$add": ["$$value", "$$this"]}}}, 6),
+    ({"$range": [0, 6, 2]}, [0, 2, 4]), ({"$reverseArray": [[1, 2]]}, [2, 1]),
+    ({"$setUnion": [[1, 2], [2, 3]]}, [1, 2, 3]), ({"$isArray": [[1]]}, True),
+    ({"$mergeObjects": [{"a": 1}, {"b": 2}]}, {"a": 1, "b": 2}),
+    ({"$objectToArray": {"a": 1}}, [{"k": "a", "v": 1}]),
+    ({"$arrayToObject": [[["a", 1]]]}, {"a": 1}),
+    ({"$let": {"vars": {"x": 2}, "in": {"$multiply": ["$$x", 3]}}}, 6),
+    ({"$literal": "$price"}, "$price"), ({"$type": 1.5}, "double"), ({"$toString": 15}, "15"),
+    ({"$toInt": "15"}, 15), ({"$toDouble": "1.5"}, 1.5), ({"$toBool": 0}, False),
+    ({"$convert": {"input": "x", "to": "int", "onError": -1}}, -1),
+    ({"$year": datetime.datetime(2026, 5, 6)}, 2026), ({"$month": datetime.datetime(2026, 5, 6)}, 5),
+    ({"$dayOfMonth": datetime.datetime(2026, 5, 6)}, 6),
+    ({"$dateToString": {"format": "%Y-%m-%d", "date": datetime.datetime(2026, 5, 6)}}, "2026-05-06"),
+    ({"$add": [datetime.datetime(2026, 1, 1), 1000]}, datetime.datetime(2026, 1, 1, 0, 0, 1)),
+    ({"$add": [Decimal128("0.1"), Decimal128("0.2")]}, Decimal128("0.3")),
+    ("$missing", None), ("$$ROOT._id", 1),
+])
+def test_expressions(collection, expression, expected):
+    collection.insert_one({"_id": 1, "price": 5})
+    (found,) = run(collection, {"$project": {"_id": 0, "v": expression}})
+    value = found.get("v")
+    assert value == expected and (isinstance(value, bool) == isinstance(expected, bool))
+
+
+@pytest.mark.parametrize("stages, code", [
+    ([{"$unknown": {}}], 40324), ([{}], 40323), ([{"$limit": 0}], 15958), ([{"$limit": "x"}], None),
+    ([{"$project": {}}], None), ([{"$group": {"n": {"$sum": 1}}}], 15955),
+    ([{"$group": {"_id": 1, "n": 5}}], 40234), ([{"$unwind": "t"}], 28818),
+    ([{"$project": {"v": {"$divide": [1, 0]}}}], None),
+    ([{"$project": {"v": {"$unknown": 1}}}], None), ([{"$count": ""}], None),
+    ([{"$match": 5}], 15959), ([{"$sort": {}}], 15976), ([{"$lookup": {"from": "x"}}], None),
+    ([{"$project": {"v": {"$toInt": "x"}}}], 241), ([{"$skip": -1}], None),
+    ([{"$facet": {"a": [{"$facet": {}}]}}], None), ([{"$replaceRoot": {"newRoot": 5}}], 40228),
+])
+def test_pipelines_that_cannot_be(sales, stages, code):
+    with pytest.raises(OperationFailure) as error:
+        run(sales, *stages)
+    assert code is None or error.value.code == code
+
+
+def test_a_match_that_comes_first_uses_its_index(sales):
+    sales.create_index("price")
+    plan = sales.database.command({"explain": {
+        "aggregate": sales.name, "pipeline": [{"$match": {"price": 5}}], "cursor": {}}})
+    assert "IXSCAN" in str(plan)
+
+
+def test_larger_than_a_batch_and_than_memory_is_polite(collection):
+    collection.insert_many({"_id": one, "g": one % 5_000, "pad": "x" * 200}
+                           for one in range(50_000))
+    found = run(collection, {"$group": {"_id": "$g", "n": {"$sum": 1}, "last": {"$max": "$_id"}}})
+    assert len(found) == 5_000 and all(one["n"] == 10 for one in found)
+    backwards = run(collection, {"$sort": {"g": 1, "_id": -1}}, {"$project": {"g": 1}})
+    assert [(one["g"], one["_id"]) for one in backwards] == \
+        sorted(((one % 5_000, one) for one in range(50_000)), key=lambda pair: (pair[0], -pair[1]))

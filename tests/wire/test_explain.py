@@ -1,0 +1,135 @@
+"""What explain tells: the stages in MongoDB's words, bounds, and what was examined."""
+
+import pytest
+from pymongo import TEXT
+
+
+@pytest.fixture
+def filled(collection):
+    collection.insert_many({"_id": one, "a": one % 100, "b": one, "t": [one, -one], "s": f"word{one}"}
+                           for one in range(1_000))
+    collection.create_index("a")
+    collection.create_index([("a", 1), ("b", -1)])
+    collection.create_index("t")
+    collection.create_index([("s", TEXT)])
+    return collection
+
+
+def explained(collection, verbosity="executionStats", **find):
+    command = {"find": collection.name, **find}
+    return collection.database.command({"explain": command, "verbosity": verbosity})
+
+
+def stages(plan):
+    """The stages' names from the outermost to the innermost first input."""
+    names = []
+    while plan:
+        names.append(plan["stage"])
+        plan = plan.get("inputStage") or (plan.get("inputStages") or [None])[0]
+    return names
+
+
+def stage(plan, name):
+    while plan["stage"] != name:
+        plan = plan.get("inputStage") or plan["inputStages"][0]
+    return plan
+
+
+@pytest.mark.parametrize("find, expected", [
+    ({}, ["COLLSCAN"]),
+    ({"filter": {"s": "x"}}, ["COLLSCAN"]),
+    ({"filter": {"a": 5, "b": {"$gt": 100}}}, ["FETCH", "IXSCAN"]),
+    ({"filter": {"t": 5}}, ["FETCH", "IXSCAN"]),
+    ({"sort": {"a": 1, "b": -1}}, ["FETCH", "IXSCAN"]),
+    ({"sort": {"s": 1}}, ["SORT", "COLLSCAN"]),
+    ({"filter": {"a": 5}, "limit": 3, "hint": "a_1"}, ["LIMIT", "FETCH", "IXSCAN"]),
+    ({"filter": {"a": 5}, "projection": {"_id": 0, "a": 1}, "hint": "a_1"},
+     ["PROJECTION_COVERED", "IXSCAN"]),
+    ({"filter": {"a": 5}, "projection": {"b": 1}, "hint": "a_1"},
+     ["PROJECTION_SIMPLE", "FETCH", "IXSCAN"]),
+    ({"filter": {"$text": {"$search": "word5"}}}, ["TEXT_MATCH"]),
+])
+def test_stages_have_mongodbs_names(filled, find, expected):
+    plan = explained(filled, **find)["queryPlanner"]["winningPlan"]
+    found = stages(plan)
+    if expected == ["TEXT_MATCH"]:
+        assert "TEXT_MATCH" in found
+    else:
+        assert found == expected
+
+
+def test_an_id_is_looked_up_by_its_index(filled):
+    plan = explained(filled, filter={"_id": 5})["queryPlanner"]["winningPlan"]
+    assert stages(plan) in (["IDHACK"], ["EXPRESS_IXSCAN"], ["FETCH", "IXSCAN"])
+
+
+def test_the_planner_part(filled):
+    reply = explained(filled, verbosity="queryPlanner", filter={"a": 5, "b": 105})
+    planner = reply["queryPlanner"]
+    assert planner["namespace"] == f"{filled.database.name}.c"
+    assert planner["parsedQuery"] == {"$and": [{"a": {"$eq": 5}}, {"b": {"$eq": 105}}]}
+    assert isinstance(planner["rejectedPlans"], list)
+    assert "executionStats" not in reply and reply["ok"] == 1
+    scan = stage(planner["winningPlan"], "IXSCAN")
+    assert (scan["indexName"], scan["keyPattern"]) == ("a_1_b_-1", {"a": 1, "b": -1})
+    assert (scan["isMultiKey"], scan["isUnique"], scan["direction"]) == (False, False, "forward")
+    assert scan["indexBounds"] == {"a": ["[5, 5]"], "b": ["[105, 105]"]}
+
+
+@pytest.mark.parametrize("query, hint, bounds", [
+    ({"a": {"$gt": 5}}, "a_1", {"a": ["(5, inf.0]"]}),
+    ({"a": {"$gte": 5, "$lt": 7}}, "a_1", {"a": ["[5, 7)"]}),
+    ({"a": {"$in": [1, 3]}}, "a_1", {"a": ["[1, 1]", "[3, 3]"]}),
+    ({"a": "x"}, "a_1", {"a": ['["x", "x"]']}),
+    ({"a": 5}, "a_1_b_-1", {"a": ["[5, 5]"], "b": ["[MaxKey, MinKey]"]}),
+])
+def test_bounds(filled, query, hint, bounds):
+    plan = explained(filled, filter=query, hint=hint)["queryPlanner"]["winningPlan"]
+    assert stage(plan, "IXSCAN")["indexBounds"] == bounds
+
+
+def test_a_multikey_index_says_so(filled):
+    plan = explained(filled, filter={"t": 5})["queryPlanner"]["winningPlan"]
+    assert stage(plan, "IXSCAN")["isMultiKey"] is True
+
+
+@pytest.mark.parametrize("find, returned, keys, documents", [
+    ({"filter": {"a": 5}, "hint": "a_1"}, 10, 10, 10),
+    ({"filter": {"s": "none"}}, 0, 0, 1_000),
+    ({"filter": {"a": 5}, "projection": {"_id": 0, "a": 1}, "hint": "a_1"}, 10, 10, 0),
+    ({"filter": {"a": 5, "b": {"$gte": 505}}, "hint": "a_1_b_-1"}, 5, 5, 5),
+])
+def test_what_was_examined(filled, find, returned, keys, documents):
+    stats = explained(filled, **find)["executionStats"]
+    assert stats["executionSuccess"] is True
+    assert stats["nReturned"] == returned
+    # One key more tells that the range has ended.
+    assert stats["totalKeysExamined"] in (keys, keys + 1)
+    assert stats["totalDocsExamined"] == documents
+    assert isinstance(stats["executionTimeMillis"], int) and "stage" in stats["executionStages"]
+
+
+def test_the_cheaper_index_is_taken(collection):
+    collection.insert_many({"many": one % 2, "few": one % 500} for one in range(2_000))
+    collection.create_index("many")
+    collection.create_index("few")
+    plan = explained(collection, filter={"many": 1, "few": 7})["queryPlanner"]["winningPlan"]
+    assert stage(plan, "IXSCAN")["indexName"] == "few_1"
+
+
+@pytest.mark.parametrize("command", [
+    {"count": "c", "query": {"a": 5}}, {"distinct": "c", "key": "a"},
+    {"aggregate": "c", "pipeline": [{"$match": {"a": 5}}], "cursor": {}},
+    {"update": "c", "updates": [{"q": {"a": 5}, "u": {"$set": {"x": 1}}}]},
+    {"delete": "c", "deletes": [{"q": {"a": 5}, "limit": 0}]},
+    {"findAndModify": "c", "query": {"a": 5}, "remove": True},
+])
+def test_other_commands_are_explained_and_not_done(filled, command):
+    reply = filled.database.command({"explain": command, "verbosity": "queryPlanner"})
+    assert reply["ok"] == 1 and "winningPlan" in str(reply)
+    assert filled.count_documents({"x": {"$exists": False}}) == 1_000
+
+
+def test_a_collection_that_is_not_there(database):
+    plan = explained(database.gone, filter={"a": 1})["queryPlanner"]["winningPlan"]
+    assert plan["stage"] == "EOF"

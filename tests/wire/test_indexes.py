@@ -1,0 +1,379 @@
+"""Every kind of index answers what a scan answers, and keeps its promises."""
+
+import datetime
+import random
+import threading
+
+import pymongo
+import pytest
+from bson import Decimal128, Int64, ObjectId
+from pymongo import ASCENDING, DESCENDING, IndexModel
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, WriteError
+
+VALUES = [None, 0, 1, 2, 5, -3, 1.5, Int64(7), Decimal128("2.5"), "a", "b", "ab", "", True, False,
+          {"x": 1}, {"x": 2}, [], [1, 2], ["a", 1], [[1]], b"x", ObjectId(b"a" * 12),
+          datetime.datetime(2020, 1, 1), float("nan"), float("inf")]
+QUERIES = [{"$eq": 1}, {"$gt": 1}, {"$gte": 1, "$lt": 5}, {"$lte": "b"}, {"$ne": 1}, {"$in": [1, "a", None]},
+           {"$nin": [1, "a"]}, {"$exists": True}, {"$exists": False}, {"$type": "string"},
+           {"$regex": "^a"}, {"$regex": "b"}, {"$elemMatch": {"$gt": 0}}, {"$all": [1, 2]},
+           {"$size": 2}, {"$mod": [2, 1]}, {"$not": {"$gt": 1}}, {"$eq": None}, {"$eq": {"x": 1}},
+           {"$eq": [1, 2]}, {"$gt": {"x": 1}}, {"$gte": [1]}, {"$lt": datetime.datetime(2021, 1, 1)}]
+
+
+def documents(seed, count=400):
+    """Documents whose a, b and d.e are of every type, sometimes missing."""
+    chance = random.Random(seed)
+    made = []
+    for number in range(count):
+        one = {"_id": number, "n": chance.randrange(50)}
+        for name in "ab":
+            if chance.random() < 0.85:
+                one[name] = chance.choice(VALUES)
+        if isinstance(one.get("a"), list) and isinstance(one.get("b"), list):
+            del one["b"]
+        if chance.random() < 0.8:
+            one["d"] = chance.choice([{"e": chance.choice(VALUES)}, [{"e": 1}, {"e": "a"}], 3])
+            if isinstance(one["d"], dict) and isinstance(one["d"]["e"], list):
+                one.pop("b", None)
+        made.append(one)
+    return made
+
+
+def ids(cursor):
+    return [one["_id"] for one in cursor]
+
+
+INDEXES = {
+    "single": ([("a", 1)], {}),
+    "descending": ([("a", -1)], {}),
+    "compound": ([("n", 1), ("a", -1)], {}),
+    "dotted": ([("d.e", 1)], {}),
+    "compound dotted": ([("d.e", 1), ("n", 1)], {}),
+    "sparse": ([("a", 1)], {"sparse": True}),
+    "partial": ([("a", 1)], {"partialFilterExpression": {"n": {"$gt": 25}}}),
+}
+
+
+@pytest.mark.parametrize("built", ["before", "after"])
+@pytest.mark.parametrize("kind", INDEXES)
+def test_an_index_changes_no_answer(collection, kind, built):
+    key, options = INDEXES[kind]
+    field = "d.e" if "dotted" in kind else "a"
+    made = documents(kind)
+    if built == "before":
+        collection.create_index(key, **options)
+    collection.insert_many(made)
+    queries = [{field: query} for query in QUERIES]
+    queries += [{field: query, "n": {"$gt": 25}} for query in QUERIES]
+    natural = [sorted(ids(collection.find(query).hint([("$natural", 1)]))) for query in queries]
+    if built == "after":
+        collection.create_index(key, **options)
+    for query, expected in zip(queries, natural):
+        assert sorted(ids(collection.find(query))) == expected, query
+        if not options:
+            assert sorted(ids(collection.find(query).hint(key))) == expected, query
+        assert collection.count_documents(query) == len(expected), query
+
+
+@pytest.mark.parametrize("kind", ["single", "descending", "compound", "dotted"])
+def test_an_index_follows_updates_and_deletes(collection, kind):
+    key, options = INDEXES[kind]
+    chance = random.Random(kind)
+    collection.create_index(key, **options)
+    collection.insert_many(documents(kind, 200))
+    for one in documents(kind + "again", 200):
+        if chance.random() < 0.5:
+            collection.replace_one({"_id": one["_id"]}, one)
+        elif chance.random() < 0.3:
+            collection.delete_one({"_id": one["_id"]})
+    found = collection.database.command({"validate": collection.name, "full": True})
+    assert found["valid"], found["errors"]
+    for query in QUERIES:
+        query = {"d.e" if kind == "dotted" else "a": query}
+        expected = ids(collection.find(query).hint([("$natural", 1)]))
+        assert sorted(ids(collection.find(query).hint(key))) == sorted(expected), query
+
+
+@pytest.mark.parametrize("order", [[("n", 1), ("m", 1)], [("n", -1), ("m", -1)], [("n", 1)],
+                                   [("n", 1), ("m", -1)], [("m", 1)]])
+def test_sorting_by_an_index_is_sorting(collection, order):
+    collection.insert_many([{"n": one % 7, "m": one * 37 % 11} for one in range(300)])
+    keys = [name for name, _ in order]
+    rows = lambda: [[one[key] for key in keys]  # noqa: E731
+                    for one in collection.find().sort(order)]
+    before = rows()
+    collection.create_index([("n", 1), ("m", 1)])
+    assert rows() == before
+    limited = collection.find().sort(order).skip(5).limit(10)
+    assert [[one[key] for key in keys] for one in limited] == before[5:15]
+
+
+def test_a_covered_query_reads_no_document(database):
+    database.c.create_index([("a", 1), ("b", 1)])
+    database.c.insert_many([{"a": one, "b": one * 2, "pad": "x"} for one in range(100)])
+    cursor = database.c.find({"a": {"$gte": 90}}, {"_id": 0, "a": 1, "b": 1})
+    assert [(one["a"], one["b"]) for one in cursor] == [(one, one * 2) for one in range(90, 100)]
+    stats = database.c.find({"a": {"$gte": 90}}, {"_id": 0, "b": 1}).explain()["executionStats"]
+    assert (stats["totalDocsExamined"], stats["totalKeysExamined"]) == (0, 10)
+
+
+def test_listing_and_dropping(collection):
+    assert collection.create_index([("a", 1), ("b", -1)]) == "a_1_b_-1"
+    assert collection.create_index("c", name="mine", sparse=True) == "mine"
+    collection.create_index("u", unique=True)
+    about = collection.index_information()
+    assert set(about) == {"_id_", "a_1_b_-1", "mine", "u_1"}
+    assert about["a_1_b_-1"]["key"] == [("a", 1), ("b", -1)]
+    assert about["mine"]["sparse"] and about["u_1"]["unique"]
+    collection.drop_index("mine")
+    collection.drop_index([("a", 1), ("b", -1)])
+    assert set(collection.index_information()) == {"_id_", "u_1"}
+    with pytest.raises(OperationFailure) as error:
+        collection.drop_index("mine")
+    assert error.value.code == 27
+    with pytest.raises(OperationFailure) as error:
+        collection.drop_index("_id_")
+    assert error.value.code == 72
+    collection.drop_indexes()
+    assert set(collection.index_information()) == {"_id_"}
+
+
+def test_the_reply_counts_indexes_before_and_after(database):
+    make = {"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a_1"}]}
+    first = database.command(make)
+    assert (first["numIndexesBefore"], first["numIndexesAfter"]) == (1, 2)
+    assert first["createdCollectionAutomatically"] is True
+    again = database.command(make)
+    assert (again["numIndexesBefore"], again["numIndexesAfter"]) == (2, 2)
+    assert "already exist" in again["note"]
+
+
+@pytest.mark.parametrize("first, second, code", [
+    (IndexModel("a", name="x"), IndexModel("b", name="x"), 86),
+    (IndexModel("a", name="x"), IndexModel("a", name="y"), 85),
+    (IndexModel("a"), IndexModel("a", unique=True), 85),
+])
+def test_indexes_that_contradict_each_other(collection, first, second, code):
+    collection.create_indexes([first])
+    with pytest.raises(OperationFailure) as error:
+        collection.create_indexes([second])
+    # One name with other options is 85 up to MongoDB 4.4 and 86 since.
+    assert error.value.code in (code, 86)
+
+
+@pytest.mark.parametrize("key, options, code", [
+    ({"a": 0}, {}, 67), ({"a": "x"}, {}, 67), ({}, {}, 67), ({"": 1}, {}, 67),
+    ({"a..b": 1}, {}, 67), ({"$a": 1}, {}, 67), ({"a": 1}, {"noSuchOption": 1}, 197),
+    ({"a": 1}, {"sparse": True, "partialFilterExpression": {"b": 1}}, 67),
+    ({"a": 1}, {"partialFilterExpression": {"b": {"$ne": 1}}}, 67),
+    ({"_id": 1}, {"sparse": True}, 197),
+])
+def test_indexes_that_cannot_be(database, key, options, code):
+    database.c.insert_one({})
+    index = {"key": key, "name": "x", **options}
+    reply = database.command({"createIndexes": "c", "indexes": [index]}, check=False)
+    assert (reply["ok"], reply["code"]) == (0, code), reply
+
+
+class TestUnique:
+    def test_a_second_of_the_same_is_refused(self, collection):
+        collection.create_index("a", unique=True)
+        collection.insert_many([{"_id": 1, "a": 1}, {"_id": 2, "a": "1"}, {"_id": 3}])
+        for value in (1, 1.0, Int64(1)):
+            with pytest.raises(DuplicateKeyError) as error:
+                collection.insert_one({"a": value})
+            assert error.value.details["keyPattern"] == {"a": 1}
+            assert error.value.details["keyValue"] == {"a": value}
+        with pytest.raises(DuplicateKeyError):
+            collection.insert_one({"no": "a"})  # missing counts as null, once
+        assert collection.count_documents({}) == 3
+
+    def test_updates_may_not_make_one_either(self, collection):
+        collection.create_index("a", unique=True)
+        collection.insert_many([{"_id": 1, "a": 1}, {"_id": 2, "a": 2}])
+        with pytest.raises((DuplicateKeyError, WriteError)) as error:
+            collection.update_one({"_id": 2}, {"$set": {"a": 1}})
+        assert error.value.code == 11000
+        with pytest.raises(DuplicateKeyError):
+            collection.find_one_and_update({"_id": 2}, {"$inc": {"a": -1}})
+        with pytest.raises(DuplicateKeyError):
+            collection.update_one({"_id": 3}, {"$set": {"a": 2}}, upsert=True)
+        collection.update_one({"_id": 2}, {"$set": {"a": 2, "b": 1}})
+        collection.update_one({"_id": 1}, {"$set": {"a": 3}})
+        collection.update_one({"_id": 2}, {"$set": {"a": 1}})
+        assert [(one["_id"], one["a"]) for one in collection.find()] == [(1, 3), (2, 1)]
+
+    def test_a_deleted_value_is_free_again(self, collection):
+        collection.create_index("a", unique=True)
+        for _ in range(5):
+            collection.insert_one({"_id": 1, "a": 1})
+            with pytest.raises(DuplicateKeyError):
+                collection.insert_one({"_id": 2, "a": 1})
+            collection.delete_one({"_id": 1})
+            collection.insert_one({"_id": 2, "a": 1})
+            collection.delete_one({"a": 1})
+
+    def test_within_one_batch(self, collection):
+        collection.create_index("a", unique=True)
+        with pytest.raises(BulkWriteError) as error:
+            collection.insert_many([{"a": 1}, {"a": 2}, {"a": 1}, {"a": 3}], ordered=False)
+        assert error.value.details["nInserted"] == 3
+        assert [one["index"] for one in error.value.details["writeErrors"]] == [2]
+
+    def test_compound_and_multikey(self, collection):
+        collection.create_index([("a", 1), ("t", 1)], unique=True)
+        collection.insert_one({"a": 1, "t": [1, 2, 2]})
+        collection.insert_one({"a": 2, "t": [1, 2]})
+        with pytest.raises(DuplicateKeyError):
+            collection.insert_one({"a": 1, "t": [3, 2]})
+        collection.insert_one({"a": 1, "t": [3]})
+
+    def test_sparse_and_partial_leave_the_others_alone(self, collection):
+        collection.create_index("s", unique=True, sparse=True)
+        collection.create_index("p", unique=True, partialFilterExpression={"on": True})
+        collection.insert_many([{}, {}, {"p": 1}, {"p": 1}, {"p": 1, "on": True}])
+        with pytest.raises(DuplicateKeyError):
+            collection.insert_one({"p": 1, "on": True})
+        collection.insert_one({"s": None})
+        with pytest.raises(DuplicateKeyError):
+            collection.insert_one({"s": None})
+
+    def test_it_is_not_built_over_duplicates(self, collection):
+        collection.insert_many([{"_id": one, "a": one % 99} for one in range(100)])
+        with pytest.raises(DuplicateKeyError) as error:
+            collection.create_index("a", unique=True)
+        assert error.value.code == 11000
+        assert set(collection.index_information()) == {"_id_"}
+        collection.delete_one({"_id": 99})
+        collection.create_index("a", unique=True)
+
+    def test_writers_at_once_agree_on_one(self, server, database):
+        database.c.create_index("a", unique=True)
+        won = []
+
+        def write(writer):
+            with pymongo.MongoClient(server.uri) as client:
+                for value in range(200):
+                    try:
+                        client[database.name].c.insert_one({"a": value, "writer": writer})
+                        won.append(value)
+                    except DuplicateKeyError:
+                        pass
+
+        threads = [threading.Thread(target=write, args=(one,)) for one in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(won) == list(range(200))
+        assert database.c.count_documents({}) == 200
+
+
+def test_a_partial_index_serves_only_what_it_holds(collection):
+    collection.create_index("a", partialFilterExpression={"n": {"$gt": 5}})
+    collection.insert_many([{"_id": one, "a": one % 3, "n": one} for one in range(20)])
+    assert sorted(ids(collection.find({"a": 1}))) == [1, 4, 7, 10, 13, 16, 19]
+    stage = collection.find({"a": 1}).explain()["queryPlanner"]["winningPlan"]
+    assert "IXSCAN" not in str(stage)
+    inside = collection.find({"a": 1, "n": {"$gt": 5}})
+    assert "IXSCAN" in str(inside.explain()["queryPlanner"]["winningPlan"])
+    assert sorted(ids(inside)) == [7, 10, 13, 16, 19]
+    collection.update_one({"_id": 1}, {"$set": {"n": 100}})
+    assert sorted(ids(collection.find({"a": 1, "n": {"$gt": 5}}))) == [1, 7, 10, 13, 16, 19]
+
+
+def test_a_sparse_index_leaves_out_what_lacks_the_field(database):
+    database.c.create_index("a", sparse=True)
+    database.c.insert_many([{"a": 1}, {"a": None}, {}, {"b": 1}])
+    assert database.command({"validate": "c", "full": True})["keysPerIndex"]["a_1"] == 2
+    assert len(list(database.c.find().hint("a_1"))) == 2
+    assert len(list(database.c.find({"a": None}))) == 3
+
+
+def test_multikey_entries_are_one_for_each_element(database):
+    database.c.create_index("t")
+    database.c.insert_many([{"t": [1, 2, 3]}, {"t": [3, 3]}, {"t": []}, {"t": 5}, {}])
+    assert database.command({"validate": "c", "full": True})["keysPerIndex"]["t_1"] == 7
+    assert database.c.count_documents({"t": 3}) == 2
+    found = database.c.find({"t": {"$gte": 1}}).hint("t_1")
+    assert len(list(found)) == 3
+
+
+def test_hundred_elements_a_document(collection):
+    chance = random.Random(1)
+    collection.create_index("uri")
+    made = [{"_id": one, "uri": [f"{chance.randrange(2000)}" for _ in range(100)]}
+            for one in range(500)]
+    collection.insert_many(made)
+    for value in map(str, range(0, 2000, 97)):
+        expected = [one["_id"] for one in made if value in one["uri"]]
+        assert sorted(ids(collection.find({"uri": value}))) == expected
+
+
+def test_an_index_is_built_while_others_write(server, database):
+    database.c.insert_many([{"_id": one, "a": one % 1000} for one in range(100_000)])
+    stop = threading.Event()
+    written = []
+
+    def write():
+        with pymongo.MongoClient(server.uri) as client:
+            target, number = client[database.name].c, 100_000
+            while not stop.is_set():
+                target.insert_one({"_id": number, "a": number % 1000})
+                target.update_one({"_id": number - 100_000}, {"$set": {"a": 5000}})
+                target.delete_one({"_id": number - 50_000})
+                written.append(number)
+                number += 1
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        for field in ("a", "_id"):
+            database.c.create_index([(field, ASCENDING), ("x", DESCENDING)])
+    finally:
+        stop.set()
+        thread.join()
+    found = database.command({"validate": "c", "full": True})
+    assert found["valid"] and written
+    by_index = database.c.find({"a": {"$gte": 0}}).hint([("a", 1), ("x", -1)])
+    assert len(ids(by_index)) == database.c.count_documents({}) == 100_000
+    assert database.c.count_documents({"a": 5000}) == \
+        len([one for one in written if one - 100_000 not in {two - 50_000 for two in written}])
+
+
+def test_a_key_of_any_length_fits(collection):
+    # MongoDB's limit of 1,024 bytes ended with version 4.2.
+    collection.create_index("a")
+    long = "x" * 100_000
+    collection.insert_many([{"_id": 1, "a": long}, {"_id": 2, "a": long + "y"}])
+    assert ids(collection.find({"a": long}).hint("a_1")) == [1]
+    assert ids(collection.find({"a": {"$gt": long}}).hint("a_1")) == [2]
+
+
+def test_the_limits_of_a_collections_indexes(collection):
+    with pytest.raises(OperationFailure) as error:
+        collection.create_index([(f"f{one}", 1) for one in range(33)])
+    assert error.value.code in (67, 13103)
+    collection.create_indexes([IndexModel(f"f{one}") for one in range(63)])
+    with pytest.raises(OperationFailure) as error:
+        collection.create_index("one more")
+    assert error.value.code == 67
+
+
+def test_hints(collection):
+    collection.create_index("a")
+    collection.insert_many([{"_id": one, "a": -one} for one in range(10)])
+    assert ids(collection.find().hint("a_1")) == list(range(9, -1, -1))
+    assert ids(collection.find().hint([("a", 1)])) == list(range(9, -1, -1))
+    assert ids(collection.find().hint([("$natural", -1)])) == list(range(9, -1, -1))
+    assert collection.count_documents({"a": {"$lt": -4}}, hint="a_1") == 5
+    with pytest.raises(OperationFailure) as error:
+        list(collection.find().hint("b_1"))
+    assert error.value.code == 2
+
+
+def test_min_and_max_bound_an_index(collection):
+    collection.create_index("a")
+    collection.insert_many([{"_id": one, "a": one} for one in range(10)])
+    found = collection.find().min([("a", 3)]).max([("a", 6)]).hint([("a", 1)])
+    assert ids(found) == [3, 4, 5]
