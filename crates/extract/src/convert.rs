@@ -46,6 +46,26 @@ pub fn extract_mbox(
     Ok(extraction.tally)
 }
 
+/// How a file is best read, judged by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FirstLook {
+    /// Not at all: the kind by name, as in [`ExtractError::Unsupported`].
+    Unsupported(&'static str),
+    /// With [`extract_mbox`], in pieces.
+    Mbox,
+    /// With [`extract`], as a whole.
+    Whole,
+}
+
+/// Looks at `head`, the first bytes of the file `name`. 8 KB are enough.
+pub fn first_look(name: &str, head: &[u8]) -> FirstLook {
+    match detect(name, head) {
+        Format::Unsupported(what) => FirstLook::Unsupported(what),
+        Format::Mbox => FirstLook::Mbox,
+        _ => FirstLook::Whole,
+    }
+}
+
 /// Where the bytes at hand come from.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {

@@ -58,7 +58,7 @@ mod fixtures;
 #[cfg(test)]
 mod mutation_tests;
 
-pub use convert::{extract, extract_mbox};
+pub use convert::{FirstLook, extract, extract_mbox, first_look};
 pub use document::{Extracted, Fields, Kind, MemberFailure, Output, Tally};
 pub use error::ExtractError;
 pub use limits::Limits;

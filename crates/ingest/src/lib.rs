@@ -1,1 +1,56 @@
+//! Folders to documents.
+//!
+//! For: finding the files below some folders ([`walk`]), telling which of them changed since the
+//! last time ([`changes()`]), turning them into text in processes that may die ([`WorkerPool`]), and
+//! the shape of the documents that come of it ([`FileDocument`], [`FailureDocument`]). Not for:
+//! reading any format (that is `windrow-extract`), or writing into a collection.
+//!
+//! A binary that uses the pool has a hidden command that calls [`serve`] with its standard input
+//! and output, and nothing else:
+//!
+//! ```no_run
+//! use windrow_ingest::{Event, WalkOptions, WorkerConfig, WorkerPool, serve, walk};
+//!
+//! if std::env::args().nth(1).as_deref() == Some("worker") {
+//!     return serve(std::io::stdin().lock(), std::io::stdout().lock());
+//! }
+//! let walked = walk(&["/usr/share/doc".into()], &WalkOptions::default());
+//! let pool = WorkerPool::new(WorkerConfig::this_program(&["worker"])?);
+//! pool.run(&walked.files, &|file, event| {
+//!     if let Event::Document(document) = event {
+//!         println!("{}: {} bytes", file.path.display(), document.text.len());
+//!     }
+//! })?;
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! [`WorkerPool`] starts as many processes as there are cores. Each has a limit of memory, and each
+//! file a limit of time; a file that breaks them, or the library that reads it, is a [`Failure`]
+//! with its reason, and a new process takes the next file.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
 
+// In reading order: files, what changed, their text, documents.
+mod path_text;
+mod walk;
+
+mod changes;
+
+mod failure;
+mod pool;
+mod protocol;
+mod serve;
+mod worker;
+
+mod document;
+
+pub use changes::{Changes, changes};
+pub use document::{FailureDocument, FileDocument};
+pub use failure::{Failure, FailureClass};
+pub use path_text::{path_to_text, text_to_path};
+pub use pool::WorkerPool;
+pub use serve::{Convert, ReadError, serve, serve_with};
+pub use walk::{Candidate, Identity, Stamp, WalkFailure, WalkOptions, Walked, walk};
+pub use worker::{End, Event, Worker, WorkerConfig};

@@ -1,0 +1,139 @@
+//! What to do so that stored documents follow the files: a pure function of both.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use crate::path_text::path_to_text;
+use crate::walk::{Candidate, Stamp, Walked};
+
+/// What [`changes`] found.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Changes<'w> {
+    /// Files that are not stored.
+    pub add: Vec<&'w Candidate>,
+    /// Files that are stored with another stamp: what is stored goes, what they hold now comes.
+    pub replace: Vec<&'w Candidate>,
+    /// Stored paths whose file is gone.
+    pub remove: Vec<String>,
+    /// How many files are stored as they are.
+    pub unchanged: u64,
+}
+
+/// Compares the files that were found with what is `stored`: the path, as text, and the stamp of
+/// every file that has documents or a failure.
+///
+/// Only what lies below the walked folders is removed. What lies below a folder that could not be
+/// read stays, since nobody knows whether it is gone: a disk that is not there today must not empty
+/// the database.
+pub fn changes<'w>(stored: &HashMap<String, Stamp>, walked: &'w Walked) -> Changes<'w> {
+    let mut changes = Changes::default();
+    let mut found = HashSet::with_capacity(walked.files.len());
+    for file in &walked.files {
+        let path = path_to_text(&file.path);
+        match stored.get(&path) {
+            None => changes.add.push(file),
+            Some(stamp) if *stamp == file.stamp => changes.unchanged += 1,
+            Some(_) => changes.replace.push(file),
+        }
+        found.insert(path);
+    }
+    let roots: Vec<String> = walked.roots.iter().map(|root| path_to_text(root)).collect();
+    let unread: Vec<String> = walked
+        .failures
+        .iter()
+        .map(|f| path_to_text(&f.path))
+        .collect();
+    let gone = |path: &&String| {
+        !found.contains(*path) && is_below(path, &roots) && !is_below(path, &unread)
+    };
+    changes.remove = stored.keys().filter(gone).cloned().collect();
+    changes.remove.sort_unstable();
+    changes
+}
+
+/// Whether `path` is one of `folders` or below it. The text of a path keeps its components.
+fn is_below(path: &str, folders: &[String]) -> bool {
+    folders
+        .iter()
+        .any(|folder| Path::new(path).starts_with(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::walk::{Identity, WalkFailure};
+    use std::path::PathBuf;
+
+    fn stamp(size: u64, modified_ns: i64) -> Stamp {
+        Stamp { size, modified_ns }
+    }
+
+    fn walked(roots: &[&str], files: &[(&str, Stamp)], failures: &[&str]) -> Walked {
+        let identity = Identity {
+            device: 1,
+            inode: 1,
+        };
+        Walked {
+            roots: roots.iter().map(PathBuf::from).collect(),
+            files: files
+                .iter()
+                .map(|(path, stamp)| Candidate {
+                    path: path.into(),
+                    stamp: *stamp,
+                    identity,
+                })
+                .collect(),
+            failures: failures
+                .iter()
+                .map(|path| WalkFailure {
+                    path: path.into(),
+                    reason: String::new(),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn stored_documents_follow_the_files() {
+        let stored: HashMap<String, Stamp> = [
+            ("/d/same", stamp(1, 1)),
+            ("/d/grown", stamp(1, 1)),
+            ("/d/touched", stamp(1, 1)),
+            ("/d/gone", stamp(1, 1)),
+            ("/d/locked/file", stamp(1, 1)),
+            ("/d2/elsewhere", stamp(1, 1)),
+        ]
+        .map(|(path, stamp)| (path.to_string(), stamp))
+        .into();
+        let files = [
+            ("/d/grown", stamp(2, 1)),
+            ("/d/new", stamp(1, 1)),
+            ("/d/same", stamp(1, 1)),
+            ("/d/touched", stamp(1, 2)),
+        ];
+        let walked = walked(&["/d"], &files, &["/d/locked"]);
+        let changes = changes(&stored, &walked);
+        let paths = |files: &[&Candidate]| -> Vec<String> {
+            files.iter().map(|file| path_to_text(&file.path)).collect()
+        };
+        assert_eq!(paths(&changes.add), ["/d/new"]);
+        assert_eq!(paths(&changes.replace), ["/d/grown", "/d/touched"]);
+        assert_eq!(changes.remove, ["/d/gone"]);
+        assert_eq!(changes.unchanged, 1);
+    }
+
+    #[test]
+    fn a_folder_that_is_missing_today_removes_nothing() {
+        let stored = HashMap::from([("/disk/file".to_string(), stamp(1, 1))]);
+        assert_eq!(
+            changes(&stored, &walked(&[], &[], &["/disk"])),
+            Changes::default()
+        );
+        let emptied = walked(&["/disk"], &[], &[]);
+        assert_eq!(changes(&stored, &emptied).remove, ["/disk/file"]);
+        assert_eq!(
+            changes(&stored, &walked(&["/"], &[], &[])).remove,
+            ["/disk/file"]
+        );
+    }
+}

@@ -1,0 +1,394 @@
+//! What a worker and its owner say to each other over two pipes.
+//!
+//! ```text
+//! frame    length of the rest, u32 little-endian │ tag, one byte │ payload
+//! payload  numbers little-endian; text and paths as length (u32) and bytes;
+//!          optional values as 0, or 1 and the value; lists as count (u32) and values
+//!
+//! to the worker                         from the worker
+//! S  limits, once, first                R  ready, the answer to S
+//! F  path of a file to read             D  a document of the file
+//!                                       M  a member of the file that failed
+//!                                       T  the file is done: three counts
+//!                                       U  the file is of a kind without text, by name
+//!                                       E  the file failed: class, reason
+//! ```
+//!
+//! Every F is answered by any number of D and M and then one of T, U and E. The owner trusts a
+//! worker no more than the file that it reads: lengths are checked, and what does not parse ends it.
+
+use windrow_extract::{Extracted, Fields, Kind, Limits, Tally};
+
+use crate::failure::{Failure, FailureClass};
+
+/// To the worker.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Request {
+    Start(StartLimits),
+    /// The bytes of the path.
+    File(Vec<u8>),
+}
+
+/// The limits of a worker.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StartLimits {
+    pub(crate) memory_bytes_max: u64,
+    pub(crate) deadline_ms: u64,
+    pub(crate) input_bytes_max: u64,
+    pub(crate) text_bytes_max: u64,
+    pub(crate) expanded_bytes_max: u64,
+    pub(crate) expansion_ratio_max: u64,
+    pub(crate) depth_max: u32,
+    pub(crate) members_max: u64,
+    pub(crate) pages_max: u32,
+}
+
+/// From the worker.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Reply {
+    Ready,
+    Document(Box<Extracted>),
+    Member(Failure),
+    Done(Tally),
+    Unsupported(String),
+    Failed(Failure),
+}
+
+impl StartLimits {
+    pub(crate) fn extract_limits(&self) -> Limits {
+        Limits {
+            input_bytes_max: self.input_bytes_max,
+            text_bytes_max: usize::try_from(self.text_bytes_max).unwrap_or(usize::MAX),
+            expanded_bytes_max: self.expanded_bytes_max,
+            expansion_ratio_max: self.expansion_ratio_max,
+            depth_max: self.depth_max,
+            members_max: self.members_max,
+            pages_max: self.pages_max,
+            deadline: None,
+        }
+    }
+}
+
+impl Request {
+    /// The whole frame.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Request::Start(limits) => {
+                let mut frame = Encoder::new(b'S');
+                frame.u64(limits.memory_bytes_max);
+                frame.u64(limits.deadline_ms);
+                frame.u64(limits.input_bytes_max);
+                frame.u64(limits.text_bytes_max);
+                frame.u64(limits.expanded_bytes_max);
+                frame.u64(limits.expansion_ratio_max);
+                frame.u32(limits.depth_max);
+                frame.u64(limits.members_max);
+                frame.u32(limits.pages_max);
+                frame.finish()
+            }
+            Request::File(path) => {
+                let mut frame = Encoder::new(b'F');
+                frame.bytes(path);
+                frame.finish()
+            }
+        }
+    }
+
+    /// From a frame without its length; `None` if it is none of ours.
+    pub(crate) fn decode(frame: &[u8]) -> Option<Self> {
+        let (tag, payload) = frame.split_first()?;
+        let mut decoder = Decoder(payload);
+        let request = match tag {
+            b'S' => Request::Start(StartLimits {
+                memory_bytes_max: decoder.u64()?,
+                deadline_ms: decoder.u64()?,
+                input_bytes_max: decoder.u64()?,
+                text_bytes_max: decoder.u64()?,
+                expanded_bytes_max: decoder.u64()?,
+                expansion_ratio_max: decoder.u64()?,
+                depth_max: decoder.u32()?,
+                members_max: decoder.u64()?,
+                pages_max: decoder.u32()?,
+            }),
+            b'F' => Request::File(decoder.bytes()?.to_vec()),
+            _ => return None,
+        };
+        decoder.0.is_empty().then_some(request)
+    }
+}
+
+impl Reply {
+    /// The whole frame.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        match self {
+            Reply::Ready => Encoder::new(b'R').finish(),
+            Reply::Document(document) => encode_document(document),
+            Reply::Member(failure) => encode_failure(b'M', failure),
+            Reply::Done(tally) => {
+                let mut frame = Encoder::new(b'T');
+                frame.u64(tally.documents);
+                frame.u64(tally.failures);
+                frame.u64(tally.skipped);
+                frame.finish()
+            }
+            Reply::Unsupported(what) => {
+                let mut frame = Encoder::new(b'U');
+                frame.bytes(what.as_bytes());
+                frame.finish()
+            }
+            Reply::Failed(failure) => encode_failure(b'E', failure),
+        }
+    }
+
+    /// From a frame without its length; `None` if it is none of ours.
+    pub(crate) fn decode(frame: &[u8]) -> Option<Self> {
+        let (tag, payload) = frame.split_first()?;
+        let mut decoder = Decoder(payload);
+        let reply = match tag {
+            b'R' => Reply::Ready,
+            b'D' => Reply::Document(Box::new(decode_document(&mut decoder)?)),
+            b'M' => Reply::Member(decode_failure(&mut decoder)?),
+            b'T' => Reply::Done(Tally {
+                documents: decoder.u64()?,
+                failures: decoder.u64()?,
+                skipped: decoder.u64()?,
+            }),
+            b'U' => Reply::Unsupported(decoder.text()?),
+            b'E' => Reply::Failed(decode_failure(&mut decoder)?),
+            _ => return None,
+        };
+        decoder.0.is_empty().then_some(reply)
+    }
+}
+
+fn encode_document(document: &Extracted) -> Vec<u8> {
+    let mut frame = Encoder::new(b'D');
+    let fields = &document.fields;
+    frame.bytes(document.kind.as_str().as_bytes());
+    frame.u8(document.truncated.into());
+    frame.bytes(document.text.as_bytes());
+    let texts = [
+        &document.inner_path,
+        &document.title,
+        &document.language,
+        &fields.subject,
+        &fields.author,
+        &fields.message_id,
+        &fields.syntax,
+    ];
+    for text in texts {
+        frame.optional(text.as_ref(), |frame, text| frame.bytes(text.as_bytes()));
+    }
+    frame.optional(fields.date_ms, |frame, date| {
+        frame.u64(date.cast_unsigned())
+    });
+    frame.optional(fields.pages, Encoder::u32);
+    for list in [&fields.from, &fields.to, &fields.cc] {
+        frame.u32(u32::try_from(list.len()).unwrap_or(u32::MAX));
+        list.iter().for_each(|text| frame.bytes(text.as_bytes()));
+    }
+    frame.finish()
+}
+
+fn decode_document(decoder: &mut Decoder<'_>) -> Option<Extracted> {
+    let kind = Kind::from_word(&decoder.text()?)?;
+    let truncated = decoder.u8()? == 1;
+    let mut document = Extracted::new(kind, decoder.text()?);
+    document.truncated = truncated;
+    document.inner_path = decoder.optional(Decoder::text)?;
+    document.title = decoder.optional(Decoder::text)?;
+    document.language = decoder.optional(Decoder::text)?;
+    document.fields = Fields {
+        subject: decoder.optional(Decoder::text)?,
+        author: decoder.optional(Decoder::text)?,
+        message_id: decoder.optional(Decoder::text)?,
+        syntax: decoder.optional(Decoder::text)?,
+        date_ms: decoder.optional(Decoder::u64)?.map(u64::cast_signed),
+        pages: decoder.optional(Decoder::u32)?,
+        from: decoder.texts()?,
+        to: decoder.texts()?,
+        cc: decoder.texts()?,
+    };
+    Some(document)
+}
+
+fn encode_failure(tag: u8, failure: &Failure) -> Vec<u8> {
+    let mut frame = Encoder::new(tag);
+    frame.optional(failure.inner.as_ref(), |frame, inner| {
+        frame.bytes(inner.as_bytes())
+    });
+    frame.bytes(failure.class.as_str().as_bytes());
+    frame.bytes(failure.reason.as_bytes());
+    frame.finish()
+}
+
+fn decode_failure(decoder: &mut Decoder<'_>) -> Option<Failure> {
+    Some(Failure {
+        inner: decoder.optional(Decoder::text)?,
+        class: FailureClass::from_word(&decoder.text()?)?,
+        reason: decoder.text()?,
+    })
+}
+
+struct Encoder(Vec<u8>);
+
+impl Encoder {
+    fn new(tag: u8) -> Self {
+        Encoder(vec![0, 0, 0, 0, tag])
+    }
+
+    /// Texts and lists are bounded by the limits of extraction, far below 4 GB.
+    fn finish(mut self) -> Vec<u8> {
+        let length = u32::try_from(self.0.len() - 4)
+            .unwrap_or(u32::MAX)
+            .to_le_bytes();
+        if let Some(place) = self.0.first_chunk_mut::<4>() {
+            *place = length;
+        }
+        self.0
+    }
+
+    fn u8(&mut self, value: u8) {
+        self.0.push(value);
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.u32(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn optional<T>(&mut self, value: Option<T>, encode: impl FnOnce(&mut Self, T)) {
+        self.u8(value.is_some().into());
+        if let Some(value) = value {
+            encode(self, value);
+        }
+    }
+}
+
+struct Decoder<'f>(&'f [u8]);
+
+impl<'f> Decoder<'f> {
+    fn take(&mut self, length: usize) -> Option<&'f [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        self.take(1)?.first().copied()
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?
+            .first_chunk()
+            .map(|bytes| u32::from_le_bytes(*bytes))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?
+            .first_chunk()
+            .map(|bytes| u64::from_le_bytes(*bytes))
+    }
+
+    fn bytes(&mut self) -> Option<&'f [u8]> {
+        let length = self.u32()?;
+        self.take(length as usize)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        String::from_utf8(self.bytes()?.to_vec()).ok()
+    }
+
+    fn texts(&mut self) -> Option<Vec<String>> {
+        let count = self.u32()?;
+        (0..count).map(|_| self.text()).collect()
+    }
+
+    fn optional<T>(&mut self, decode: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        match self.u8()? {
+            0 => Some(None),
+            1 => decode(self).map(Some),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rich_document() -> Extracted {
+        let mut document = Extracted::new(Kind::Mail, "words".into());
+        document.inner_path = Some("#1".into());
+        document.title = Some("Größe".into());
+        document.truncated = true;
+        document.fields = Fields {
+            from: vec!["a".into(), "b".into()],
+            date_ms: Some(-5),
+            pages: Some(3),
+            syntax: Some("c".into()),
+            ..Fields::default()
+        };
+        document
+    }
+
+    #[test]
+    fn replies_come_back_and_their_beginnings_do_not() {
+        let failure = Failure {
+            inner: Some("!/x".into()),
+            class: FailureClass::Limit,
+            reason: "big".into(),
+        };
+        let replies = [
+            Reply::Ready,
+            Reply::Document(Box::new(rich_document())),
+            Reply::Member(failure.clone()),
+            Reply::Done(Tally {
+                documents: 1,
+                failures: 2,
+                skipped: 3,
+            }),
+            Reply::Unsupported("PNG image".into()),
+            Reply::Failed(failure),
+        ];
+        for reply in replies {
+            let frame = reply.encode();
+            assert_eq!(
+                frame.len() - 4,
+                u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize
+            );
+            assert_eq!(Reply::decode(&frame[4..]), Some(reply));
+            for end in 4..frame.len() {
+                assert_eq!(Reply::decode(&frame[4..end]), None);
+            }
+            assert_eq!(Reply::decode(&[&frame[4..], b"x"].concat()), None);
+        }
+        assert_eq!(Reply::decode(b"?"), None);
+    }
+
+    #[test]
+    fn requests_come_back() {
+        let limits = StartLimits {
+            memory_bytes_max: 1,
+            deadline_ms: 2,
+            input_bytes_max: 3,
+            text_bytes_max: 4,
+            expanded_bytes_max: 5,
+            expansion_ratio_max: 6,
+            depth_max: 7,
+            members_max: 8,
+            pages_max: 9,
+        };
+        for request in [Request::Start(limits), Request::File(b"/caf\xe9".to_vec())] {
+            assert_eq!(Request::decode(&request.encode()[4..]), Some(request));
+        }
+    }
+}

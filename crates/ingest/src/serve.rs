@@ -1,0 +1,242 @@
+//! The worker's side: reads files one after another and says what they hold.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use windrow_extract::{ExtractError, FirstLook, Limits, Output, Tally};
+
+use crate::failure::{Failure, FailureClass};
+use crate::protocol::{Reply, Request, StartLimits};
+
+/// The first look at a file, before it is read as a whole.
+const HEAD_BYTES: u64 = 8192;
+const REQUEST_BYTES_MAX: u32 = 1 << 20;
+const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
+
+/// Turns a file into what [`windrow_extract::extract`] would hand out.
+pub type Convert<'c> =
+    &'c mut dyn FnMut(&Path, &Limits, &mut dyn FnMut(Output)) -> Result<Tally, ReadError>;
+
+/// A file could not be read, or could not be understood.
+#[derive(Debug)]
+pub enum ReadError {
+    Io(io::Error),
+    Extract(ExtractError),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        ReadError::Io(error)
+    }
+}
+
+impl From<ExtractError> for ReadError {
+    fn from(error: ExtractError) -> Self {
+        ReadError::Extract(error)
+    }
+}
+
+/// The main loop of a worker process: answers requests until `input` ends.
+///
+/// Limits the memory of the process it runs in, and ends it if a file takes far too long: call it
+/// in a process that does nothing else.
+///
+/// # Errors
+/// If the owner is gone or says something that is no request.
+pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
+    serve_with(input, output, &mut read_file)
+}
+
+/// As [`serve`] with another way to read a file, which tests use to fail in every manner.
+///
+/// # Errors
+/// As [`serve`].
+pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) -> io::Result<()> {
+    let mut input = BufReader::new(input);
+    let mut output = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, output);
+    let Some(Request::Start(start)) = read_request(&mut input)? else {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a worker starts with its limits",
+        ));
+    };
+    confine(&start)?;
+    let deadline = Duration::from_millis(start.deadline_ms);
+    let watchdog = Watchdog::start(deadline * 2)?;
+    reply(&mut output, &Reply::Ready)?;
+    output.flush()?;
+    while let Some(request) = read_request(&mut input)? {
+        let Request::File(path) = request else {
+            continue;
+        };
+        let limits = Limits {
+            deadline: Some(Instant::now() + deadline),
+            ..start.extract_limits()
+        };
+        watchdog.file_begins();
+        answer(
+            Path::new(OsStr::from_bytes(&path)),
+            &limits,
+            &mut output,
+            convert,
+        )?;
+        watchdog.file_ends();
+        output.flush()?;
+    }
+    Ok(())
+}
+
+/// Limits what the process may take, and keeps it silent: its owner reports.
+fn confine(start: &StartLimits) -> io::Result<()> {
+    limit(Resource::As, start.memory_bytes_max)?;
+    limit(Resource::Core, 0)?;
+    std::panic::set_hook(Box::new(|_| ()));
+    Ok(())
+}
+
+/// Lowers a limit; one that is lower already stays.
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    let value = Some(
+        getrlimit(resource)
+            .maximum
+            .map_or(most, |maximum| maximum.min(most)),
+    );
+    Ok(setrlimit(
+        resource,
+        Rlimit {
+            current: value,
+            maximum: value,
+        },
+    )?)
+}
+
+fn read_request(input: &mut impl Read) -> io::Result<Option<Request>> {
+    let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_string());
+    let mut length = [0; 4];
+    match input.read_exact(&mut length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        result => result?,
+    }
+    let length = u32::from_le_bytes(length);
+    if length > REQUEST_BYTES_MAX {
+        return Err(invalid("a request is too long"));
+    }
+    let mut frame = vec![0; length as usize];
+    input.read_exact(&mut frame)?;
+    Request::decode(&frame)
+        .map(Some)
+        .ok_or_else(|| invalid("a request cannot be understood"))
+}
+
+fn reply(output: &mut impl Write, reply: &Reply) -> io::Result<()> {
+    output.write_all(&reply.encode())
+}
+
+fn answer(
+    path: &Path,
+    limits: &Limits,
+    output: &mut impl Write,
+    convert: Convert<'_>,
+) -> io::Result<()> {
+    let mut sent = Ok(());
+    let mut send = |found: Output| {
+        let found = match found {
+            Output::Document(document) => Reply::Document(document),
+            Output::Failure(failure) => Reply::Member(Failure::from_error(
+                Some(failure.inner_path),
+                &failure.error,
+            )),
+        };
+        if sent.is_ok() {
+            sent = reply(output, &found);
+        }
+    };
+    let end = match convert(path, limits, &mut send) {
+        Ok(tally) => Reply::Done(tally),
+        Err(ReadError::Extract(ExtractError::Unsupported(what))) => Reply::Unsupported(what.into()),
+        Err(ReadError::Extract(error)) => Reply::Failed(Failure::from_error(None, &error)),
+        Err(ReadError::Io(error)) => {
+            Reply::Failed(Failure::of_file(FailureClass::Unreadable, error))
+        }
+    };
+    sent?;
+    reply(output, &end)
+}
+
+/// Reads as little of the file as its kind needs.
+fn read_file(
+    path: &Path,
+    limits: &Limits,
+    emit: &mut dyn FnMut(Output),
+) -> Result<Tally, ReadError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(HEAD_BYTES)).unwrap_or(0) + 1);
+    (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
+    match windrow_extract::first_look(&name, &bytes) {
+        FirstLook::Unsupported(what) => return Err(ExtractError::Unsupported(what).into()),
+        FirstLook::Mbox => {
+            let mut reader = BufReader::with_capacity(256 << 10, bytes.chain(file));
+            return Ok(windrow_extract::extract_mbox(&mut reader, limits, emit)?);
+        }
+        FirstLook::Whole => {}
+    }
+    // One byte more than allowed tells that there is too much.
+    let most = limits.input_bytes_max.saturating_add(1);
+    bytes.reserve(usize::try_from(size.min(most).saturating_sub(bytes.len() as u64)).unwrap_or(0));
+    file.take(most.saturating_sub(bytes.len() as u64))
+        .read_to_end(&mut bytes)?;
+    Ok(windrow_extract::extract(&name, &bytes, limits, emit)?)
+}
+
+/// Ends the process if a file takes too long and nobody else does: the owner kills a worker that is
+/// late, but an owner that was killed itself leaves its workers behind.
+struct Watchdog {
+    /// Ticks that the file at hand may still take; zero between files.
+    ticks_left: Arc<AtomicU64>,
+    ticks_max: u64,
+}
+
+impl Watchdog {
+    const TICK: Duration = Duration::from_millis(250);
+
+    fn start(file_max: Duration) -> io::Result<Self> {
+        let ticks_left = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&ticks_left);
+        let watch = move || {
+            loop {
+                std::thread::sleep(Self::TICK);
+                let tick = |left: u64| left.checked_sub(1);
+                let before = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, tick);
+                if before == Ok(1) {
+                    std::process::exit(1);
+                }
+            }
+        };
+        std::thread::Builder::new()
+            .name("watchdog".into())
+            .stack_size(64 << 10)
+            .spawn(watch)?;
+        let ticks_max = file_max.as_millis() / Self::TICK.as_millis() + 2;
+        Ok(Watchdog {
+            ticks_left,
+            ticks_max: u64::try_from(ticks_max).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn file_begins(&self) {
+        self.ticks_left.store(self.ticks_max, Ordering::Relaxed);
+    }
+
+    fn file_ends(&self) {
+        self.ticks_left.store(0, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,252 @@
+//! Folders to candidate files.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use walkdir::{DirEntry, WalkDir};
+
+/// Which files below the given folders count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WalkOptions {
+    /// Take files and folders whose names begin with a dot. Folders of version control are skipped
+    /// in any case.
+    pub hidden: bool,
+    /// Follow links below the given folders. A link in a circle is then a failure, and a file with
+    /// two ways to it is found twice. Links that are given themselves are always followed.
+    pub follow_links: bool,
+}
+
+/// A file that may hold documents.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Absolute, through the real path of the folder that was given.
+    pub path: PathBuf,
+    pub stamp: Stamp,
+    pub identity: Identity,
+}
+
+/// What changes when a file's content does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    /// In bytes.
+    pub size: u64,
+    /// In nanoseconds since 1970 UTC.
+    pub modified_ns: i64,
+}
+
+/// What two names of one file have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity {
+    pub device: u64,
+    pub inode: u64,
+}
+
+/// A file or folder that could not be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WalkFailure {
+    pub path: PathBuf,
+    pub reason: String,
+}
+
+/// What [`walk`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Walked {
+    /// The folders that were given, made real, none of them below another.
+    pub roots: Vec<PathBuf>,
+    /// In the order of their paths, component by component.
+    pub files: Vec<Candidate>,
+    pub failures: Vec<WalkFailure>,
+}
+
+/// Finds the files below `folders`, each of which may be a file as well.
+///
+/// Sockets, devices and pipes are no candidates. Nothing is read but folders.
+pub fn walk(folders: &[PathBuf], options: &WalkOptions) -> Walked {
+    let mut walked = Walked::default();
+    for folder in folders {
+        match folder.canonicalize() {
+            Ok(root) => walked.roots.push(root),
+            Err(error) => {
+                let path = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+                walked.failures.push(WalkFailure {
+                    path,
+                    reason: error.to_string(),
+                });
+            }
+        }
+    }
+    walked.roots.sort();
+    // Sorted, a folder stands before everything below it.
+    walked
+        .roots
+        .dedup_by(|below, folder| below.starts_with(&*folder));
+    for root in walked.roots.clone() {
+        walk_root(&root, options, &mut walked);
+    }
+    walked
+}
+
+fn walk_root(root: &Path, options: &WalkOptions, walked: &mut Walked) {
+    let entries = WalkDir::new(root)
+        .follow_links(options.follow_links)
+        .sort_by_file_name()
+        .into_iter()
+        .filter_entry(|entry| entry.depth() == 0 || is_wanted(entry, options));
+    for entry in entries {
+        match entry.and_then(|entry| candidate(&entry)) {
+            Ok(found) => walked.files.extend(found),
+            Err(error) => walked.failures.push(failure(root, &error)),
+        }
+    }
+}
+
+fn is_wanted(entry: &DirEntry, options: &WalkOptions) -> bool {
+    const VERSION_CONTROL: [&str; 7] = [".git", ".hg", ".svn", ".bzr", ".jj", "CVS", "_darcs"];
+    let name = entry.file_name();
+    let hidden = name.as_encoded_bytes().starts_with(b".");
+    let version_control =
+        entry.file_type().is_dir() && VERSION_CONTROL.iter().any(|folder| name == *folder);
+    !version_control && (options.hidden || !hidden)
+}
+
+fn candidate(entry: &DirEntry) -> walkdir::Result<Option<Candidate>> {
+    if !entry.file_type().is_file() {
+        return Ok(None);
+    }
+    let metadata = entry.metadata()?;
+    let seconds_ns = metadata.mtime().saturating_mul(1_000_000_000);
+    let stamp = Stamp {
+        size: metadata.len(),
+        modified_ns: seconds_ns.saturating_add(metadata.mtime_nsec()),
+    };
+    let identity = Identity {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    };
+    Ok(Some(Candidate {
+        path: entry.path().to_path_buf(),
+        stamp,
+        identity,
+    }))
+}
+
+fn failure(root: &Path, error: &walkdir::Error) -> WalkFailure {
+    let path = error.path().unwrap_or(root).to_path_buf();
+    let reason = match error.loop_ancestor() {
+        Some(ancestor) => format!("a link leads back to {}", ancestor.display()),
+        None => error
+            .io_error()
+            .map_or_else(|| error.to_string(), io::Error::to_string),
+    };
+    WalkFailure { path, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path_text::path_to_text;
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    /// A folder of this test's own, removed at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("windrow-{name}-{}", std::process::id()));
+            let _ = fs::remove_dir_all(&path);
+            fs::create_dir_all(&path).unwrap();
+            Folder(path.canonicalize().unwrap())
+        }
+
+        fn file(&self, name: impl AsRef<Path>) {
+            let path = self.0.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "words").unwrap();
+        }
+
+        fn names(&self, walked: &Walked) -> Vec<String> {
+            let name = |file: &Candidate| path_to_text(file.path.strip_prefix(&self.0).unwrap());
+            walked.files.iter().map(name).collect()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn files_come_in_order_without_hidden_ones_and_version_control() {
+        let folder = Folder::new("order");
+        for name in [
+            "b/z",
+            "a.txt",
+            "b/.hidden",
+            ".git/config",
+            "CVS/Root",
+            ".config/x",
+        ] {
+            folder.file(name);
+        }
+        folder.file(OsStr::from_bytes(b"caf\xe9"));
+        let plain = walk(std::slice::from_ref(&folder.0), &WalkOptions::default());
+        assert_eq!(folder.names(&plain), ["a.txt", "b/z", "caf\\xe9"]);
+        assert_eq!(plain.files[0].stamp.size, 5);
+        let all = WalkOptions {
+            hidden: true,
+            ..WalkOptions::default()
+        };
+        let all = walk(std::slice::from_ref(&folder.0), &all);
+        assert_eq!(
+            folder.names(&all),
+            [".config/x", "a.txt", "b/.hidden", "b/z", "caf\\xe9"]
+        );
+    }
+
+    #[test]
+    fn circles_of_links_end() {
+        let folder = Folder::new("links");
+        folder.file("real/file");
+        symlink("..", folder.0.join("real/up")).unwrap();
+        symlink("real/file", folder.0.join("link")).unwrap();
+        symlink("nowhere", folder.0.join("dangling")).unwrap();
+        let plain = walk(std::slice::from_ref(&folder.0), &WalkOptions::default());
+        assert_eq!(
+            (folder.names(&plain), plain.failures.len()),
+            (vec!["real/file".into()], 0)
+        );
+        let follow = WalkOptions {
+            follow_links: true,
+            ..WalkOptions::default()
+        };
+        let followed = walk(std::slice::from_ref(&folder.0), &follow);
+        assert_eq!(folder.names(&followed), ["link", "real/file"]);
+        let reasons: Vec<_> = followed
+            .failures
+            .iter()
+            .map(|f| f.reason.as_str())
+            .collect();
+        let circle = format!("a link leads back to {}", folder.0.display());
+        assert_eq!(
+            reasons,
+            ["No such file or directory (os error 2)", circle.as_str()]
+        );
+    }
+
+    #[test]
+    fn folders_within_folders_are_walked_once_and_missing_ones_are_failures() {
+        let folder = Folder::new("roots");
+        folder.file("a/b/file");
+        folder.file("single");
+        let given = ["a/b", "a", "missing", "single"].map(|name| folder.0.join(name));
+        let walked = walk(&given, &WalkOptions::default());
+        assert_eq!(folder.names(&walked), ["a/b/file", "single"]);
+        assert_eq!(walked.roots, [folder.0.join("a"), folder.0.join("single")]);
+        assert_eq!(walked.failures[0].path, folder.0.join("missing"));
+    }
+}

@@ -1,0 +1,238 @@
+//! Files that hang, crash, eat memory or talk nonsense are failures with a reason, and the files
+//! around them are read all the same. Workers are this program again, with a reader that does what
+//! the name of the file says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Write, stdin, stdout};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use windrow_extract::{Extracted, Kind, Limits, Output, Tally};
+use windrow_ingest::{
+    End, Event, FailureClass, WalkOptions, Walked, Worker, WorkerConfig, WorkerPool, serve,
+    serve_with, walk,
+};
+
+fn main() {
+    match std::env::args().nth(1).as_deref() {
+        Some("obedient worker") => {
+            let _ = serve_with(stdin().lock(), stdout(), &mut |path, _, emit| {
+                Ok(obey(path, emit))
+            });
+        }
+        Some("worker") => serve(stdin().lock(), stdout().lock()).expect("the owner is there"),
+        Some("no worker") => println!("hello"),
+        _ => {
+            bad_files_are_failures_and_the_others_are_read();
+            real_files_are_read();
+            a_program_that_is_no_worker_is_an_error();
+            println!("ok");
+        }
+    }
+}
+
+/// Does what the file's name says.
+fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> Tally {
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let document = |text: &str| Output::Document(Box::new(Extracted::new(Kind::Text, text.into())));
+    match name.as_str() {
+        "hang" => loop {
+            std::thread::sleep(Duration::from_secs(1));
+        },
+        "abort" => std::process::abort(),
+        "exit" => std::process::exit(0),
+        "eat" => {
+            let mut eaten: Vec<Vec<u8>> = Vec::new();
+            loop {
+                eaten.push(vec![1; 16 << 20]);
+                emit(document(&eaten.len().to_string()));
+            }
+        }
+        "overflow" => assert_eq!(dig(u64::MAX), 0),
+        "babble" => {
+            stdout().write_all(b"\x05\0\0\0what?").unwrap();
+            stdout().flush().unwrap();
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        _ => emit(document(&name)),
+    }
+    Tally {
+        documents: 1,
+        ..Tally::default()
+    }
+}
+
+/// Recursion that the compiler cannot turn into a loop.
+fn dig(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 64]);
+    if depth == 0 {
+        0
+    } else {
+        dig(depth - 1) + frame[std::hint::black_box(3)] - depth
+    }
+}
+
+/// A folder of this test's own with these files, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(files: &[(&str, &[u8])]) -> Self {
+        let path = std::env::temp_dir().join(format!("windrow-workers-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        for (name, bytes) in files {
+            fs::write(path.join(name), bytes).unwrap();
+        }
+        Folder(path)
+    }
+
+    fn walk(&self) -> Walked {
+        walk(std::slice::from_ref(&self.0), &WalkOptions::default())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn config(command: &str) -> WorkerConfig {
+    WorkerConfig {
+        file_deadline: Duration::from_millis(400),
+        memory_bytes_max: 512 << 20,
+        ..WorkerConfig::this_program(&[command]).unwrap()
+    }
+}
+
+/// What became of each file, by name.
+fn ends(pool: &WorkerPool, walked: &Walked) -> BTreeMap<String, End> {
+    let ends = Mutex::new(BTreeMap::new());
+    pool.run(&walked.files, &|file, event| {
+        if let Event::End(end) = event {
+            let name = file
+                .path
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
+            assert!(
+                ends.lock().unwrap().insert(name, end).is_none(),
+                "each file ends once"
+            );
+        }
+    })
+    .unwrap();
+    ends.into_inner().unwrap()
+}
+
+fn bad_files_are_failures_and_the_others_are_read() {
+    let bad = [
+        ("abort", FailureClass::Crashed, "out of memory"),
+        ("babble", FailureClass::Crashed, "without meaning"),
+        ("eat", FailureClass::Crashed, "out of memory"),
+        ("exit", FailureClass::Crashed, "before its answer"),
+        ("hang", FailureClass::Deadline, "longer than 0.4 s"),
+        ("overflow", FailureClass::Crashed, ""),
+    ];
+    let good: Vec<String> = (0..40).map(|number| format!("file {number}")).collect();
+    let names = good
+        .iter()
+        .map(String::as_str)
+        .chain(bad.map(|(name, _, _)| name));
+    let files: Vec<(&str, &[u8])> = names.map(|name| (name, &b""[..])).collect();
+    let folder = Folder::new(&files);
+    let started = Instant::now();
+    let ends = ends(
+        &WorkerPool::new(config("obedient worker")).with_workers(2),
+        &folder.walk(),
+    );
+    assert!(started.elapsed() < Duration::from_secs(20));
+    assert_eq!(ends.len(), good.len() + bad.len());
+    for name in &good {
+        assert!(
+            matches!(&ends[name], End::Done(tally) if tally.documents == 1),
+            "{name}"
+        );
+    }
+    for (name, class, reason) in bad {
+        let End::Failed(failure) = &ends[name] else {
+            panic!("{name}: {:?}", ends[name])
+        };
+        assert_eq!(failure.class, class, "{name}: {failure:?}");
+        assert!(failure.reason.contains(reason), "{name}: {failure:?}");
+    }
+}
+
+fn real_files_are_read() {
+    let folder = Folder::new(&[
+        ("a.html", b"<title>T</title>words"),
+        (
+            "b.mbox",
+            b"From a\nSubject: one\n\n1\n\nFrom b\nSubject: two\n\n2\n",
+        ),
+        ("c.pdf", b"%PDF-1.4 nothing"),
+        ("d.png", b"\x89PNG\r\n\x1a\n"),
+        ("e.txt", &[b'x'; 2000]),
+    ]);
+    let limits = Limits {
+        input_bytes_max: 1000,
+        ..Limits::default()
+    };
+    let config = WorkerConfig {
+        limits,
+        ..config("worker")
+    };
+    let mut walked = folder.walk();
+    fs::remove_file(folder.0.join("a.html")).unwrap();
+    fs::write(folder.0.join("f.md"), "# Late").unwrap();
+    let mut worker = Worker::start(&config).unwrap();
+    let mut titles = Vec::new();
+    let mut read = |path: &Path| {
+        let mut last = None;
+        let sink = &mut |event| match event {
+            Event::Document(document) => titles.push(document.title.unwrap()),
+            Event::MemberFailed(failure) => panic!("{failure:?}"),
+            Event::End(end) => last = Some(end),
+        };
+        worker.extract(path, sink).unwrap();
+        last.unwrap()
+    };
+    walked.files.push(walked.files[0].clone());
+    walked.files[5].path = folder.0.join("f.md");
+    let classes: Vec<String> = walked
+        .files
+        .iter()
+        .map(|file| match read(&file.path) {
+            End::Done(tally) => format!("{} documents", tally.documents),
+            End::Skipped(what) => what,
+            End::Failed(failure) => failure.class.as_str().to_string(),
+        })
+        .collect();
+    let expected = [
+        "unreadable",
+        "2 documents",
+        "malformed",
+        "PNG image",
+        "limit",
+        "1 documents",
+    ];
+    assert_eq!(classes, expected);
+    assert_eq!(titles, ["one", "two", "Late"]);
+}
+
+fn a_program_that_is_no_worker_is_an_error() {
+    assert!(Worker::start(&config("no worker")).is_err());
+    let missing = WorkerConfig {
+        program: "/no/such/program".into(),
+        ..config("worker")
+    };
+    let folder = Folder::new(&[("a", b"")]);
+    assert!(
+        WorkerPool::new(missing)
+            .run(&folder.walk().files, &|_, _| ())
+            .is_err()
+    );
+}
