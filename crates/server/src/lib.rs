@@ -1,1 +1,60 @@
+//! The server: sockets, sessions, cursors and commands.
+//!
+//! [`Server::bind`] opens the sockets, [`Server::run`] serves them with a thread a connection until
+//! [`Stop`] is asked for. A message becomes a [`Request`](windrow_wire::Request), [`commands`] has
+//! one file for each command and one table that lists them, and a command gets the request and a
+//! [`Context`]. A command that panics fails alone.
+//!
+//! Not here: bytes of messages (`windrow-wire`), and what documents, queries and indexes do.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windrow_server::{Config, Log, Server, Services};
+//! let services = Services { log: Arc::new(Log::to_nowhere()), status: Vec::new() };
+//! let config = Config { listen: vec!["127.0.0.1:0".parse()?], ..Config::default() };
+//! let server = Server::bind(config, services)?;
+//! let stop = server.stop();
+//! let thread = std::thread::spawn(move || server.run());
+//! stop.request();
+//! thread.join().unwrap()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
+//! [`state`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
+//! [`parameters`], [`log`], [`metrics`], [`stop`].
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
 
+pub mod arguments;
+mod buffers;
+mod clock;
+pub mod commands;
+pub mod config;
+pub mod connection;
+pub mod context;
+pub mod cursors;
+pub mod dispatch;
+pub mod generic;
+pub mod log;
+mod machine;
+pub mod metrics;
+pub mod namespace;
+pub mod operations;
+pub mod parameters;
+mod random;
+pub mod server;
+pub mod sessions;
+pub mod state;
+pub mod stop;
+mod sync;
+
+pub use config::Config;
+pub use context::Context;
+pub use log::Log;
+pub use server::Server;
+pub use state::{Services, State, StatusSection};
+pub use stop::Stop;

@@ -1,0 +1,35 @@
+//! A server without an engine: what speaks for itself (`hello`, `ping`, sessions, parameters).
+//!
+//!     cargo run -p windrow-server --example serve -- 127.0.0.1:27017
+
+use std::sync::Arc;
+
+use windrow_document::doc;
+use windrow_server::{Config, Log, Server, Services};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let listen = arguments
+        .get(1)
+        .map_or("127.0.0.1:27017", String::as_str)
+        .parse()?;
+    let options = doc! { "net": { "bindIp": (arguments.get(1).cloned()) } };
+    let config = Config {
+        listen: vec![listen],
+        arguments,
+        options,
+        ..Config::default()
+    };
+    let log = Arc::new(Log::to_stderr());
+    log.take_panics();
+    let server = Server::bind(
+        config,
+        Services {
+            log,
+            status: Vec::new(),
+        },
+    )?;
+    server.stop().on_signals()?;
+    server.run()?;
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Reads a command's arguments with MongoDB's rules and words about types.
+
+use windrow_document::{Array, Document, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Request};
+
+/// The arguments of one command. Every method reads one by name: `Ok(None)` where it is missing,
+/// TypeMismatch where it is of another type, in MongoDB's words.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a> {
+    command: &'a str,
+    body: Document<'a>,
+}
+
+impl<'a> Arguments<'a> {
+    pub fn new(request: &'a Request) -> Arguments<'a> {
+        Arguments {
+            command: request.command(),
+            body: request.body(),
+        }
+    }
+
+    /// The arguments within a document of a command; `path` is what errors call it.
+    pub fn within(path: &'a str, document: Document<'a>) -> Arguments<'a> {
+        Arguments {
+            command: path,
+            body: document,
+        }
+    }
+
+    pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
+        self.body.get(name)
+    }
+
+    pub fn string(&self, name: &str) -> Result<Option<&'a str>, CommandError> {
+        self.typed(name, &[Type::String], ValueRef::as_str)
+    }
+
+    pub fn document(&self, name: &str) -> Result<Option<Document<'a>>, CommandError> {
+        self.typed(name, &[Type::Document], ValueRef::as_document)
+    }
+
+    pub fn array(&self, name: &str) -> Result<Option<Array<'a>>, CommandError> {
+        self.typed(name, &[Type::Array], ValueRef::as_array)
+    }
+
+    /// True or false alone; see [`flag`](Self::flag) for what MongoDB takes loosely.
+    pub fn bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
+        self.typed(name, &[Type::Bool], ValueRef::as_bool)
+    }
+
+    /// A bool, or a number that is one when it is not zero. False where it is missing.
+    pub fn flag(&self, name: &str) -> Result<bool, CommandError> {
+        let types = [
+            Type::Bool,
+            Type::Int64,
+            Type::Int32,
+            Type::Decimal128,
+            Type::Double,
+        ];
+        let is_one =
+            |value: ValueRef<'_>| types.contains(&value.type_of()).then(|| value.is_truthy());
+        Ok(self.typed(name, &types, is_one)?.unwrap_or(false))
+    }
+
+    /// A number of any type, without its fraction; what does not fit 64 bits becomes the limit.
+    pub fn whole_number(&self, name: &str) -> Result<Option<i64>, CommandError> {
+        self.typed(name, NUMBERS, truncated)
+    }
+
+    /// The same as [`whole_number`](Self::whole_number), where it must not be negative.
+    pub fn count(&self, name: &str) -> Result<Option<u64>, CommandError> {
+        let Some(number) = self.whole_number(name)? else {
+            return Ok(None);
+        };
+        u64::try_from(number).map(Some).map_err(|_| {
+            let field = format!("{}.{name}", self.command);
+            CommandError::new(
+                ErrorCode::BadValue,
+                format!("BSON field '{field}' value must be >= 0, actual value '{number}'"),
+            )
+        })
+    }
+
+    /// The error of an argument that must be there.
+    pub fn missing(&self, name: &str) -> CommandError {
+        let message = format!(
+            "BSON field '{}.{name}' is missing but a required field",
+            self.command
+        );
+        CommandError::new(ErrorCode::IDLFailedToParse, message)
+    }
+
+    /// The error of an argument of a type that it must not have.
+    pub fn wrong_type(&self, name: &str, found: Type, expected: &[Type]) -> CommandError {
+        let (command, found) = (self.command, found.name());
+        let names: Vec<&str> = expected.iter().map(|one| one.name()).collect();
+        let expected = match names.as_slice() {
+            [one] => format!("type '{one}'"),
+            many => format!("types '[{}]'", many.join(", ")),
+        };
+        let message = format!(
+            "BSON field '{command}.{name}' is the wrong type '{found}', expected {expected}"
+        );
+        CommandError::new(ErrorCode::TypeMismatch, message)
+    }
+
+    fn typed<T>(
+        &self,
+        name: &str,
+        expected: &[Type],
+        read: impl Fn(ValueRef<'a>) -> Option<T>,
+    ) -> Result<Option<T>, CommandError> {
+        let Some(value) = self.body.get(name) else {
+            return Ok(None);
+        };
+        match read(value) {
+            Some(value) => Ok(Some(value)),
+            None => Err(self.wrong_type(name, value.type_of(), expected)),
+        }
+    }
+}
+
+/// In the order in which MongoDB names them.
+const NUMBERS: &[Type] = &[Type::Int64, Type::Int32, Type::Decimal128, Type::Double];
+
+/// A number without its fraction; NaN is 0.
+pub fn truncated(value: ValueRef<'_>) -> Option<i64> {
+    match value {
+        ValueRef::Int32(number) => Some(i64::from(number)),
+        ValueRef::Int64(number) => Some(number),
+        ValueRef::Double(_) | ValueRef::Decimal128(_) => value.as_f64().map(|number| number as i64),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn arguments_have_mongodbs_types_and_words() {
+        let body = doc! { "s": "x", "n": 2.9, "b": true, "i": 1, "m": (-1), "nan": (f64::NAN) };
+        let arguments = Arguments::within("find", body.as_document());
+        assert_eq!(arguments.string("s").unwrap(), Some("x"));
+        assert_eq!(arguments.string("missing").unwrap(), None);
+        assert_eq!(arguments.whole_number("n").unwrap(), Some(2));
+        assert_eq!(arguments.whole_number("nan").unwrap(), Some(0));
+        assert_eq!(
+            (arguments.flag("b").unwrap(), arguments.flag("i").unwrap()),
+            (true, true)
+        );
+        let message = |error: CommandError| (error.code.number(), error.message);
+        assert_eq!(
+            message(arguments.string("n").unwrap_err()),
+            (
+                14,
+                "BSON field 'find.n' is the wrong type 'double', expected type 'string'".into()
+            )
+        );
+        assert_eq!(
+            message(arguments.whole_number("s").unwrap_err()),
+            (14, "BSON field 'find.s' is the wrong type 'string', expected types '[long, int, decimal, double]'".into())
+        );
+        assert_eq!(
+            message(arguments.count("m").unwrap_err()),
+            (
+                2,
+                "BSON field 'find.m' value must be >= 0, actual value '-1'".into()
+            )
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! Message buffers that connections borrow, so that a connection that waits holds none and a busy
+//! one does not ask the system for memory at each message.
+
+use std::sync::Mutex;
+
+use crate::sync::lock;
+
+/// Buffers kept for the next message, up to a total size.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+/// What is kept at most, in bytes of capacity: one message of the largest size, and a little.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+impl Buffers {
+    pub fn take(&self) -> Vec<u8> {
+        let mut kept = lock(&self.kept);
+        let buffer = kept.buffers.pop().unwrap_or_default();
+        kept.bytes -= buffer.capacity();
+        buffer
+    }
+
+    pub fn give(&self, mut buffer: Vec<u8>) {
+        let mut kept = lock(&self.kept);
+        if buffer.capacity() > 0 && kept.bytes + buffer.capacity() <= KEPT_BYTES_MAX {
+            buffer.clear();
+            kept.bytes += buffer.capacity();
+            kept.buffers.push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_comes_back_empty_and_too_much_is_let_go() {
+        let buffers = Buffers::default();
+        buffers.give(vec![1; 1000]);
+        let again = buffers.take();
+        assert!(again.is_empty() && again.capacity() >= 1000);
+        assert_eq!(buffers.take().capacity(), 0);
+        for _ in 0..10 {
+            buffers.give(Vec::with_capacity(10 << 20));
+        }
+        assert_eq!(lock(&buffers.kept).buffers.len(), 6);
+    }
+}

@@ -1,0 +1,24 @@
+//! `connectionStatus`: who is logged in, which is nobody yet.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+
+pub const CONNECTION_STATUS: Command = Command {
+    name: "connectionStatus",
+    help: "tells the users of the connection and what they may do",
+    arguments: Accepted::Only(&["showPrivileges"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
+    let mut users = doc! { "authenticatedUsers": [], "authenticatedUserRoles": [] };
+    if Arguments::new(request).flag("showPrivileges")? {
+        users.push("authenticatedUserPrivileges", windrow_document::array![]);
+    }
+    Ok(Reply::ok(doc! { "authInfo": users }))
+}

@@ -1,0 +1,63 @@
+//! `currentOp`: what runs right now.
+
+use windrow_document::{Document, Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::generic::is_generic;
+
+/// Besides its own arguments it takes fields that the shown operations must have.
+pub const CURRENT_OP: Command = Command {
+    name: "currentOp",
+    help: "shows the operations that run",
+    admin_only: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    // All operations are shown in any case: there is one user, and no idle connection has one.
+    arguments.flag("$ownOps")?;
+    arguments.flag("$all")?;
+    let wanted: Vec<(&str, ValueRef<'_>)> =
+        request.body().iter().skip(1).filter(is_wanted).collect();
+    if let Some((name, _)) = wanted.iter().find(|(_, value)| has_operator(*value)) {
+        let message = format!("currentOp compares with values only; '{name}' has an operator");
+        return Err(CommandError::new(ErrorCode::NotImplemented, message));
+    }
+    let state = context.state;
+    let shown = state.operations.describe(&state.host, |_, op| {
+        wanted
+            .iter()
+            .all(|(path, value)| at(op, path).is_some_and(|found| same(found, *value)))
+    });
+    let shown: Vec<Value> = shown.into_iter().map(Value::from).collect();
+    Ok(Reply::ok(doc! { "inprog": shown }))
+}
+
+fn is_wanted((name, _): &(&str, ValueRef<'_>)) -> bool {
+    !is_generic(name) && !matches!(*name, "$all" | "$ownOps")
+}
+
+fn has_operator(value: ValueRef<'_>) -> bool {
+    let first = value.as_document().and_then(Document::first);
+    first.is_some_and(|(name, _)| name.starts_with('$'))
+}
+
+fn at<'a>(op: Document<'a>, path: &str) -> Option<ValueRef<'a>> {
+    match path.split_once('.') {
+        None => op.get(path),
+        Some((first, rest)) => at(op.get(first)?.as_document()?, rest),
+    }
+}
+
+fn same(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
+    one == other
+        || one
+            .as_f64()
+            .is_some_and(|number| other.as_f64() == Some(number))
+}

@@ -1,0 +1,25 @@
+//! `endSessions`: forgets sessions and closes their cursors.
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::Command;
+use crate::context::Context;
+use crate::sessions::parse_list;
+
+pub const END_SESSIONS: Command = Command {
+    name: "endSessions",
+    help: "ends logical sessions",
+    in_api_version_1: true,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let list = request.get("endSessions").unwrap_or(ValueRef::Null);
+    for session in parse_list(list, "endSessions")? {
+        context.state.cursors.kill_session(session);
+        context.state.sessions.end(session);
+    }
+    Ok(Reply::ok(DocumentBuf::new()))
+}

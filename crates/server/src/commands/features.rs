@@ -1,0 +1,22 @@
+//! `features`: the part of generated ObjectIds that is this process's.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+
+pub const FEATURES: Command = Command {
+    name: "features",
+    help: "tells the machine part of the server's ObjectIds",
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let [_, _, _, _, a, b, c, ..] = context.state.process_id.0;
+    Ok(Reply::ok(
+        doc! { "oidMachine": (i32::from_be_bytes([0, a, b, c])) },
+    ))
+}

@@ -1,0 +1,23 @@
+//! `getCmdLineOpts`: how the server was started.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+
+pub const GET_CMD_LINE_OPTS: Command = Command {
+    name: "getCmdLineOpts",
+    help: "tells the command line of the server",
+    admin_only: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let config = &context.state.config;
+    Ok(Reply::ok(doc! {
+        "argv": (config.arguments.clone()), "parsed": (config.options.clone()),
+    }))
+}

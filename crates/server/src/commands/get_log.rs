@@ -1,0 +1,43 @@
+//! `getLog`: the newest lines of the log.
+
+use windrow_document::{ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+
+pub const GET_LOG: Command = Command {
+    name: "getLog",
+    help: "gives the newest lines of the log: \"global\", \"startupWarnings\", or \"*\" for these names",
+    admin_only: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let log = &context.state.services.log;
+    let Some(ValueRef::String(name)) = request.get("getLog") else {
+        let message = "Argument to getLog must be of type String";
+        return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+    };
+    match name {
+        "*" => Ok(Reply::ok(doc! { "names": ["global", "startupWarnings"] })),
+        "global" => {
+            let (lines, written) = log.recent();
+            Ok(Reply::ok(
+                doc! { "totalLinesWritten": (written as i32), "log": lines },
+            ))
+        }
+        "startupWarnings" => {
+            let lines = log.startup_warnings();
+            Ok(Reply::ok(
+                doc! { "totalLinesWritten": (lines.len() as i32), "log": lines },
+            ))
+        }
+        _ => Err(CommandError::new(
+            ErrorCode::OperationFailed,
+            format!("No log named '{name}'"),
+        )),
+    }
+}

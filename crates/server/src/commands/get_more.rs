@@ -1,0 +1,228 @@
+//! `getMore`: the next documents of an open cursor.
+
+use windrow_document::{Type, ValueRef};
+use windrow_wire::limits::DOCUMENT_BYTES_MAX;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::cursors::{CursorOptions, SourceBatch, Taken};
+use crate::metrics::Kind;
+use crate::namespace;
+
+pub const GET_MORE: Command = Command {
+    name: "getMore",
+    help: "gives the next documents of a cursor",
+    kind: Kind::GetMore,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&[
+        "batchSize",
+        "collection",
+        "lastKnownCommittedOpTime",
+        "term",
+    ]),
+    run,
+    ..Command::EMPTY
+};
+
+/// What a client asks for.
+struct Wanted {
+    cursor: i64,
+    namespace: String,
+    /// As many as fit a reply, where it does not say.
+    limit: usize,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let wanted = parse(request)?;
+    let (operation, session) = (context.operation, context.generic.session);
+    operation.set_namespace(&wanted.namespace);
+    let cursors = &context.state.cursors;
+    let mut cursor = cursors.take(wanted.cursor, &wanted.namespace, session, operation)?;
+    if let Err(error) = check_time_limit(cursor.owner.options, context) {
+        cursor.put_back();
+        return Err(error);
+    }
+    operation.note("originatingCommand", cursor.owner.command.clone());
+    operation.note("cursorid", wanted.cursor);
+    let SourceBatch {
+        documents,
+        finished,
+    } = next_batch(&mut cursor, &wanted, context)?;
+    operation.note("nreturned", documents.count() as i32);
+    if finished {
+        operation.note("cursorExhausted", true);
+        return Ok(Reply::next_batch(&wanted.namespace, 0, documents));
+    }
+    cursor.put_back();
+    let reply = Reply::next_batch(&wanted.namespace, wanted.cursor, documents);
+    Ok(if request.exhaust_allowed() {
+        reply.with_more_to_come()
+    } else {
+        reply
+    })
+}
+
+fn next_batch(
+    cursor: &mut Taken<'_>,
+    wanted: &Wanted,
+    context: &Context<'_>,
+) -> Result<SourceBatch, CommandError> {
+    context.check()?;
+    cursor.next_batch(context.operation, wanted.limit, DOCUMENT_BYTES_MAX)
+}
+
+fn parse(request: &Request) -> Result<Wanted, CommandError> {
+    let arguments = Arguments::new(request);
+    let cursor = match arguments.get("getMore") {
+        Some(ValueRef::Int64(cursor)) => cursor,
+        other => {
+            let found = other.map_or(Type::Null, ValueRef::type_of);
+            return Err(arguments.wrong_type("getMore", found, &[Type::Int64]));
+        }
+    };
+    let collection = arguments
+        .string("collection")?
+        .ok_or_else(|| arguments.missing("collection"))?;
+    namespace::check_collection(request.database(), collection)?;
+    arguments.document("lastKnownCommittedOpTime")?;
+    let limit = match arguments.whole_number("batchSize")? {
+        None => usize::MAX,
+        Some(limit) if limit > 0 => limit as usize,
+        Some(limit) => {
+            let message = format!("Batch size for getMore must be positive, but received: {limit}");
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+    };
+    Ok(Wanted {
+        cursor,
+        namespace: format!("{}.{collection}", request.database()),
+        limit,
+    })
+}
+
+/// `maxTimeMS` of a getMore is how long it waits for new data, which only a cursor does that was
+/// opened for it.
+fn check_time_limit(options: CursorOptions, context: &Context<'_>) -> Result<(), CommandError> {
+    if context.generic.time_limit.is_some() && !options.await_data {
+        let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windrow_document::{DocumentBuf, Value, doc};
+
+    use super::*;
+    use crate::connection::{Client, request_for_tests};
+    use crate::cursors::CursorOwner;
+    use crate::cursors::tests::Numbers;
+    use crate::state::{Services, State};
+    use crate::{Config, Log, dispatch};
+
+    /// A cursor over 0 to 4, and what a getMore with these arguments gives.
+    fn check(arguments: DocumentBuf, expected: Result<(usize, bool), i32>) {
+        let services = Services {
+            log: Arc::new(Log::to_nowhere()),
+            status: Vec::new(),
+        };
+        let state = State::new(Config::default(), services, 27017);
+        let (session, options) = (None, CursorOptions::default());
+        let owner = CursorOwner {
+            namespace: "a.c".into(),
+            session,
+            options,
+            command: DocumentBuf::new(),
+        };
+        let id = state.cursors.open(owner, Box::new(Numbers(0..5))).unwrap();
+        let mut body = DocumentBuf::new();
+        for (name, value) in arguments.iter() {
+            let is_cursor = value == ValueRef::String("cursor");
+            body.push(
+                name,
+                if is_cursor {
+                    Value::Int64(id)
+                } else {
+                    value.to_value()
+                },
+            );
+        }
+        body.push("$db", "a");
+        let reply = dispatch::run(&state, &Client::for_tests(), &request_for_tests(&body));
+        let reply = reply.to_document();
+        let found = match reply.get("cursor").and_then(ValueRef::as_document) {
+            Some(cursor) => {
+                let batch = cursor.get("nextBatch").unwrap().as_array().unwrap().count();
+                Ok((batch, cursor.get("id") != Some(ValueRef::Int64(0))))
+            }
+            None => Err(reply.get("code").unwrap().as_whole().unwrap() as i32),
+        };
+        assert_eq!(found, expected, "{body} -> {reply}");
+    }
+
+    #[test]
+    fn a_cursor_gives_its_documents() {
+        check(
+            doc! { "getMore": "cursor", "collection": "c" },
+            Ok((5, false)),
+        );
+        check(
+            doc! { "getMore": "cursor", "collection": "c", "batchSize": 2 },
+            Ok((2, true)),
+        );
+        check(
+            doc! { "getMore": "cursor", "collection": "c", "batchSize": 2.0 },
+            Ok((2, true)),
+        );
+        check(
+            doc! { "getMore": "cursor", "collection": "c", "batchSize": 2i64 },
+            Ok((2, true)),
+        );
+        check(
+            doc! { "getMore": "cursor", "collection": "c", "term": 1i64 },
+            Ok((5, false)),
+        );
+    }
+
+    #[test]
+    fn what_is_not_right_is_refused() {
+        let refused = |arguments: DocumentBuf, code: i32| check(arguments, Err(code));
+        refused(
+            doc! { "getMore": "cursor", "collection": "c", "batchSize": 0 },
+            2,
+        );
+        refused(
+            doc! { "getMore": "cursor", "collection": "c", "batchSize": "2" },
+            14,
+        );
+        refused(
+            doc! { "getMore": "cursor", "collection": "c", "batchSize": null },
+            14,
+        );
+        refused(doc! { "getMore": "cursor", "collection": "d" }, 13);
+        refused(doc! { "getMore": "cursor", "collection": "" }, 73);
+        refused(doc! { "getMore": "cursor", "collection": "$x" }, 13);
+        refused(doc! { "getMore": 12345i64, "collection": "c" }, 43);
+        refused(doc! { "getMore": (-5i64), "collection": "c" }, 43);
+        refused(doc! { "getMore": 12345, "collection": "c" }, 14);
+        refused(doc! { "getMore": 1.0, "collection": "c" }, 14);
+        refused(doc! { "getMore": null, "collection": "c" }, 14);
+        refused(
+            doc! { "getMore": "cursor", "collection": "c", "maxTimeMS": 100 },
+            2,
+        );
+        refused(
+            doc! { "getMore": "cursor", "collection": "c", "maxTimeMS": (-1) },
+            2,
+        );
+        refused(
+            doc! { "getMore": "cursor", "collection": "c", "foo": 1 },
+            40415,
+        );
+    }
+}

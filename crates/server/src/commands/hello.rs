@@ -1,0 +1,140 @@
+//! `hello`, and `isMaster` as it was called before: what a client must know of a server.
+//!
+//! A client that watches the server sends the `topologyVersion` that it knows and waits for another
+//! one, up to `maxAwaitTimeMS`. Here it changes only when the server starts anew, so that the wait
+//! ends early only when the server stops, and the client learns at once.
+
+use std::time::{Duration, SystemTime};
+
+use windrow_document::{Document, DocumentBuf, ObjectId, ValueRef, doc};
+use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
+use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
+
+use super::build_info::windrow;
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::clock;
+use crate::context::Context;
+use crate::sessions::TIMEOUT_MINUTES;
+
+pub const HELLO: Command = Command {
+    name: "hello",
+    help: "tells what a client must know to speak with the server",
+    in_api_version_1: true,
+    arguments: Accepted::Any,
+    run: |request, context| run(request, context, "isWritablePrimary"),
+    ..Command::EMPTY
+};
+
+pub const IS_MASTER: Command = Command {
+    name: "isMaster",
+    aliases: &["ismaster"],
+    help: "the same as hello, in its older form",
+    arguments: Accepted::Any,
+    run: |request, context| run(request, context, "ismaster"),
+    ..Command::EMPTY
+};
+
+/// The wire versions of MongoDB 8.0 and of everything before.
+const WIRE_VERSION_MAX: i32 = 25;
+
+fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    if let Some(metadata) = arguments.document("client")? {
+        take_metadata(metadata, context)?;
+    }
+    let watches = wait_for_change(request, &arguments, context)?;
+    let mut reply = describe(context, primary);
+    if arguments.flag("helloOk")? {
+        reply.push("helloOk", true);
+    }
+    if let Some(offered) = arguments.array("compression")? {
+        let agreed = offered
+            .iter()
+            .filter_map(|name| Compressor::from_name(name.as_str()?));
+        let agreed: Vec<&str> = agreed.map(Compressor::name).collect();
+        reply.push("compression", agreed);
+    }
+    reply.push("windrow", windrow());
+    let reply = Reply::ok(reply);
+    Ok(if watches && request.exhaust_allowed() {
+        reply.with_more_to_come()
+    } else {
+        reply
+    })
+}
+
+fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
+    let mut reply = DocumentBuf::new();
+    reply.push(primary, true);
+    reply.push(
+        "topologyVersion",
+        doc! { "processId": (context.state.process_id), "counter": 0i64 },
+    );
+    reply.push("maxBsonObjectSize", DOCUMENT_BYTES_MAX as i32);
+    reply.push("maxMessageSizeBytes", MESSAGE_BYTES_MAX as i32);
+    reply.push("maxWriteBatchSize", WRITE_BATCH_COUNT_MAX as i32);
+    reply.push("localTime", clock::date(SystemTime::now()));
+    reply.push("logicalSessionTimeoutMinutes", TIMEOUT_MINUTES);
+    reply.push("connectionId", context.client.id);
+    reply.push("minWireVersion", 0);
+    reply.push("maxWireVersion", WIRE_VERSION_MAX);
+    reply.push("readOnly", false);
+    reply
+}
+
+fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), CommandError> {
+    context.client.set_metadata(metadata)?;
+    let (client, log) = (context.client, &context.state.services.log);
+    let attr = doc! {
+        "remote": (client.address.to_string()), "client": (client.name()), "doc": metadata,
+    };
+    log.info("NETWORK", 51_800, &client.name(), "client metadata", attr);
+    Ok(())
+}
+
+/// Waits where the client knows this server's topology already; says whether it watches, that is,
+/// whether it would wait again. Fails where the server stops.
+fn wait_for_change(
+    request: &Request,
+    arguments: &Arguments<'_>,
+    context: &Context<'_>,
+) -> Result<bool, CommandError> {
+    let known = arguments.document("topologyVersion")?;
+    let limit = arguments.count("maxAwaitTimeMS")?;
+    let (known, limit) = match (known, limit) {
+        (Some(known), Some(limit)) => (process_of(known)?, Duration::from_millis(limit)),
+        (None, None) if request.exhaust_allowed() => {
+            let message = "An isMaster or hello request with exhaust must specify 'maxAwaitTimeMS'";
+            return Err(CommandError::new(ErrorCode(51_756), message));
+        }
+        (None, None) => return Ok(false),
+        _ => {
+            let message = "A request with 'topologyVersion' must include 'maxAwaitTimeMS', and the other way round";
+            return Err(CommandError::new(ErrorCode(31_368), message));
+        }
+    };
+    if known == context.state.process_id {
+        context.operation.wait_on_purpose();
+        if context.state.stop.wait(limit.min(AWAIT_MAX)) {
+            let message = "The server is in quiesce mode and will shut down";
+            return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
+        }
+    }
+    Ok(true)
+}
+
+/// A client that wants to wait longer asks again.
+const AWAIT_MAX: Duration = Duration::from_secs(3600);
+
+fn process_of(known: Document<'_>) -> Result<ObjectId, CommandError> {
+    let arguments = Arguments::within("topologyVersion", known);
+    match arguments.get("processId") {
+        Some(ValueRef::ObjectId(id)) => Ok(id),
+        Some(other) => {
+            let expected = [windrow_document::Type::ObjectId];
+            Err(arguments.wrong_type("processId", other.type_of(), &expected))
+        }
+        None => Err(arguments.missing("processId")),
+    }
+}

@@ -1,0 +1,61 @@
+//! `killCursors`: closes cursors.
+
+use windrow_document::{Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::cursors::Killed;
+use crate::namespace;
+
+pub const KILL_CURSORS: Command = Command {
+    name: "killCursors",
+    help: "closes cursors",
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["cursors"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let ids = parse(request)?;
+    let (mut killed, mut not_found): (Vec<i64>, Vec<i64>) = (Vec::new(), Vec::new());
+    for id in ids {
+        let (outcome, in_use_by) = context.state.cursors.kill(id);
+        if let Some(operation) = in_use_by {
+            context
+                .state
+                .operations
+                .kill(operation, ErrorCode::CursorKilled);
+        }
+        match outcome {
+            Killed::Killed => killed.push(id),
+            Killed::NotFound => not_found.push(id),
+        }
+    }
+    let none = || Value::Array(windrow_document::array![]);
+    Ok(Reply::ok(doc! {
+        "cursorsKilled": killed, "cursorsNotFound": not_found,
+        "cursorsAlive": (none()), "cursorsUnknown": (none()),
+    }))
+}
+
+/// The cursors' numbers. The collection is checked, but a cursor is found by its number alone, as
+/// in MongoDB.
+fn parse(request: &Request) -> Result<Vec<i64>, CommandError> {
+    let wrong = |message: &str| CommandError::new(ErrorCode::FailedToParse, message);
+    let Some((_, ValueRef::String(collection))) = request.body().first() else {
+        return Err(wrong("Field 'killCursors' must be of type string"));
+    };
+    namespace::check_collection(request.database(), collection)?;
+    let Some(ValueRef::Array(cursors)) = request.get("cursors") else {
+        return Err(wrong("Field 'cursors' must be of type array"));
+    };
+    let id = |value| match value {
+        ValueRef::Int64(id) => Ok(id),
+        _ => Err(wrong(
+            "Field 'cursors' contains an element that is not of type long",
+        )),
+    };
+    cursors.iter().map(id).collect()
+}

@@ -1,0 +1,10 @@
+//! `logout`: ends an authentication, of which there is none.
+
+use super::{Accepted, Command};
+
+pub const LOGOUT: Command = Command {
+    name: "logout",
+    help: "ends the authentication of the connection",
+    arguments: Accepted::Any,
+    ..Command::EMPTY
+};

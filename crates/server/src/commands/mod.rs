@@ -1,0 +1,154 @@
+//! Every command that the server knows: one file each, one table that lists them.
+//!
+//! A file has a constant of type [`Command`] and the function that runs it. To add one, write the
+//! file and its line in [`COMMANDS`].
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use windrow_wire::{CommandError, Reply, Request};
+
+use crate::context::Context;
+use crate::metrics::Kind;
+
+mod build_info;
+mod connection_status;
+mod current_op;
+mod end_sessions;
+mod features;
+mod get_cmd_line_opts;
+mod get_log;
+mod get_more;
+mod get_parameter;
+mod hello;
+mod host_info;
+mod kill_cursors;
+mod kill_op;
+mod kill_sessions;
+mod list_commands;
+mod logout;
+mod ping;
+mod refresh_sessions;
+mod replication;
+mod server_status;
+mod set_parameter;
+mod shutdown;
+mod start_session;
+mod transactions;
+mod users_info;
+mod whats_my_uri;
+
+/// A command: what it is called, what it takes, and what it does.
+pub struct Command {
+    /// MongoDB's spelling.
+    pub name: &'static str,
+    /// Other spellings that MongoDB takes; the case of letters matters.
+    pub aliases: &'static [&'static str],
+    /// One sentence, for `listCommands`.
+    pub help: &'static str,
+    /// As what it is counted and shown.
+    pub kind: Kind,
+    /// Whether it runs on the database `admin` only.
+    pub admin_only: bool,
+    /// Whether it takes other read concerns than "local".
+    pub read_concern: bool,
+    /// Whether it takes a write concern.
+    pub write_concern: bool,
+    /// Whether it is part of MongoDB's stable API, version 1.
+    pub in_api_version_1: bool,
+    /// What it takes beside the generic arguments.
+    pub arguments: Accepted,
+    pub run: Run,
+}
+
+/// How a command runs: with its request and its surroundings to a reply.
+pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
+
+/// The arguments of a command.
+#[derive(Clone, Copy)]
+pub enum Accepted {
+    /// Whatever comes: for the commands that MongoDB does not check either.
+    Any,
+    /// These; anything else is refused by name.
+    Only(&'static [&'static str]),
+}
+
+impl Command {
+    /// What most commands are like; each states where it differs.
+    pub const EMPTY: Command = Command {
+        name: "",
+        aliases: &[],
+        help: "",
+        kind: Kind::Command,
+        admin_only: false,
+        read_concern: false,
+        write_concern: false,
+        in_api_version_1: false,
+        arguments: Accepted::Only(&[]),
+        run: |_, _| Ok(Reply::ok(windrow_document::DocumentBuf::new())),
+    };
+}
+
+/// In order of the alphabet.
+pub static COMMANDS: &[&Command] = &[
+    &transactions::ABORT_TRANSACTION,
+    &build_info::BUILD_INFO,
+    &transactions::COMMIT_TRANSACTION,
+    &connection_status::CONNECTION_STATUS,
+    &current_op::CURRENT_OP,
+    &end_sessions::END_SESSIONS,
+    &features::FEATURES,
+    &get_cmd_line_opts::GET_CMD_LINE_OPTS,
+    &get_log::GET_LOG,
+    &get_more::GET_MORE,
+    &get_parameter::GET_PARAMETER,
+    &hello::HELLO,
+    &host_info::HOST_INFO,
+    &hello::IS_MASTER,
+    &kill_cursors::KILL_CURSORS,
+    &kill_op::KILL_OP,
+    &kill_sessions::KILL_SESSIONS,
+    &list_commands::LIST_COMMANDS,
+    &logout::LOGOUT,
+    &ping::PING,
+    &refresh_sessions::REFRESH_SESSIONS,
+    &replication::REPL_SET_GET_CONFIG,
+    &replication::REPL_SET_GET_STATUS,
+    &replication::REPL_SET_STEP_DOWN,
+    &server_status::SERVER_STATUS,
+    &set_parameter::SET_PARAMETER,
+    &shutdown::SHUTDOWN,
+    &start_session::START_SESSION,
+    &users_info::USERS_INFO,
+    &whats_my_uri::WHATS_MY_URI,
+];
+
+/// The command of this name or alias.
+pub fn find(name: &str) -> Option<&'static Command> {
+    static BY_NAME: OnceLock<HashMap<&str, &Command>> = OnceLock::new();
+    let by_name = BY_NAME.get_or_init(|| {
+        let named = |command: &&'static Command| {
+            let command: &'static Command = command;
+            let names = std::iter::once(command.name).chain(command.aliases.iter().copied());
+            names.map(move |name| (name, command))
+        };
+        COMMANDS.iter().flat_map(named).collect()
+    });
+    by_name.get(name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order_and_complete() {
+        assert!(COMMANDS.is_sorted_by_key(|command| command.name.to_lowercase()));
+        for command in COMMANDS {
+            assert!(!command.help.is_empty(), "{}", command.name);
+            for name in command.aliases.iter().chain([&command.name]) {
+                assert_eq!(find(name).unwrap().name, command.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! `refreshSessions`: keeps sessions from being forgotten.
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::Command;
+use crate::context::Context;
+use crate::sessions::parse_list;
+
+pub const REFRESH_SESSIONS: Command = Command {
+    name: "refreshSessions",
+    help: "keeps logical sessions alive",
+    in_api_version_1: true,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let list = request.get("refreshSessions").unwrap_or(ValueRef::Null);
+    for session in parse_list(list, "refreshSessions")? {
+        context.state.sessions.touch(session)?;
+    }
+    Ok(Reply::ok(DocumentBuf::new()))
+}

@@ -1,0 +1,127 @@
+//! `serverStatus`: counters and sizes of the running server.
+//!
+//! Every section can be left out by naming it with 0: `{serverStatus: 1, metrics: 0}`.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::SystemTime;
+
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::build_info::{MONGODB_VERSION, windrow};
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::metrics::int;
+use crate::state::State;
+use crate::{clock, machine};
+
+/// Arguments are the names of sections.
+pub const SERVER_STATUS: Command = Command {
+    name: "serverStatus",
+    help: "gives counters and sizes of the running server",
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let state = context.state;
+    let mut status = identity(state);
+    let mut add = |name: &str, section: &dyn Fn() -> DocumentBuf| {
+        if request.get(name).is_none_or(|wanted| wanted.is_truthy()) {
+            status.push(name, section());
+        }
+    };
+    add("asserts", &|| asserts(state));
+    add("connections", &|| connections(state));
+    add("globalLock", &|| active_clients(state));
+    add("logicalSessionRecordCache", &|| {
+        doc! { "activeSessionsCount": (state.sessions.count() as i32) }
+    });
+    add("network", &|| state.metrics.network());
+    add("opLatencies", &|| state.metrics.latencies());
+    add("opcounters", &|| state.metrics.operation_counters());
+    add("storageEngine", &|| {
+        doc! {
+            "name": "windrow", "supportsCommittedReads": true, "supportsSnapshotReadConcern": false,
+            "readOnly": false, "persistent": true,
+        }
+    });
+    add(
+        "transactions",
+        &|| doc! { "currentActive": 0i64, "currentOpen": 0i64 },
+    );
+    add("mem", &memory);
+    add("metrics", &|| cursor_metrics(state));
+    for (name, section) in &state.services.status {
+        add(name, &|| section());
+    }
+    Ok(Reply::ok(status))
+}
+
+fn identity(state: &State) -> DocumentBuf {
+    let uptime = state.started.elapsed();
+    doc! {
+        "host": (state.host.clone()),
+        "version": MONGODB_VERSION,
+        "process": "mongod",
+        "pid": (i64::from(std::process::id())),
+        "uptime": (uptime.as_secs_f64().floor()),
+        "uptimeMillis": (uptime.as_millis() as i64),
+        "uptimeEstimate": (uptime.as_secs() as i64),
+        "localTime": (clock::date(SystemTime::now())),
+        "windrow": (windrow()),
+    }
+}
+
+fn asserts(state: &State) -> DocumentBuf {
+    doc! {
+        "regular": (int(&state.metrics.panics)), "warning": 0, "msg": 0,
+        "user": (int(&state.metrics.user_errors)), "rollovers": 0,
+    }
+}
+
+fn connections(state: &State) -> DocumentBuf {
+    let current = state.connections.count();
+    doc! {
+        "current": (current as i32),
+        "available": (state.config.connections_max.saturating_sub(current) as i32),
+        "totalCreated": (int(&state.metrics.connections_created)),
+        "rejected": (int(&state.metrics.connections_rejected)),
+        "active": (state.metrics.connections_active.load(Relaxed)),
+    }
+}
+
+fn active_clients(state: &State) -> DocumentBuf {
+    let active = state.metrics.connections_active.load(Relaxed) as i32;
+    doc! {
+        "totalTime": (state.started.elapsed().as_micros() as i64),
+        "currentQueue": { "total": 0, "readers": 0, "writers": 0 },
+        "activeClients": { "total": active, "readers": 0, "writers": 0 },
+    }
+}
+
+/// In megabytes.
+fn memory() -> DocumentBuf {
+    let (resident, addresses) = machine::process_kb();
+    let megabytes = |kilobytes: u64| Value::Int32((kilobytes / 1024) as i32);
+    doc! {
+        "bits": 64, "resident": (megabytes(resident)), "virtual": (megabytes(addresses)),
+        "supported": true,
+    }
+}
+
+fn cursor_metrics(state: &State) -> DocumentBuf {
+    let counts = state.cursors.counts();
+    doc! {
+        "cursor": {
+            "timedOut": (counts.timed_out as i64),
+            "totalOpened": (counts.opened as i64),
+            "open": {
+                "noTimeout": (counts.no_timeout as i64),
+                "pinned": (counts.in_use as i64),
+                "total": (counts.open as i64),
+            },
+        },
+    }
+}

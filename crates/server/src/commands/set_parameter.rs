@@ -1,0 +1,47 @@
+//! `setParameter`: changes a server parameter until the server stops.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::generic::is_generic;
+
+/// The names of parameters are its arguments.
+pub const SET_PARAMETER: Command = Command {
+    name: "setParameter",
+    help: "changes a server parameter",
+    admin_only: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let changes = request
+        .body()
+        .iter()
+        .skip(1)
+        .filter(|(name, _)| !is_generic(name));
+    let mut was = None;
+    for (name, value) in changes {
+        let before = context.state.parameters.set(name, value)?;
+        let attr = doc! { "parameterName": name, "oldValue": (before.clone()), "newValue": value };
+        let log = &context.state.services.log;
+        log.info(
+            "CONTROL",
+            23_435,
+            &context.client.name(),
+            "Successfully set parameter",
+            attr,
+        );
+        was = was.or(Some(before));
+    }
+    match was {
+        Some(was) => Ok(Reply::ok(doc! { "was": was })),
+        None => Err(CommandError::new(
+            ErrorCode::InvalidOptions,
+            "no option found to set, use help:true to see options ",
+        )),
+    }
+}

@@ -1,0 +1,39 @@
+//! `shutdown`: stops the server.
+
+use windrow_document::{DocumentBuf, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+
+pub const SHUTDOWN: Command = Command {
+    name: "shutdown",
+    help: "stops the server, once its clients have their replies",
+    admin_only: true,
+    arguments: Accepted::Only(&["force", "timeoutSecs"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    arguments.flag("force")?;
+    arguments.count("timeoutSecs")?;
+    if !context.client.address.ip().is_loopback() {
+        let message =
+            "unauthorized: this command must run from localhost when running db without auth";
+        return Err(CommandError::new(ErrorCode::Unauthorized, message));
+    }
+    let attr = doc! { "remote": (context.client.address.to_string()) };
+    let log = &context.state.services.log;
+    log.info(
+        "COMMAND",
+        4_695_400,
+        &context.client.name(),
+        "Shutdown was asked for",
+        attr,
+    );
+    context.state.stop.request();
+    Ok(Reply::ok(DocumentBuf::new()))
+}

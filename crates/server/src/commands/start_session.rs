@@ -1,0 +1,23 @@
+//! `startSession`: makes a logical session.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::sessions::TIMEOUT_MINUTES;
+
+pub const START_SESSION: Command = Command {
+    name: "startSession",
+    help: "makes a logical session",
+    arguments: Accepted::Only(&[]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let session = context.state.sessions.start()?;
+    Ok(Reply::ok(
+        doc! { "id": (session.to_document()), "timeoutMinutes": TIMEOUT_MINUTES },
+    ))
+}

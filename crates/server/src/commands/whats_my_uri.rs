@@ -1,0 +1,21 @@
+//! `whatsmyuri`: the address from which a client comes.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+
+pub const WHATS_MY_URI: Command = Command {
+    name: "whatsmyuri",
+    help: "tells the address from which the client comes",
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    Ok(Reply::ok(
+        doc! { "you": (context.client.address.to_string()) },
+    ))
+}

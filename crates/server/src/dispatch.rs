@@ -1,0 +1,234 @@
+//! From a request to its reply: which command, may it run, run it, note how it went.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use windrow_document::DocumentBuf;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::commands::{Accepted, Command, find};
+use crate::connection::Client;
+use crate::context::Context;
+use crate::generic::{Generic, is_generic};
+use crate::log::Severity;
+use crate::metrics::Kind;
+use crate::namespace;
+use crate::operations::Operation;
+use crate::state::State;
+
+/// Runs a request and makes a reply of whatever comes of it, a panic included.
+pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
+    state.metrics.connections_active.fetch_add(1, Relaxed);
+    let outcome = admit(state, request)
+        .and_then(|(command, generic)| execute(state, client, request, command, &generic));
+    state.metrics.connections_active.fetch_sub(1, Relaxed);
+    outcome.unwrap_or_else(|error| {
+        state.metrics.user_errors.fetch_add(1, Relaxed);
+        Reply::from(&error)
+    })
+}
+
+/// The command of a request and its generic arguments, once all that can be said against it before
+/// it runs has been checked.
+fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic), CommandError> {
+    let name = request.command();
+    let command = find(name).ok_or_else(|| {
+        CommandError::new(
+            ErrorCode::CommandNotFound,
+            format!("no such command: '{name}'"),
+        )
+    })?;
+    namespace::check_database(request.database())?;
+    if command.admin_only && request.database() != "admin" {
+        let message = format!(
+            "{} may only be run against the admin database.",
+            command.name
+        );
+        return Err(CommandError::new(ErrorCode::Unauthorized, message));
+    }
+    check_arguments(request, command)?;
+    let generic = Generic::parse(request, command)?;
+    if let Some(session) = generic.session {
+        state.sessions.touch(session)?;
+    }
+    if state.stop.is_requested() {
+        let message = "The server is in quiesce mode and will shut down";
+        return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
+    }
+    Ok((command, generic))
+}
+
+/// Refuses by name what neither the command nor all commands take. The first field is the command.
+fn check_arguments(request: &Request, command: &Command) -> Result<(), CommandError> {
+    let Accepted::Only(accepted) = command.arguments else {
+        return Ok(());
+    };
+    let fields = request.body().iter().skip(1).map(|(name, _)| name);
+    for name in fields.chain(request.sequence_names()) {
+        if !accepted.contains(&name) && !is_generic(name) {
+            let message = format!("BSON field '{}.{name}' is an unknown field.", command.name);
+            return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+        }
+    }
+    Ok(())
+}
+
+fn execute(
+    state: &State,
+    client: &Arc<Client>,
+    request: &Request,
+    command: &'static Command,
+    generic: &Generic,
+) -> Result<Reply, CommandError> {
+    state.metrics.count(command.kind);
+    // The limit of a getMore is for the wait of its cursor; the command itself reads it.
+    let time_limit = generic.time_limit.filter(|_| command.kind != Kind::GetMore);
+    let running =
+        state
+            .operations
+            .start(request, client, command.kind, generic.session, time_limit);
+    let operation = &*running.operation;
+    let context = Context {
+        state,
+        client,
+        operation,
+        generic,
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| (command.run)(request, &context)));
+    let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
+    let took = operation.started.elapsed();
+    state.metrics.took(command.kind, took);
+    log_if_slow(state, client, operation, took, &outcome);
+    let reply = outcome?;
+    let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
+    if generic.write_concern.unacknowledged && is_write {
+        return Ok(Reply::ok(DocumentBuf::new()));
+    }
+    Ok(reply)
+}
+
+/// What is left of a command that broke: its client learns that it did, everybody else goes on.
+fn panicked(
+    state: &State,
+    client: &Client,
+    operation: &Operation,
+    command: &Command,
+) -> CommandError {
+    state.metrics.panics.fetch_add(1, Relaxed);
+    let mut attr = operation.slow_attributes();
+    attr.push("opid", operation.id);
+    let log = &state.services.log;
+    log.write(
+        Severity::Error,
+        "COMMAND",
+        COMMAND_PANICKED,
+        &client.name(),
+        "Command panicked",
+        attr,
+    );
+    let message = format!(
+        "internal error in {}: the server's log has the details",
+        command.name
+    );
+    CommandError::new(ErrorCode::UnknownError, message)
+}
+
+/// The number of the log line about a broken command; MongoDB has no such event.
+const COMMAND_PANICKED: i32 = 9_000_002;
+
+fn log_if_slow(
+    state: &State,
+    client: &Client,
+    operation: &Operation,
+    took: Duration,
+    outcome: &Result<Reply, CommandError>,
+) {
+    let took_ms = took.as_millis() as u64;
+    if took_ms < state.config.slow_ms || operation.waits_on_purpose() {
+        return;
+    }
+    let mut attr = operation.slow_attributes();
+    match outcome {
+        Ok(reply) => attr.push("reslen", reply.bytes() as i64),
+        Err(error) => {
+            attr.push("ok", 0);
+            attr.push("errMsg", &error.message);
+            attr.push("errName", error.code.name().as_ref());
+            attr.push("errCode", error.code.number());
+        }
+    }
+    attr.push("protocol", "op_msg");
+    attr.push("durationMillis", took_ms as i64);
+    state
+        .services
+        .log
+        .info("COMMAND", 51_803, &client.name(), "Slow query", attr);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::request_for_tests;
+    use crate::log::Log;
+    use crate::state::Services;
+    use crate::{Config, State};
+    use windrow_document::doc;
+
+    fn state() -> State {
+        let services = Services {
+            log: Arc::new(Log::to_nowhere()),
+            status: Vec::new(),
+        };
+        State::new(Config::default(), services, 27017)
+    }
+
+    fn check(body: DocumentBuf, code: i32) {
+        let reply = run(&state(), &Client::for_tests(), &request_for_tests(&body)).to_document();
+        let found = reply
+            .get("code")
+            .map_or(0, |code| code.as_whole().unwrap_or(-1) as i32);
+        assert_eq!(found, code, "{body} -> {reply}");
+    }
+
+    #[test]
+    fn what_may_not_run_is_refused() {
+        check(doc! { "ping": 1, "$db": "a" }, 0);
+        check(doc! { "foo": 1, "$db": "a" }, 59);
+        check(doc! { "Ping": 1, "$db": "a" }, 59);
+        check(doc! { "$db": "a" }, 59);
+        check(doc! { "ping": 1, "$db": "a.b" }, 73);
+        check(doc! { "getParameter": 1, "$db": "a" }, 13);
+        check(doc! { "endSessions": [], "foo": 1, "$db": "a" }, 40415);
+        check(doc! { "endSessions": [], "comment": 1, "$db": "a" }, 0);
+    }
+
+    #[test]
+    fn a_server_that_stops_takes_no_commands() {
+        let state = state();
+        state.stop.request();
+        let request = request_for_tests(&doc! { "ping": 1, "$db": "a" });
+        let reply = run(&state, &Client::for_tests(), &request).to_document();
+        assert_eq!(
+            reply.get("codeName").unwrap().as_str(),
+            Some("ShutdownInProgress")
+        );
+    }
+
+    #[test]
+    fn a_panic_is_a_reply() {
+        let broken = Command {
+            run: |_, _| panic!("broken"),
+            ..Command::EMPTY
+        };
+        let broken: &'static Command = Box::leak(Box::new(broken));
+        let state = state();
+        let request = request_for_tests(&doc! { "ping": 1, "$db": "a" });
+        let generic = Generic::default();
+        let error = execute(&state, &Client::for_tests(), &request, broken, &generic).unwrap_err();
+        assert_eq!(error.code, ErrorCode::UnknownError);
+        assert_eq!(crate::metrics::int(&state.metrics.panics), 1);
+        assert!(state.operations.all().is_empty());
+    }
+}

@@ -1,0 +1,197 @@
+//! The server's log: one JSON document a line, in MongoDB's shape, so that tools for its logs work.
+//!
+//! ```text
+//! {"t":{"$date":"…"},"s":"I","c":"NETWORK","id":22943,"ctx":"listener","msg":"…","attr":{…}}
+//! ```
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use windrow_document::{DocumentBuf, doc};
+
+use crate::clock;
+use crate::sync::lock;
+
+/// How much a line matters; the letter is what stands in `s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    Fatal,
+    Error,
+    Warning,
+    Info,
+}
+
+impl Severity {
+    fn letter(self) -> &'static str {
+        match self {
+            Severity::Fatal => "F",
+            Severity::Error => "E",
+            Severity::Warning => "W",
+            Severity::Info => "I",
+        }
+    }
+}
+
+/// Lines that `getLog` gives back.
+const KEPT_LINES_MAX: usize = 1024;
+
+/// Where lines go: to a stream, and the newest of them to `getLog`.
+pub struct Log {
+    sink: Mutex<Sink>,
+    kept: Mutex<Kept>,
+}
+
+enum Sink {
+    Stderr,
+    File(File),
+    /// Only `getLog` sees the lines: for tests.
+    Nowhere,
+}
+
+#[derive(Default)]
+struct Kept {
+    lines: VecDeque<String>,
+    written: u64,
+    startup_warnings: Vec<String>,
+}
+
+impl Log {
+    pub fn to_stderr() -> Log {
+        Log::new(Sink::Stderr)
+    }
+
+    /// Appends to the file, which is made where it is not there.
+    pub fn to_file(path: &Path) -> io::Result<Log> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Log::new(Sink::File(file)))
+    }
+
+    pub fn to_nowhere() -> Log {
+        Log::new(Sink::Nowhere)
+    }
+
+    fn new(sink: Sink) -> Log {
+        Log {
+            sink: Mutex::new(sink),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Writes an informational line. `component` and `id` are MongoDB's for the event, where it
+    /// has that event; `context` is the thread ("conn12", "listener").
+    pub fn info(&self, component: &str, id: i32, context: &str, message: &str, attr: DocumentBuf) {
+        self.write(Severity::Info, component, id, context, message, attr);
+    }
+
+    pub fn write(
+        &self,
+        severity: Severity,
+        component: &str,
+        id: i32,
+        context: &str,
+        message: &str,
+        attr: DocumentBuf,
+    ) {
+        let mut line = doc! {
+            "s": (severity.letter()), "c": component, "id": id, "ctx": context, "msg": message,
+        };
+        if !attr.as_document().is_empty() {
+            line.push("attr", attr);
+        }
+        // The time stands in front, in the form that MongoDB's logs have.
+        let (time, line) = (clock::iso(SystemTime::now()), line.to_string());
+        let fields = line.strip_prefix('{').unwrap_or(&line);
+        self.keep(format!(r#"{{"t":{{"$date":"{time}"}},{fields}"#));
+    }
+
+    /// Writes a line that `getLog: "startupWarnings"` and mongosh show.
+    pub fn startup_warning(&self, id: i32, message: &str) {
+        self.write(
+            Severity::Warning,
+            "CONTROL",
+            id,
+            "initandlisten",
+            message,
+            DocumentBuf::new(),
+        );
+        let mut kept = lock(&self.kept);
+        if let Some(line) = kept.lines.back().cloned() {
+            kept.startup_warnings.push(line);
+        }
+    }
+
+    /// A log that cannot be written must not stop the server: the line is then only kept.
+    fn keep(&self, line: String) {
+        match &mut *lock(&self.sink) {
+            Sink::Stderr => drop(writeln!(io::stderr(), "{line}")),
+            Sink::File(file) => drop(file.write_all(format!("{line}\n").as_bytes())),
+            Sink::Nowhere => {}
+        }
+        let mut kept = lock(&self.kept);
+        kept.written += 1;
+        kept.lines.push_back(line);
+        if kept.lines.len() > KEPT_LINES_MAX {
+            kept.lines.pop_front();
+        }
+    }
+
+    /// The newest lines, oldest first, and how many were ever written.
+    pub fn recent(&self) -> (Vec<String>, u64) {
+        let kept = lock(&self.kept);
+        (kept.lines.iter().cloned().collect(), kept.written)
+    }
+
+    pub fn startup_warnings(&self) -> Vec<String> {
+        lock(&self.kept).startup_warnings.clone()
+    }
+
+    /// Makes every panic of the process a line with its place, instead of free text on stderr.
+    pub fn take_panics(self: &Arc<Log>) {
+        let log = Arc::clone(self);
+        std::panic::set_hook(Box::new(move |panic| {
+            let place = panic.location().map_or(String::new(), ToString::to_string);
+            let what = panic.payload_as_str().unwrap_or("no message");
+            let thread = std::thread::current().name().unwrap_or("thread").to_owned();
+            let attr = doc! { "error": what, "place": place };
+            log.write(Severity::Error, "ASSERT", PANIC, &thread, "Panic", attr);
+        }));
+    }
+}
+
+/// The number of the line about a panic; MongoDB has no such event.
+const PANIC: i32 = 9_000_001;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_mongodbs_shape_and_are_kept() {
+        let log = Log::to_nowhere();
+        for n in 0..1100 {
+            log.info(
+                "NETWORK",
+                22943,
+                "listener",
+                "Connection accepted",
+                doc! { "n": n },
+            );
+        }
+        let (lines, written) = log.recent();
+        assert_eq!((lines.len(), written), (1024, 1100));
+        let expected = concat!(
+            r#""s":"I","c":"NETWORK","id":22943,"ctx":"listener","#,
+            r#""msg":"Connection accepted","attr":{"n":1099}}"#
+        );
+        assert!(
+            lines[1023].starts_with(r#"{"t":{"$date":""#),
+            "{}",
+            lines[1023]
+        );
+        assert!(lines[1023].ends_with(expected), "{}", lines[1023]);
+    }
+}

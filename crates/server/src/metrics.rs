@@ -1,0 +1,114 @@
+//! Counters of everything since the start, for `serverStatus`.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use windrow_document::{DocumentBuf, doc};
+
+/// What a command counts as in `opcounters` and in `currentOp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Insert,
+    Query,
+    Update,
+    Delete,
+    GetMore,
+    Command,
+}
+
+impl Kind {
+    /// The word in `currentOp` and in the log of slow operations.
+    pub fn operation(self) -> &'static str {
+        match self {
+            Kind::Insert => "insert",
+            Kind::Query => "query",
+            Kind::Update => "update",
+            Kind::Delete => "remove",
+            Kind::GetMore => "getmore",
+            Kind::Command => "command",
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Metrics {
+    pub inserts: AtomicU64,
+    pub queries: AtomicU64,
+    pub updates: AtomicU64,
+    pub deletes: AtomicU64,
+    pub get_mores: AtomicU64,
+    pub commands: AtomicU64,
+    reads_latency: Latency,
+    writes_latency: Latency,
+    commands_latency: Latency,
+    pub bytes_in: AtomicU64,
+    pub bytes_out: AtomicU64,
+    pub requests: AtomicU64,
+    pub connections_created: AtomicU64,
+    pub connections_rejected: AtomicU64,
+    /// Connections that run a command right now.
+    pub connections_active: AtomicI64,
+    pub user_errors: AtomicU64,
+    pub panics: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Latency {
+    count: AtomicU64,
+    micros: AtomicU64,
+}
+
+impl Metrics {
+    /// Counts a command that has been asked for. Inserts, updates and deletes count their
+    /// statements, which the command does itself.
+    pub fn count(&self, kind: Kind) {
+        match kind {
+            Kind::Query => &self.queries,
+            Kind::GetMore => &self.get_mores,
+            Kind::Command => &self.commands,
+            Kind::Insert | Kind::Update | Kind::Delete => return,
+        }
+        .fetch_add(1, Relaxed);
+    }
+
+    /// Counts a command that is done.
+    pub fn took(&self, kind: Kind, time: Duration) {
+        let latency = match kind {
+            Kind::Query | Kind::GetMore => &self.reads_latency,
+            Kind::Insert | Kind::Update | Kind::Delete => &self.writes_latency,
+            Kind::Command => &self.commands_latency,
+        };
+        latency.count.fetch_add(1, Relaxed);
+        latency.micros.fetch_add(time.as_micros() as u64, Relaxed);
+    }
+
+    pub fn operation_counters(&self) -> DocumentBuf {
+        doc! {
+            "insert": (int(&self.inserts)), "query": (int(&self.queries)),
+            "update": (int(&self.updates)), "delete": (int(&self.deletes)),
+            "getmore": (int(&self.get_mores)), "command": (int(&self.commands)),
+        }
+    }
+
+    pub fn latencies(&self) -> DocumentBuf {
+        let one = |latency: &Latency| {
+            doc! { "latency": (int(&latency.micros)), "ops": (int(&latency.count)) }
+        };
+        doc! {
+            "reads": (one(&self.reads_latency)), "writes": (one(&self.writes_latency)),
+            "commands": (one(&self.commands_latency)),
+        }
+    }
+
+    pub fn network(&self) -> DocumentBuf {
+        doc! {
+            "bytesIn": (int(&self.bytes_in)), "bytesOut": (int(&self.bytes_out)),
+            "physicalBytesIn": (int(&self.bytes_in)), "physicalBytesOut": (int(&self.bytes_out)),
+            "numRequests": (int(&self.requests)),
+        }
+    }
+}
+
+pub(crate) fn int(counter: &AtomicU64) -> i64 {
+    counter.load(Relaxed) as i64
+}

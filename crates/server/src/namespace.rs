@@ -1,0 +1,94 @@
+//! Names of databases and collections: what clients may call them.
+
+use windrow_document::ValueRef;
+use windrow_wire::{CommandError, ErrorCode, Request};
+
+/// The longest name of a database, in bytes.
+const DATABASE_BYTES_MAX: usize = 63;
+
+/// Fails with InvalidNamespace where MongoDB would not have a database of this name.
+pub fn check_database(name: &str) -> Result<(), CommandError> {
+    let is_wrong = name.is_empty()
+        || name.len() > DATABASE_BYTES_MAX
+        || name.contains(['/', '\\', '.', ' ', '"', '$', '\0']);
+    // The pseudo-database of clients' metadata commands is the one with a dollar.
+    if is_wrong && name != "$external" {
+        return Err(invalid(format!("Invalid database name: '{name}'")));
+    }
+    Ok(())
+}
+
+/// Fails with InvalidNamespace where no collection can have this name. System collections and `$`
+/// within are up to the command.
+pub fn check_collection(database: &str, name: &str) -> Result<(), CommandError> {
+    if name.is_empty() || name.starts_with('.') || name.contains('\0') {
+        return Err(invalid(format!(
+            "Invalid namespace specified '{database}.{name}'"
+        )));
+    }
+    Ok(())
+}
+
+/// "database.collection" of a command whose first argument names the collection.
+pub fn of(request: &Request) -> Result<String, CommandError> {
+    let name = collection(request)?;
+    Ok(format!("{}.{name}", request.database()))
+}
+
+/// The collection that a command names with its first argument.
+pub fn collection(request: &Request) -> Result<&str, CommandError> {
+    let name = match request.body().first() {
+        Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
+        other => {
+            let found = other.map_or("missing", |(_, value)| value.type_of().name());
+            return Err(invalid(format!("collection name has invalid type {found}")));
+        }
+    };
+    check_collection(request.database(), name)?;
+    Ok(name)
+}
+
+fn invalid(message: String) -> CommandError {
+    CommandError::new(ErrorCode::InvalidNamespace, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_databases() {
+        let check = |name: &str, accepted: bool| {
+            assert_eq!(check_database(name).is_ok(), accepted, "{name}");
+        };
+        for name in ["a", "größe", "a-b_c", "$external", &"x".repeat(63)] {
+            check(name, true);
+        }
+        for name in [
+            "",
+            "a.b",
+            "a b",
+            "a/b",
+            "a\\b",
+            "a\"b",
+            "$a",
+            "a\0b",
+            &"x".repeat(64),
+        ] {
+            check(name, false);
+        }
+    }
+
+    #[test]
+    fn names_of_collections() {
+        let check = |name: &str, accepted: bool| {
+            assert_eq!(check_collection("a", name).is_ok(), accepted, "{name}");
+        };
+        ["a", "a.b", "a b", "größe", "system.js"]
+            .iter()
+            .for_each(|name| check(name, true));
+        ["", ".a", "a\0b"]
+            .iter()
+            .for_each(|name| check(name, false));
+    }
+}

@@ -1,0 +1,301 @@
+//! The commands that run right now: who asked for them, how far they are, and whether to go on.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, doc};
+use windrow_wire::{CommandError, ErrorCode, Request};
+
+use crate::clock;
+use crate::connection::Client;
+use crate::metrics::Kind;
+use crate::sessions::SessionId;
+use crate::sync::lock;
+
+/// A command while it runs. Long work calls [`check`](Self::check) now and then, and tells how far
+/// it is with [`set_progress`](Self::set_progress).
+#[derive(Debug)]
+pub struct Operation {
+    pub id: i32,
+    pub kind: Kind,
+    pub started: Instant,
+    pub session: Option<SessionId>,
+    client: Arc<Client>,
+    command: DocumentBuf,
+    deadline: Option<Instant>,
+    /// The code of the error that ends the operation; 0 while it may go on.
+    killed: AtomicI32,
+    namespace: Mutex<String>,
+    plan_summary: Mutex<Option<String>>,
+    progress: Mutex<Option<Progress>>,
+    notes: Mutex<DocumentBuf>,
+    waits: AtomicBool,
+}
+
+/// How far an operation is, as `currentOp` shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// "Index Build: scanning collection"
+    pub message: String,
+    pub done: u64,
+    pub total: u64,
+}
+
+impl Operation {
+    /// Fails where the operation was killed, the server stops, or its time (`maxTimeMS`) is over.
+    /// Costs a load, and a look at the clock where there is a limit of time.
+    pub fn check(&self) -> Result<(), CommandError> {
+        match self.killed.load(Relaxed) {
+            0 => {}
+            code => return Err(interrupted(ErrorCode(code))),
+        }
+        if self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            return Err(interrupted(ErrorCode::MaxTimeMSExpired));
+        }
+        Ok(())
+    }
+
+    /// Makes [`check`](Self::check) fail with this code from now on.
+    pub fn kill(&self, code: ErrorCode) {
+        // The first reason stands.
+        let _ = self
+            .killed
+            .compare_exchange(0, code.number(), Relaxed, Relaxed);
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Relaxed) != 0
+    }
+
+    /// What is left of `maxTimeMS`; `None` where there is no limit.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Says that the operation waits for something that the client wants to wait for, so that it is
+    /// not logged as slow.
+    pub fn wait_on_purpose(&self) {
+        self.waits.store(true, Relaxed);
+    }
+
+    pub fn waits_on_purpose(&self) -> bool {
+        self.waits.load(Relaxed)
+    }
+
+    pub fn set_namespace(&self, namespace: &str) {
+        namespace.clone_into(&mut lock(&self.namespace));
+    }
+
+    pub fn namespace(&self) -> String {
+        lock(&self.namespace).clone()
+    }
+
+    /// "IXSCAN { a: 1 }", for `currentOp` and the log of slow operations.
+    pub fn set_plan_summary(&self, summary: &str) {
+        *lock(&self.plan_summary) = Some(summary.to_owned());
+    }
+
+    pub fn set_progress(&self, progress: Option<Progress>) {
+        *lock(&self.progress) = progress;
+    }
+
+    /// Adds what the log of slow operations should say: `keysExamined`, `nreturned` …
+    pub fn note(&self, name: &str, value: impl Into<Value>) {
+        lock(&self.notes).push(name, value);
+    }
+
+    /// What the log of a slow operation says about it.
+    pub fn slow_attributes(&self) -> DocumentBuf {
+        let mut attr = doc! {
+            "type": (self.kind.operation()), "ns": (self.namespace()), "command": (self.command.clone()),
+        };
+        if let Some(summary) = lock(&self.plan_summary).clone() {
+            attr.push("planSummary", summary);
+        }
+        for (name, value) in lock(&self.notes).iter() {
+            attr.push(name, value);
+        }
+        attr
+    }
+
+    /// The document that `currentOp` shows.
+    pub fn describe(&self, host: &str) -> DocumentBuf {
+        let running = self.started.elapsed();
+        let mut op = doc! {
+            "type": "op", "host": host, "desc": (format!("conn{}", self.client.id)),
+            "connectionId": (self.client.id), "client": (self.client.address.to_string()),
+        };
+        if let Some(metadata) = self.client.metadata() {
+            op.push("clientMetadata", metadata.clone());
+        }
+        op.push("active", true);
+        op.push("currentOpTime", clock::iso(SystemTime::now()));
+        op.push("opid", self.id);
+        if let Some(session) = self.session {
+            op.push("lsid", session.to_document());
+        }
+        op.push("secs_running", running.as_secs() as i64);
+        op.push("microsecs_running", running.as_micros() as i64);
+        op.push("op", self.kind.operation());
+        op.push("ns", self.namespace());
+        op.push("command", self.command.clone());
+        self.describe_progress(&mut op);
+        let locks = doc! {
+            "numYields": 0, "locks": {}, "waitingForLock": false, "lockStats": {},
+            "waitingForFlowControl": false, "flowControlStats": {},
+        };
+        locks.iter().for_each(|(name, value)| op.push(name, value));
+        op
+    }
+
+    fn describe_progress(&self, op: &mut DocumentBuf) {
+        if let Some(summary) = lock(&self.plan_summary).clone() {
+            op.push("planSummary", summary);
+        }
+        if let Some(Progress {
+            message,
+            done,
+            total,
+        }) = lock(&self.progress).clone()
+        {
+            let percent = (done * 100).checked_div(total).unwrap_or(0);
+            op.push("msg", format!("{message}: {done}/{total} {percent}%"));
+            op.push(
+                "progress",
+                doc! { "done": (done as i64), "total": (total as i64) },
+            );
+        }
+        if self.is_killed() {
+            op.push("killPending", true);
+        }
+    }
+}
+
+/// The error of an operation that was ended from outside.
+fn interrupted(code: ErrorCode) -> CommandError {
+    let message = match code {
+        ErrorCode::MaxTimeMSExpired => "operation exceeded time limit",
+        ErrorCode::InterruptedAtShutdown => "interrupted at shutdown",
+        ErrorCode::CursorKilled => "the cursor was killed while it was in use",
+        ErrorCode::ClientDisconnect => "the client closed the connection",
+        _ => "operation was interrupted",
+    };
+    CommandError::new(code, message)
+}
+
+/// Commands above this size in bytes are shown by their first field only.
+const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
+
+fn shown_command(request: &Request) -> DocumentBuf {
+    let body = request.body();
+    if body.as_bytes().len() <= SHOWN_COMMAND_BYTES_MAX {
+        return body.to_buf();
+    }
+    let mut shown = DocumentBuilder::new();
+    if let Some((name, value)) = body.first() {
+        shown.append(name, value);
+    }
+    let mut shown = shown.finish();
+    shown.push("$truncated", format!("{} bytes", body.as_bytes().len()));
+    shown.push("$db", request.database());
+    shown
+}
+
+/// All operations that run, by their number.
+#[derive(Debug, Default)]
+pub struct Operations {
+    running: Mutex<BTreeMap<i32, Arc<Operation>>>,
+    started: AtomicU64,
+}
+
+impl Operations {
+    /// Enters a command; it leaves when what is returned is dropped.
+    pub fn start(
+        &self,
+        request: &Request,
+        client: &Arc<Client>,
+        kind: Kind,
+        session: Option<SessionId>,
+        time_limit: Option<Duration>,
+    ) -> Running<'_> {
+        let started = Instant::now();
+        // Positive numbers only, as tools expect; after two billion commands they begin again.
+        let id = (self.started.fetch_add(1, Relaxed) % i32::MAX as u64) as i32 + 1;
+        let operation = Arc::new(Operation {
+            id,
+            kind,
+            started,
+            session,
+            client: Arc::clone(client),
+            command: shown_command(request),
+            deadline: time_limit.and_then(|limit| started.checked_add(limit)),
+            killed: AtomicI32::new(0),
+            namespace: Mutex::new(format!("{}.$cmd", request.database())),
+            plan_summary: Mutex::default(),
+            progress: Mutex::default(),
+            notes: Mutex::default(),
+            waits: AtomicBool::new(false),
+        });
+        lock(&self.running).insert(id, Arc::clone(&operation));
+        Running {
+            operations: self,
+            operation,
+        }
+    }
+
+    pub fn all(&self) -> Vec<Arc<Operation>> {
+        lock(&self.running).values().cloned().collect()
+    }
+
+    pub fn kill(&self, id: i32, code: ErrorCode) {
+        if let Some(operation) = lock(&self.running).get(&id) {
+            operation.kill(code);
+        }
+    }
+
+    pub fn kill_session(&self, session: SessionId, code: ErrorCode) {
+        self.kill_where(code, |operation| operation.session == Some(session));
+    }
+
+    pub fn kill_where(&self, code: ErrorCode, is_meant: impl Fn(&Operation) -> bool) {
+        let running = lock(&self.running);
+        running
+            .values()
+            .filter(|one| is_meant(one))
+            .for_each(|one| one.kill(code));
+    }
+
+    /// The operations' documents, in order of their numbers, that have every field of `filter`.
+    pub fn describe(
+        &self,
+        host: &str,
+        is_shown: impl Fn(&Operation, Document<'_>) -> bool,
+    ) -> Vec<DocumentBuf> {
+        let described = self.all().into_iter().map(|one| {
+            let description = one.describe(host);
+            (one, description)
+        });
+        described
+            .filter(|(one, op)| is_shown(one, op.as_document()))
+            .map(|(_, op)| op)
+            .collect()
+    }
+}
+
+/// An operation that is entered in the table for as long as this lives.
+pub struct Running<'a> {
+    operations: &'a Operations,
+    pub operation: Arc<Operation>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        lock(&self.operations.running).remove(&self.operation.id);
+    }
+}

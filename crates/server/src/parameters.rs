@@ -1,0 +1,203 @@
+//! Server parameters: what `getParameter` shows and `setParameter` changes while the server runs.
+
+use std::sync::Mutex;
+
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::arguments::truncated;
+use crate::sync::lock;
+
+/// A parameter as the table below has it.
+struct Parameter {
+    name: &'static str,
+    initial: fn() -> Value,
+    /// What may be set; `None` for what is decided at the start.
+    accepts: Option<Accepts>,
+}
+
+#[derive(Clone, Copy)]
+enum Accepts {
+    Flag,
+    /// A whole number in these limits.
+    Whole(i64, i64),
+}
+
+/// In order of their names. MongoDB's names and defaults, of those that mean something here.
+const TABLE: &[Parameter] = &[
+    fixed("authenticationMechanisms", || {
+        Value::Array(windrow_document::array![])
+    }),
+    set("cursorTimeoutMillis", Accepts::Whole(1, i64::MAX), || {
+        600_000i64.into()
+    }),
+    fixed("enableTestCommands", || false.into()),
+    fixed("featureCompatibilityVersion", || {
+        doc! { "version": "8.0" }.into()
+    }),
+    fixed("localLogicalSessionTimeoutMinutes", || 30.into()),
+    set("logLevel", Accepts::Whole(0, 5), || 0.into()),
+    fixed("maxBSONDepth", || 200.into()),
+    set("notablescan", Accepts::Flag, || false.into()),
+    set("quiet", Accepts::Flag, || false.into()),
+    set("ttlMonitorEnabled", Accepts::Flag, || true.into()),
+    set(
+        "ttlMonitorSleepSecs",
+        Accepts::Whole(1, i32::MAX as i64),
+        || 60.into(),
+    ),
+];
+
+const fn fixed(name: &'static str, initial: fn() -> Value) -> Parameter {
+    Parameter {
+        name,
+        initial,
+        accepts: None,
+    }
+}
+
+const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Parameter {
+    Parameter {
+        name,
+        initial,
+        accepts: Some(accepts),
+    }
+}
+
+/// The values of all parameters of a server.
+pub struct Parameters {
+    values: Mutex<Vec<Value>>,
+}
+
+impl Default for Parameters {
+    fn default() -> Parameters {
+        let values = TABLE
+            .iter()
+            .map(|parameter| (parameter.initial)())
+            .collect();
+        Parameters {
+            values: Mutex::new(values),
+        }
+    }
+}
+
+impl Parameters {
+    pub fn get(&self, name: &str) -> Option<Value> {
+        lock(&self.values).get(place(name)?).cloned()
+    }
+
+    /// Whether a flag is on; false for what is no flag.
+    pub fn flag(&self, name: &str) -> bool {
+        self.get(name)
+            .is_some_and(|value| value.as_ref().is_truthy())
+    }
+
+    /// A number; 0 for what is none.
+    pub fn number(&self, name: &str) -> i64 {
+        self.get(name)
+            .and_then(|value| truncated(value.as_ref()))
+            .unwrap_or(0)
+    }
+
+    /// Changes a parameter and returns what it was.
+    pub fn set(&self, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+        let unknown = || {
+            let message = format!(
+                "attempted to set unrecognized parameter [{name}], use help:true to see options "
+            );
+            CommandError::new(ErrorCode::InvalidOptions, message)
+        };
+        let place = place(name).ok_or_else(unknown)?;
+        let parameter = TABLE.get(place).ok_or_else(unknown)?;
+        let mut values = lock(&self.values);
+        let current = values.get_mut(place).ok_or_else(unknown)?;
+        let value = accepted(parameter, value, current)?;
+        Ok(std::mem::replace(current, value))
+    }
+
+    /// Name, value, and whether it may be set while the server runs.
+    pub fn all(&self) -> Vec<(&'static str, Value, bool)> {
+        let values = lock(&self.values);
+        let settable = |parameter: &Parameter| parameter.accepts.is_some();
+        TABLE
+            .iter()
+            .zip(values.iter())
+            .map(|(one, value)| (one.name, value.clone(), settable(one)))
+            .collect()
+    }
+
+    /// The details that `getParameter: {showDetails: true}` gives of a parameter.
+    pub fn details(value: Value, settable: bool) -> DocumentBuf {
+        doc! { "value": value, "settableAtRuntime": settable, "settableAtStartup": false }
+    }
+}
+
+fn place(name: &str) -> Option<usize> {
+    TABLE
+        .binary_search_by_key(&name, |parameter| parameter.name)
+        .ok()
+}
+
+/// The value in the type that the parameter has.
+fn accepted(
+    parameter: &Parameter,
+    value: ValueRef<'_>,
+    current: &Value,
+) -> Result<Value, CommandError> {
+    let name = parameter.name;
+    let bad = |message: String| CommandError::new(ErrorCode::BadValue, message);
+    match parameter.accepts {
+        None => Err(CommandError::new(
+            ErrorCode::IllegalOperation,
+            format!("not allowed to change [{name}] at runtime"),
+        )),
+        Some(Accepts::Flag) if value.is_number() || value.as_bool().is_some() => {
+            Ok(value.is_truthy().into())
+        }
+        Some(Accepts::Flag) => Err(bad(format!("{name} has to be a bool"))),
+        Some(Accepts::Whole(least, most)) => match truncated(value) {
+            Some(number) if !(least..=most).contains(&number) => Err(bad(format!(
+                "Invalid value for parameter {name}: {number} is not from {least} to {most}"
+            ))),
+            Some(number) if matches!(current, Value::Int32(_)) => Ok((number as i32).into()),
+            Some(number) => Ok(number.into()),
+            None => Err(bad(format!("{name} has to be a number"))),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_order() {
+        assert!(TABLE.is_sorted_by_key(|parameter| parameter.name));
+    }
+
+    #[test]
+    fn parameters_are_set_within_their_limits() {
+        let check = |name: &str, value: ValueRef<'_>, expected: Result<Value, i32>| {
+            let found = Parameters::default()
+                .set(name, value)
+                .map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{name}");
+        };
+        check("notablescan", ValueRef::Bool(true), Ok(false.into()));
+        check(
+            "cursorTimeoutMillis",
+            ValueRef::Double(5.0),
+            Ok(600_000i64.into()),
+        );
+        check("cursorTimeoutMillis", ValueRef::String("x"), Err(2));
+        check("cursorTimeoutMillis", ValueRef::Int32(0), Err(2));
+        check("foo", ValueRef::Int32(0), Err(72));
+        check("maxBSONDepth", ValueRef::Int32(0), Err(20));
+        let parameters = Parameters::default();
+        parameters.set("logLevel", ValueRef::Int64(2)).unwrap();
+        assert_eq!(
+            (parameters.get("logLevel"), parameters.number("logLevel")),
+            (Some(2.into()), 2)
+        );
+    }
+}

@@ -1,0 +1,20 @@
+//! Random numbers that clients cannot guess.
+
+/// 64 random bits from the operating system; from the clock and an address where that fails.
+pub(crate) fn bits() -> u64 {
+    getrandom::u64().unwrap_or_else(|_| {
+        let now = std::time::SystemTime::now();
+        let nanos = now
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_nanos();
+        (nanos as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (&raw const nanos as usize as u64)
+    })
+}
+
+/// A random UUID of version 4.
+pub(crate) fn uuid() -> [u8; 16] {
+    let bits = u128::from(bits()) << 64 | u128::from(bits());
+    let versioned = bits & !(0xF << 76) & !(0b11 << 62) | 0x4 << 76 | 0b10 << 62;
+    versioned.to_be_bytes()
+}

@@ -1,0 +1,229 @@
+//! Listens, gives each connection a thread, and stops in good order.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windrow_document::doc;
+use windrow_wire::ErrorCode;
+
+use crate::config::Config;
+use crate::connection::{self, Client};
+use crate::log::Severity;
+use crate::state::{Services, State};
+use crate::stop::{Stop, wake};
+
+/// A server that listens. Connections are served from [`run`](Self::run) on.
+pub struct Server {
+    state: Arc<State>,
+    listeners: Vec<(TcpListener, SocketAddr)>,
+}
+
+/// How long commands may go on after a stop was asked for.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Nested documents are walked by recursion: 200 levels must fit in every build.
+const STACK_BYTES: usize = 4 << 20;
+
+impl Server {
+    /// Opens the sockets. Fails with the address in the error's text where one cannot be had.
+    pub fn bind(config: Config, services: Services) -> io::Result<Server> {
+        let mut listeners = Vec::new();
+        for address in &config.listen {
+            let listener = TcpListener::bind(address).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+            })?;
+            let bound = listener.local_addr()?;
+            listeners.push((listener, bound));
+        }
+        let port = listeners.first().map_or(0, |(_, bound)| bound.port());
+        let state = Arc::new(State::new(config, services, port));
+        Ok(Server { state, listeners })
+    }
+
+    /// Where the server listens, with the ports that it was given.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listeners.iter().map(|(_, bound)| *bound).collect()
+    }
+
+    /// What stops the server; it outlives `run`.
+    pub fn stop(&self) -> Arc<Stop> {
+        Arc::clone(&self.state.stop)
+    }
+
+    pub fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state)
+    }
+
+    /// Serves until a stop is asked for; then takes no more connections, interrupts what runs, lets
+    /// every client have its reply, and returns. What the engine has to finish comes after.
+    pub fn run(self) -> io::Result<()> {
+        let addresses = self.addresses();
+        let next_connection = Arc::new(AtomicI32::new(1));
+        let mut threads = Vec::new();
+        for (listener, bound) in self.listeners {
+            let (state, next) = (Arc::clone(&self.state), Arc::clone(&next_connection));
+            let attr =
+                doc! { "address": (bound.ip().to_string()), "port": (i32::from(bound.port())) };
+            state
+                .services
+                .log
+                .info("NETWORK", 23_015, "listener", "Listening on", attr);
+            let thread = thread::Builder::new().name("listener".into());
+            threads.push(thread.spawn(move || listen(&state, &listener, &next))?);
+        }
+        let state = Arc::clone(&self.state);
+        threads.push(
+            thread::Builder::new()
+                .name("housekeeping".into())
+                .spawn(move || keep_house(&state))?,
+        );
+        let attr = doc! { "port": (addresses.first().map(|one| i32::from(one.port()))) };
+        self.state.services.log.info(
+            "NETWORK",
+            23_016,
+            "listener",
+            "Waiting for connections",
+            attr,
+        );
+        while !self.state.stop.wait(Duration::from_secs(3600)) {}
+        addresses.into_iter().for_each(wake);
+        for thread in threads {
+            drop(thread.join());
+        }
+        end_connections(&self.state);
+        Ok(())
+    }
+}
+
+fn listen(state: &Arc<State>, listener: &TcpListener, next: &AtomicI32) {
+    for stream in listener.incoming() {
+        if state.stop.is_requested() {
+            return;
+        }
+        let outcome = stream.and_then(|stream| accept(state, stream, next));
+        if let Err(error) = outcome {
+            let attr = doc! { "error": (error.to_string()) };
+            let log = &state.services.log;
+            log.write(
+                Severity::Warning,
+                "NETWORK",
+                23_017,
+                "listener",
+                "Error accepting a connection",
+                attr,
+            );
+            // Out of files or threads: to try again at once would only fill the log.
+            state.stop.wait(Duration::from_millis(100));
+        }
+    }
+}
+
+/// Gives a connection its thread, or a refusal where there are too many.
+fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result<()> {
+    let address = stream.peer_addr()?;
+    stream.set_nodelay(true)?;
+    let count = state.connections.count();
+    if count >= state.config.connections_max {
+        state.metrics.connections_rejected.fetch_add(1, Relaxed);
+        let attr = doc! { "remote": (address.to_string()), "connectionCount": (count as i32) };
+        let message = "Connection refused because there are too many open connections";
+        state.services.log.write(
+            Severity::Warning,
+            "NETWORK",
+            22_942,
+            "listener",
+            message,
+            attr,
+        );
+        return refuse(state, stream);
+    }
+    let client = Arc::new(Client::new(next.fetch_add(1, Relaxed), address));
+    let stream = Arc::new(stream);
+    state.connections.add(client.id, Arc::clone(&stream));
+    state.metrics.connections_created.fetch_add(1, Relaxed);
+    let attr = doc! {
+        "remote": (address.to_string()), "connectionId": (client.id),
+        "connectionCount": (state.connections.count() as i32),
+    };
+    state
+        .services
+        .log
+        .info("NETWORK", 22_943, "listener", "Connection accepted", attr);
+    let (shared, id) = (Arc::clone(state), client.id);
+    let thread = thread::Builder::new()
+        .name(client.name())
+        .stack_size(STACK_BYTES);
+    let spawned = thread.spawn(move || connection::serve(&shared, &stream, &client));
+    spawned
+        .map(drop)
+        .inspect_err(|_| state.connections.remove(id))
+}
+
+/// Refusals that wait for a client's first message at the same time; beyond, it is just closed.
+const REFUSALS_MAX: usize = 16;
+
+fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
+    if state.refusals.fetch_add(1, Relaxed) >= REFUSALS_MAX {
+        state.refusals.fetch_sub(1, Relaxed);
+        return Ok(());
+    }
+    let shared = Arc::clone(state);
+    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
+    thread::Builder::new()
+        .name("refusal".into())
+        .spawn(move || {
+            drop(connection::refuse(&stream, shared.config.connections_max));
+            shared.refusals.fetch_sub(1, Relaxed);
+        })?;
+    Ok(())
+}
+
+/// Lets go of sessions and cursors that nobody uses any more.
+fn keep_house(state: &State) {
+    while !state.stop.wait(Duration::from_secs(1)) {
+        let now = Instant::now();
+        for session in state.sessions.expire(now) {
+            state.cursors.kill_session(session);
+            state
+                .operations
+                .kill_session(session, ErrorCode::Interrupted);
+        }
+        let timeout = state.parameters.number("cursorTimeoutMillis");
+        let timeout = Duration::from_millis(u64::try_from(timeout).unwrap_or(u64::MAX));
+        let expired = state.cursors.expire(now, timeout);
+        if expired > 0 {
+            let attr = doc! { "count": (expired as i32) };
+            state
+                .services
+                .log
+                .info("QUERY", 20_529, "housekeeping", "Cursors timed out", attr);
+        }
+    }
+}
+
+/// 1. Interrupt what runs. 2. End reading, so that each thread sends its reply and goes. 3. After
+///    the patience is over, cut what is left.
+fn end_connections(state: &State) {
+    state
+        .operations
+        .kill_where(ErrorCode::InterruptedAtShutdown, |_| true);
+    state.connections.close_all(Shutdown::Read);
+    let deadline = Instant::now() + STOP_PATIENCE;
+    while state.connections.count() > 0 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    state.connections.close_all(Shutdown::Both);
+    let attr = doc! { "connectionsLeft": (state.connections.count() as i32) };
+    state.services.log.info(
+        "NETWORK",
+        23_377,
+        "main",
+        "Shutdown: connections are closed",
+        attr,
+    );
+}

@@ -1,0 +1,188 @@
+//! Logical sessions: ids that clients make up or are given, kept until they have not been used for
+//! 30 minutes. What belongs to a session (cursors, operations) dies with it.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::random;
+use crate::sync::lock;
+
+/// How long a session lives without being used. Told to clients in `hello`, in minutes.
+pub const TIMEOUT: Duration = Duration::from_secs(30 * 60);
+pub const TIMEOUT_MINUTES: i32 = 30;
+
+/// As many as MongoDB's `maxSessions`.
+const SESSIONS_MAX: usize = 1_000_000;
+
+/// The id of a session: the UUID that the client sends as `lsid: {id: UUID}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId(pub [u8; 16]);
+
+impl SessionId {
+    /// Reads `{id: UUID}`. `field` is what an error calls it: "lsid".
+    pub fn parse(document: Document<'_>, field: &str) -> Result<SessionId, CommandError> {
+        let mut id = None;
+        for (name, value) in document {
+            match name {
+                "id" => id = Some(uuid(value, field)?),
+                "uid" | "txnNumber" | "txnUUID" => {}
+                _ => {
+                    let message = format!("BSON field '{field}.{name}' is an unknown field.");
+                    return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+                }
+            }
+        }
+        id.ok_or_else(|| {
+            let message = format!("BSON field '{field}.id' is missing but a required field");
+            CommandError::new(ErrorCode::IDLFailedToParse, message)
+        })
+    }
+
+    pub fn to_value(self) -> Value {
+        Value::Binary {
+            subtype: 4,
+            bytes: self.0.to_vec(),
+        }
+    }
+
+    /// `{id: UUID}`.
+    pub fn to_document(self) -> DocumentBuf {
+        doc! { "id": (self.to_value()) }
+    }
+}
+
+fn uuid(value: ValueRef<'_>, field: &str) -> Result<SessionId, CommandError> {
+    let wrong = |message| CommandError::new(ErrorCode::TypeMismatch, message);
+    match value {
+        ValueRef::Binary { subtype: 4, bytes } => bytes.try_into().map(SessionId).map_err(|_| {
+            CommandError::new(
+                ErrorCode::InvalidUUID,
+                "uuid must be a 16-byte binary field with UUID (4) subtype",
+            )
+        }),
+        ValueRef::Binary { subtype, .. } => Err(wrong(format!(
+            "BSON field '{field}.id' is the wrong binData type '{subtype}', expected type 'UUID'"
+        ))),
+        other => Err(wrong(format!(
+            "BSON field '{field}.id' is the wrong type '{}', expected type 'binData'",
+            other.type_of().name()
+        ))),
+    }
+}
+
+/// Reads the array of sessions that `endSessions`, `refreshSessions` and `killSessions` take.
+pub fn parse_list(value: ValueRef<'_>, command: &str) -> Result<Vec<SessionId>, CommandError> {
+    let ValueRef::Array(array) = value else {
+        // MongoDB's own code for an element that is not the array it should be.
+        let message = format!("{command} must be an array, not {}", value.type_of().name());
+        return Err(CommandError::new(ErrorCode(10065), message));
+    };
+    let mut sessions = Vec::new();
+    for (index, item) in array.iter().enumerate() {
+        let field = format!("{command}.{command}.{index}");
+        let Some(document) = item.as_document() else {
+            let found = item.type_of().name();
+            let expected = Type::Document.name();
+            let message = format!(
+                "BSON field '{field}' is the wrong type '{found}', expected type '{expected}'"
+            );
+            return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+        };
+        sessions.push(SessionId::parse(document, &field)?);
+    }
+    Ok(sessions)
+}
+
+/// Every session that is alive, and when it was last used.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    used: Mutex<HashMap<SessionId, Instant>>,
+}
+
+impl Sessions {
+    /// Makes a session with a new id.
+    pub fn start(&self) -> Result<SessionId, CommandError> {
+        let id = SessionId(random::uuid());
+        self.touch(id)?;
+        Ok(id)
+    }
+
+    /// Notes that a session is used, and makes it where it is not known.
+    pub fn touch(&self, id: SessionId) -> Result<(), CommandError> {
+        let mut used = lock(&self.used);
+        if used.len() >= SESSIONS_MAX && !used.contains_key(&id) {
+            let message = format!("cannot add session, {SESSIONS_MAX} are active");
+            return Err(CommandError::new(
+                ErrorCode::TooManyLogicalSessions,
+                message,
+            ));
+        }
+        used.insert(id, Instant::now());
+        Ok(())
+    }
+
+    pub fn end(&self, id: SessionId) {
+        lock(&self.used).remove(&id);
+    }
+
+    pub fn count(&self) -> usize {
+        lock(&self.used).len()
+    }
+
+    pub fn all(&self) -> Vec<SessionId> {
+        lock(&self.used).keys().copied().collect()
+    }
+
+    /// Forgets the sessions that were not used for [`TIMEOUT`] before `now`, and returns them.
+    pub fn expire(&self, now: Instant) -> Vec<SessionId> {
+        let mut used = lock(&self.used);
+        let is_stale = |last: &Instant| now.saturating_duration_since(*last) >= TIMEOUT;
+        used.extract_if(|_, last| is_stale(last))
+            .map(|(id, _)| id)
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::array;
+
+    #[test]
+    fn a_session_lives_until_it_is_not_used() {
+        let sessions = Sessions::default();
+        let (one, other) = (sessions.start().unwrap(), sessions.start().unwrap());
+        assert_ne!(one, other);
+        assert_eq!((one.0[6] >> 4, one.0[8] >> 6), (4, 0b10));
+        sessions.end(other);
+        let soon = Instant::now() + TIMEOUT - Duration::from_secs(1);
+        assert!(sessions.expire(soon).is_empty());
+        assert_eq!(sessions.expire(Instant::now() + TIMEOUT), vec![one]);
+        assert_eq!(sessions.count(), 0);
+    }
+
+    #[test]
+    fn lists_of_sessions_are_read_as_mongodb_does() {
+        let check = |list: Value, expected: Result<usize, i32>| {
+            let found = parse_list(list.as_ref(), "endSessions");
+            let found = found
+                .map(|all| all.len())
+                .map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{list:?}");
+        };
+        check(array![].into(), Ok(0));
+        check(array![(SessionId([1; 16]).to_document())].into(), Ok(1));
+        check("x".into(), Err(10065));
+        check(array![5].into(), Err(14));
+        check(array![{}].into(), Err(40414));
+        check(array![{ "id": 5 }].into(), Err(14));
+        check(
+            array![{ "id": (SessionId([1; 16]).to_value()), "x": 1 }].into(),
+            Err(40415),
+        );
+    }
+}

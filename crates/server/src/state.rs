@@ -1,0 +1,77 @@
+//! What all connections of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicUsize};
+use std::time::{Instant, SystemTime};
+
+use windrow_document::object_id::ObjectIdSource;
+use windrow_document::{DocumentBuf, ObjectId};
+
+use crate::buffers::Buffers;
+use crate::config::Config;
+use crate::connection::Connections;
+use crate::cursors::Cursors;
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::operations::Operations;
+use crate::parameters::Parameters;
+use crate::random;
+use crate::sessions::Sessions;
+use crate::stop::Stop;
+
+/// What a server is given by the program around it. The engine's handles stand here.
+pub struct Services {
+    pub log: Arc<Log>,
+    /// Further sections of `serverStatus`, asked anew at each call.
+    pub status: Vec<StatusSection>,
+}
+
+/// A section of `serverStatus`: its name, and what it says now.
+pub type StatusSection = (&'static str, Box<dyn Fn() -> DocumentBuf + Send + Sync>);
+
+/// The state of a running server.
+pub struct State {
+    pub config: Config,
+    pub services: Services,
+    pub parameters: Parameters,
+    pub operations: Operations,
+    pub sessions: Sessions,
+    pub cursors: Cursors,
+    pub connections: Connections,
+    pub metrics: Metrics,
+    pub buffers: Buffers,
+    pub stop: Arc<Stop>,
+    pub started: Instant,
+    pub started_at: SystemTime,
+    /// "host:port", as replies name the server.
+    pub host: String,
+    /// Made anew at each start, so that drivers notice a restart.
+    pub process_id: ObjectId,
+    /// The numbers of the messages that the server sends.
+    pub(crate) replies: AtomicI32,
+    /// Clients that are being told that there is no room for them.
+    pub(crate) refusals: AtomicUsize,
+}
+
+impl State {
+    pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
+        State {
+            host: format!("{}:{port}", crate::machine::hostname()),
+            cursors: Cursors::new(config.cursors_max),
+            connections: Connections::default(),
+            config,
+            services,
+            parameters: Parameters::default(),
+            operations: Operations::default(),
+            sessions: Sessions::default(),
+            metrics: Metrics::default(),
+            buffers: Buffers::default(),
+            stop: Arc::default(),
+            started: Instant::now(),
+            started_at: SystemTime::now(),
+            process_id: ObjectIdSource::new(random::bits()).next_now(),
+            replies: AtomicI32::new(1),
+            refusals: AtomicUsize::new(0),
+        }
+    }
+}
