@@ -137,11 +137,11 @@ def test_case_and_diacritics(collection, search, options, expected):
     ("german", "Häuser", "haus", True), ("de", "und", "und", False),
     ("french", "chevaux", "cheval", True), ("spanish", "corriendo", "correr", True),
     ("russian", "книги", "книга", True), ("turkish", "IŞIK", "ışık", True),
-    ("portuguese", "nacionais", "nacional", True), ("italian", "amici", "amico", True),
+    ("portuguese", "quilométricas", "quilométricos", True), ("italian", "amici", "amico", True),
     ("dutch", "lichamelijke", "lichamelijk", True), ("swedish", "flickor", "flicka", True),
     ("danish", "huse", "hus", True), ("norwegian", "biler", "bil", True),
     ("finnish", "taloja", "talo", True), ("hungarian", "házak", "ház", True),
-    ("romanian", "copiilor", "copiii", True),
+    ("romanian", "copiilor", "copii", True),
 ])
 def test_languages(collection, language, text, search, matches):
     collection.create_index([("t", TEXT)], default_language=language)

@@ -1,0 +1,183 @@
+"""A data folder that cannot be used is refused with a sentence that says why."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from windrow_server import Server, binary, free_port
+
+
+def refused(folder, seconds=30):
+    """Starts a server that must not start; returns what it wrote."""
+    command = [str(binary()), "serve", "--data", str(folder), "--listen",
+               f"127.0.0.1:{free_port()}"]
+    try:
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        pytest.fail("the server runs on a folder that it must refuse")
+    assert ended.returncode not in (0, 101), ended.stderr  # 101 is a panic
+    return ended.stdout + ended.stderr
+
+
+def files_below(folder):
+    return sorted((path for path in pathlib.Path(folder).rglob("*") if path.is_file()),
+                  key=lambda path: -path.stat().st_size)
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A data folder that a server has filled and left."""
+    with Server(tmp_path) as server:
+        client = server.client()
+        client.d.c.create_index("n")
+        for start in range(0, 100_000, 10_000):
+            client.d.c.insert_many([{"_id": one, "n": one * 31 % 1_009, "pad": f"{one:0300}"}
+                                    for one in range(start, start + 10_000)])
+        assert server.stop() == 0
+    return server
+
+
+def test_in_use(tmp_path):
+    with Server(tmp_path) as server:
+        server.client().d.c.insert_one({"_id": 1})
+        said = refused(server.data)
+        assert "use" in said and str(server.data) in said
+        assert server.client().d.c.find_one() == {"_id": 1}
+
+
+def test_a_port_in_use(tmp_path):
+    with Server(tmp_path / "one") as server:
+        command = [str(binary()), "serve", "--data", str(tmp_path / "two"), "--listen",
+                   f"127.0.0.1:{server.port}"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
+        assert ended.returncode not in (0, 101) and str(server.port) in ended.stdout + ended.stderr
+
+
+def test_of_an_unknown_format(filled):
+    (mark,) = [path for path in files_below(filled.data) if path.name == "FORMAT"]
+    original = mark.read_bytes()
+    mark.write_bytes(b"something else entirely\n")
+    said = refused(filled.data)
+    assert "format" in said.lower() or "FORMAT" in said
+    mark.write_bytes(original)
+    filled.start()
+    assert filled.client().d.c.count_documents({}) == 100_000
+
+
+def test_with_strange_files_and_no_format(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "holiday.jpg").write_bytes(b"not ours")
+    said = refused(folder)
+    assert str(folder) in said
+    assert (folder / "holiday.jpg").read_bytes() == b"not ours"
+
+
+def test_a_file_where_the_folder_should_be(tmp_path):
+    (tmp_path / "data").write_text("a file")
+    assert str(tmp_path / "data") in refused(tmp_path / "data")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="the permissions of root cannot be taken away")
+def test_without_permission(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o500)
+    said = refused(folder)
+    assert "permission" in said.lower() and str(folder) in said
+
+
+def test_a_missing_run_is_named(filled):
+    runs = [path for path in files_below(filled.data) if path.suffix == ".run"]
+    if not runs:
+        pytest.skip("nothing was folded into a run")
+    runs[0].unlink()
+    assert runs[0].name in refused(filled.data)
+
+
+@pytest.mark.parametrize("where", [0.3, 0.5, 0.9])
+def test_a_damaged_block_is_named_and_not_served(filled, where):
+    largest = files_below(filled.data)[0]
+    content = bytearray(largest.read_bytes())
+    place = int(len(content.rstrip(b"\0")) * where)
+    content[place] ^= 0x40
+    largest.write_bytes(content)
+    expected = {one: f"{one:0300}" for one in range(100_000)}
+    try:
+        filled.start()
+    except RuntimeError as error:
+        assert largest.name in str(error), error
+        return
+    # It may start when nothing has read the block yet; then reading must fail by name.
+    try:
+        for one in filled.client().d.c.find():
+            assert expected.pop(one["_id"]) == one["pad"]
+        # The damage lies in an index, or where nothing is kept any more.
+        assert not expected
+        filled.client().d.command({"validate": "c", "full": True})
+    except Exception as error:  # noqa: BLE001 - any failure must name the file
+        if isinstance(error, AssertionError):
+            raise
+        assert largest.name in str(error) or largest.name in filled.log(), error
+
+
+def test_a_log_cut_off_loses_only_its_end(tmp_path):
+    """A torn record at the end of the log is what a power cut leaves: it is cut off."""
+    with Server(tmp_path) as server:
+        server.client().d.c.insert_many([{"_id": one} for one in range(100)])
+        server.kill()
+        logs = sorted(path for path in files_below(server.data) if path.suffix == ".log")
+        with open(logs[-1], "r+b") as log:
+            content = log.read().rstrip(b"\0")
+            log.truncate(len(content) - 3)
+        server.start()
+        assert server.client().d.c.count_documents({}) in (0, 100)
+        server.client().d.c.insert_one({"_id": "after"})
+        server.restart()
+        assert server.client().d.c.find_one({"_id": "after"})
+
+
+def test_a_copy_of_a_folder_that_was_left_in_order_starts(filled, tmp_path):
+    shutil.copytree(filled.data, tmp_path / "copy" / "data")
+    with Server(tmp_path / "copy") as copy:
+        assert copy.client().d.c.count_documents({}) == 100_000
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 MB, where one may be mounted."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", str(folder)],
+                             capture_output=True)
+    if mounted.returncode != 0:
+        pytest.skip("no permission to mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_full_disk_refuses_writes_and_goes_on_reading(small_disk, tmp_path):
+    with Server(small_disk, memory=64 << 20) as server:
+        c = server.client().d.c
+        stored = 0
+        failure = None
+        for start in range(0, 400_000, 1_000):
+            try:
+                c.insert_many([{"_id": one, "pad": os.urandom(200)}
+                               for one in range(start, start + 1_000)])
+                stored = start + 1_000
+            except Exception as error:  # noqa: BLE001 - the driver's, of whichever kind
+                failure = error
+                break
+        assert failure is not None and stored > 0
+        assert c.count_documents({"_id": {"$lt": stored}}) == stored
+        assert c.find_one({"_id": 0})
+        server.kill()
+        shutil.copytree(server.data, tmp_path / "copy" / "data")
+    with Server(tmp_path / "copy") as copy:
+        c = copy.client().d.c
+        assert c.count_documents({"_id": {"$lt": stored}}) == stored
+        c.insert_one({"_id": "room again"})
+        assert copy.client().d.command({"validate": "c", "full": True})["valid"]
