@@ -152,52 +152,53 @@ fn grow(text: &str, cluster: Range<usize>, characters_max: usize) -> Range<usize
     let inside = text.get(cluster.clone()).unwrap_or("");
     let after = text.get(cluster.end..).unwrap_or("");
     let spare = characters_max - inside.chars().take(characters_max).count();
-    let after_count = after.chars().take(spare / 2).count();
+    let after_count = characters(after, 0..word_end(after, spare / 2));
     let start = word_start(before, spare - after_count);
-    let before_count = before.get(start..).unwrap_or("").chars().count();
+    let before_count = characters(before, start..before.len());
     let end = cluster.end + word_end(after, spare - before_count);
+    if start == end {
+        // Nothing found, and a first word that is too long to keep whole.
+        return 0..end_of(text, 0, characters_max);
+    }
     start..end.min(end_of(text, start, characters_max))
 }
 
-/// Where the last `count` characters of a text start, moved forward behind a space if they cut a word.
-fn word_start(before: &str, count: usize) -> usize {
+fn characters(text: &str, range: Range<usize>) -> usize {
+    text.get(range).unwrap_or("").chars().count()
+}
+
+/// Where the last `count` characters of a text start, or behind the word that this would cut.
+fn word_start(text: &str, count: usize) -> usize {
     let start = match count {
-        0 => before.len(),
-        _ => before
+        0 => text.len(),
+        _ => text
             .char_indices()
             .rev()
             .nth(count - 1)
             .map_or(0, |(index, _)| index),
     };
-    if start == 0 {
-        return 0;
+    let (left_out, taken) = text.split_at_checked(start).unwrap_or((text, ""));
+    if left_out.is_empty() || left_out.ends_with(char::is_whitespace) {
+        return start;
     }
-    let taken = before.get(start..).unwrap_or("");
-    taken.find(char::is_whitespace).map_or(start, |space| {
-        start
-            + space
-            + taken
-                .get(space..)
-                .unwrap_or("")
-                .chars()
-                .next()
-                .map_or(0, char::len_utf8)
-    })
+    let rest = taken.trim_start_matches(|character: char| !character.is_whitespace());
+    text.len() - rest.trim_start().len()
 }
 
-/// Where the first `count` characters of a text end, moved back before a space if they cut a word.
-fn word_end(after: &str, count: usize) -> usize {
-    let end = after
+/// Where the first `count` characters of a text end, or before the word that this would cut.
+fn word_end(text: &str, count: usize) -> usize {
+    let end = text
         .char_indices()
         .nth(count)
-        .map_or(after.len(), |(index, _)| index);
-    if end == after.len() {
+        .map_or(text.len(), |(index, _)| index);
+    let (taken, left_out) = text.split_at_checked(end).unwrap_or(("", text));
+    if left_out.is_empty() || left_out.starts_with(char::is_whitespace) {
         return end;
     }
-    after
-        .get(..end)
-        .and_then(|taken| taken.rfind(char::is_whitespace))
-        .unwrap_or(end)
+    taken
+        .trim_end_matches(|character: char| !character.is_whitespace())
+        .trim_end()
+        .len()
 }
 
 fn end_of(text: &str, start: usize, characters_max: usize) -> usize {
@@ -257,6 +258,7 @@ mod tests {
         check("Baking a cake", "tea", 9, "Baking a…");
         check("Baking a cake", "", 100, "Baking a cake");
         check("", "cake", 100, "");
+        check("日本語日本語", "cake", 3, "日本語…");
         check("CAFÉ naïve", "cafe", 100, "[CAFÉ] naïve");
         check(
             "a cake, tea here and far away some cake with tea",
@@ -268,13 +270,13 @@ mod tests {
             "cake one two three four five tea cake six seven",
             "cake tea",
             13,
-            "…[tea] [cake] six…",
+            "…five [tea] [cake]…",
         );
         check(
             "one two three cake four five six",
             "cake",
             14,
-            "…[cake] four…",
+            "…[cake] four five…",
         );
         check("one two three cake four five six", "cake", 4, "…[cake]…");
         check("one two three cake four five six", "cake", 2, "…ca…");
