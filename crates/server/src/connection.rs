@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{
-    CommandError, ErrorCode, Header, Rejected, Reply, ReplyTo, Request, WireError, read_header,
-    read_message, write_reply,
+    CommandError, ErrorCode, Header, OpCode, Rejected, Reply, ReplyTo, Request, WireError,
+    read_header, read_message, write_reply,
 };
 
 use crate::dispatch;
@@ -181,7 +181,12 @@ impl Connection<'_> {
 
     /// Answers one message; false where the connection should end after it.
     fn handle(&self, header: &Header, buffer: Vec<u8>) -> Result<bool, WireError> {
-        let mut spare = Vec::new();
+        let is_packed = header.op_code == OpCode::COMPRESSED;
+        let mut spare = if is_packed {
+            self.state.buffers.take()
+        } else {
+            Vec::new()
+        };
         match Request::parse(header, buffer, &mut spare) {
             Ok(request) => {
                 self.answer(&request)?;
@@ -269,7 +274,7 @@ pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> 
 #[cfg(test)]
 pub(crate) fn request_for_tests(body: &DocumentBuf) -> Request {
     let length = 16 + 5 + body.as_bytes().len();
-    let op_code = windrow_wire::OpCode::MSG;
+    let op_code = OpCode::MSG;
     let header = Header {
         length,
         request_id: 1,

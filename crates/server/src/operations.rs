@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, doc};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::clock;
@@ -132,6 +132,10 @@ impl Operation {
             "connectionId": (self.client.id), "client": (self.client.address.to_string()),
         };
         if let Some(metadata) = self.client.metadata() {
+            let application = metadata.get("application").and_then(ValueRef::as_document);
+            if let Some(name) = application.and_then(|one| one.get("name")) {
+                op.push("appName", name);
+            }
             op.push("clientMetadata", metadata.clone());
         }
         op.push("active", true);
