@@ -1,0 +1,54 @@
+"""The workloads run, at a small size, beside their baselines, and check what the server did."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from windrow_server import ROOT, binary
+
+SMALL = {
+    "w1": (["--scale", "0.01"], 5),
+    "w1 natural": (["--scale", "0.002", "--natural", str(ROOT / "crates")], 5),
+    "w2": (["--documents", "2000", "--rival-seconds", "5"], 11),
+    "w4": (["--documents", "5000"], 11),
+    "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
+            "--cases", "small,large,single,journaled,find"], 22),
+}
+
+
+def run(workload, arguments, folder):
+    command = [str(binary().with_name("windrow-bench")), workload.split()[0], "--server",
+               str(binary()), "--rivals", str(ROOT / "bench" / "out"), "--memory", "256MiB",
+               "--folder", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
+
+
+@pytest.mark.parametrize("workload", SMALL)
+def test_a_workload_runs_small(workload, tmp_path):
+    arguments, rows = SMALL[workload]
+    ended = run(workload, arguments, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    report = json.loads(ended.stdout.splitlines()[-1])
+    assert len(report["rows"]) == rows
+    assert all(row["ours"] > 0 for row in report["rows"]), report
+    assert report["machine"] and report["hash"] and report["seed"] == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_same_seed_gives_the_same_answers(tmp_path):
+    hashes = {json.loads(run("w1", ["--documents", "500", "--seed", seed],
+                             tmp_path).stdout.splitlines()[-1])["hash"]
+              for seed in ("7", "7")}
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["w9"], "there is no workload"), (["w1", "--speed", "3"], "there is no option --speed"),
+    (["w1", "--server", "/nowhere/windrow", "--documents", "1"], "/nowhere/windrow"),
+])
+def test_what_is_wrong_is_said(arguments, said):
+    command = [str(binary().with_name("windrow-bench")), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert ended.returncode in (1, 2) and said in ended.stderr

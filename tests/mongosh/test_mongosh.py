@@ -1,0 +1,57 @@
+"""mongosh connects and works."""
+
+import pathlib
+import subprocess
+
+import pytest
+
+from windrow_server import ROOT
+
+MONGOSH = ROOT / ".cache" / "mongosh" / "node_modules" / ".bin" / "mongosh"
+SCRIPT = pathlib.Path(__file__).with_name("shell.js")
+
+EXPECTED = """\
+insertOne: true
+insertMany: 2
+find: [{"_id":2,"name":"Burger Buns"},{"_id":1,"name":"Java Hut"}]
+findOne: 1
+countDocuments: 2
+createIndex: "tags_1"
+text index: "text_text"
+getIndexes: ["_id_","tags_1","text_text"]
+$text: [{"_id":1},{"_id":3}]
+update: 1
+updated: {"_id":1,"name":"Tea Hut","text":"Coffee and cakes","tags":["a","b","c"]}
+aggregate: [{"_id":"b","n":2},{"_id":"a","n":1},{"_id":"c","n":1}]
+explain: "FETCH"
+distinct: ["a","b","c"]
+delete: 2
+validate: true
+duplicate: 11000
+cursor: 501
+show collections: ["c"]
+dropDatabase: 1
+"""
+
+
+@pytest.fixture
+def mongosh():
+    if not MONGOSH.exists():
+        pytest.fail(f"{MONGOSH} is not there; `make .cache/mongosh/ready` installs it")
+
+    def run(server, *arguments):
+        command = [str(MONGOSH), f"mongodb://127.0.0.1:{server.port}/test", "--quiet", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    return run
+
+
+def test_a_first_evening(server, mongosh):
+    ended = mongosh(server, "--file", str(SCRIPT))
+    assert ended.stdout == EXPECTED, ended.stderr
+    assert ended.returncode == 0
+
+
+def test_it_greets_without_a_complaint(server, mongosh):
+    ended = mongosh(server, "--eval", "print(db.version().split('.').length)")
+    assert (ended.stdout, ended.returncode) == ("3\n", 0), ended.stderr
