@@ -396,6 +396,57 @@ mod tests {
     }
 
     #[test]
+    fn any_text_splits_into_words_that_stand_in_it_in_order() {
+        const ALPHABET: [char; 20] = [
+            'a',
+            'Z',
+            'I',
+            'İ',
+            '\'',
+            '-',
+            ' ',
+            '_',
+            '\0',
+            'é',
+            '\u{301}',
+            'ß',
+            'Σ',
+            '東',
+            '。',
+            '\u{a0}',
+            '𐐀',
+            '🎉',
+            'щ',
+            '\u{10ffff}',
+        ];
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) as usize
+        };
+        for language in Language::all() {
+            for version in [TextVersion::V1, TextVersion::V2, TextVersion::V3] {
+                let mut analyzer = Analyzer::new(language, version);
+                for _ in 0..200 {
+                    let length = next() % 30;
+                    let text: String = (0..length).map(|_| ALPHABET[next() % 20]).collect();
+                    let mut end = 0;
+                    analyzer.terms(&text, |found| {
+                        assert_eq!(&text[found.range.clone()], found.raw, "in {text:?}");
+                        assert!(
+                            found.range.start >= end && !found.raw.is_empty(),
+                            "in {text:?}"
+                        );
+                        end = found.range.end;
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
     fn very_long_words_are_one_term() {
         for (word, language) in [
             ("xy".repeat(50_000), Language::ENGLISH),

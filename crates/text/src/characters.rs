@@ -138,3 +138,79 @@ impl Characters {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{CaseFolding, characters};
+
+    #[test]
+    fn case_folding_maps_one_character_to_one() {
+        let check = |text: &str, folding: CaseFolding, expected: &str| {
+            let mut folded = String::new();
+            characters().fold_into(text, folding, &mut folded);
+            assert_eq!(folded, expected, "of {text:?}");
+        };
+        check("ABC xyz 1_é", CaseFolding::Ordinary, "abc xyz 1_é");
+        check("ÀÉÎÕÜ ŁŻ ŠŽ", CaseFolding::Ordinary, "àéîõü łż šž");
+        check("ΣΑΣ ς", CaseFolding::Ordinary, "σασ σ");
+        check("ЁЖИК Й", CaseFolding::Ordinary, "ёжик й");
+        check("ՀԱՅ Ⴀ 𐐀 Ⅳ Ⓐ", CaseFolding::Ordinary, "հայ ⴀ 𐐨 ⅳ ⓐ");
+        check("ſ K Å ẞ ǅ", CaseFolding::Ordinary, "s k å ß ǆ");
+        // What full case folding would make longer stays.
+        check("İ ŉ ﬁ ß", CaseFolding::Ordinary, "İ ŉ ﬁ ß");
+        check("I İ ı i", CaseFolding::Ordinary, "i İ ı i");
+        check("I İ ı i Ş", CaseFolding::Turkish, "ı i ı i ş");
+    }
+
+    #[test]
+    fn diacritics_are_dropped() {
+        let check = |text: &str, expected: &str| {
+            let mut stripped = String::new();
+            characters().strip_into(text, &mut stripped);
+            assert_eq!(stripped, expected, "of {text:?}");
+        };
+        check("plain ascii", "plain ascii");
+        check("àéîõüç ñ š ệ ǻ", "aeiouc n s e a");
+        check("e\u{301} a\u{308}\u{304}", "e a");
+        check("ёй Ё", "еи Е");
+        check("ά ϊ ΐ", "α ι ι");
+        check("ガパ ー", "カハ ");
+        check("مُحَمَّد שָׁלוֹם", "محمد שלום");
+        check("´¨¸ ˇ", " ");
+        // Letters with a stroke or a hook are letters of their own, and so are ligatures.
+        check("ł ø đ æ ß ı", "ł ø đ æ ß ı");
+        check("한국어 東京", "한국어 東京");
+    }
+
+    #[test]
+    fn delimiters_are_punctuation_and_spaces() {
+        let table = characters();
+        for character in
+            " \t\n\u{a0}\u{3000}\u{2028}-–—‐‑−.,;:!?¿¡…'’\"“”«»()[]{}<>/\\|@#$%^&*+=~`、。؟।"
+                .chars()
+        {
+            assert!(table.is_delimiter(character), "{character:?}");
+        }
+        for character in "az09_é東ガ한म🎉\u{0}\u{1f}\u{200b}\u{200d}\u{feff}€´ˇª½\u{10ffff}".chars()
+        {
+            assert!(!table.is_delimiter(character), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn folding_and_stripping_twice_changes_nothing_more() {
+        let table = characters();
+        for character in '\0'..=char::MAX {
+            for folding in [CaseFolding::Ordinary, CaseFolding::Turkish] {
+                let folded = table.fold(character, folding);
+                assert_eq!(table.fold(folded, folding), folded, "{character:?}");
+            }
+            let stripped = table.strip(character);
+            assert_eq!(
+                stripped.and_then(|stripped| table.strip(stripped)),
+                stripped,
+                "{character:?}"
+            );
+        }
+    }
+}

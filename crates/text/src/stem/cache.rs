@@ -10,10 +10,14 @@ const PLACES: usize = 4096;
 /// Longer words are rare and not worth remembering.
 const WORD_BYTES_MAX: usize = 36;
 
+/// A query stems a few words and is done; places are made only for who goes on.
+const WORDS_BEFORE_USE: u32 = 256;
+
 /// One word a place, the last one that came there.
 pub(super) struct StemCache {
     hasher: FixedState,
     places: Vec<Place>,
+    words_before_use: u32,
 }
 
 #[derive(Clone)]
@@ -41,6 +45,7 @@ impl StemCache {
         StemCache {
             hasher: FixedState::default(),
             places: Vec::new(),
+            words_before_use: WORDS_BEFORE_USE,
         }
     }
 
@@ -61,6 +66,10 @@ impl StemCache {
 
     pub(super) fn remember(&mut self, word: &str, stem: &str) {
         if word.is_empty() || word.len() > WORD_BYTES_MAX {
+            return;
+        }
+        if self.words_before_use > 0 {
+            self.words_before_use -= 1;
             return;
         }
         if self.places.is_empty() {
@@ -119,7 +128,13 @@ mod tests {
                 matches!(cache.find(word), Cached::Unknown),
                 "{word:?} before"
             );
-            cache.remember(word, stem);
+            for _ in 0..=super::WORDS_BEFORE_USE {
+                assert!(
+                    matches!(cache.find(word), Cached::Unknown),
+                    "{word:?} before use"
+                );
+                cache.remember(word, stem);
+            }
             let found = match cache.find(word) {
                 Cached::Unknown => None,
                 Cached::Prefix(stem) => Some(stem.to_string()),
