@@ -146,6 +146,13 @@ pub fn append_string_prefix(key: &mut Vec<u8>, prefix: &str) {
     escape(key, prefix.as_bytes());
 }
 
+/// Appends the key bytes of the string of these bytes, which need not be UTF-8: a cut term, say.
+pub fn append_string_bytes(key: &mut Vec<u8>, bytes: &[u8]) {
+    key.push(tag::STRING);
+    escape(key, bytes);
+    key.push(tag::END);
+}
+
 struct Writer<'k> {
     key: &'k mut Vec<u8>,
     shape: Option<&'k mut Vec<u8>>,

@@ -1,1 +1,26 @@
+//! What an index is, and which entries a document contributes to it. Pure: no storage.
+//!
+//! Every index is an inverted index: key bytes → record ids, with a payload beside each. A
+//! [`Definition`] is parsed from MongoDB's index specification; [`Definition::entries`] is the one
+//! function from which insert, update, build and recovery take a document's entries.
+//!
+//! - ordinary keys: the key bytes of the values (see `windrow_document::key`), the payload is the
+//!   shape that gives the exact values back, mostly empty;
+//! - text keys: prefix values, the term as a string, suffix values; the payload is the score.
+//!
+//! Reading order: [`definition`], [`parse`], [`entries`], [`text`], [`score`].
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
 
+pub mod definition;
+pub mod entries;
+pub mod parse;
+pub mod score;
+pub mod text;
+
+pub use definition::{Definition, KeyField, KeyKind, TextDefinition, TextField};
+pub use entries::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
+pub use windrow_mql::Error;

@@ -1,0 +1,424 @@
+//! The entries of a document.
+//!
+//! Each field's path is followed through documents until it ends or meets an array. An array is
+//! expanded: once for all fields that meet the same array (its elements stay together), so fields
+//! that meet different arrays give the product of their values. What is missing counts as null, an
+//! empty array at the end of a path as undefined. A path's part that is a number takes the element
+//! at that place, and the fields of that name in the elements too.
+
+use windrow_document::path::{Component, Path};
+use windrow_document::{Array, Document, ValueRef, key};
+use windrow_mql::Error;
+
+use crate::definition::{Definition, KeyField, KeyKind};
+use crate::text::TextScratch;
+
+/// A document that would contribute more entries to one index is refused.
+pub const ENTRIES_PER_DOCUMENT_MAX: usize = 10_000;
+
+/// For every field of a key, which parts of its path met an array: bit 0 for the first part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Multikey(pub Vec<u32>);
+
+impl Multikey {
+    pub fn of(fields: usize) -> Multikey {
+        Multikey(vec![0; fields])
+    }
+
+    /// Whether any path met an array.
+    pub fn any(&self) -> bool {
+        self.0.iter().any(|parts| *parts != 0)
+    }
+
+    /// Adds what another document met.
+    pub fn merge(&mut self, other: &Multikey) {
+        self.0
+            .iter_mut()
+            .zip(&other.0)
+            .for_each(|(mine, theirs)| *mine |= theirs);
+    }
+
+    fn note(&mut self, field: usize, part: usize) {
+        if let Some(parts) = self.0.get_mut(field) {
+            *parts |= 1 << part.min(31);
+        }
+    }
+}
+
+/// Buffers that are used again from document to document.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    key: Vec<u8>,
+    shape: Vec<u8>,
+    pub(crate) text: Option<TextScratch>,
+}
+
+/// Where an entry goes: its key bytes and its payload.
+pub type Emit<'e> = dyn FnMut(&[u8], &[u8]) + 'e;
+
+/// How far a field's path has been followed.
+#[derive(Clone, Copy)]
+pub(crate) enum State<'a> {
+    /// At this value, with the path's parts from that number on to go.
+    At(ValueRef<'a>, usize),
+    /// At the end: the value to be indexed.
+    Done(ValueRef<'a>),
+    Missing,
+}
+
+impl Definition {
+    /// Hands out the document's entries. The same key may come more than once. What is noted in
+    /// `multikey` is which paths met arrays.
+    pub fn entries(
+        &self,
+        document: Document<'_>,
+        scratch: &mut Scratch,
+        multikey: &mut Multikey,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        if let Some(filter) = &self.partial
+            && !filter.matches(document)?
+        {
+            return Ok(());
+        }
+        if let Some(text) = &self.text {
+            return self.text_entries(text, document, scratch, emit);
+        }
+        if let [field] = self.fields.as_slice()
+            && let [part] = field.path.components()
+        {
+            let value = document.get(part.name());
+            return self.single(field, value, scratch, multikey, emit);
+        }
+        let start = State::At(ValueRef::Document(document), 0);
+        let mut states = vec![start; self.fields.len()];
+        let mut expansion = Expansion {
+            definition: self,
+            scratch,
+            multikey,
+            emit,
+            count: 0,
+        };
+        expansion.expand(&mut states)
+    }
+
+    /// The common case: one field without dots.
+    fn single(
+        &self,
+        field: &KeyField,
+        value: Option<ValueRef<'_>>,
+        scratch: &mut Scratch,
+        multikey: &mut Multikey,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let descending = field.kind == KeyKind::Descending;
+        let mut one = |value: ValueRef<'_>| {
+            scratch.key.clear();
+            scratch.shape.clear();
+            key::append_with_shape(&mut scratch.key, &mut scratch.shape, value, descending);
+            emit(&scratch.key, &scratch.shape);
+        };
+        match value {
+            None if self.sparse => {}
+            None => one(ValueRef::Null),
+            Some(ValueRef::Array(array)) => {
+                multikey.note(0, 0);
+                if array.is_empty() {
+                    one(ValueRef::Undefined);
+                }
+                let mut count = 0;
+                for value in array {
+                    count += 1;
+                    if count > ENTRIES_PER_DOCUMENT_MAX {
+                        return Err(self.too_many(array.count()));
+                    }
+                    one(value);
+                }
+            }
+            Some(value) => one(value),
+        }
+        Ok(())
+    }
+
+    fn too_many(&self, count: usize) -> Error {
+        Error::bad_value(format!(
+            "the document has at least {count} entries for index '{}', more than the limit of \
+             {ENTRIES_PER_DOCUMENT_MAX}",
+            self.name
+        ))
+    }
+}
+
+struct Expansion<'x, 'e> {
+    definition: &'x Definition,
+    scratch: &'x mut Scratch,
+    multikey: &'x mut Multikey,
+    emit: &'x mut Emit<'e>,
+    count: usize,
+}
+
+impl Expansion<'_, '_> {
+    fn expand(&mut self, states: &mut [State<'_>]) -> Result<(), Error> {
+        let fields = &self.definition.fields;
+        for (state, field) in states.iter_mut().zip(fields) {
+            *state = follow(*state, &field.path);
+        }
+        match next_array(states, fields) {
+            None => self.finish(states),
+            Some(array) => self.expand_array(array, states),
+        }
+    }
+
+    /// Puts every element of the array in the place of the array, in all fields that met it.
+    fn expand_array(&mut self, array: Array<'_>, states: &[State<'_>]) -> Result<(), Error> {
+        let same = |state: &State<'_>| {
+            matches!(state, State::At(ValueRef::Array(met), _)
+            if std::ptr::eq(met.as_bytes(), array.as_bytes()))
+        };
+        for (number, state) in states.iter().enumerate().filter(|(_, state)| same(state)) {
+            if let State::At(_, part) = state {
+                self.multikey.note(number, part.saturating_sub(1));
+            }
+        }
+        let fields = &self.definition.fields;
+        let mut next = states.to_vec();
+        if array.is_empty() {
+            for (state, field) in next.iter_mut().zip(fields).filter(|(state, _)| same(state)) {
+                *state = of_empty_array(state, &field.path);
+            }
+            return self.expand(&mut next);
+        }
+        for element in array {
+            next.copy_from_slice(states);
+            for (state, field) in next.iter_mut().zip(fields).filter(|(state, _)| same(state)) {
+                *state = of_element(state, element, &field.path);
+            }
+            self.expand(&mut next)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, states: &[State<'_>]) -> Result<(), Error> {
+        if self.definition.sparse && states.iter().all(|state| matches!(state, State::Missing)) {
+            return Ok(());
+        }
+        self.count += 1;
+        if self.count > ENTRIES_PER_DOCUMENT_MAX {
+            return Err(self.definition.too_many(self.count));
+        }
+        let Scratch { key, shape, .. } = self.scratch;
+        (key.clear(), shape.clear());
+        let mut ordinal = 0;
+        for (state, field) in states.iter().zip(&self.definition.fields) {
+            let value = match state {
+                State::Done(value) => *value,
+                _ => ValueRef::Null,
+            };
+            let descending = field.kind == KeyKind::Descending;
+            ordinal = key::append_part(key, shape, ordinal, value, descending);
+        }
+        (self.emit)(key, shape);
+        Ok(())
+    }
+}
+
+/// Follows a path through documents, and into arrays by number, up to its end or an array.
+pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> State<'a> {
+    let State::At(mut value, mut part) = state else {
+        return state;
+    };
+    loop {
+        match (path.components().get(part), value) {
+            (None, ValueRef::Array(_)) => return State::At(value, part),
+            (None, value) => return State::Done(value),
+            (Some(component), ValueRef::Document(document)) => {
+                match document.get(component.name()) {
+                    Some(found) => (value, part) = (found, part + 1),
+                    None => return State::Missing,
+                }
+            }
+            (Some(component), ValueRef::Array(array)) => match by_number(component, array) {
+                Some(found) => (value, part) = (found, part + 1),
+                None => return State::At(value, part),
+            },
+            (Some(_), _) => return State::Missing,
+        }
+    }
+}
+
+/// The element that a numeric part of a path names. Where elements are documents with a field of
+/// that name the array is expanded instead.
+fn by_number<'a>(component: &Component, array: Array<'a>) -> Option<ValueRef<'a>> {
+    let index = component.index()?;
+    let named = |element: ValueRef<'_>| {
+        element
+            .as_document()
+            .is_some_and(|document| document.contains(component.name()))
+    };
+    if array.iter().any(named) {
+        None
+    } else {
+        array.get(index)
+    }
+}
+
+/// The array that is to be expanded next: the first that a field met.
+fn next_array<'a>(states: &[State<'a>], _fields: &[KeyField]) -> Option<Array<'a>> {
+    states.iter().find_map(|state| match state {
+        State::At(ValueRef::Array(array), _) => Some(*array),
+        _ => None,
+    })
+}
+
+fn of_empty_array<'a>(state: &State<'a>, path: &Path) -> State<'a> {
+    match state {
+        State::At(_, part) if *part >= path.components().len() => State::Done(ValueRef::Undefined),
+        _ => State::Missing,
+    }
+}
+
+/// What a field that met an array sees of one element: arrays within arrays are values at the end
+/// of a path, and nothing in the middle of it.
+fn of_element<'a>(state: &State<'a>, element: ValueRef<'a>, path: &Path) -> State<'a> {
+    let State::At(_, part) = state else {
+        return *state;
+    };
+    match element {
+        _ if *part >= path.components().len() => State::Done(element),
+        ValueRef::Document(_) => State::At(element, *part),
+        _ => State::Missing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, array, doc};
+
+    fn check(specification: DocumentBuf, document: DocumentBuf, expected: &[DocumentBuf]) {
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let mut found = Vec::new();
+        let mut multikey = Multikey::of(definition.fields.len());
+        let result = definition.entries(
+            document.as_document(),
+            &mut Scratch::default(),
+            &mut multikey,
+            &mut |key, shape| {
+                let mut reader = key::Reader::new(key, shape);
+                let mut values = DocumentBuf::new();
+                for field in &definition.fields {
+                    let descending = field.kind == KeyKind::Descending;
+                    let value = reader.value(descending).unwrap();
+                    values.push(&field.path.to_string(), value);
+                }
+                found.push(values);
+            },
+        );
+        assert_eq!(result, Ok(()));
+        assert_eq!(found, expected, "{document}");
+    }
+
+    fn spec(key: DocumentBuf) -> DocumentBuf {
+        doc! { "key": key, "name": "n" }
+    }
+
+    #[test]
+    fn single_fields() {
+        let a = || spec(doc! { "a": 1 });
+        check(a(), doc! { "a": 5 }, &[doc! { "a": 5 }]);
+        check(a(), doc! { "b": 5 }, &[doc! { "a": null }]);
+        check(
+            a(),
+            doc! { "a": [1, 2i64] },
+            &[doc! { "a": 1 }, doc! { "a": 2i64 }],
+        );
+        check(a(), doc! { "a": [[1, 2]] }, &[doc! { "a": [1, 2] }]);
+        check(
+            a(),
+            doc! { "a": [] },
+            &[doc! { "a": (windrow_document::Value::Undefined) }],
+        );
+        check(
+            spec(doc! { "a": (-1) }),
+            doc! { "a": "x" },
+            &[doc! { "a": "x" }],
+        );
+        let sparse = doc! { "key": { "a": 1 }, "name": "n", "sparse": true };
+        check(sparse.clone(), doc! { "b": 5 }, &[]);
+        check(sparse, doc! { "a": null }, &[doc! { "a": null }]);
+    }
+
+    #[test]
+    fn dotted_paths_through_arrays() {
+        let ab = || spec(doc! { "a.b": 1 });
+        check(ab(), doc! { "a": { "b": 1 } }, &[doc! { "a.b": 1 }]);
+        let list = doc! { "a": [{ "b": 1 }, { "b": [2, 3] }, { "c": 1 }, 7] };
+        let null = || doc! { "a.b": null };
+        check(
+            ab(),
+            list,
+            &[
+                doc! { "a.b": 1 },
+                doc! { "a.b": 2 },
+                doc! { "a.b": 3 },
+                null(),
+                null(),
+            ],
+        );
+        check(ab(), doc! { "a": [] }, &[null()]);
+        check(ab(), doc! { "a": [[{ "b": 1 }]] }, &[null()]);
+        check(ab(), doc! { "a": 1 }, &[null()]);
+        let first = || spec(doc! { "a.0": 1 });
+        check(first(), doc! { "a": [5, 6] }, &[doc! { "a.0": 5 }]);
+        check(first(), doc! { "a": [{ "0": 9 }] }, &[doc! { "a.0": 9 }]);
+        check(first(), doc! { "a": [] }, &[doc! { "a.0": null }]);
+    }
+
+    #[test]
+    fn compound_keys_keep_elements_together_and_multiply_different_arrays() {
+        let spec_of = || spec(doc! { "a.b": 1, "a.c": (-1), "d": 1 });
+        check(
+            spec_of(),
+            doc! { "a": [{ "b": 1, "c": 2 }, { "b": 3 }], "d": 4 },
+            &[
+                doc! { "a.b": 1, "a.c": 2, "d": 4 },
+                doc! { "a.b": 3, "a.c": null, "d": 4 },
+            ],
+        );
+        check(
+            spec(doc! { "a": 1, "d": 1 }),
+            doc! { "a": [1, 2], "d": (array![3, 4]) },
+            &[
+                doc! { "a": 1, "d": 3 },
+                doc! { "a": 1, "d": 4 },
+                doc! { "a": 2, "d": 3 },
+                doc! { "a": 2, "d": 4 },
+            ],
+        );
+    }
+
+    #[test]
+    fn partial_indexes_take_what_matches() {
+        let partial = || {
+            doc! { "key": { "a": 1 }, "name": "n", "partialFilterExpression": { "b": { "$gt": 5 } } }
+        };
+        check(partial(), doc! { "a": 1, "b": 5 }, &[]);
+        check(partial(), doc! { "a": 1, "b": 6 }, &[doc! { "a": 1 }]);
+    }
+
+    #[test]
+    fn too_many_entries_are_refused_with_their_count() {
+        let many: windrow_document::ArrayBuf =
+            (0..10_001).map(windrow_document::Value::Int32).collect();
+        let definition = Definition::parse(spec(doc! { "a": 1 }).as_document()).unwrap();
+        let error = definition
+            .entries(
+                doc! { "a": many }.as_document(),
+                &mut Scratch::default(),
+                &mut Multikey::of(1),
+                &mut |_, _| {},
+            )
+            .unwrap_err();
+        assert!(error.message.contains("10001"), "{}", error.message);
+    }
+}

@@ -1,0 +1,378 @@
+//! The entries of a text index: the terms of a document's strings with their scores.
+
+use windrow_document::path::Path;
+use windrow_document::{Array, Document, ValueRef, key};
+use windrow_mql::Error;
+use windrow_text::{DocumentTerms, Language, TextVersion, term_key};
+
+use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
+use crate::entries::{Emit, Scratch, State, follow};
+use crate::score;
+
+/// A document's language is no string.
+const LANGUAGE_NO_STRING: i32 = 17261;
+/// A document's language is none that the index knows.
+const LANGUAGE_UNSUPPORTED: i32 = 17262;
+/// CannotBuildIndexKeys.
+const CANNOT_BUILD_KEYS: i32 = 201;
+
+/// Buffers for the terms of a document.
+pub(crate) struct TextScratch {
+    version: TextVersion,
+    terms: DocumentTerms,
+    path: String,
+    key: Vec<u8>,
+    suffix: Vec<u8>,
+    term: Vec<u8>,
+    payload: Vec<u8>,
+}
+
+impl std::fmt::Debug for TextScratch {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "TextScratch({} terms)", self.terms.len())
+    }
+}
+
+impl TextScratch {
+    fn new(version: TextVersion) -> TextScratch {
+        TextScratch {
+            version,
+            terms: DocumentTerms::new(version),
+            path: String::new(),
+            key: Vec::new(),
+            suffix: Vec::new(),
+            term: Vec::new(),
+            payload: Vec::new(),
+        }
+    }
+}
+
+impl Definition {
+    pub(crate) fn text_entries(
+        &self,
+        text: &TextDefinition,
+        document: Document<'_>,
+        scratch: &mut Scratch,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let held = scratch
+            .text
+            .take()
+            .filter(|held| held.version == text.version);
+        let mut held = held.unwrap_or_else(|| TextScratch::new(text.version));
+        let result = self.text_entries_with(text, document, &mut held, emit);
+        scratch.text = Some(held);
+        result
+    }
+
+    fn text_entries_with(
+        &self,
+        text: &TextDefinition,
+        document: Document<'_>,
+        scratch: &mut TextScratch,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let TextScratch {
+            terms,
+            path,
+            key,
+            suffix,
+            term,
+            payload,
+            ..
+        } = scratch;
+        terms.clear();
+        path.clear();
+        let mut collect = |value: &str, weight, language| terms.add(value, weight, language);
+        text.visit(document, path, text.default_language, &mut collect)?;
+        (key.clear(), suffix.clear());
+        self.around_term(document, key, suffix)?;
+        let prefix_length = key.len();
+        for (word, value) in terms.iter() {
+            key.truncate(prefix_length);
+            key::append_string_bytes(key, term_key(word, term));
+            key.extend_from_slice(suffix);
+            payload.clear();
+            score::encode(payload, value);
+            emit(key, payload);
+        }
+        Ok(())
+    }
+
+    /// The key bytes of the fields before and after the term.
+    fn around_term(
+        &self,
+        document: Document<'_>,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut passed_term = false;
+        for field in &self.fields {
+            match field.kind {
+                KeyKind::Text => passed_term = true,
+                kind => {
+                    let target = if passed_term {
+                        &mut *after
+                    } else {
+                        &mut *before
+                    };
+                    let value = self.plain_value(field, document)?;
+                    key::append_directed(target, value, kind == KeyKind::Descending);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn plain_value<'d>(
+        &self,
+        field: &KeyField,
+        document: Document<'d>,
+    ) -> Result<ValueRef<'d>, Error> {
+        match follow(State::At(ValueRef::Document(document), 0), &field.path) {
+            State::Done(value) => Ok(value),
+            State::Missing => Ok(ValueRef::Null),
+            State::At(..) => Err(Error::new(
+                CANNOT_BUILD_KEYS,
+                format!(
+                    "field '{}' of text index '{}' contains an array in the document",
+                    field.path, self.name
+                ),
+            )),
+        }
+    }
+}
+
+/// How an indexed field's path lies to the path of a value.
+enum Reach {
+    /// The value is the field's.
+    Is(f64),
+    /// The field is further inside.
+    Within,
+    Apart,
+}
+
+impl TextDefinition {
+    /// The strings of a document that the index covers, with weight and language.
+    pub fn strings<'d>(
+        &self,
+        document: Document<'d>,
+        visit: &mut dyn FnMut(&'d str, f64, Language),
+    ) -> Result<(), Error> {
+        self.visit(document, &mut String::new(), self.default_language, visit)
+    }
+
+    fn visit<'d>(
+        &self,
+        document: Document<'d>,
+        path: &mut String,
+        inherited: Language,
+        visit: &mut dyn FnMut(&'d str, f64, Language),
+    ) -> Result<(), Error> {
+        let language = self.language_of(document)?.unwrap_or(inherited);
+        for (name, value) in document {
+            if self.wildcard_weight.is_some() && name == self.language_override {
+                continue;
+            }
+            let length = path.len();
+            if length > 0 {
+                path.push('.');
+            }
+            path.push_str(name);
+            let reach = self.reach(path);
+            match value {
+                ValueRef::Array(array) => self.visit_array(array, path, reach, language, visit)?,
+                value => self.visit_value(value, path, &reach, language, visit)?,
+            }
+            path.truncate(length);
+        }
+        Ok(())
+    }
+
+    fn visit_array<'d>(
+        &self,
+        array: Array<'d>,
+        path: &mut String,
+        reach: Reach,
+        language: Language,
+        visit: &mut dyn FnMut(&'d str, f64, Language),
+    ) -> Result<(), Error> {
+        for element in array {
+            if !matches!(element, ValueRef::Array(_)) {
+                self.visit_value(element, path, &reach, language, visit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_value<'d>(
+        &self,
+        value: ValueRef<'d>,
+        path: &mut String,
+        reach: &Reach,
+        language: Language,
+        visit: &mut dyn FnMut(&'d str, f64, Language),
+    ) -> Result<(), Error> {
+        match (value, reach) {
+            (ValueRef::String(text), Reach::Is(weight)) => visit(text, *weight, language),
+            (ValueRef::String(text), _) => {
+                if let Some(weight) = self.wildcard_weight {
+                    visit(text, weight, language);
+                }
+            }
+            (ValueRef::Document(inner), reach)
+                if self.wildcard_weight.is_some() || matches!(reach, Reach::Within) =>
+            {
+                self.visit(inner, path, language, visit)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn reach(&self, path: &str) -> Reach {
+        let mut reach = Reach::Apart;
+        for field in &self.fields {
+            match relation(&field.path, path) {
+                Some(true) => return Reach::Is(field.weight),
+                Some(false) => reach = Reach::Within,
+                None => {}
+            }
+        }
+        reach
+    }
+
+    /// The language that the document itself names.
+    fn language_of(&self, document: Document<'_>) -> Result<Option<Language>, Error> {
+        match document.get(&self.language_override) {
+            None => Ok(None),
+            Some(ValueRef::String(name)) => {
+                Language::parse(name, self.version).map(Some).map_err(|_| {
+                    Error::new(
+                        LANGUAGE_UNSUPPORTED,
+                        format!("language override unsupported: {name}"),
+                    )
+                })
+            }
+            Some(_) if self.version == TextVersion::V1 => Ok(None),
+            Some(other) => Err(Error::new(
+                LANGUAGE_NO_STRING,
+                format!(
+                    "found language override field in document with non-string type: {}",
+                    other.type_of().name()
+                ),
+            )),
+        }
+    }
+}
+
+/// Some(true) where the field's path is `path`, Some(false) where it goes on behind it.
+fn relation(field: &Path, path: &str) -> Option<bool> {
+    let mut parts = path.split('.');
+    for component in field.components() {
+        match parts.next() {
+            Some(part) if part == component.name() => {}
+            Some(_) => return None,
+            None => return Some(false),
+        }
+    }
+    parts.next().is_none().then_some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entries::Multikey;
+    use windrow_document::{DocumentBuf, doc};
+
+    fn entries(
+        specification: DocumentBuf,
+        document: DocumentBuf,
+    ) -> Result<Vec<(Vec<u8>, f64)>, i32> {
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let mut found = Vec::new();
+        definition
+            .entries(
+                document.as_document(),
+                &mut Scratch::default(),
+                &mut Multikey::default(),
+                &mut |key, payload| found.push((key.to_vec(), score::decode(payload).unwrap())),
+            )
+            .map_err(|error| error.code)?;
+        Ok(found)
+    }
+
+    fn check(specification: DocumentBuf, document: DocumentBuf, expected: &[(&str, f64)]) {
+        let expected = expected.iter().map(|(term, score)| {
+            let mut key = Vec::new();
+            key::append_string_bytes(&mut key, term.as_bytes());
+            (key, *score)
+        });
+        assert_eq!(entries(specification, document), Ok(expected.collect()));
+    }
+
+    fn text(fields: DocumentBuf) -> DocumentBuf {
+        doc! { "key": fields, "name": "t" }
+    }
+
+    #[test]
+    fn baking_a_cake_gives_three_quarters() {
+        let spec = text(doc! { "t": "text" });
+        check(
+            spec,
+            doc! { "t": "Baking a cake" },
+            &[("bake", 0.75), ("cake", 0.75)],
+        );
+    }
+
+    #[test]
+    fn fields_arrays_and_wildcards_add_up() {
+        let spec = || text(doc! { "a.b": "text" });
+        check(
+            spec(),
+            doc! { "a": [{ "b": ["fox"] }, { "b": "fox", "c": "owl" }] },
+            &[("fox", 2.2)],
+        );
+        check(spec(), doc! { "a": { "b": { "c": "fox" } } }, &[]);
+        let all = || text(doc! { "$**": "text" });
+        check(
+            all(),
+            doc! { "a": [["owl"], "fox"], "b": { "c": "elk" } },
+            &[("fox", 1.1), ("elk", 1.1)],
+        );
+    }
+
+    #[test]
+    fn languages_are_inherited_and_checked() {
+        let spec = || text(doc! { "a.b": "text" });
+        let german = doc! { "language": "german", "a": { "b": "der" } };
+        check(spec(), german, &[]);
+        let inner = doc! { "a": { "language": "none", "b": "the" } };
+        check(spec(), inner, &[("the", 1.1)]);
+        assert_eq!(
+            entries(spec(), doc! { "language": 5 }),
+            Err(LANGUAGE_NO_STRING)
+        );
+        assert_eq!(
+            entries(spec(), doc! { "language": "klingon" }),
+            Err(LANGUAGE_UNSUPPORTED)
+        );
+    }
+
+    #[test]
+    fn prefixes_and_suffixes_stand_around_the_term() {
+        let spec = || text(doc! { "p": 1, "t": "text", "s": (-1) });
+        let mut key = Vec::new();
+        key::append(&mut key, ValueRef::Int32(7));
+        key::append_string_bytes(&mut key, b"fox");
+        key::append_directed(&mut key, ValueRef::Null, true);
+        assert_eq!(
+            entries(spec(), doc! { "p": 7, "t": "fox" }),
+            Ok(vec![(key, 1.1)])
+        );
+        assert_eq!(
+            entries(spec(), doc! { "p": [7], "t": "fox" }),
+            Err(CANNOT_BUILD_KEYS)
+        );
+    }
+}
