@@ -1,0 +1,69 @@
+//! `$addToSet`: a value, or each of `{$each: […]}`, where no equal one is there.
+
+use std::sync::Arc;
+
+use windrow_document::{Array, ArrayBuf, Value, ValueRef};
+
+use super::modifier::{At, Change, Modifier, Put};
+use super::push::with_appended;
+use crate::Error;
+
+#[derive(Debug)]
+struct AddToSet {
+    /// No two are equal.
+    values: Vec<Value>,
+}
+
+pub(super) fn parse(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
+    let mut values: Vec<Value> = Vec::new();
+    for value in operand_values(operand)? {
+        if !values.iter().any(|known| known.as_ref().equals(value)) {
+            values.push(value.to_value());
+        }
+    }
+    Ok(Arc::new(AddToSet { values }))
+}
+
+fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
+    let document = operand.as_document();
+    let Some(("$each", each)) = document.and_then(|document| document.first()) else {
+        return Ok(vec![operand]);
+    };
+    let Some(array) = each.as_array() else {
+        return Err(Error::type_mismatch(format!(
+            "The argument to $each in $addToSet must be an array but it was of type {}",
+            each.type_of().name()
+        )));
+    };
+    match document.and_then(|document| document.iter().nth(1)) {
+        Some((name, _)) => Err(Error::bad_value(format!(
+            "Found unexpected fields after $each in $addToSet: {name}"
+        ))),
+        None => Ok(array.iter().collect()),
+    }
+}
+
+impl Modifier for AddToSet {
+    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+        let Some(array) = current.as_array() else {
+            return Err(Error::bad_value(format!(
+                "Cannot apply $addToSet to non-array field. Field named '{}' has non-array type {}",
+                at.path,
+                current.type_of().name()
+            )));
+        };
+        let values = self.values.iter().map(Value::as_ref);
+        let added: Vec<ValueRef<'_>> = values
+            .filter(|value| !array.iter().any(|known| known.equals(*value)))
+            .collect();
+        if added.is_empty() {
+            return Ok(Change::Keep);
+        }
+        Ok(Change::owned(with_appended(array, added.into_iter())))
+    }
+
+    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+        let created: ArrayBuf = with_appended(Array::EMPTY, self.values.iter().map(Value::as_ref));
+        Ok(Some(Put::Owned(Value::Array(created))))
+    }
+}

@@ -1,0 +1,381 @@
+//! The tree of operators applied to a document.
+//!
+//! At each document or array on the way the children's elements are found in one walk, the children
+//! are applied in the tree's order (which decides whose error is reported), and then the bytes are
+//! written anew, new fields last. A value that no operator changed is not written at all.
+
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+
+use super::modifier::{At, Change, Put, Run};
+use super::path::{self, Name};
+use super::rewrite::{Found, Rewrite, locate};
+use super::storable::{self, DEPTH_MAX};
+use super::tree::{Elements, Fields, Leaf, Node};
+use crate::Error;
+
+/// An update may add no more nulls than this in front of a new element.
+const PADDING_MAX: usize = 1_500_000;
+
+/// How far down the tree has been followed.
+#[derive(Clone, Copy)]
+struct Place {
+    depth: usize,
+    in_array: bool,
+}
+
+impl Place {
+    fn within(self, in_array: bool) -> Place {
+        Place {
+            depth: self.depth + 1,
+            in_array: self.in_array || in_array,
+        }
+    }
+}
+
+/// What came of a child: its element if there is one, and the change to it; or the new value.
+struct Outcome<'a> {
+    name: &'a Name,
+    found: Option<Found<'a>>,
+    change: Change<'a>,
+}
+
+/// The document with all operators applied; None where none had an effect.
+pub(super) fn apply(fields: &Fields, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
+    let place = Place {
+        depth: 0,
+        in_array: false,
+    };
+    let outcomes = document_outcomes(fields, run.root, run, place)?;
+    storable::check_top_level(
+        run,
+        outcomes
+            .iter()
+            .filter(|outcome| !outcome.change.is_keep())
+            .map(|outcome| (outcome.name.text(), outcome.found.is_some())),
+    )?;
+    Ok(write(run.root, outcomes, false))
+}
+
+fn existing<'a>(
+    node: &'a Node,
+    value: ValueRef<'a>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<Change<'a>, Error> {
+    match (node, value) {
+        (Node::Leaf(leaf), _) => leaf_existing(leaf, value, run, place),
+        (Node::Elements(elements), ValueRef::Array(array)) => {
+            Ok(changed_array(in_elements(elements, array, run, place)?))
+        }
+        (Node::Elements(_), _) => Err(Error::bad_value(format!(
+            "Cannot apply array updates to non-array element {value}"
+        ))),
+        (Node::Fields(fields), ValueRef::Document(document)) => {
+            let outcomes = document_outcomes(fields, document, run, place.within(false))?;
+            let written = write(document, outcomes, false);
+            Ok(written.map_or(Change::Keep, Change::owned))
+        }
+        (Node::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
+            fields,
+            array,
+            run,
+            place.within(true),
+        )?)),
+        (Node::Fields(fields), _) => {
+            for (name, child) in &fields.children {
+                blocked(child, name, value, run, place)?;
+            }
+            Ok(Change::Keep)
+        }
+    }
+}
+
+fn changed_array<'a>(written: Option<DocumentBuf>) -> Change<'a> {
+    written.map_or(Change::Keep, |document| {
+        Change::owned(ArrayBuf::from_document(document))
+    })
+}
+
+fn leaf_existing<'a>(
+    leaf: &'a Leaf,
+    value: ValueRef<'a>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<Change<'a>, Error> {
+    if leaf.insert_only && !run.is_insert {
+        return Ok(Change::Keep);
+    }
+    let at = At {
+        run,
+        path: &leaf.path,
+        in_array: place.in_array,
+    };
+    let change = leaf.modifier.change(value, &at)?;
+    if let Change::Put(put) = &change {
+        check_depth(leaf, put, place)?;
+    }
+    Ok(change)
+}
+
+fn check_depth(leaf: &Leaf, put: &Put<'_>, place: Place) -> Result<(), Error> {
+    // A value that is not the operand itself (a renamed one) is measured where it matters.
+    let near_limit = place.depth + leaf.depth > DEPTH_MAX;
+    let nests = matches!(put.as_ref(), ValueRef::Document(_) | ValueRef::Array(_));
+    if near_limit || (nests && place.depth + storable::depth(put.as_ref()) > DEPTH_MAX) {
+        return Err(storable::too_deep(&leaf.path));
+    }
+    Ok(())
+}
+
+fn document_outcomes<'a>(
+    fields: &'a Fields,
+    document: Document<'a>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<Vec<Outcome<'a>>, Error> {
+    let mut founds: Vec<Option<Found<'a>>> = vec![None; fields.children.len()];
+    let mut missing = founds.len();
+    for found in locate(document) {
+        if missing == 0 {
+            break;
+        }
+        let slot = fields
+            .search(found.name)
+            .ok()
+            .and_then(|at| founds.get_mut(at));
+        if let Some(slot @ None) = slot {
+            *slot = Some(found);
+            missing -= 1;
+        }
+    }
+    let mut outcomes = Vec::with_capacity(fields.children.len());
+    for ((name, child), found) in fields.children.iter().zip(founds) {
+        let change = match found {
+            Some(found) => existing(child, found.value, run, place)?,
+            None => absent(child, run, place)?,
+        };
+        outcomes.push(Outcome {
+            name,
+            found,
+            change,
+        });
+    }
+    Ok(outcomes)
+}
+
+/// The document with the outcomes; None where none is a change.
+fn write(
+    original: Document<'_>,
+    mut outcomes: Vec<Outcome<'_>>,
+    in_array: bool,
+) -> Option<DocumentBuf> {
+    if outcomes.iter().all(|outcome| outcome.change.is_keep()) {
+        return None;
+    }
+    let mut rewrite = Rewrite::new(original);
+    // Stable: new fields keep the tree's order behind those that were there.
+    outcomes.sort_by_key(|outcome| outcome.found.map_or(usize::MAX, |found| found.start));
+    for outcome in &outcomes {
+        if let Some(found) = &outcome.found {
+            rewrite.change(found, &outcome.change, in_array);
+        }
+    }
+    rewrite.copy_rest();
+    for outcome in outcomes.iter().filter(|outcome| outcome.found.is_none()) {
+        if let Change::Put(value) = &outcome.change {
+            rewrite.append(outcome.name.text(), value.as_ref());
+        }
+    }
+    Some(rewrite.finish())
+}
+
+/// The children are places in the array.
+fn in_array<'a>(
+    fields: &'a Fields,
+    array: Array<'a>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<Option<DocumentBuf>, Error> {
+    let elements: Vec<Found<'a>> = locate(array.as_document()).collect();
+    let mut outcomes = Vec::with_capacity(fields.children.len());
+    let mut added: Vec<(usize, Put<'a>)> = Vec::new();
+    for (name, child) in &fields.children {
+        let Some(index) = name.index() else {
+            blocked(child, name, ValueRef::Array(array), run, place)?;
+            continue;
+        };
+        if let Some(found) = elements.get(index) {
+            let change = existing(child, found.value, run, place)?;
+            outcomes.push(Outcome {
+                name,
+                found: Some(*found),
+                change,
+            });
+        } else if let Change::Put(value) = absent(child, run, place)? {
+            check_padding(elements.len(), index)?;
+            added.push((index, value));
+        }
+    }
+    if added.is_empty() {
+        return Ok(write(array.as_document(), outcomes, true));
+    }
+    let mut rewrite = Rewrite::new(array.as_document());
+    for outcome in &outcomes {
+        if let Some(found) = &outcome.found {
+            rewrite.change(found, &outcome.change, true);
+        }
+    }
+    rewrite.copy_rest();
+    append_elements(&mut rewrite, elements.len(), added);
+    Ok(Some(rewrite.finish()))
+}
+
+fn check_padding(count: usize, index: usize) -> Result<(), Error> {
+    if index - count > PADDING_MAX {
+        return Err(Error::new(
+            34,
+            format!("can't backfill more than {PADDING_MAX} elements"),
+        ));
+    }
+    Ok(())
+}
+
+/// Appends elements in ascending order of their places, nulls between them.
+fn append_elements(rewrite: &mut Rewrite<'_>, mut count: usize, added: Vec<(usize, Put<'_>)>) {
+    for (index, value) in added {
+        while count < index {
+            rewrite.append(&count.to_string(), ValueRef::Null);
+            count += 1;
+        }
+        if count == index {
+            rewrite.append(&count.to_string(), value.as_ref());
+            count += 1;
+        }
+    }
+}
+
+/// The children apply to all elements or to those that a filter picks.
+fn in_elements<'a>(
+    elements: &'a Elements,
+    array: Array<'a>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<Option<DocumentBuf>, Error> {
+    let place = place.within(true);
+    let mut changes = Vec::new();
+    for found in locate(array.as_document()) {
+        let change = in_element(elements, found.value, run, place)?;
+        if !change.is_keep() {
+            changes.push((found, change));
+        }
+    }
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let mut rewrite = Rewrite::new(array.as_document());
+    for (found, change) in &changes {
+        rewrite.change(found, change, true);
+    }
+    rewrite.copy_rest();
+    Ok(Some(rewrite.finish()))
+}
+
+fn in_element<'a>(
+    elements: &'a Elements,
+    value: ValueRef<'a>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<Change<'a>, Error> {
+    let mut picked: Vec<&'a Node> = Vec::new();
+    for (filter, node) in &elements.children {
+        let matches = match filter {
+            None => true,
+            Some(filter) => filter.matches(value)?,
+        };
+        if matches {
+            picked.push(node);
+        }
+    }
+    match picked.split_first() {
+        None => Ok(Change::Keep),
+        Some((only, [])) => existing(only, value, run, place),
+        Some((first, others)) => {
+            let mut merged = (*first).clone();
+            for other in others {
+                merged = merged.merge(other)?;
+            }
+            Ok(existing(&merged, value, run, place)?.into_owned())
+        }
+    }
+}
+
+/// What a missing value becomes: `Put`, or `Keep` where nothing is created.
+fn absent<'a>(node: &'a Node, run: &'a Run<'a>, place: Place) -> Result<Change<'a>, Error> {
+    match node {
+        Node::Leaf(leaf) => {
+            if leaf.insert_only && !run.is_insert {
+                return Ok(Change::Keep);
+            }
+            let at = At {
+                run,
+                path: &leaf.path,
+                in_array: place.in_array,
+            };
+            let Some(put) = leaf.modifier.create(&at)? else {
+                return Ok(Change::Keep);
+            };
+            check_depth(leaf, &put, place)?;
+            Ok(Change::Put(put))
+        }
+        Node::Fields(fields) => {
+            let mut created: Option<Rewrite<'_>> = None;
+            for (name, child) in &fields.children {
+                if let Change::Put(value) = absent(child, run, place.within(false))? {
+                    let rewrite = created.get_or_insert_with(|| Rewrite::new(Document::EMPTY));
+                    rewrite.append(name.text(), value.as_ref());
+                }
+            }
+            let created = created.map(|rewrite| Value::Document(rewrite.finish()));
+            Ok(created.map_or(Change::Keep, Change::owned))
+        }
+        Node::Elements(_) => Err(missing_array(node)),
+    }
+}
+
+fn missing_array(node: &Node) -> Error {
+    Error::bad_value(format!(
+        "The path to the array of '{}' must exist in the document in order to apply array updates.",
+        node.any_path()
+    ))
+}
+
+/// The value on the way has no such field and can have none: an error for all operators that would
+/// create it, and for most others.
+fn blocked<'a>(
+    node: &'a Node,
+    name: &Name,
+    value: ValueRef<'_>,
+    run: &'a Run<'a>,
+    place: Place,
+) -> Result<(), Error> {
+    match node {
+        Node::Leaf(leaf) if leaf.insert_only && !run.is_insert => Ok(()),
+        Node::Leaf(leaf) => {
+            let at = At {
+                run,
+                path: &leaf.path,
+                in_array: place.in_array,
+            };
+            let creates = leaf.modifier.create(&at)?.is_some();
+            if creates || !leaf.modifier.forgives_blocked_path() {
+                return Err(path::not_viable(name.text(), value));
+            }
+            Ok(())
+        }
+        Node::Fields(fields) => fields
+            .children
+            .iter()
+            .try_for_each(|(_, child)| blocked(child, name, value, run, place)),
+        Node::Elements(_) => Err(missing_array(node)),
+    }
+}

@@ -1,0 +1,115 @@
+//! `arrayFilters`: which elements `$[identifier]` stands for.
+
+use std::sync::Arc;
+
+use windrow_document::{Document, ValueRef};
+
+use crate::Error;
+use crate::filter::Filter;
+
+/// One filter with the identifier that all its paths begin with.
+#[derive(Debug)]
+pub(super) struct ArrayFilter {
+    identifier: Box<str>,
+    filter: Filter,
+}
+
+impl ArrayFilter {
+    pub fn identifier(&self) -> &str {
+        &self.identifier
+    }
+
+    pub fn matches(&self, element: ValueRef<'_>) -> Result<bool, Error> {
+        self.filter.matches_value(element)
+    }
+}
+
+/// Parses all filters. Error 9 where one has no identifier or two, or two share one; 2 where the
+/// identifier is no lower-case name; 224 for operators that look at whole documents.
+pub(super) fn parse(filters: &[Document<'_>]) -> Result<Vec<Arc<ArrayFilter>>, Error> {
+    let mut parsed: Vec<Arc<ArrayFilter>> = Vec::with_capacity(filters.len());
+    for document in filters {
+        let filter = parse_one(*document)?;
+        if parsed
+            .iter()
+            .any(|known| known.identifier == filter.identifier)
+        {
+            return Err(Error::failed_to_parse(format!(
+                "Found multiple array filters with the same top-level field name {}",
+                filter.identifier
+            )));
+        }
+        parsed.push(Arc::new(filter));
+    }
+    Ok(parsed)
+}
+
+fn parse_one(document: Document<'_>) -> Result<ArrayFilter, Error> {
+    refuse_document_operators(document)?;
+    let filter = Filter::parse(document)?;
+    let mut identifier = None;
+    find_identifier(document, &mut identifier)?;
+    let Some(identifier) = identifier else {
+        return Err(Error::failed_to_parse(
+            "Cannot use an expression without a top-level field name in arrayFilters",
+        ));
+    };
+    let lower_case = identifier.starts_with(|first: char| first.is_ascii_lowercase());
+    if !lower_case || !identifier.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return Err(Error::bad_value(format!(
+            "The top-level field name must be an alphanumeric string beginning with a lowercase letter, found '{identifier}'"
+        )));
+    }
+    Ok(ArrayFilter {
+        identifier: identifier.into(),
+        filter,
+    })
+}
+
+/// Operators that need more than an element.
+fn refuse_document_operators(document: Document<'_>) -> Result<(), Error> {
+    for (name, value) in document {
+        if matches!(
+            name,
+            "$expr" | "$text" | "$where" | "$near" | "$nearSphere" | "$geoNear"
+        ) {
+            return Err(Error::new(
+                224,
+                format!("{name} is not allowed in this context"),
+            ));
+        }
+        match value {
+            ValueRef::Document(inner) => refuse_document_operators(inner)?,
+            ValueRef::Array(inner) if name.starts_with('$') => {
+                let documents = inner.iter().filter_map(ValueRef::as_document);
+                documents
+                    .into_iter()
+                    .try_for_each(refuse_document_operators)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The first part of every path in the filter, which must be one and the same.
+fn find_identifier<'d>(document: Document<'d>, found: &mut Option<&'d str>) -> Result<(), Error> {
+    for (name, value) in document {
+        if let (true, ValueRef::Array(clauses)) = (name.starts_with('$'), value) {
+            for clause in clauses.iter().filter_map(ValueRef::as_document) {
+                find_identifier(clause, found)?;
+            }
+        } else if !name.starts_with('$') {
+            let identifier = name.split('.').next().unwrap_or(name);
+            if let Some(other) = found
+                .replace(identifier)
+                .filter(|other| *other != identifier)
+            {
+                return Err(Error::failed_to_parse(format!(
+                    "Error parsing array filter: Expected a single top-level field name, found '{other}' and '{identifier}'"
+                )));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! `$bit`: `{and: n}`, `{or: n}`, `{xor: n}` on ints and longs, several one after the other.
+
+use std::sync::Arc;
+
+use windrow_document::{Value, ValueRef};
+
+use super::modifier::{At, Change, Modifier, Put};
+use crate::Error;
+
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    And,
+    Or,
+    Xor,
+}
+
+#[derive(Debug)]
+struct Bit {
+    operations: Vec<(Operation, Value)>,
+}
+
+pub(super) fn parse(path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
+    let Some(document) = operand.as_document() else {
+        return Err(Error::bad_value(format!(
+            "The $bit modifier is not compatible with a {}. You must pass in an embedded document: {{$bit: {{field: {{and/or/xor: #}}}}}}",
+            operand.type_of().name()
+        )));
+    };
+    let mut operations = Vec::new();
+    for (name, number) in document {
+        let operation = match name {
+            "and" => Operation::And,
+            "or" => Operation::Or,
+            "xor" => Operation::Xor,
+            _ => {
+                return Err(Error::bad_value(format!(
+                    "The $bit modifier only supports 'and', 'or', and 'xor', not '{name}' which is an unknown operator: {{{path}: {operand}}}"
+                )));
+            }
+        };
+        if !is_integer(number) {
+            return Err(Error::bad_value(format!(
+                "The $bit modifier field must be an Integer(32/64 bit); a '{}' is not supported here: {{{path}: {operand}}}",
+                number.type_of().name()
+            )));
+        }
+        operations.push((operation, number.to_value()));
+    }
+    if operations.is_empty() {
+        return Err(Error::bad_value(format!(
+            "You must pass in at least one bitwise operation. The format is: {{$bit: {{field: {{and/or/xor: #}}}}}} for '{path}'"
+        )));
+    }
+    Ok(Arc::new(Bit { operations }))
+}
+
+fn is_integer(value: ValueRef<'_>) -> bool {
+    matches!(value, ValueRef::Int32(_) | ValueRef::Int64(_))
+}
+
+impl Bit {
+    fn result(&self, start: ValueRef<'_>) -> Value {
+        let mut number = start.as_whole().unwrap_or_default();
+        let mut is_long = matches!(start, ValueRef::Int64(_));
+        for (operation, operand) in &self.operations {
+            let operand = operand.as_ref();
+            let bits = operand.as_whole().unwrap_or_default();
+            is_long |= matches!(operand, ValueRef::Int64(_));
+            number = match operation {
+                Operation::And => number & bits,
+                Operation::Or => number | bits,
+                Operation::Xor => number ^ bits,
+            };
+        }
+        match i32::try_from(number) {
+            Ok(number) if !is_long => Value::Int32(number),
+            _ => Value::Int64(number),
+        }
+    }
+}
+
+impl Modifier for Bit {
+    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+        if !is_integer(current) {
+            return Err(Error::bad_value(format!(
+                "Cannot apply $bit to a value of non-integral type. {{_id: {}}} has the field '{}' of non-integer type {}",
+                at.run.root.get("_id").unwrap_or(ValueRef::Null),
+                at.path,
+                current.type_of().name()
+            )));
+        }
+        let result = self.result(current);
+        Ok(if result.as_ref() == current {
+            Change::Keep
+        } else {
+            Change::owned(result)
+        })
+    }
+
+    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+        Ok(Some(Put::Owned(self.result(ValueRef::Int32(0)))))
+    }
+}

@@ -1,0 +1,218 @@
+//! Updates by operators: the table of them, and the tree they make.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+use super::array_filter::{self, ArrayFilter};
+use super::modifier::{Modifier, Run};
+use super::touched::{Touched, plain_path};
+use super::tree::{Fields, Leaf};
+use super::{
+    add_to_set, arithmetic, bit, current_date, extreme, path, pop, pull, push, rename, set,
+};
+use super::{apply, storable};
+use crate::Error;
+
+/// Parses the operand for one path.
+type Parse = fn(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>;
+
+#[derive(Clone, Copy)]
+enum Form {
+    Plain(Parse),
+    OnInsert(Parse),
+    Rename,
+}
+
+/// Every operator, in alphabetical order.
+const OPERATORS: &[(&str, Form)] = &[
+    ("$addToSet", Form::Plain(add_to_set::parse)),
+    ("$bit", Form::Plain(bit::parse)),
+    ("$currentDate", Form::Plain(current_date::parse)),
+    ("$inc", Form::Plain(arithmetic::parse_inc)),
+    ("$max", Form::Plain(extreme::parse_max)),
+    ("$min", Form::Plain(extreme::parse_min)),
+    ("$mul", Form::Plain(arithmetic::parse_mul)),
+    ("$pop", Form::Plain(pop::parse)),
+    ("$pull", Form::Plain(pull::parse_pull)),
+    ("$pullAll", Form::Plain(pull::parse_pull_all)),
+    ("$push", Form::Plain(push::parse)),
+    ("$rename", Form::Rename),
+    ("$set", Form::Plain(set::parse_set)),
+    ("$setOnInsert", Form::OnInsert(set::parse_set)),
+    ("$unset", Form::Plain(set::parse_unset)),
+];
+
+/// A parsed update by operators.
+#[derive(Debug)]
+pub(super) struct Operators {
+    tree: Fields,
+    /// Whether a path has `$`.
+    is_positional: bool,
+    touched: Touched,
+}
+
+impl Operators {
+    /// Parses `{$set: {…}, …}`. Error 9 for an unknown operator, an operand that is no document, or
+    /// a filter that no path uses; for the rest see each operator and [`path::parse`].
+    pub fn parse(document: Document<'_>, filters: &[Document<'_>]) -> Result<Operators, Error> {
+        let filters = array_filter::parse(filters)?;
+        let mut builder = Builder::new(&filters);
+        for (name, operand) in document {
+            let form = find(name)?;
+            let ValueRef::Document(fields) = operand else {
+                return Err(Error::failed_to_parse(format!(
+                    "Modifiers operate on fields but we found type {} instead. For example: {{$mod: {{<field>: ...}}}} not {{{name}: {operand}}}",
+                    operand.type_of().name()
+                )));
+            };
+            for (path, value) in fields {
+                builder.add(form, path, value)?;
+            }
+        }
+        builder.finish()
+    }
+
+    /// Whether the place that the filter matched is needed.
+    pub fn is_positional(&self) -> bool {
+        self.is_positional
+    }
+
+    pub fn touched(&self) -> &Touched {
+        &self.touched
+    }
+
+    /// `position` is what `$` stands for. Error 2 where it is needed and there is none.
+    pub fn apply(
+        &self,
+        run: &Run<'_>,
+        position: Option<usize>,
+    ) -> Result<Option<DocumentBuf>, Error> {
+        if !self.is_positional {
+            return apply::apply(&self.tree, run);
+        }
+        let Some(position) = position else {
+            return Err(Error::bad_value(
+                "The positional operator did not find the match needed from the query.",
+            ));
+        };
+        apply::apply(&self.tree.with_match(position)?, run)
+    }
+}
+
+fn find(name: &str) -> Result<Form, Error> {
+    let at = OPERATORS.binary_search_by_key(&name, |(known, _)| known);
+    match at.ok().and_then(|at| OPERATORS.get(at)) {
+        Some((_, form)) => Ok(*form),
+        None => Err(Error::failed_to_parse(format!(
+            "Unknown modifier: {name}. Expected a valid update modifier or pipeline-style update specified as an array"
+        ))),
+    }
+}
+
+struct Builder<'f> {
+    tree: Fields,
+    filters: &'f [Arc<ArrayFilter>],
+    used: RefCell<Vec<bool>>,
+    is_positional: bool,
+    touched: Vec<Path>,
+}
+
+impl<'f> Builder<'f> {
+    fn new(filters: &'f [Arc<ArrayFilter>]) -> Builder<'f> {
+        Builder {
+            tree: Fields::default(),
+            filters,
+            used: RefCell::new(vec![false; filters.len()]),
+            is_positional: false,
+            touched: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, form: Form, path: &str, operand: ValueRef<'_>) -> Result<(), Error> {
+        match form {
+            Form::Plain(parse) => self.add_leaf(path, operand, false, parse),
+            Form::OnInsert(parse) => self.add_leaf(path, operand, true, parse),
+            Form::Rename => {
+                self.add_leaf(path, operand, false, set::parse_unset)?;
+                let Some(target) = operand.as_str() else {
+                    return Err(Error::bad_value(format!(
+                        "The 'to' field for $rename must be a string: {path}: {operand}"
+                    )));
+                };
+                if target.contains('\0') {
+                    return Err(Error::bad_value(
+                        "The 'to' field for $rename cannot contain an embedded null byte",
+                    ));
+                }
+                let modifier = |_: &str, _: ValueRef<'_>| rename::target(path, target);
+                self.add_leaf(target, ValueRef::Null, false, modifier)
+            }
+        }
+    }
+
+    fn add_leaf(
+        &mut self,
+        path: &str,
+        operand: ValueRef<'_>,
+        insert_only: bool,
+        parse: impl FnOnce(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>,
+    ) -> Result<(), Error> {
+        let names = path::parse(path)?;
+        let leaf = Leaf {
+            path: path.into(),
+            modifier: parse(path, operand)?,
+            insert_only,
+            depth: storable::depth(operand),
+        };
+        self.is_positional |= names.iter().any(path::Name::is_positional);
+        self.touched.push(plain_path(&names));
+        let (filters, used) = (self.filters, &self.used);
+        let find = |identifier: &str| find_filter(filters, used, identifier);
+        self.tree.insert(&names, leaf, &find)
+    }
+
+    fn finish(self) -> Result<Operators, Error> {
+        let used = self.used.borrow();
+        let unused = self
+            .filters
+            .iter()
+            .zip(used.iter())
+            .find(|(_, used)| !**used);
+        if let Some((filter, _)) = unused {
+            return Err(Error::failed_to_parse(format!(
+                "The array filter for identifier '{}' was not used in the update",
+                filter.identifier()
+            )));
+        }
+        Ok(Operators {
+            tree: self.tree,
+            is_positional: self.is_positional,
+            touched: Touched::Paths(self.touched.into()),
+        })
+    }
+}
+
+fn find_filter(
+    filters: &[Arc<ArrayFilter>],
+    used: &RefCell<Vec<bool>>,
+    identifier: &str,
+) -> Option<Arc<ArrayFilter>> {
+    let at = filters
+        .iter()
+        .position(|filter| filter.identifier() == identifier)?;
+    if let Some(used) = used.borrow_mut().get_mut(at) {
+        *used = true;
+    }
+    filters.get(at).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn operators_are_in_alphabetical_order() {
+        assert!(super::OPERATORS.is_sorted_by_key(|(name, _)| *name));
+    }
+}

@@ -1,0 +1,170 @@
+//! Paths of updates: which are allowed, and what their parts mean.
+
+use std::cmp::Ordering;
+
+use windrow_document::ValueRef;
+
+use crate::Error;
+
+/// More parts than this are refused with code 15.
+const PARTS_MAX: usize = 255;
+
+/// One part of an update's path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    text: Box<str>,
+    index: Option<usize>,
+}
+
+impl Name {
+    pub fn new(text: &str) -> Name {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let index = digits.then(|| text.parse::<u32>().ok()).flatten();
+        Name {
+            text: text.into(),
+            index: index.map(|index| index as usize),
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The place in an array that the name spells; leading zeros do not matter here.
+    pub fn index(&self) -> Option<usize> {
+        self.index
+    }
+
+    /// `$`: the place that the filter matched.
+    pub fn is_positional(&self) -> bool {
+        &*self.text == "$"
+    }
+
+    /// The identifier of `$[identifier]`, "" of `$[]`.
+    pub fn identifier(&self) -> Option<&str> {
+        self.text.strip_prefix("$[")?.strip_suffix(']')
+    }
+
+    pub fn is_dynamic(&self) -> bool {
+        self.is_positional() || self.identifier().is_some()
+    }
+
+    /// The order in which fields are updated and new ones added: numbers by value, then the others
+    /// by bytes. Source: the manual's "Update Operators Behavior".
+    pub fn order(&self, other: &str) -> Ordering {
+        order(&self.text, other)
+    }
+}
+
+/// See [`Name::order`].
+pub(super) fn order(one: &str, other: &str) -> Ordering {
+    match (digits(one), digits(other)) {
+        (Some(a), Some(b)) => (a.len(), a, one).cmp(&(b.len(), b, other)),
+        (None, None) => one.cmp(other),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+    }
+}
+
+/// The digits of a whole number without leading zeros.
+fn digits(name: &str) -> Option<&str> {
+    let number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    number.then(|| name.trim_start_matches('0'))
+}
+
+/// Splits a path. Error 56 where it or a part of it is empty, 15 where it has too many parts, 2
+/// where `$` or `$[…]` stands first or `$` twice.
+pub(super) fn parse(path: &str) -> Result<Vec<Name>, Error> {
+    let names: Vec<Name> = path.split('.').map(Name::new).collect();
+    if names.len() > PARTS_MAX {
+        return Err(Error::new(
+            15,
+            format!(
+                "Field path is over the maximum of {PARTS_MAX} parts: {}",
+                names.len()
+            ),
+        ));
+    }
+    if path.is_empty() {
+        return Err(Error::new(56, "An empty update path is not valid."));
+    }
+    if names.iter().any(|name| name.text.is_empty()) {
+        return Err(Error::new(
+            56,
+            format!("The update path '{path}' contains an empty field name, which is not allowed."),
+        ));
+    }
+    if names.first().is_some_and(Name::is_dynamic) {
+        return Err(Error::bad_value(format!(
+            "Cannot have a positional element in the first position in path '{path}'"
+        )));
+    }
+    if names.iter().filter(|name| name.is_positional()).count() > 1 {
+        return Err(Error::bad_value(format!(
+            "Too many positional (i.e. '$') elements found in path '{path}'"
+        )));
+    }
+    Ok(names)
+}
+
+/// The path as it was.
+pub(super) fn join(names: &[Name]) -> String {
+    let parts: Vec<&str> = names.iter().map(Name::text).collect();
+    parts.join(".")
+}
+
+/// 28 PathNotViable.
+pub(super) fn not_viable(name: &str, element: ValueRef<'_>) -> Error {
+    Error::new(
+        28,
+        format!("Cannot create field '{name}' in element {{{element}}}"),
+    )
+}
+
+/// 40 ConflictingUpdateOperators.
+pub(super) fn conflict(path: &str, at: &str) -> Error {
+    Error::new(
+        40,
+        format!("Updating the path '{path}' would create a conflict at '{at}'"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_paths_have_their_codes() {
+        let cases = [
+            ("", 56),
+            ("a.", 56),
+            ("a..b", 56),
+            (".a", 56),
+            ("$", 2),
+            ("$[]", 2),
+            ("$[i].a", 2),
+            ("a.$.b.$", 2),
+        ];
+        for (path, code) in cases {
+            assert_eq!(parse(path).unwrap_err().code, code, "{path}");
+        }
+        let deep = vec!["a"; 256].join(".");
+        assert_eq!(parse(&deep).unwrap_err().code, 15);
+    }
+
+    #[test]
+    fn numbers_stand_in_their_order_before_names() {
+        let mut names = ["b", "10", "a", "9", "00", "0", "1a", " "];
+        names.sort_by(|one, other| order(one, other));
+        assert_eq!(names, ["0", "00", "9", "10", " ", "1a", "a", "b"]);
+    }
+
+    #[test]
+    fn identifiers_stand_in_brackets() {
+        let identifier = |text| Name::new(text).identifier().map(str::to_owned);
+        assert_eq!(identifier("$[]").as_deref(), Some(""));
+        assert_eq!(identifier("$[i]").as_deref(), Some("i"));
+        assert_eq!(identifier("$[i"), None);
+        assert_eq!(identifier("$"), None);
+    }
+}

@@ -1,0 +1,143 @@
+//! `$pull` and `$pullAll`: elements that match a condition or equal a value.
+
+use std::sync::Arc;
+
+use windrow_document::{ArrayBuf, Value, ValueRef, doc};
+
+use super::modifier::{At, Change, Modifier};
+use crate::Error;
+use crate::filter::Filter;
+
+#[derive(Debug)]
+struct Pull {
+    operator: &'static str,
+    condition: Condition,
+}
+
+#[derive(Debug)]
+enum Condition {
+    EqualsAny(Vec<Value>),
+    /// A query on elements that are documents.
+    Document(Filter),
+    /// Operators on the element itself.
+    Element(Filter),
+}
+
+/// Operators that make a document a condition on the element itself. `$eq` and `$not` are none:
+/// they are refused as a query's top level refuses them.
+const ELEMENT_OPERATORS: &[&str] = &[
+    "$all",
+    "$bitsAllClear",
+    "$bitsAllSet",
+    "$bitsAnyClear",
+    "$bitsAnySet",
+    "$elemMatch",
+    "$exists",
+    "$geoIntersects",
+    "$geoNear",
+    "$geoWithin",
+    "$gt",
+    "$gte",
+    "$in",
+    "$lt",
+    "$lte",
+    "$maxDistance",
+    "$minDistance",
+    "$mod",
+    "$ne",
+    "$near",
+    "$nearSphere",
+    "$nin",
+    "$options",
+    "$regex",
+    "$size",
+    "$type",
+    "$within",
+];
+
+pub(super) fn parse_pull(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
+    let condition = match operand {
+        ValueRef::Document(document) => {
+            let first = document.first().map_or("", |(name, _)| name);
+            if ELEMENT_OPERATORS.binary_search(&first).is_ok() {
+                Condition::Element(Filter::parse_operators(document)?)
+            } else {
+                Condition::Document(Filter::parse(document)?)
+            }
+        }
+        ValueRef::Regex { .. } => {
+            let operators = doc! { "$regex": (operand.to_value()) };
+            Condition::Element(Filter::parse_operators(operators.as_document())?)
+        }
+        _ => Condition::EqualsAny(vec![operand.to_value()]),
+    };
+    Ok(Arc::new(Pull {
+        operator: "$pull",
+        condition,
+    }))
+}
+
+pub(super) fn parse_pull_all(
+    _path: &str,
+    operand: ValueRef<'_>,
+) -> Result<Arc<dyn Modifier>, Error> {
+    let Some(values) = operand.as_array() else {
+        return Err(Error::bad_value(format!(
+            "$pullAll requires an array argument but was given a {}",
+            operand.type_of().name()
+        )));
+    };
+    let condition = Condition::EqualsAny(values.iter().map(ValueRef::to_value).collect());
+    Ok(Arc::new(Pull {
+        operator: "$pullAll",
+        condition,
+    }))
+}
+
+impl Condition {
+    fn matches(&self, element: ValueRef<'_>) -> Result<bool, Error> {
+        match self {
+            Condition::EqualsAny(values) => {
+                Ok(values.iter().any(|value| value.as_ref().equals(element)))
+            }
+            Condition::Document(filter) => match element {
+                ValueRef::Document(document) => filter.matches(document),
+                _ => Ok(false),
+            },
+            Condition::Element(filter) => filter.matches_value(element),
+        }
+    }
+}
+
+impl Modifier for Pull {
+    fn change<'a>(&'a self, current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+        let Some(array) = current.as_array() else {
+            return Err(Error::bad_value(format!(
+                "Cannot apply {} to a non-array value",
+                self.operator
+            )));
+        };
+        let mut kept = Vec::new();
+        let mut pulled = false;
+        for element in array {
+            if self.condition.matches(element)? {
+                pulled = true;
+            } else {
+                kept.push(element);
+            }
+        }
+        Ok(if pulled {
+            Change::owned(kept.into_iter().collect::<ArrayBuf>())
+        } else {
+            Change::Keep
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn operators_are_in_alphabetical_order() {
+        assert!(super::ELEMENT_OPERATORS.is_sorted());
+    }
+}

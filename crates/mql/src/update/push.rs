@@ -1,0 +1,234 @@
+//! `$push`: a value, or each of `{$each: […]}` with `$position`, `$sort` and `$slice`, which apply
+//! in this order.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuilder, Value, ValueRef};
+
+use super::modifier::{At, Change, Modifier, Put};
+use crate::Error;
+
+#[derive(Debug)]
+struct Push {
+    values: Vec<Value>,
+    /// Negative: counted from the end.
+    position: Option<i64>,
+    sort: Option<Sort>,
+    /// Negative: the last ones stay.
+    slice: Option<i64>,
+}
+
+#[derive(Debug)]
+enum Sort {
+    /// The elements themselves.
+    Whole { descending: bool },
+    /// Paths into the elements.
+    Fields(Vec<(Box<str>, bool)>),
+}
+
+pub(super) fn parse(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
+    let modifiers = operand
+        .as_document()
+        .filter(|document| document.contains("$each"));
+    let push = match modifiers {
+        Some(modifiers) => parse_modifiers(modifiers)?,
+        None => Push {
+            values: vec![operand.to_value()],
+            position: None,
+            sort: None,
+            slice: None,
+        },
+    };
+    Ok(Arc::new(push))
+}
+
+fn parse_modifiers(modifiers: Document<'_>) -> Result<Push, Error> {
+    let mut push = Push {
+        values: Vec::new(),
+        position: None,
+        sort: None,
+        slice: None,
+    };
+    for (name, value) in modifiers {
+        match name {
+            "$each" => push.values = parse_each(value)?,
+            "$position" => push.position = Some(parse_integer(name, value)?),
+            "$slice" => push.slice = Some(parse_integer(name, value)?),
+            "$sort" => push.sort = Some(parse_sort(value)?),
+            _ => {
+                return Err(Error::bad_value(format!(
+                    "Unrecognized clause in $push: {name}"
+                )));
+            }
+        }
+    }
+    Ok(push)
+}
+
+fn parse_each(value: ValueRef<'_>) -> Result<Vec<Value>, Error> {
+    match value.as_array() {
+        Some(array) => Ok(array.iter().map(ValueRef::to_value).collect()),
+        None => Err(Error::bad_value(format!(
+            "The argument to $each in $push must be an array but it was of type: {}",
+            value.type_of().name()
+        ))),
+    }
+}
+
+fn parse_integer(name: &str, value: ValueRef<'_>) -> Result<i64, Error> {
+    value.as_whole().ok_or_else(|| {
+        Error::bad_value(format!(
+            "The value for {name} must be an integer value but was given: {value}"
+        ))
+    })
+}
+
+fn parse_sort(value: ValueRef<'_>) -> Result<Sort, Error> {
+    let Some(fields) = value.as_document() else {
+        let descending = parse_direction(value)?;
+        return Ok(Sort::Whole { descending });
+    };
+    let mut parsed = Vec::new();
+    for (path, direction) in fields {
+        if path.split('.').any(str::is_empty) {
+            return Err(Error::bad_value(format!(
+                "The $sort field is a dotted field but has an empty part: {path}"
+            )));
+        }
+        parsed.push((path.into(), parse_direction(direction)?));
+    }
+    if parsed.is_empty() {
+        return Err(Error::bad_value(
+            "The $sort pattern is empty when it should be a set of fields.",
+        ));
+    }
+    Ok(Sort::Fields(parsed))
+}
+
+/// Whether descending: 1 or -1 of any number's type.
+fn parse_direction(value: ValueRef<'_>) -> Result<bool, Error> {
+    match value.as_whole() {
+        Some(1) => Ok(false),
+        Some(-1) => Ok(true),
+        _ => Err(Error::bad_value(format!(
+            "The $sort element value must be either 1 or -1, not {value}"
+        ))),
+    }
+}
+
+impl Push {
+    fn is_plain(&self) -> bool {
+        self.position.is_none() && self.sort.is_none() && self.slice.is_none()
+    }
+
+    /// None where nothing was done.
+    fn result(&self, array: Array<'_>) -> Option<ArrayBuf> {
+        if self.is_plain() {
+            let values = self.values.iter().map(Value::as_ref);
+            return (!self.values.is_empty()).then(|| with_appended(array, values));
+        }
+        let mut elements: Vec<ValueRef<'_>> = array.iter().collect();
+        let mut is_changed = !self.values.is_empty();
+        let at = insertion_point(self.position, elements.len());
+        elements.splice(at..at, self.values.iter().map(Value::as_ref));
+        if let Some(sort) = &self.sort {
+            elements.sort_by(|one, other| sort.compare(*one, *other));
+            is_changed = true;
+        }
+        if let Some(slice) = self.slice {
+            let kept = usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX);
+            if elements.len() > kept {
+                let dropped = elements.len() - kept;
+                let range = if slice < 0 {
+                    0..dropped
+                } else {
+                    kept..elements.len()
+                };
+                elements.drain(range);
+                is_changed = true;
+            }
+        }
+        is_changed.then(|| elements.into_iter().collect())
+    }
+}
+
+fn insertion_point(position: Option<i64>, count: usize) -> usize {
+    let Some(position) = position else {
+        return count;
+    };
+    let distance = usize::try_from(position.unsigned_abs()).unwrap_or(usize::MAX);
+    if position < 0 {
+        count.saturating_sub(distance)
+    } else {
+        distance.min(count)
+    }
+}
+
+impl Sort {
+    /// Arrays compare as a whole here, unlike in a query's sort.
+    fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+        let directed = |order: Ordering, descending: bool| {
+            if descending { order.reverse() } else { order }
+        };
+        match self {
+            Sort::Whole { descending } => directed(one.compare(other), *descending),
+            Sort::Fields(fields) => fields
+                .iter()
+                .map(|(path, descending)| {
+                    directed(field(one, path).compare(field(other, path)), *descending)
+                })
+                .find(|order| order.is_ne())
+                .unwrap_or(Ordering::Equal),
+        }
+    }
+}
+
+/// The value at the path within an element, null where there is none; a place in an array counts
+/// as a name.
+fn field<'a>(element: ValueRef<'a>, path: &str) -> ValueRef<'a> {
+    let mut value = element;
+    for name in path.split('.') {
+        let inner = match value {
+            ValueRef::Document(document) => document.get(name),
+            ValueRef::Array(array) => array.as_document().get(name),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => value = inner,
+            None => return ValueRef::Null,
+        }
+    }
+    value
+}
+
+/// The array with values behind its elements, which are copied as they stand.
+pub(super) fn with_appended<'v>(
+    array: Array<'_>,
+    values: impl Iterator<Item = ValueRef<'v>>,
+) -> ArrayBuf {
+    let mut builder = DocumentBuilder::extend(array.as_bytes().to_vec());
+    for (index, value) in (array.count()..).zip(values) {
+        builder.append(&index.to_string(), value);
+    }
+    ArrayBuf::from_document(builder.finish())
+}
+
+impl Modifier for Push {
+    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
+        let Some(array) = current.as_array() else {
+            return Err(Error::bad_value(format!(
+                "The field '{}' must be an array but is of type {} in document {{_id: {}}}",
+                at.path,
+                current.type_of().name(),
+                at.run.root.get("_id").unwrap_or(ValueRef::Null)
+            )));
+        };
+        Ok(self.result(array).map_or(Change::Keep, Change::owned))
+    }
+
+    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+        let created = self.result(Array::EMPTY).unwrap_or_default();
+        Ok(Some(Put::Owned(Value::Array(created))))
+    }
+}

@@ -1,0 +1,81 @@
+//! Updates that replace the whole document but its `_id`.
+
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Timestamp, Value, ValueRef};
+
+use super::modifier::Run;
+use super::storable;
+use crate::Error;
+
+/// A parsed replacement.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    document: DocumentBuf,
+}
+
+impl Replacement {
+    pub fn new(document: Document<'_>) -> Replacement {
+        Replacement {
+            document: document.to_buf(),
+        }
+    }
+
+    pub fn apply(&self, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
+        replace(run, self.document.as_document(), Some(run.timestamp))
+    }
+}
+
+/// The new document with its `_id` first, which is the original's where it has none. None where the
+/// replacement is byte for byte the original. Timestamps of the top level that are zero become
+/// `clock`, where one is given. Error 66 where the `_id` is another.
+pub(super) fn replace(
+    run: &Run<'_>,
+    replacement: Document<'_>,
+    clock: Option<Timestamp>,
+) -> Result<Option<DocumentBuf>, Error> {
+    if run.root == replacement {
+        return Ok(None);
+    }
+    let original_id = run.root.get("_id");
+    let mut builder = DocumentBuilder::new();
+    if let Some(id) = replacement.get("_id").or(original_id) {
+        builder.append("_id", id);
+    }
+    for (name, value) in replacement.iter().filter(|(name, _)| *name != "_id") {
+        if name.starts_with('$') && !run.is_insert {
+            return Err(storable::dollar_name(name));
+        }
+        builder.append(name, at_clock(value, clock));
+    }
+    let document = builder.finish();
+    check(document.as_document(), original_id)?;
+    Ok(Some(document))
+}
+
+fn at_clock(value: ValueRef<'_>, clock: Option<Timestamp>) -> ValueRef<'_> {
+    match (value, clock) {
+        (ValueRef::Timestamp(timestamp), Some(clock)) if timestamp.bits() == 0 => {
+            ValueRef::Timestamp(clock)
+        }
+        _ => value,
+    }
+}
+
+fn check(document: Document<'_>, original_id: Option<ValueRef<'_>>) -> Result<(), Error> {
+    if storable::depth(ValueRef::Document(document)) > storable::DEPTH_MAX {
+        return Err(storable::too_deep(""));
+    }
+    let id = document.get("_id");
+    if let Some(id) = id {
+        storable::check_id(id)?;
+    }
+    match (id, original_id) {
+        (Some(id), Some(original)) if !id.equals(original) => Err(Error::new(
+            66,
+            format!(
+                "After applying the update, the (immutable) field '_id' was found to have been altered to _id: {}",
+                Value::from(id)
+            ),
+        )),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,102 @@
+//! Writing a document or an array anew with some elements changed: what stays is copied in
+//! stretches.
+
+use windrow_document::build::write_value;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+use super::modifier::Change;
+
+/// An element: where its bytes stand in the document, and its value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub start: usize,
+    pub end: usize,
+    pub name: &'a str,
+    pub value: ValueRef<'a>,
+}
+
+/// Walks the elements of a document (or an array) with their places.
+pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = Found<'_>> {
+    let mut elements = document.elements();
+    let mut end = 4;
+    std::iter::from_fn(move || {
+        let element = elements.next_raw()?;
+        let start = end;
+        end += 1 + element.name.len() + 1 + element.bytes.len();
+        Some(Found {
+            start,
+            end,
+            name: element.name_str()?,
+            value: element.value()?,
+        })
+    })
+}
+
+/// The new bytes.
+pub(super) struct Rewrite<'a> {
+    original: &'a [u8],
+    copied: usize,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Rewrite<'a> {
+    pub fn new(original: Document<'a>) -> Rewrite<'a> {
+        let original = original.as_bytes();
+        let mut bytes = Vec::with_capacity(original.len() + 64);
+        bytes.extend_from_slice(&[0; 4]);
+        Rewrite {
+            original,
+            copied: 4,
+            bytes,
+        }
+    }
+
+    /// The next changed element; calls must be in the order of the document.
+    pub fn change(&mut self, found: &Found<'_>, change: &Change<'_>, in_array: bool) {
+        if found.start < self.copied {
+            return;
+        }
+        match change {
+            Change::Keep => return,
+            Change::Put(value) => {
+                self.copy_until(found.start);
+                self.append(found.name, value.as_ref());
+            }
+            // Removing an element would move those behind it, so null stays in its place.
+            Change::Remove if in_array => {
+                self.copy_until(found.start);
+                self.append(found.name, ValueRef::Null);
+            }
+            Change::Remove => self.copy_until(found.start),
+        }
+        self.copied = found.end;
+    }
+
+    /// Copies what has not been copied; new elements follow.
+    pub fn copy_rest(&mut self) {
+        self.copy_until(self.original.len().saturating_sub(1));
+    }
+
+    fn copy_until(&mut self, end: usize) {
+        if let Some(stretch) = self.original.get(self.copied..end) {
+            self.bytes.extend_from_slice(stretch);
+        }
+        self.copied = end;
+    }
+
+    pub fn append(&mut self, name: &str, value: ValueRef<'_>) {
+        self.bytes.push(value.type_of() as u8);
+        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.push(0);
+        write_value(&mut self.bytes, value);
+    }
+
+    pub fn finish(mut self) -> DocumentBuf {
+        self.bytes.push(0);
+        let length = self.bytes.len() as u32;
+        if let Some(slot) = self.bytes.first_chunk_mut() {
+            *slot = length.to_le_bytes();
+        }
+        DocumentBuf::from_validated(self.bytes)
+    }
+}

@@ -1,0 +1,53 @@
+//! `$set`, `$setOnInsert` and `$unset`.
+
+use std::sync::Arc;
+
+use windrow_document::{Value, ValueRef};
+
+use super::modifier::{At, Change, Modifier, Put, same_bytes};
+use crate::Error;
+
+#[derive(Debug)]
+struct Set {
+    value: Value,
+}
+
+/// The operand is the new value.
+pub(super) fn parse_set(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
+    Ok(Arc::new(Set {
+        value: operand.to_value(),
+    }))
+}
+
+impl Modifier for Set {
+    fn change<'a>(&'a self, current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+        let value = self.value.as_ref();
+        Ok(if same_bytes(current, value) {
+            Change::Keep
+        } else {
+            Change::borrowed(value)
+        })
+    }
+
+    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+        Ok(Some(Put::Borrowed(self.value.as_ref())))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Unset;
+
+/// The operand is ignored.
+pub(super) fn parse_unset(_path: &str, _operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
+    Ok(Arc::new(Unset))
+}
+
+impl Modifier for Unset {
+    fn change<'a>(&'a self, _current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+        Ok(Change::Remove)
+    }
+
+    fn forgives_blocked_path(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,72 @@
+//! Which fields an update can change: so that indexes of other fields need not be looked at.
+
+use std::sync::Arc;
+
+use windrow_document::path::{Path, array_index};
+
+use super::path::Name;
+
+/// The fields that an update can change. Known when it is parsed; what it does to one document may
+/// be less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// Any: a replacement or a pipeline.
+    All,
+    /// These and what lies within them, places in arrays left out: "a.b" for "a.$[].b" and "a.0.b".
+    Paths(Arc<[Path]>),
+}
+
+impl Touched {
+    /// Whether the value at the path may be another afterwards. Places in arrays do not count.
+    pub fn overlaps(&self, path: &Path) -> bool {
+        let Touched::Paths(touched) = self else {
+            return true;
+        };
+        let plain = || {
+            path.components()
+                .iter()
+                .filter(|part| part.index().is_none())
+        };
+        touched.iter().any(|one| {
+            let mut pairs = one.components().iter().zip(plain());
+            pairs.all(|(one, other)| one.name() == other.name())
+        })
+    }
+}
+
+/// The path without places in arrays.
+pub(super) fn plain_path(names: &[Name]) -> Path {
+    let names = names.iter().map(Name::text);
+    let plain = names.filter(|name| array_index(name).is_none() && !name.starts_with('$'));
+    let parts: Vec<&str> = plain.collect();
+    Path::parse(&parts.join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_in_arrays_do_not_count() {
+        let touched = |path: &str| {
+            let names = super::super::path::parse(path).unwrap();
+            Touched::Paths(Arc::new([plain_path(&names)]))
+        };
+        let cases = [
+            ("a.$[].b", "a.b", true),
+            ("a.0.b", "a", true),
+            ("a.$", "a.b.c", true),
+            ("a.b", "a.0.b", true),
+            ("a.b", "a.c", false),
+            ("a.$[i].b", "a.c", false),
+            ("ab", "a", false),
+        ];
+        for (update, index, expected) in cases {
+            assert_eq!(
+                touched(update).overlaps(&Path::parse(index)),
+                expected,
+                "{update} {index}"
+            );
+        }
+    }
+}

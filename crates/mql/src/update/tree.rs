@@ -1,0 +1,264 @@
+//! All operators of an update as one tree over the paths that they change.
+//!
+//! A tree finds conflicts while it is built, visits each part of a document once however many
+//! operators there are, and fixes the order in which new fields are added.
+
+use std::sync::Arc;
+
+use super::array_filter::ArrayFilter;
+use super::modifier::Modifier;
+use super::path::{self, Name};
+use crate::Error;
+
+/// What is to be done with one value.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    Leaf(Leaf),
+    Fields(Fields),
+    Elements(Elements),
+}
+
+/// One operator at the end of its path.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub path: Arc<str>,
+    pub modifier: Arc<dyn Modifier>,
+    /// `$setOnInsert`.
+    pub insert_only: bool,
+    /// How deeply the operand nests: 0 for a number.
+    pub depth: usize,
+}
+
+/// Fields of a document, or places of an array, by name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields {
+    /// In the order of [`path::order`].
+    pub children: Vec<(Name, Node)>,
+    /// What `$` leads to.
+    pub matched: Option<Box<Node>>,
+}
+
+/// Elements of an array: all of them (None) or those that a filter picks, in the order of the
+/// identifiers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Elements {
+    pub children: Vec<(Option<Arc<ArrayFilter>>, Node)>,
+}
+
+/// Finds the filter of an identifier.
+pub(super) type Filters<'f> = &'f dyn Fn(&str) -> Option<Arc<ArrayFilter>>;
+
+impl Fields {
+    /// Adds an operator at its path. Error 40 where another one is at it, above it or below it, 2
+    /// where no filter has the identifier.
+    pub fn insert(
+        &mut self,
+        names: &[Name],
+        leaf: Leaf,
+        filters: Filters<'_>,
+    ) -> Result<(), Error> {
+        let Some((name, rest)) = names.split_first() else {
+            return Ok(());
+        };
+        if name.is_positional() {
+            return match &mut self.matched {
+                Some(child) => child.insert(rest, leaf, filters, name),
+                None => {
+                    self.matched = Some(Box::new(Node::chain(rest, leaf, filters)?));
+                    Ok(())
+                }
+            };
+        }
+        match self.search(name.text()) {
+            Ok(at) => match self.children.get_mut(at) {
+                Some((_, child)) => child.insert(rest, leaf, filters, name),
+                None => Ok(()),
+            },
+            Err(at) => {
+                self.children
+                    .insert(at, (name.clone(), Node::chain(rest, leaf, filters)?));
+                Ok(())
+            }
+        }
+    }
+
+    /// The child of that name, or the place where it would stand.
+    pub fn search(&self, name: &str) -> Result<usize, usize> {
+        self.children
+            .binary_search_by(|(known, _)| known.order(name))
+    }
+
+    /// The same with `$` put in: it becomes the child of this place.
+    pub fn with_match(&self, position: usize) -> Result<Fields, Error> {
+        let mut children = Vec::with_capacity(self.children.len() + 1);
+        for (name, child) in &self.children {
+            children.push((name.clone(), child.with_match(position)?));
+        }
+        let mut resolved = Fields {
+            children,
+            matched: None,
+        };
+        if let Some(matched) = &self.matched {
+            let name = Name::new(&position.to_string());
+            resolved.add(name, matched.with_match(position)?)?;
+        }
+        Ok(resolved)
+    }
+
+    fn add(&mut self, name: Name, node: Node) -> Result<(), Error> {
+        match self.search(name.text()) {
+            Ok(at) => {
+                if let Some((_, child)) = self.children.get_mut(at) {
+                    *child = child.merge(&node)?;
+                }
+            }
+            Err(at) => self.children.insert(at, (name, node)),
+        }
+        Ok(())
+    }
+
+    fn merge(&self, other: &Fields) -> Result<Fields, Error> {
+        let mut merged = self.clone();
+        for (name, child) in &other.children {
+            merged.add(name.clone(), child.clone())?;
+        }
+        Ok(merged)
+    }
+}
+
+impl Elements {
+    fn insert(&mut self, names: &[Name], leaf: Leaf, filters: Filters<'_>) -> Result<(), Error> {
+        let Some((name, rest)) = names.split_first() else {
+            return Ok(());
+        };
+        let identifier = name.identifier().unwrap_or_default();
+        match self.search(identifier) {
+            Ok(at) => match self.children.get_mut(at) {
+                Some((_, child)) => child.insert(rest, leaf, filters, name),
+                None => Ok(()),
+            },
+            Err(at) => {
+                let filter = find_filter(identifier, &leaf.path, filters)?;
+                let child = Node::chain(rest, leaf, filters)?;
+                self.children.insert(at, (filter, child));
+                Ok(())
+            }
+        }
+    }
+
+    fn search(&self, identifier: &str) -> Result<usize, usize> {
+        self.children.binary_search_by(|(filter, _)| {
+            let known = filter.as_ref().map_or("", |filter| filter.identifier());
+            known.cmp(identifier)
+        })
+    }
+
+    fn with_match(&self, position: usize) -> Result<Elements, Error> {
+        let mut children = Vec::with_capacity(self.children.len());
+        for (filter, child) in &self.children {
+            children.push((filter.clone(), child.with_match(position)?));
+        }
+        Ok(Elements { children })
+    }
+
+    fn merge(&self, other: &Elements) -> Result<Elements, Error> {
+        let mut merged = self.clone();
+        for (filter, node) in &other.children {
+            let identifier = filter.as_ref().map_or("", |filter| filter.identifier());
+            match merged.search(identifier) {
+                Ok(at) => {
+                    if let Some((_, child)) = merged.children.get_mut(at) {
+                        *child = child.merge(node)?;
+                    }
+                }
+                Err(at) => merged.children.insert(at, (filter.clone(), node.clone())),
+            }
+        }
+        Ok(merged)
+    }
+}
+
+/// None for `$[]`.
+fn find_filter(
+    identifier: &str,
+    path: &str,
+    filters: Filters<'_>,
+) -> Result<Option<Arc<ArrayFilter>>, Error> {
+    if identifier.is_empty() {
+        return Ok(None);
+    }
+    match filters(identifier) {
+        Some(filter) => Ok(Some(filter)),
+        None => Err(Error::bad_value(format!(
+            "No array filter found for identifier '{identifier}' in path '{path}'"
+        ))),
+    }
+}
+
+impl Node {
+    /// A branch with one operator at its end.
+    fn chain(names: &[Name], leaf: Leaf, filters: Filters<'_>) -> Result<Node, Error> {
+        let Some(name) = names.first() else {
+            return Ok(Node::Leaf(leaf));
+        };
+        if name.identifier().is_some() {
+            let mut elements = Elements::default();
+            elements.insert(names, leaf, filters)?;
+            Ok(Node::Elements(elements))
+        } else {
+            let mut fields = Fields::default();
+            fields.insert(names, leaf, filters)?;
+            Ok(Node::Fields(fields))
+        }
+    }
+
+    /// `at` is the name that led here.
+    fn insert(
+        &mut self,
+        names: &[Name],
+        leaf: Leaf,
+        filters: Filters<'_>,
+        at: &Name,
+    ) -> Result<(), Error> {
+        let elements_next = names.first().map(|name| name.identifier().is_some());
+        match (self, elements_next) {
+            (Node::Fields(fields), Some(false)) => fields.insert(names, leaf, filters),
+            (Node::Elements(elements), Some(true)) => elements.insert(names, leaf, filters),
+            _ => Err(path::conflict(&leaf.path, at.text())),
+        }
+    }
+
+    fn with_match(&self, position: usize) -> Result<Node, Error> {
+        Ok(match self {
+            Node::Leaf(leaf) => Node::Leaf(leaf.clone()),
+            Node::Fields(fields) => Node::Fields(fields.with_match(position)?),
+            Node::Elements(elements) => Node::Elements(elements.with_match(position)?),
+        })
+    }
+
+    /// Both at the same value. Error 40 where they conflict.
+    pub fn merge(&self, other: &Node) -> Result<Node, Error> {
+        match (self, other) {
+            (Node::Fields(one), Node::Fields(other)) => Ok(Node::Fields(one.merge(other)?)),
+            (Node::Elements(one), Node::Elements(other)) => Ok(Node::Elements(one.merge(other)?)),
+            _ => Err(path::conflict(other.any_path(), self.any_path())),
+        }
+    }
+
+    /// The path of the first operator: for messages.
+    pub fn any_path(&self) -> &str {
+        match self {
+            Node::Leaf(leaf) => &leaf.path,
+            Node::Fields(fields) => {
+                let first = fields.children.first().map(|(_, child)| child);
+                first
+                    .or(fields.matched.as_deref())
+                    .map_or("", Node::any_path)
+            }
+            Node::Elements(elements) => elements
+                .children
+                .first()
+                .map_or("", |(_, child)| child.any_path()),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The document that an upsert inserts where no document matches.
+
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
+
+use super::modifier::Run;
+use super::path::Name;
+use super::tree::{Fields, Leaf};
+use super::{apply, set, storable};
+use crate::Error;
+use crate::filter::Filter;
+
+/// What the new document takes over from the filter: the values of fields that must equal one,
+/// `_id` alone where `only_id`. Error 54 where two of the fields overlap.
+pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<DocumentBuf, Error> {
+    let mut tree = Fields::default();
+    for (path, value) in filter.equality_fields()? {
+        let names: Vec<Name> = path
+            .components()
+            .iter()
+            .map(|part| Name::new(part.name()))
+            .collect();
+        let is_id = names.first().is_some_and(|name| name.text() == "_id");
+        if only_id && !is_id {
+            continue;
+        }
+        let text = path.to_string();
+        let leaf = Leaf {
+            modifier: set::parse_set(&text, value)?,
+            path: text.into(),
+            insert_only: false,
+            depth: storable::depth(value),
+        };
+        tree.insert(&names, leaf, &|_| None)
+            .map_err(|error| Error::new(54, error.message))?;
+    }
+    let empty = Run {
+        root: Document::EMPTY,
+        ..*run
+    };
+    let document = apply::apply(&tree, &empty)?.unwrap_or_default();
+    finish(document)
+}
+
+/// The document with `_id` first, if it may be stored.
+pub(super) fn finish(document: DocumentBuf) -> Result<DocumentBuf, Error> {
+    let document = id_first(document);
+    if let Some(id) = document.get("_id") {
+        storable::check_id(id)?;
+    }
+    if storable::depth(ValueRef::Document(document.as_document())) > storable::DEPTH_MAX {
+        return Err(storable::too_deep(""));
+    }
+    storable::check_size(document.as_document())?;
+    Ok(document)
+}
+
+fn id_first(document: DocumentBuf) -> DocumentBuf {
+    let is_first = document.iter().next().is_none_or(|(name, _)| name == "_id");
+    let id = document.get("_id");
+    match id {
+        Some(id) if !is_first => {
+            let mut builder = DocumentBuilder::new();
+            builder.append("_id", id);
+            for (name, value) in document.iter().filter(|(name, _)| *name != "_id") {
+                builder.append(name, value);
+            }
+            builder.finish()
+        }
+        _ => document,
+    }
+}
