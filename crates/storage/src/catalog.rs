@@ -180,22 +180,27 @@ impl Catalog {
             })?
         };
         self.log.sync(position)?;
-        let bytes = payload.len() as u64;
+        self.count_changed(payload.len() as u64);
+        Ok(position)
+    }
+
+    /// Makes a checkpoint when it is time. One that fails does not make the change fail, which is
+    /// durable in the log; the next change tries again.
+    fn count_changed(&self, bytes: u64) {
         let changed = self.changed_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if changed >= self.options.checkpoint_bytes {
-            self.checkpoint()?;
+            let _ = self.checkpoint();
         }
-        Ok(position)
     }
 
     /// Writes all rows to a new checkpoint file and removes the older ones.
     pub fn checkpoint(&self) -> Result<(), StorageError> {
         let _checkpointing = self.checkpointing.lock();
-        let (position, rows) = {
+        let (position, rows, changed_bytes) = {
             // Without a change under way, the rows are those of the newest position.
             let _changing = self.changing.lock();
-            self.changed_bytes.store(0, Ordering::Relaxed);
-            (self.log.written(), self.rows.read().clone())
+            let changed_bytes = self.changed_bytes.load(Ordering::Relaxed);
+            (self.log.written(), self.rows.read().clone(), changed_bytes)
         };
         if position <= self.checkpointed() {
             return Ok(());
@@ -204,6 +209,9 @@ impl Catalog {
         self.log.sync(position)?;
         checkpoint::save(&self.disk, position, &rows)?;
         self.checkpointed.store(position.0, Ordering::Release);
+        // What was counted since then stays counted.
+        self.changed_bytes
+            .fetch_sub(changed_bytes, Ordering::Relaxed);
         Ok(())
     }
 

@@ -57,9 +57,82 @@ pub trait DiskFile: Send + Sync {
 
 /// The whole of a file.
 pub(crate) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
-    let length = usize::try_from(file.len()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
-    let mut bytes = vec![0; length];
-    let count = file.read_at(0, &mut bytes)?;
-    bytes.truncate(count);
+    let mut bytes = Vec::new();
+    read_all_into(file, &mut bytes)?;
     Ok(bytes)
+}
+
+/// The whole of a file, in a buffer that serves many.
+pub(crate) fn read_all_into(file: &dyn DiskFile, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let length = usize::try_from(file.len()?).map_err(|_| io::ErrorKind::FileTooLarge)?;
+    bytes.resize(length, 0);
+    let count = file.read_at(0, bytes)?;
+    bytes.truncate(count);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory::MemoryDisk;
+    use super::real::RealDisk;
+    use super::*;
+
+    /// Both disks do the same with the same calls.
+    fn check(disk: &dyn Disk) {
+        disk.create_dir_all("a").unwrap();
+        assert_eq!(
+            disk.create("b/missing").err().unwrap().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert_eq!(
+            disk.open("a/one").err().unwrap().kind(),
+            io::ErrorKind::NotFound
+        );
+        let file = disk.create("a/one").unwrap();
+        assert!(file.is_empty().unwrap());
+        file.write_at(5, b"world").unwrap();
+        file.write_at(0, b"hello").unwrap();
+        let mut bytes = [9; 20];
+        assert_eq!(file.read_at(3, &mut bytes).unwrap(), 7);
+        assert_eq!(&bytes[..8], b"loworld\x09");
+        assert_eq!(file.read_at(50, &mut bytes).unwrap(), 0);
+        file.set_len(3).unwrap();
+        file.set_len(4).unwrap();
+        assert_eq!(read_all(file.as_ref()).unwrap(), b"hel\0");
+        file.sync_data().unwrap();
+        disk.rename("a/one", "a/two").unwrap();
+        disk.sync_dir("a").unwrap();
+        file.write_at(3, b"p").unwrap();
+        assert_eq!(
+            read_all(disk.open("a/two").unwrap().as_ref()).unwrap(),
+            b"help"
+        );
+        disk.create("a/three").unwrap();
+        let mut names = disk.list("a").unwrap();
+        names.sort();
+        assert_eq!(names, ["three", "two"]);
+        disk.rename("a/three", "a/two").unwrap();
+        assert_eq!(
+            disk.open("a/two").unwrap().len().unwrap(),
+            0,
+            "rename replaces"
+        );
+        assert_eq!(
+            disk.remove("a/three").err().unwrap().kind(),
+            io::ErrorKind::NotFound
+        );
+        disk.remove("a/two").unwrap();
+        assert!(disk.list("a").unwrap().is_empty());
+        assert_eq!(disk.list("").unwrap(), ["a"]);
+        let held = disk.lock("LOCK").unwrap();
+        assert!(matches!(disk.lock("LOCK").unwrap(), LockOutcome::Theirs(_)));
+        drop(held);
+        assert!(matches!(disk.lock("LOCK").unwrap(), LockOutcome::Ours(_)));
+    }
+
+    #[test]
+    fn real_and_memory_are_alike() {
+        check(&MemoryDisk::new());
+        check(&RealDisk::new(tempfile::tempdir().unwrap().path()).unwrap());
+    }
 }

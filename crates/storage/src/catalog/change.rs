@@ -134,3 +134,28 @@ pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<Row>> {
     }
     Some(rows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let changes = [
+            RowChange::put("key", "value"),
+            RowChange::delete("gone"),
+            RowChange::put("", ""),
+            RowChange::put(vec![0xff; KEY_BYTES_MAX], vec![0xff; ROW_BYTES_MAX]),
+        ];
+        let expected: Vec<Row> = changes
+            .iter()
+            .map(|change| (change.key.clone(), change.value.clone()))
+            .collect();
+        let bytes = encode(&changes);
+        assert_eq!(decode(&bytes), Some(expected));
+        let whole: Vec<usize> = (0..bytes.len())
+            .filter(|&end| decode(&bytes[..end]).is_some())
+            .collect();
+        assert_eq!(whole, [0, 12, 20, 24], "only between rows");
+    }
+}

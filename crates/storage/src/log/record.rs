@@ -229,3 +229,53 @@ impl Encoded {
 fn padded(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sealed(payload: &[&[u8]]) -> Vec<u8> {
+        let mut encoded = Encoded::new(Kind::Data, payload).unwrap();
+        encoded.seal(7, 5, 3);
+        let bytes = encoded.bytes().to_vec();
+        encoded.recycle();
+        bytes
+    }
+
+    fn check(payload: &[&[u8]], lz4: bool) {
+        let bytes = sealed(payload);
+        let raw = payload.concat();
+        let found = Found::read(&bytes, 0, 3).unwrap();
+        assert_eq!(found.payload().unwrap(), raw);
+        assert_eq!(
+            (found.end, found.header.lz4),
+            (bytes.len(), lz4),
+            "{} bytes",
+            raw.len()
+        );
+        assert_eq!((found.header.position, found.header.synced), (7, 5));
+        assert!(
+            Found::read(&bytes, 0, 4).is_err(),
+            "the number of the segment counts"
+        );
+        for end in 0..bytes.len() {
+            assert!(Found::read(&bytes[..end], 0, 3).is_err(), "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_appended() {
+        let noise: Vec<u8> = (0..2000).map(|i| checksum(i, b"") as u8).collect();
+        check(&[], false);
+        check(&[b""], false);
+        check(&[b"a"], false);
+        check(&[b"one", b"", b"two", b"three"], false);
+        check(&[&[1; 511]], false);
+        check(&[&[1; 512]], true);
+        check(&[&[1; 300], &[2; 300], &[3; 300]], true);
+        check(&[&noise], false);
+        // A shorter record in the same buffer leaves nothing of a longer one in its padding.
+        check(&[b"abc"], false);
+        assert_eq!(sealed(&[b"abc"])[HEADER_BYTES..], *b"abc\0\0\0\0\0");
+    }
+}

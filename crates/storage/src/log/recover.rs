@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::record::{ALIGNMENT, Found, Header, Kind};
 use super::segment::{FOLDER, HEADER_BYTES, Segment, SegmentHeader, Segments, number_of, path};
 use super::{LogOptions, Position};
-use crate::disk::{Disk, DiskFile, read_all};
+use crate::disk::{Disk, DiskFile, read_all_into};
 use crate::error::StorageError;
 use crate::fields::u64_at;
 use crate::folder::at;
@@ -89,8 +89,9 @@ impl Recovery<'_> {
         &mut self,
         visit: &mut impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<Option<Flaw>, StorageError> {
+        let mut bytes = Vec::new();
         for index in 0..self.numbers.len() {
-            let (file, bytes) = self.read_segment(index)?;
+            let file = self.read_segment(index, &mut bytes)?;
             if let Some(flaw) = self.read_records(index, file, &bytes, visit)? {
                 return Ok(Some(flaw));
             }
@@ -98,11 +99,16 @@ impl Recovery<'_> {
         Ok(None)
     }
 
-    fn read_segment(&self, index: usize) -> Result<(Arc<dyn DiskFile>, Vec<u8>), StorageError> {
+    /// The bytes go into a buffer that serves all segments.
+    fn read_segment(
+        &self,
+        index: usize,
+        bytes: &mut Vec<u8>,
+    ) -> Result<Arc<dyn DiskFile>, StorageError> {
         let path = path(self.number(index));
         let file = self.disk.open(&path).map_err(at(self.disk, &path))?;
-        let bytes = read_all(file.as_ref()).map_err(at(self.disk, &path))?;
-        Ok((file, bytes))
+        read_all_into(file.as_ref(), bytes).map_err(at(self.disk, &path))?;
+        Ok(file)
     }
 
     fn number(&self, index: usize) -> u64 {
@@ -211,8 +217,9 @@ impl Recovery<'_> {
         // that says some record was durable is proof.
         let known = flaw.index > 0 || flaw.offset > 0;
         let position = if known { flaw.position } else { 1 };
+        let mut bytes = Vec::new();
         for index in flaw.index..self.numbers.len() {
-            let (_, bytes) = self.read_segment(index)?;
+            self.read_segment(index, &mut bytes)?;
             let number = self.number(index);
             let from = if index == flaw.index { flaw.offset } else { 0 };
             if proves(&bytes, from, number, position) {
@@ -232,7 +239,8 @@ impl Recovery<'_> {
     ) -> Result<StorageError, StorageError> {
         let number = self.number(flaw.index);
         if index > flaw.index {
-            let (_, bytes) = self.read_segment(flaw.index + 1)?;
+            let mut bytes = Vec::new();
+            self.read_segment(flaw.index + 1, &mut bytes)?;
             if let Err(what) = SegmentHeader::read(&bytes, number + 1) {
                 return Ok(damaged(self.disk, number + 1, 0, position, what));
             }

@@ -235,3 +235,59 @@ fn decompress(
     }
     Ok(Block(block))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(raw: &[u8], compression: Compression, expected: u8) {
+        let encoded = encode_block(raw, compression);
+        assert_eq!(
+            encoded.bytes[12],
+            expected,
+            "{compression:?} of {} bytes",
+            raw.len()
+        );
+        let length_stored = encoded.length_stored();
+        let address = BlockAddress {
+            run: RunId(3),
+            offset: 32,
+            length_stored,
+        };
+        let mut bytes = Vec::new();
+        encoded.put(address.run, address.offset, &mut bytes);
+        assert_eq!(*decode(&bytes, address).unwrap(), *raw);
+        for end in 0..bytes.len() {
+            assert!(decode(&bytes[..end], address).is_err(), "cut at {end}");
+        }
+        let elsewhere = [
+            BlockAddress {
+                run: RunId(4),
+                ..address
+            },
+            BlockAddress {
+                offset: 33,
+                ..address
+            },
+        ];
+        for address in elsewhere {
+            assert_eq!(
+                decode(&bytes, address).unwrap_err(),
+                "its checksum does not match"
+            );
+        }
+    }
+
+    #[test]
+    fn a_block_is_read_as_it_was_written() {
+        let noise: Vec<u8> = (0..2000).map(|i| checksum(i, b"") as u8).collect();
+        for raw in [&b""[..], b"a", &noise] {
+            check(raw, Compression::None, STORED_RAW);
+            check(raw, Compression::Lz4, STORED_RAW);
+            check(raw, Compression::Zstd, STORED_RAW);
+        }
+        check(&[7; 3000], Compression::None, STORED_RAW);
+        check(&[7; 3000], Compression::Lz4, STORED_LZ4);
+        check(&[7; 3000], Compression::Zstd, STORED_ZSTD);
+    }
+}
