@@ -16,6 +16,7 @@
 //! arrays), [`regex`], `schema`, `print`.
 
 mod bits;
+mod expr;
 mod matching;
 pub mod node;
 mod parse;
@@ -31,6 +32,7 @@ use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
 pub use bits::{BitTest, Bits};
+pub use expr::{Environment, ExprCondition};
 pub use node::{Comparison, Node, TextQuery, TypeSet};
 pub use regex::Regex;
 
@@ -46,18 +48,28 @@ pub struct Filter {
 impl Filter {
     /// Parses a query document. Errors carry MongoDB's codes, mostly 2 BadValue.
     pub fn parse(document: Document<'_>) -> Result<Filter, Error> {
-        let root = parse::document(document)?;
-        Ok(Filter {
-            root: Arc::new(root),
-        })
+        Filter::parse_with(document, &Environment::default())
+    }
+
+    /// As [`Filter::parse`], with what `$expr` may refer to: a command's `let`, and `$$NOW`.
+    pub fn parse_with(document: Document<'_>, environment: &Environment) -> Result<Filter, Error> {
+        Ok(Filter::new(parse::document(document, environment)?))
     }
 
     /// Parses the operators of one field (`{$gt: 1, $lt: 5}`), for [`Filter::matches_value`].
     pub fn parse_operators(operators: Document<'_>) -> Result<Filter, Error> {
-        let root = parse::operators(&Path::parse(""), operators)?;
-        Ok(Filter {
+        let environment = Environment::default();
+        Ok(Filter::new(parse::operators(
+            &Path::parse(""),
+            operators,
+            &environment,
+        )?))
+    }
+
+    fn new(root: Node) -> Filter {
+        Filter {
             root: Arc::new(root),
-        })
+        }
     }
 
     /// The filter that matches everything: `{}`.

@@ -59,6 +59,12 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace) -> O
     match node {
         Node::AlwaysTrue | Node::Text(_) => Ok(true),
         Node::AlwaysFalse => Ok(false),
+        Node::Expr(condition) => match subject {
+            Subject::Document(document) => condition.matches(document),
+            _ => Err(Box::new(Error::bad_value(
+                "$expr cannot be applied to a single value",
+            ))),
+        },
         Node::And(children) => all(children, subject, trace),
         Node::Or(children) => any(children, subject),
         Node::Nor(children) => any(children, subject).map(|found| !found),

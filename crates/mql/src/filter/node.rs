@@ -6,6 +6,7 @@ use windrow_document::path::Path;
 use windrow_document::{Type, Value};
 
 use super::bits::Bits;
+use super::expr::ExprCondition;
 use super::regex::Regex;
 
 /// One condition. A condition on a path holds if any value that the path leads to fulfils it:
@@ -66,6 +67,8 @@ pub enum Node {
         bits: Bits,
     },
     Text(TextQuery),
+    /// An aggregation expression that is true.
+    Expr(ExprCondition),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,6 +286,7 @@ impl Node {
             Node::Not(_) => 15,
             Node::Nor(_) => 16,
             Node::Type { .. } => 17,
+            Node::Expr(_) => 18,
             Node::AlwaysFalse => 20,
             Node::AlwaysTrue => 21,
             Node::Text(_) => 22,

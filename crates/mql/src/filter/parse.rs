@@ -13,29 +13,30 @@ use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef};
 
 use super::bits::BitTest;
+use super::expr::Environment;
 use super::node::{Comparison, Node};
 use super::regex::Regex;
 use crate::Error;
 
 /// Where a condition on a whole document stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
-    /// The query, or below its `$and`, `$or` and `$nor`.
-    Query,
-    /// Within `$elemMatch`: `$text` and `$expr` have no place there.
-    Element,
+#[derive(Clone, Copy)]
+pub(super) struct Place<'e> {
+    /// Within `$elemMatch`, where `$text` and `$expr` may not stand.
+    in_element: bool,
+    environment: &'e Environment,
 }
 
 /// An operator of a field, its operand and the document that it stands in.
 pub(super) struct Operator<'a> {
     path: &'a Path,
     name: &'a str,
+    environment: &'a Environment,
     operand: ValueRef<'a>,
     siblings: Document<'a>,
 }
 
 type FieldParser = fn(&Operator<'_>) -> Result<Node, Error>;
-type WholeParser = fn(ValueRef<'_>, Level) -> Result<Node, Error>;
+type WholeParser = fn(ValueRef<'_>, Place<'_>) -> Result<Node, Error>;
 
 /// The operators of a field, in alphabetical order.
 const FIELD: &[(&str, FieldParser)] = &[
@@ -70,15 +71,16 @@ const WHOLE: &[(&str, WholeParser)] = &[
     ("$alwaysTrue", |operand, _| {
         whole::always("$alwaysTrue", operand, Node::AlwaysTrue)
     }),
-    ("$and", |operand, level| {
-        logical::list("$and", operand, level).map(Node::and)
+    ("$and", |operand, place| {
+        logical::list("$and", operand, place).map(Node::and)
     }),
     ("$comment", |_, _| Ok(Node::AlwaysTrue)),
-    ("$nor", |operand, level| {
-        logical::list("$nor", operand, level).map(Node::Nor)
+    ("$expr", whole::expr),
+    ("$nor", |operand, place| {
+        logical::list("$nor", operand, place).map(Node::Nor)
     }),
-    ("$or", |operand, level| {
-        logical::list("$or", operand, level).map(Node::or)
+    ("$or", |operand, place| {
+        logical::list("$or", operand, place).map(Node::or)
     }),
     ("$text", whole::text),
     ("$where", whole::unavailable_where),
@@ -93,8 +95,14 @@ fn find<P: Copy>(table: &[(&str, P)], name: &str) -> Option<P> {
 }
 
 /// A whole query.
-pub(super) fn document(document: Document<'_>) -> Result<Node, Error> {
-    let root = conditions(document, Level::Query)?;
+pub(super) fn document(document: Document<'_>, environment: &Environment) -> Result<Node, Error> {
+    let root = conditions(
+        document,
+        Place {
+            in_element: false,
+            environment,
+        },
+    )?;
     if root.text_count() > 1 {
         return Err(Error::bad_value("Too many text expressions"));
     }
@@ -102,22 +110,22 @@ pub(super) fn document(document: Document<'_>) -> Result<Node, Error> {
 }
 
 /// A document of conditions.
-pub(super) fn conditions(document: Document<'_>, level: Level) -> Result<Node, Error> {
+pub(super) fn conditions(document: Document<'_>, place: Place<'_>) -> Result<Node, Error> {
     let nodes = document
         .iter()
-        .map(|(name, value)| condition(name, value, level));
+        .map(|(name, value)| condition(name, value, place));
     nodes.collect::<Result<Vec<Node>, Error>>().map(Node::and)
 }
 
-fn condition(name: &str, value: ValueRef<'_>, level: Level) -> Result<Node, Error> {
+fn condition(name: &str, value: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
     if !name.starts_with('$') {
-        return field(name, value);
+        return field(name, value, place.environment);
     }
     if REFERENCE.contains(&name) {
         return compare::equal(&Path::parse(name), value);
     }
     match find(WHOLE, name) {
-        Some(parser) => parser(value, level),
+        Some(parser) => parser(value, place),
         None => Err(Error::bad_value(format!(
             "unknown top level operator: {name}. If you have a field name that starts with a '$' \
              symbol, consider using $getField or $setField."
@@ -125,10 +133,10 @@ fn condition(name: &str, value: ValueRef<'_>, level: Level) -> Result<Node, Erro
     }
 }
 
-fn field(name: &str, value: ValueRef<'_>) -> Result<Node, Error> {
+fn field(name: &str, value: ValueRef<'_>, environment: &Environment) -> Result<Node, Error> {
     let path = Path::parse(name);
     match value {
-        ValueRef::Document(inner) if is_operators(inner) => operators(&path, inner),
+        ValueRef::Document(inner) if is_operators(inner) => operators(&path, inner, environment),
         ValueRef::Regex { pattern, options } => Ok(Node::Regex {
             path,
             regex: Regex::new(pattern, options)?,
@@ -138,13 +146,18 @@ fn field(name: &str, value: ValueRef<'_>) -> Result<Node, Error> {
 }
 
 /// A document of operators on one path.
-pub(super) fn operators(path: &Path, document: Document<'_>) -> Result<Node, Error> {
+pub(super) fn operators(
+    path: &Path,
+    document: Document<'_>,
+    environment: &Environment,
+) -> Result<Node, Error> {
     let nodes = document.iter().map(|(name, operand)| {
         let parser = find(FIELD, name)
             .ok_or_else(|| Error::bad_value(format!("unknown operator: {name}")))?;
         parser(&Operator {
             path,
             name,
+            environment,
             operand,
             siblings: document,
         })

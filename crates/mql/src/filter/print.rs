@@ -18,6 +18,7 @@ fn append(node: &Node, builder: &mut DocumentBuilder) {
         Node::Or(children) => append_list("$or", children, builder),
         Node::Nor(children) => append_list("$nor", children, builder),
         Node::Text(query) => append_text(query, builder),
+        Node::Expr(condition) => builder.append("$expr", condition.source()),
         other => {
             let path = path_text(other);
             let condition = condition(other);

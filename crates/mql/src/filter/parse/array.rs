@@ -3,7 +3,7 @@
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef};
 
-use super::{Level, Operator, WHOLE, compare, conditions, find, is_operators};
+use super::{Operator, Place, WHOLE, compare, conditions, find, is_operators};
 use super::{is_operators_in_element, operators};
 use crate::Error;
 use crate::filter::node::Node;
@@ -19,7 +19,7 @@ pub(super) fn all(one: &Operator<'_>) -> Result<Node, Error> {
         return Ok(Node::AlwaysFalse);
     }
     let nodes = match list.get(0).and_then(elem_match_operand) {
-        Some(_) => all_elem_match(one.path, list),
+        Some(_) => all_elem_match(one, list),
         None => list
             .iter()
             .map(|value| all_member(one.path, value))
@@ -41,9 +41,9 @@ fn all_member(path: &Path, value: ValueRef<'_>) -> Result<Node, Error> {
     }
 }
 
-fn all_elem_match(path: &Path, list: Array<'_>) -> Result<Vec<Node>, Error> {
+fn all_elem_match(one: &Operator<'_>, list: Array<'_>) -> Result<Vec<Node>, Error> {
     let parse = |value| match elem_match_operand(value) {
-        Some(operand) => elem_match_node(path, operand),
+        Some(operand) => elem_match_node(one, operand),
         None => Err(Error::bad_value("$all/$elemMatch has to be consistent")),
     };
     list.iter().map(parse).collect()
@@ -56,21 +56,25 @@ fn elem_match_operand(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
 }
 
 pub(super) fn elem_match(one: &Operator<'_>) -> Result<Node, Error> {
-    elem_match_node(one.path, one.operand)
+    elem_match_node(one, one.operand)
 }
 
 /// Conditions on the element itself where the operand begins with an operator of fields, on the
 /// document that the element is otherwise.
-fn elem_match_node(path: &Path, operand: ValueRef<'_>) -> Result<Node, Error> {
+fn elem_match_node(one: &Operator<'_>, operand: ValueRef<'_>) -> Result<Node, Error> {
     let inner = operand
         .as_document()
         .ok_or_else(|| Error::bad_value("$elemMatch needs an Object"))?;
-    let path = path.clone();
+    let path = one.path.clone();
     if !is_of_element(inner) {
-        let condition = Box::new(conditions(inner, Level::Element)?);
+        let place = Place {
+            in_element: true,
+            environment: one.environment,
+        };
+        let condition = Box::new(conditions(inner, place)?);
         return Ok(Node::ElemMatchObject { path, condition });
     }
-    let conditions = match operators(&Path::parse(""), inner)? {
+    let conditions = match operators(&Path::parse(""), inner, one.environment)? {
         Node::And(children) => children,
         Node::AlwaysTrue => Vec::new(),
         other => vec![other],

@@ -2,13 +2,17 @@
 
 use windrow_document::ValueRef;
 
-use super::{Level, Operator, conditions, operators};
+use super::{Operator, Place, conditions, operators};
 use crate::Error;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
 
 /// The conditions in the operand of `$and`, `$or` and `$nor`.
-pub(super) fn list(name: &str, operand: ValueRef<'_>, level: Level) -> Result<Vec<Node>, Error> {
+pub(super) fn list(
+    name: &str,
+    operand: ValueRef<'_>,
+    place: Place<'_>,
+) -> Result<Vec<Node>, Error> {
     let list = operand
         .as_array()
         .ok_or_else(|| Error::bad_value(format!("{name} argument must be an array")))?;
@@ -16,7 +20,7 @@ pub(super) fn list(name: &str, operand: ValueRef<'_>, level: Level) -> Result<Ve
         return Err(Error::bad_value(format!("{name} array must not be empty")));
     }
     let parse = |value: ValueRef<'_>| match value {
-        ValueRef::Document(inner) => conditions(inner, level),
+        ValueRef::Document(inner) => conditions(inner, place),
         _ => Err(Error::bad_value(format!(
             "{name} argument's entries must be objects"
         ))),
@@ -36,7 +40,7 @@ pub(super) fn not(one: &Operator<'_>) -> Result<Node, Error> {
         ValueRef::Document(inner) if inner.is_empty() => {
             Err(Error::bad_value("$not cannot be empty"))
         }
-        ValueRef::Document(inner) => operators(one.path, inner).map(Node::not),
+        ValueRef::Document(inner) => operators(one.path, inner, one.environment).map(Node::not),
         _ => Err(Error::bad_value("$not needs a regex or a document")),
     }
 }

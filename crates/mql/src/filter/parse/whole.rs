@@ -1,9 +1,10 @@
-//! `$alwaysTrue`, `$alwaysFalse`, `$text`, `$where`.
+//! `$alwaysTrue`, `$alwaysFalse`, `$expr`, `$text`, `$where`.
 
 use windrow_document::{Document, ValueRef};
 
-use super::Level;
+use super::Place;
 use crate::Error;
+use crate::filter::expr::ExprCondition;
 use crate::filter::node::{Node, TextQuery};
 
 pub(super) fn always(name: &str, operand: ValueRef<'_>, node: Node) -> Result<Node, Error> {
@@ -16,12 +17,26 @@ pub(super) fn always(name: &str, operand: ValueRef<'_>, node: Node) -> Result<No
 }
 
 /// Server-side JavaScript is not part of Windrow; a server that has it switched off says this.
-pub(super) fn unavailable_where(_: ValueRef<'_>, _: Level) -> Result<Node, Error> {
+pub(super) fn unavailable_where(_: ValueRef<'_>, _: Place<'_>) -> Result<Node, Error> {
     Err(Error::bad_value("no globalScriptEngine in $where parsing"))
 }
 
-pub(super) fn text(operand: ValueRef<'_>, level: Level) -> Result<Node, Error> {
-    if level == Level::Element {
+pub(super) fn expr(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+    if place.in_element {
+        return Err(Error::bad_value(
+            "$expr can only be applied to the top-level document",
+        ));
+    }
+    let condition = ExprCondition::parse(operand, place.environment)?;
+    Ok(match condition.expression.constant() {
+        Some(value) if value.as_ref().is_truthy() => Node::AlwaysTrue,
+        Some(_) => Node::AlwaysFalse,
+        None => Node::Expr(condition),
+    })
+}
+
+pub(super) fn text(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+    if place.in_element {
         return Err(Error::bad_value(
             "$text can only be applied to the top-level document",
         ));
