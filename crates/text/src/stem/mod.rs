@@ -8,6 +8,10 @@ use rust_stemmers::Algorithm;
 use crate::language::Grammar;
 use cache::{Cached, StemCache};
 
+/// How much of a word Snowball sees, from its end. Its time grows with the square of the length: whoever
+/// stores a word of a megabyte would stop the server for minutes. Suffixes are far shorter.
+const STEMMED_BYTES_MAX: usize = 1024;
+
 /// Stems the words of one language. Words repeat in text, so the last ones seen are remembered.
 pub(crate) struct Stemmer {
     grammar: Grammar,
@@ -50,12 +54,20 @@ impl Stemmer {
         if is_fast {
             english::stem(word, &mut self.buffer);
         } else {
+            let (head, tail) = stemmed_part(word);
             self.buffer.clear();
-            self.buffer.push_str(&snowball.stem(word));
+            self.buffer.push_str(head);
+            self.buffer.push_str(&snowball.stem(tail));
         }
         self.cache.remember(word, &self.buffer);
         &self.buffer
     }
+}
+
+/// What of a word stays as it is, and what is stemmed.
+fn stemmed_part(word: &str) -> (&str, &str) {
+    let start = word.ceil_char_boundary(word.len().saturating_sub(STEMMED_BYTES_MAX));
+    word.split_at_checked(start).unwrap_or(("", word))
 }
 
 fn algorithm(grammar: Grammar) -> Option<Algorithm> {
@@ -81,7 +93,7 @@ fn algorithm(grammar: Grammar) -> Option<Algorithm> {
 
 #[cfg(test)]
 mod tests {
-    use super::Stemmer;
+    use super::{STEMMED_BYTES_MAX, Stemmer};
     use crate::language::Grammar;
 
     #[test]
@@ -113,5 +125,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn of_a_huge_word_the_end_is_stemmed_quickly() {
+        let check = |grammar: Grammar, part: &str, suffix: &str, expected_suffix: &str| {
+            // A megabyte would take Snowball minutes.
+            let word = part.repeat(1_000_000 / part.len());
+            let mut stemmer = Stemmer::new(grammar);
+            let stem = stemmer.stem(&format!("{word}{suffix}"), false).to_string();
+            assert_eq!(stem, format!("{word}{expected_suffix}"));
+            assert!(stem.len() > STEMMED_BYTES_MAX);
+        };
+        check(Grammar::English, "ay", "running", "run");
+        check(Grammar::English, "xy", "xy", "xi");
+        check(Grammar::Russian, "ие", "домами", "дом");
+        check(Grammar::German, "qx", "freundlichkeit", "freundlich");
     }
 }
