@@ -1,7 +1,8 @@
 //! Reads a command's arguments with MongoDB's rules and words about types.
 
 use windrow_document::{Array, Document, Type, ValueRef};
-use windrow_wire::{CommandError, ErrorCode, Request};
+use windrow_wire::limits::WRITE_BATCH_COUNT_MAX;
+use windrow_wire::{CommandError, Documents, ErrorCode, Request};
 
 /// The arguments of one command. Every method reads one by name: `Ok(None)` where it is missing,
 /// TypeMismatch where it is of another type, in MongoDB's words.
@@ -120,6 +121,21 @@ impl<'a> Arguments<'a> {
     }
 }
 
+/// The statements of a write command: `documents`, `updates` or `deletes`, as a document sequence or
+/// as an array. Fails where there are none, or more than 100,000.
+pub fn statements<'a>(request: &'a Request, name: &str) -> Result<Documents<'a>, CommandError> {
+    let missing = || Arguments::new(request).missing(name);
+    let statements = request.documents(name)?.ok_or_else(missing)?;
+    let count = statements.count();
+    if !(1..=WRITE_BATCH_COUNT_MAX).contains(&count) {
+        let message = format!(
+            "Write batch sizes must be between 1 and {WRITE_BATCH_COUNT_MAX}. Got {count} operations."
+        );
+        return Err(CommandError::new(ErrorCode::InvalidLength, message));
+    }
+    Ok(statements)
+}
+
 /// In the order in which MongoDB names them.
 const NUMBERS: &[Type] = &[Type::Int64, Type::Int32, Type::Decimal128, Type::Double];
 
@@ -136,7 +152,30 @@ pub fn truncated(value: ValueRef<'_>) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::doc;
+    use crate::connection::request_for_tests;
+    use windrow_document::{DocumentBuf, Value, doc};
+
+    #[test]
+    fn a_write_has_statements() {
+        let check = |body: DocumentBuf, expected: Result<usize, i32>| {
+            let request = request_for_tests(&body);
+            let found = statements(&request, "documents");
+            let found = found
+                .map(|all| all.count())
+                .map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{:.100}", body.to_string());
+        };
+        let many = |count: usize| {
+            let list = vec![Value::from(doc! {}); count];
+            doc! { "insert": "c", "documents": list, "$db": "a" }
+        };
+        check(many(1), Ok(1));
+        check(many(100_000), Ok(100_000));
+        check(many(0), Err(16));
+        check(many(100_001), Err(16));
+        check(doc! { "insert": "c", "$db": "a" }, Err(40414));
+        check(doc! { "insert": "c", "documents": 1, "$db": "a" }, Err(14));
+    }
 
     #[test]
     fn arguments_have_mongodbs_types_and_words() {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use socket2::TcpKeepalive;
 use windrow_document::doc;
 use windrow_wire::ErrorCode;
 
@@ -122,10 +123,21 @@ fn listen(state: &Arc<State>, listener: &TcpListener, next: &AtomicI32) {
     }
 }
 
+/// A silent client is asked after two minutes whether it is there, and given up after ten more
+/// seconds. Drivers expect no shorter silence.
+fn keep_alive() -> TcpKeepalive {
+    let (silence, interval) = (Duration::from_secs(120), Duration::from_secs(1));
+    TcpKeepalive::new()
+        .with_time(silence)
+        .with_interval(interval)
+        .with_retries(10)
+}
+
 /// Gives a connection its thread, or a refusal where there are too many.
 fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result<()> {
     let address = stream.peer_addr()?;
     stream.set_nodelay(true)?;
+    socket2::SockRef::from(&stream).set_tcp_keepalive(&keep_alive())?;
     let count = state.connections.count();
     if count >= state.config.connections_max {
         state.metrics.connections_rejected.fetch_add(1, Relaxed);
