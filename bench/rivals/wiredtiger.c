@@ -182,6 +182,28 @@ static void put_strings(WT_CURSOR *entries, const unsigned char *document, int64
     }
 }
 
+// Reads up to `count` documents to the start of the buffer; returns their bytes.
+static size_t read_batch(unsigned char **bytes, size_t *capacity, int64_t count) {
+    size_t end = 0;
+    uint32_t length;
+    while (count-- > 0 && (length = read_document(bytes, capacity, end)) > 0) {
+        end += length;
+    }
+    return end;
+}
+
+// Puts the entries of one batch in one transaction; returns the seconds it took.
+static double put_batch(WT_SESSION *session, WT_CURSOR *entries, const unsigned char *bytes,
+                        size_t end, int64_t *number) {
+    const double begin = now();
+    check(session->begin_transaction(session, NULL), "a transaction");
+    for (size_t at = 0; at < end; at += length_at(bytes + at)) {
+        put_strings(entries, bytes + at, ++*number);
+    }
+    check(session->commit_transaction(session, NULL), "a commit");
+    return now() - begin;
+}
+
 static void multikey(char **arguments) {
     pthread_t syncer;
     WT_SESSION *session = start(arguments[0], arguments[1], &syncer);
@@ -189,36 +211,16 @@ static void multikey(char **arguments) {
     const int64_t batch = atoll(arguments[2]), documents = atoll(arguments[3]);
     const double limit = atof(arguments[4]);
     unsigned char *bytes = NULL;
-    size_t capacity = 0;
+    size_t capacity = 0, end;
     int64_t number = 0, tenth_start = 0;
     double seconds = 0, tenth_seconds = 0;
     int tenth = 0;
-    while (number < documents && seconds < limit) {
-        // One batch is read before its clock starts.
-        size_t end = 0, at = 0;
-        uint32_t length;
-        for (int64_t count = 0; count < batch && number + count < documents; count++) {
-            if ((length = read_document(&bytes, &capacity, end)) == 0) {
-                break;
-            }
-            end += length;
-        }
-        const double begin = now();
-        check(session->begin_transaction(session, NULL), "a transaction");
-        while (at < end) {
-            put_strings(entries, bytes + at, ++number);
-            at += length_at(bytes + at);
-        }
-        check(session->commit_transaction(session, NULL), "a commit");
-        const double taken = now() - begin;
+    while (seconds < limit && (end = read_batch(&bytes, &capacity, batch)) > 0) {
+        const double taken = put_batch(session, entries, bytes, end, &number);
         seconds += taken;
         tenth_seconds += taken;
-        if (end == 0) {
-            break;
-        }
         if (number >= documents * (tenth + 1) / 10 || seconds >= limit) {
             printf("tenth%d %.1f\n", tenth++, (double)(number - tenth_start) / tenth_seconds);
-            fflush(stdout);
             tenth_start = number;
             tenth_seconds = 0;
         }
