@@ -248,10 +248,8 @@ fn text_of(key: Document<'_>, specification: Document<'_>) -> Result<TextDefinit
         return Err(cannot("language_override is not valid".to_owned()));
     }
     let mut weights: Vec<(String, f64)> = Vec::new();
-    for (name, _) in key
-        .iter()
-        .filter(|(_, value)| *value == ValueRef::String("text"))
-    {
+    let is_text = |name: &str, value| name != "_fts" && value == ValueRef::String("text");
+    for (name, _) in key.iter().filter(|(name, value)| is_text(name, *value)) {
         weights.push((name.to_owned(), 1.0));
     }
     add_weights(specification, &mut weights)?;
