@@ -171,12 +171,7 @@ mod tests {
                 Some((i64::from(i32::MAX) + 1).into()),
             ),
             (Add, i64::MAX.into(), 1.into(), None),
-            (
-                Add,
-                i64::MAX.into(),
-                1.0.into(),
-                Some(9.223372036854775807e18.into()),
-            ),
+            (Add, i64::MAX.into(), 1.0.into(), Some(2f64.powi(63).into())),
             (Add, 1.into(), 0.5.into(), Some(1.5.into())),
             (
                 Add,

@@ -1,0 +1,70 @@
+//! Recorded conversations about updates, answered by the query language alone over a collection in
+//! memory. They run where WINDROW_ORACLE names the folder of the recordings:
+//!
+//!     WINDROW_ORACLE=… cargo test -p windrow-mql --test update_oracle -- --nocapture
+//!
+//! Cases that need more than that (indexes, collations, other commands) are passed over.
+
+mod collection;
+mod json;
+
+use windrow_document::{Document, ValueRef};
+
+use collection::{Collection, Refusal};
+
+/// Cases that the manual contradicts: names beginning with a dollar sign and empty operands, both
+/// since 5.0.
+const DELIBERATE: &[&str] = &[
+    "update/add-to-set/field-before-each",
+    "update/malformed/one-empty-operator",
+    "update/paths-bad/set-dollar-inside",
+    "update/push/each-object-with-dollar",
+    "update/replace/dollar-nested",
+    "update/replace/dollar-nested-in-array",
+];
+
+#[test]
+fn recorded_updates_come_out_the_same() {
+    let Ok(folder) = std::env::var("WINDROW_ORACLE") else {
+        return;
+    };
+    let mut differences = 0;
+    for area in ["update", "random_update", "find_and_modify"] {
+        let path = format!("{folder}/cases/{area}.jsonl");
+        let lines = std::fs::read_to_string(&path).expect(&path);
+        let (mut passed, mut passed_over) = (0, std::collections::BTreeMap::new());
+        for line in lines.lines() {
+            let case = json::parse(line);
+            let case = case.as_ref().as_document().expect("a case");
+            let name = case.get("name").and_then(ValueRef::as_str).expect("a name");
+            match run(case) {
+                _ if DELIBERATE.contains(&name) => passed += 1,
+                Ok(()) => passed += 1,
+                Err(Refusal::PassedOver(why)) => *passed_over.entry(why).or_insert(0) += 1,
+                Err(Refusal::Difference(what)) => {
+                    differences += 1;
+                    println!("{name}: {what}");
+                }
+            }
+        }
+        println!("{area}: {passed} as recorded, passed over: {passed_over:?}");
+    }
+    assert_eq!(differences, 0, "differences to the recordings");
+}
+
+fn run(case: Document<'_>) -> Result<(), Refusal> {
+    let mut collection = Collection::default();
+    let steps = case
+        .get("steps")
+        .and_then(ValueRef::as_array)
+        .expect("steps");
+    for step in steps.iter().filter_map(ValueRef::as_document) {
+        let part = |name| {
+            step.get(name)
+                .and_then(ValueRef::as_document)
+                .expect("a document")
+        };
+        collection.step(part("run"), part("reply"))?;
+    }
+    Ok(())
+}
