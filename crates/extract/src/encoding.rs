@@ -5,8 +5,9 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
 /// How many bytes tell binary data from text and UTF-16 from other encodings.
 const SAMPLE_BYTES: usize = 8192;
-/// How many bytes the detector of encodings sees.
-const GUESS_BYTES: usize = 256 << 10;
+/// How many bytes the detector of encodings sees, from shortly before the first that is not ASCII.
+const GUESS_BYTES: usize = 32 << 10;
+const GUESS_BEFORE_BYTES: usize = 512;
 
 /// The text of `bytes`, at most `bytes_max` bytes of it, and whether it was cut.
 pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> (String, bool) {
@@ -57,9 +58,14 @@ fn utf8(bytes: &[u8], cut: bool) -> Option<&str> {
 }
 
 fn guess(bytes: &[u8]) -> &'static Encoding {
-    let sample = bytes.get(..GUESS_BYTES).unwrap_or(bytes);
+    let not_ascii = bytes
+        .iter()
+        .position(|byte| !byte.is_ascii() || *byte == b'\x1b');
+    let start = not_ascii.unwrap_or(0).saturating_sub(GUESS_BEFORE_BYTES);
+    let rest = bytes.get(start..).unwrap_or_default();
+    let sample = rest.get(..GUESS_BYTES).unwrap_or(rest);
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-    detector.feed(sample, sample.len() == bytes.len());
+    detector.feed(sample, sample.len() == rest.len());
     detector.guess(None, Utf8Detection::Allow)
 }
 
@@ -136,6 +142,11 @@ mod tests {
         check(&encoding_rs::SHIFT_JIS.encode(japanese).0, japanese);
         check(&encoding_rs::ISO_2022_JP.encode(japanese).0, japanese);
         check(b"", "");
+        let late = format!(
+            "{}Die Größe der Tür ist für alle gleich",
+            "ascii only ".repeat(20_000)
+        );
+        check(&encoding_rs::WINDOWS_1252.encode(&late).0, &late);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The owner's side of one worker process.
 
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use windrow_extract::{Extracted, Limits, Tally};
 
@@ -235,17 +236,10 @@ impl Process {
         self.buffer.drain(..self.start);
         self.start = 0;
         self.wait(killed_at)?;
-        let filled = self.buffer.len();
-        self.buffer.resize(filled + READ_BYTES, 0);
-        let read = self
-            .replies
-            .read(self.buffer.get_mut(filled..).unwrap_or_default());
-        self.buffer
-            .truncate(filled + read.as_ref().copied().unwrap_or(0));
-        match read {
+        self.buffer.reserve(READ_BYTES);
+        match rustix::io::read(&self.replies, spare_capacity(&mut self.buffer)) {
             Ok(0) => Err(Broken::Closed),
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(_) => Err(Broken::Closed),
         }
     }
