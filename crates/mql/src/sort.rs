@@ -1,1 +1,230 @@
-//! In work.
+//! Sort specifications, and the bytes that put documents in order.
+//!
+//! [`Sort::key`] gives bytes whose plain order is the order of the documents. Of an array an
+//! ascending field takes the least element and a descending one the greatest; a missing field is
+//! null, an empty array is below null. Several fields through one array are taken from the same
+//! element of it, as an index over them would have it.
+//!
+//! ```
+//! use windrow_document::doc;
+//! use windrow_mql::{Meta, sort::Sort};
+//! let sort = Sort::parse(doc! { "a": -1 }.as_document()).unwrap();
+//! let key = |document: windrow_document::DocumentBuf| {
+//!     let mut bytes = Vec::new();
+//!     sort.key(document.as_document(), &Meta::default(), &mut bytes).unwrap();
+//!     bytes
+//! };
+//! assert!(key(doc! { "a": [1, 9] }) < key(doc! { "a": 5 }));
+//! ```
+
+mod extract;
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+
+use crate::projection::path::parse_path;
+use crate::{Error, Meta};
+
+/// A parsed sort specification.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sort {
+    fields: Vec<SortField>,
+    natural: Option<Natural>,
+}
+
+/// One part of a specification.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SortField {
+    Path {
+        path: Path,
+        descending: bool,
+    },
+    /// `{$meta: "textScore"}`: the greatest first.
+    TextScore {
+        name: String,
+    },
+}
+
+/// `{$natural: 1}` and `{$natural: -1}`: the order in which the records stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Natural {
+    Forward,
+    Backward,
+}
+
+/// Fields of one specification.
+const FIELDS_MAX: usize = 32;
+
+impl Sort {
+    /// Parses `{a: 1, b: -1, s: {$meta: "textScore"}}`. The empty specification leaves the order
+    /// alone. Errors: 15974 and 15975 for a wrong direction, 17312 and 31138 for a wrong `$meta`,
+    /// 13103 for more than 32 fields, 2 for `$natural` beside others, and those of paths.
+    pub fn parse(document: Document<'_>) -> Result<Sort, Error> {
+        if let Some(direction) = document.get("$natural") {
+            return Sort::natural_only(document, direction);
+        }
+        let fields = document
+            .iter()
+            .map(|(name, value)| parse_field(name, value));
+        let fields = fields.collect::<Result<Vec<SortField>, Error>>()?;
+        if fields.len() > FIELDS_MAX {
+            return Err(Error::new(
+                13103,
+                format!("too many compound keys: {document}"),
+            ));
+        }
+        Ok(Sort {
+            fields,
+            natural: None,
+        })
+    }
+
+    fn natural_only(document: Document<'_>, direction: ValueRef<'_>) -> Result<Sort, Error> {
+        if document.count() > 1 {
+            let message = format!("Cannot include '$natural' in compound sort: {document}");
+            return Err(Error::bad_value(message));
+        }
+        let backward = direction.as_f64().is_some_and(|direction| direction < 0.0);
+        let natural = if backward {
+            Natural::Backward
+        } else {
+            Natural::Forward
+        };
+        Ok(Sort {
+            fields: Vec::new(),
+            natural: Some(natural),
+        })
+    }
+
+    /// The parts, the most significant first.
+    pub fn pattern(&self) -> &[SortField] {
+        &self.fields
+    }
+
+    pub fn natural(&self) -> Option<Natural> {
+        self.natural
+    }
+
+    /// Whether it asks for no order at all.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty() && self.natural.is_none()
+    }
+
+    pub fn needs_text_score(&self) -> bool {
+        self.fields
+            .iter()
+            .any(|field| matches!(field, SortField::TextScore { .. }))
+    }
+
+    /// Appends the document's key. Errors: 2 for a document with two arrays that the fields go
+    /// through side by side, 16746 for a number that is a place in an array and a name in its
+    /// documents, 40218 where the text score is asked for and unknown.
+    pub fn key(&self, document: Document<'_>, meta: &Meta, out: &mut Vec<u8>) -> Result<(), Error> {
+        let values = extract::values(&self.fields, document)?;
+        let mut values = values.into_iter();
+        for field in &self.fields {
+            match field {
+                SortField::Path { descending, .. } => {
+                    let value = values.next().unwrap_or(ValueRef::Null);
+                    key::append_directed(out, value, *descending);
+                }
+                SortField::TextScore { .. } => {
+                    let score = meta.text_score.ok_or_else(score_unknown)?;
+                    key::append_directed(out, ValueRef::Double(score), true);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The values that the key is made of, in the order of the pattern: what `{$meta: "sortKey"}`
+    /// shows.
+    pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
+        let mut paths = extract::values(&self.fields, document)?.into_iter();
+        let value = |field: &SortField| match field {
+            SortField::Path { .. } => Ok(paths.next().unwrap_or(ValueRef::Null).to_value()),
+            SortField::TextScore { .. } => {
+                meta.text_score.map(Value::Double).ok_or_else(score_unknown)
+            }
+        };
+        self.fields.iter().map(value).collect()
+    }
+
+    /// The specification, as explain prints it.
+    pub fn to_document(&self) -> DocumentBuf {
+        let mut document = DocumentBuf::new();
+        match self.natural {
+            Some(Natural::Forward) => document.push("$natural", 1),
+            Some(Natural::Backward) => document.push("$natural", -1),
+            None => {}
+        }
+        for field in &self.fields {
+            match field {
+                SortField::Path { path, descending } => {
+                    document.push(&path.to_string(), if *descending { -1 } else { 1 });
+                }
+                SortField::TextScore { name } => {
+                    let mut meta = DocumentBuf::new();
+                    meta.push("$meta", "textScore");
+                    document.push(name, meta);
+                }
+            }
+        }
+        document
+    }
+}
+
+fn score_unknown() -> Error {
+    Error::new(
+        40218,
+        "query requires text score metadata, but it is not available",
+    )
+}
+
+fn parse_field(name: &str, value: ValueRef<'_>) -> Result<SortField, Error> {
+    if let ValueRef::Document(meta) = value {
+        return parse_meta(name, meta);
+    }
+    let path = parse_path(name)?;
+    if !value.is_number() {
+        let message = format!(
+            "$sort key ordering must be specified using a number or {{$meta: 'textScore'}}, \
+             not {value}"
+        );
+        return Err(Error::new(15974, message));
+    }
+    let direction = value.as_f64().map(f64::trunc);
+    if direction == Some(1.0) || direction == Some(-1.0) {
+        return Ok(SortField::Path {
+            path,
+            descending: direction == Some(-1.0),
+        });
+    }
+    Err(Error::new(
+        15975,
+        "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
+    ))
+}
+
+fn parse_meta(name: &str, meta: Document<'_>) -> Result<SortField, Error> {
+    let Some(("$meta", kind)) = meta.first() else {
+        return Err(Error::new(
+            17312,
+            "$meta is the only expression supported by $sort right now",
+        ));
+    };
+    if meta.count() > 1 {
+        return Err(Error::failed_to_parse(
+            "Cannot have additional keys in a $meta sort specification",
+        ));
+    }
+    match kind {
+        ValueRef::String("textScore") => Ok(SortField::TextScore {
+            name: name.to_owned(),
+        }),
+        other => Err(Error::new(
+            31138,
+            format!("Illegal $meta sort: $meta: {other}"),
+        )),
+    }
+}

@@ -1,0 +1,272 @@
+//! Projection documents to trees.
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+use super::Mode;
+use super::path::parse_path;
+use super::positional::Positional;
+use super::slice::Slice;
+use super::tree::{Computation, Entry, Tree};
+use crate::Error;
+use crate::expression::{Expression, Scope};
+use crate::filter::{Environment, Filter};
+
+pub(super) struct Parsed {
+    pub(super) mode: Mode,
+    pub(super) root: Tree,
+    pub(super) positional: Option<Positional>,
+}
+
+pub(super) fn parse(
+    document: Document<'_>,
+    filter: &Filter,
+    environment: &Environment,
+) -> Result<Parsed, Error> {
+    let mut parser = Parser {
+        filter,
+        environment,
+        scope: Scope::with_variables(&environment.variables),
+        root: Tree::default(),
+        mode: None,
+        id: None,
+        positional: None,
+        has_elem_match: false,
+        has_slice: false,
+    };
+    for (name, value) in document {
+        parser.field(name, value, true)?;
+    }
+    parser.finish()
+}
+
+struct Parser<'p> {
+    filter: &'p Filter,
+    environment: &'p Environment,
+    scope: Scope,
+    root: Tree,
+    /// Decided by the first field that is kept, left out or computed.
+    mode: Option<Mode>,
+    /// Whether `_id` is kept, where the projection says.
+    id: Option<bool>,
+    positional: Option<Positional>,
+    has_elem_match: bool,
+    has_slice: bool,
+}
+
+impl Parser<'_> {
+    fn finish(mut self) -> Result<Parsed, Error> {
+        let mode = self.mode.unwrap_or_else(|| {
+            let keeps_id = self.id == Some(true);
+            let only_elem_match = self.has_elem_match && !self.has_slice;
+            if keeps_id || only_elem_match {
+                Mode::Inclusion
+            } else {
+                Mode::Exclusion
+            }
+        });
+        match (mode, self.id) {
+            (Mode::Inclusion, None | Some(true)) => self.root.insert_first("_id", Entry::Include),
+            (Mode::Exclusion, Some(false)) => self.root.insert_first("_id", Entry::Exclude),
+            _ => {}
+        }
+        Ok(Parsed {
+            mode,
+            root: self.root,
+            positional: self.positional,
+        })
+    }
+
+    /// One field at a full path. `is_top`: the path is written out in one name.
+    fn field(&mut self, text: &str, value: ValueRef<'_>, is_top: bool) -> Result<(), Error> {
+        if is_top && let Some(path) = positional_path(text)? {
+            return self.positional(&path, value);
+        }
+        let path = parse_path(text)?;
+        match value {
+            ValueRef::Bool(_) => self.flag(&path, value.is_truthy()),
+            number if number.is_number() => self.flag(&path, value.is_truthy()),
+            ValueRef::Document(inner) => self.document(&path, inner),
+            other => self.expression(&path, other),
+        }
+    }
+
+    /// `{a: 1}`, `{a: 0}`.
+    fn flag(&mut self, path: &Path, keep: bool) -> Result<(), Error> {
+        if path.components().len() == 1 && path.to_string() == "_id" {
+            self.id = Some(keep);
+            if keep && self.root.find(b"_id").is_none() {
+                return self.root.insert(path, Entry::Include);
+            }
+            return Ok(());
+        }
+        let mode = if keep {
+            Mode::Inclusion
+        } else {
+            Mode::Exclusion
+        };
+        match (*self.mode.get_or_insert(mode), keep) {
+            (Mode::Exclusion, true) => Err(Error::new(
+                31253,
+                format!("Cannot do inclusion on field {path} in exclusion projection"),
+            )),
+            (Mode::Inclusion, false) => Err(Error::new(
+                31254,
+                format!("Cannot do exclusion on field {path} in inclusion projection"),
+            )),
+            (_, true) => self.root.insert(path, Entry::Include),
+            (_, false) => self.root.insert(path, Entry::Exclude),
+        }
+    }
+
+    fn document(&mut self, path: &Path, inner: Document<'_>) -> Result<(), Error> {
+        let Some((name, operand)) = inner.first() else {
+            return Err(Error::new(
+                51270,
+                format!(
+                    "An empty sub-projection is not a valid value. Found empty object at path \
+                     {path}"
+                ),
+            ));
+        };
+        if inner.count() == 1 && name.starts_with('$') {
+            return self.operator(path, name, operand, inner);
+        }
+        for (name, value) in inner {
+            if name.starts_with('$') || name.is_empty() {
+                parse_path(name)?;
+            }
+            self.field(&format!("{path}.{name}"), value, false)?;
+        }
+        Ok(())
+    }
+
+    fn operator(
+        &mut self,
+        path: &Path,
+        name: &str,
+        operand: ValueRef<'_>,
+        whole: Document<'_>,
+    ) -> Result<(), Error> {
+        match name {
+            "$slice" => match Slice::parse(operand) {
+                Some(slice) => {
+                    self.has_slice = true;
+                    self.root.insert(path, Entry::Slice(slice))
+                }
+                None => self.expression(path, ValueRef::Document(whole)),
+            },
+            "$elemMatch" => self.elem_match(path, operand, whole),
+            "$meta" => {
+                let expression = Expression::parse(ValueRef::Document(whole), &self.scope)?;
+                let computation = Computation::Expression(expression);
+                self.root.insert(path, Entry::Computed(computation))
+            }
+            _ => self.expression(path, ValueRef::Document(whole)),
+        }
+    }
+
+    fn elem_match(
+        &mut self,
+        path: &Path,
+        operand: ValueRef<'_>,
+        whole: Document<'_>,
+    ) -> Result<(), Error> {
+        if path.components().len() > 1 {
+            let message = format!("Cannot use $elemMatch projection on a nested field: {path}");
+            return Err(Error::new(31275, message));
+        }
+        if operand.as_document().is_none() {
+            return Err(Error::new(
+                31274,
+                "elemMatch: Invalid argument, object required",
+            ));
+        }
+        if self.positional.is_some() {
+            return Err(positional_beside_elem_match());
+        }
+        self.has_elem_match = true;
+        let mut condition = DocumentBuf::new();
+        condition.push(&path.to_string(), whole);
+        let filter = Filter::parse_with(condition.as_document(), self.environment)?;
+        self.root
+            .insert(path, Entry::Computed(Computation::ElemMatch(filter)))
+    }
+
+    fn expression(&mut self, path: &Path, value: ValueRef<'_>) -> Result<(), Error> {
+        if *self.mode.get_or_insert(Mode::Inclusion) == Mode::Exclusion {
+            return Err(Error::new(
+                31310,
+                format!("Cannot use an expression {path}: {value} in an exclusion projection"),
+            ));
+        }
+        let expression = Expression::parse(value, &self.scope)
+            .map_err(|error| self.unknown_expression(error, value))?;
+        self.root
+            .insert(path, Entry::Computed(Computation::Expression(expression)))
+    }
+
+    /// An operator that is not known has a code of its own where it is all that the field has.
+    fn unknown_expression(&self, error: Error, value: ValueRef<'_>) -> Error {
+        let name = value
+            .as_document()
+            .and_then(Document::first)
+            .map(|(name, _)| name);
+        let (Some(name), 168) = (name, error.code) else {
+            return error;
+        };
+        let mut alone = DocumentBuf::new();
+        alone.push(name, DocumentBuf::new());
+        let alone = ValueRef::Document(alone.as_document()).to_value();
+        match Expression::parse(alone.as_ref(), &self.scope) {
+            Err(again) if again.code == 168 => Error::new(31325, error.message),
+            _ => error,
+        }
+    }
+
+    fn positional(&mut self, path: &Path, value: ValueRef<'_>) -> Result<(), Error> {
+        let is_flag = value.is_number() || matches!(value, ValueRef::Bool(_));
+        if !is_flag {
+            return Err(Error::new(
+                31308,
+                "positional projection cannot be used with an expression or sub object",
+            ));
+        }
+        if !value.is_truthy() {
+            let message = "positional projection cannot be used with exclusion";
+            return Err(Error::new(31395, message));
+        }
+        if self.positional.is_some() {
+            return Err(Error::new(
+                31276,
+                "Cannot specify more than one positional projection per query.",
+            ));
+        }
+        if self.has_elem_match {
+            return Err(positional_beside_elem_match());
+        }
+        self.flag(path, true)?;
+        self.positional = Some(Positional {
+            path: path.clone(),
+            filter: self.filter.clone(),
+        });
+        Ok(())
+    }
+}
+
+fn positional_beside_elem_match() -> Error {
+    Error::new(31255, "Cannot specify positional operator and $elemMatch.")
+}
+
+/// The path before a `.$` at the end. 31394 for one in the middle.
+fn positional_path(text: &str) -> Result<Option<Path>, Error> {
+    if let Some(front) = text.strip_suffix(".$") {
+        return parse_path(front).map(Some);
+    }
+    if text.contains(".$.") {
+        let message =
+            "As of 4.4, it's illegal to specify positional operator in the middle of a path.";
+        return Err(Error::new(31394, message));
+    }
+    Ok(None)
+}

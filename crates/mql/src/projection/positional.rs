@@ -1,0 +1,87 @@
+//! The positional `$`: of an array, the element at which the filter found the document.
+
+use windrow_document::path::{Component, Path};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
+
+use crate::Error;
+use crate::filter::Filter;
+
+#[derive(Clone, Debug)]
+pub(super) struct Positional {
+    pub(super) path: Path,
+    pub(super) filter: Filter,
+}
+
+impl Positional {
+    /// Cuts the first array on the path in `projected` to the one element.
+    pub(super) fn apply(
+        &self,
+        input: Document<'_>,
+        projected: DocumentBuf,
+    ) -> Result<DocumentBuf, Error> {
+        let components = self.path.components();
+        if !meets_array(projected.as_document(), components) {
+            return Ok(projected);
+        }
+        let place = self
+            .filter
+            .matching_position(input)?
+            .flatten()
+            .ok_or_else(|| {
+                Error::new(
+                    51246,
+                    "Executor error during find command :: caused by :: positional operator '.$' \
+                 couldn't find a matching element in the array",
+                )
+            })?;
+        let mut builder = DocumentBuilder::new();
+        cut(projected.as_document(), components, place, &mut builder)?;
+        Ok(builder.finish())
+    }
+}
+
+fn meets_array(document: Document<'_>, path: &[Component]) -> bool {
+    let Some((first, rest)) = path.split_first() else {
+        return false;
+    };
+    match document.get(first.name()) {
+        Some(ValueRef::Array(_)) => true,
+        Some(ValueRef::Document(inner)) => meets_array(inner, rest),
+        _ => false,
+    }
+}
+
+fn cut(
+    document: Document<'_>,
+    path: &[Component],
+    place: usize,
+    builder: &mut DocumentBuilder,
+) -> Result<(), Error> {
+    let (name, rest) = match path.split_first() {
+        Some((first, rest)) => (first.name(), rest),
+        None => ("", path),
+    };
+    for (field, value) in document {
+        match value {
+            ValueRef::Array(array) if field == name => {
+                let element = array.get(place).ok_or_else(|| {
+                    Error::new(
+                        51247,
+                        "Executor error during find command :: caused by :: positional operator \
+                         '.$' element mismatch",
+                    )
+                })?;
+                builder.begin_array(field);
+                builder.append("0", element);
+                builder.end();
+            }
+            ValueRef::Document(inner) if field == name => {
+                builder.begin_document(field);
+                cut(inner, rest, place, builder)?;
+                builder.end();
+            }
+            other => builder.append(field, other),
+        }
+    }
+    Ok(())
+}

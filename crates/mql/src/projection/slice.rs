@@ -1,0 +1,89 @@
+//! `$slice` of `find`: a part of an array.
+
+use windrow_document::{Array, ValueRef};
+
+/// So many elements from the front, from the end, or after skipping some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slice {
+    /// None: from the front, or from the end where `limit` is negative. A negative skip counts
+    /// from the end.
+    skip: Option<i32>,
+    limit: i32,
+}
+
+impl Slice {
+    /// `n`, or `[skip, limit]` with a positive limit; None for what is no slice of that kind.
+    pub(super) fn parse(operand: ValueRef<'_>) -> Option<Slice> {
+        match operand {
+            ValueRef::Array(list) if list.count() == 2 => {
+                let (skip, limit) = (int(list.get(0)?)?, int(list.get(1)?)?);
+                (limit > 0).then_some(Slice {
+                    skip: Some(skip),
+                    limit,
+                })
+            }
+            number => Some(Slice {
+                skip: None,
+                limit: int(number)?,
+            }),
+        }
+    }
+
+    /// The elements that are kept.
+    pub(super) fn of<'a>(&self, array: Array<'a>) -> impl Iterator<Item = ValueRef<'a>> + use<'a> {
+        let count = || i64::try_from(array.count()).unwrap_or(i64::MAX);
+        let limit = i64::from(self.limit);
+        let (skip, limit) = match self.skip {
+            Some(skip) if skip < 0 => ((count() + i64::from(skip)).max(0), limit),
+            Some(skip) => (i64::from(skip), limit),
+            None if limit < 0 => ((count() + limit).max(0), -limit),
+            None => (0, limit),
+        };
+        let (skip, limit) = (usize::try_from(skip), usize::try_from(limit));
+        array
+            .iter()
+            .skip(skip.unwrap_or_default())
+            .take(limit.unwrap_or_default())
+    }
+}
+
+/// A number cut to 32 bits, as the server reads the operands.
+fn int(value: ValueRef<'_>) -> Option<i32> {
+    Some(match value {
+        ValueRef::Int32(number) => number,
+        ValueRef::Int64(number) => number as i32,
+        ValueRef::Double(number) => number as i32,
+        ValueRef::Decimal128(number) => number
+            .truncated()
+            .and_then(|(whole, _)| i32::try_from(whole).ok())
+            .unwrap_or_default(),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, array};
+
+    #[test]
+    fn parts_of_an_array() {
+        let five = array![1, 2, 3, 4, 5];
+        let cases: [(Value, &[i32]); 7] = [
+            (2.into(), &[1, 2]),
+            ((-2).into(), &[4, 5]),
+            (0.into(), &[]),
+            (9.into(), &[1, 2, 3, 4, 5]),
+            (array![1, 2].into(), &[2, 3]),
+            (array![-3, 2].into(), &[3, 4]),
+            (array![-9, 1].into(), &[1]),
+        ];
+        for (operand, expected) in cases {
+            let slice = Slice::parse(operand.as_ref()).unwrap();
+            let kept: Vec<_> = slice.of(five.as_array()).collect();
+            let expected: Vec<_> = expected.iter().map(|one| ValueRef::Int32(*one)).collect();
+            assert_eq!(kept, expected, "{operand}");
+        }
+        assert_eq!(Slice::parse(Value::from(array![1, 0]).as_ref()), None);
+    }
+}

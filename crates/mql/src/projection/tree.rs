@@ -1,0 +1,139 @@
+//! What a projection does with each field, by name and level by level.
+
+use windrow_document::path::{Component, Path};
+
+use super::slice::Slice;
+use crate::Error;
+use crate::expression::{Dependencies, Expression};
+use crate::filter::Filter;
+
+/// The fields of one level, in the order of the projection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    entries: Vec<(Box<str>, Entry)>,
+    /// Whether anything below is computed.
+    computes: bool,
+}
+
+/// What happens to a field.
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Include,
+    Exclude,
+    /// Kept, and if it is an array a part of it.
+    Slice(Slice),
+    Computed(Computation),
+    Children(Tree),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Computation {
+    Expression(Expression),
+    /// The first element of the array that matches: the filter is on the whole document.
+    ElemMatch(Filter),
+}
+
+impl Tree {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn computes(&self) -> bool {
+        self.computes
+    }
+
+    pub(super) fn entries(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.entries.iter().map(|(name, entry)| (&**name, entry))
+    }
+
+    /// The place of a name among the entries.
+    pub(super) fn find(&self, name: &[u8]) -> Option<&Entry> {
+        let found = self.entries.iter().find(|(one, _)| one.as_bytes() == name);
+        found.map(|(_, entry)| entry)
+    }
+
+    /// Adds an entry at a path. Errors: 31249 where a parent of it has an entry, 31250 where it or
+    /// something below it has one.
+    pub(super) fn insert(&mut self, path: &Path, entry: Entry) -> Result<(), Error> {
+        let collision = |code, remaining: &[Component]| {
+            let remaining = remaining
+                .iter()
+                .map(Component::name)
+                .collect::<Vec<_>>()
+                .join(".");
+            Error::new(
+                code,
+                format!("Path collision at {path} remaining portion {remaining}"),
+            )
+        };
+        let computes = matches!(entry, Entry::Computed(_));
+        let (mut tree, mut components) = (self, path.components());
+        while let Some((first, rest)) = components.split_first() {
+            tree.computes |= computes;
+            let name = first.name();
+            let place = tree.entries.iter().position(|(one, _)| **one == *name);
+            if rest.is_empty() {
+                if place.is_some() {
+                    return Err(collision(31250, components));
+                }
+                tree.entries.push((name.into(), entry));
+                return Ok(());
+            }
+            let place = place.unwrap_or_else(|| {
+                tree.entries
+                    .push((name.into(), Entry::Children(Tree::default())));
+                tree.entries.len() - 1
+            });
+            match tree.entries.get_mut(place) {
+                Some((_, Entry::Children(inner))) => tree = inner,
+                _ => return Err(collision(31249, rest)),
+            }
+            components = rest;
+        }
+        Ok(())
+    }
+
+    /// Adds the field at the front unless it has an entry.
+    pub(super) fn insert_first(&mut self, name: &str, entry: Entry) {
+        if self.find(name.as_bytes()).is_none() {
+            self.entries.insert(0, (name.into(), entry));
+        }
+    }
+
+    /// The paths that are included, where that is all that there is. A field left out adds none.
+    pub(super) fn plain_paths(&self) -> Option<Vec<Path>> {
+        let mut paths = Vec::new();
+        self.collect_plain("", &mut paths).then_some(paths)
+    }
+
+    fn collect_plain(&self, prefix: &str, paths: &mut Vec<Path>) -> bool {
+        self.entries().all(|(name, entry)| match entry {
+            Entry::Include => {
+                paths.push(Path::parse(&format!("{prefix}{name}")));
+                true
+            }
+            Entry::Exclude => true,
+            Entry::Children(tree) => tree.collect_plain(&format!("{prefix}{name}."), paths),
+            Entry::Slice(_) | Entry::Computed(_) => false,
+        })
+    }
+
+    pub(super) fn add_dependencies(&self, prefix: &str, dependencies: &mut Dependencies) {
+        for (name, entry) in self.entries() {
+            let path = format!("{prefix}{name}");
+            match entry {
+                Entry::Include | Entry::Slice(_) => dependencies.add(&path),
+                Entry::Exclude => {}
+                Entry::Computed(Computation::ElemMatch(_)) => dependencies.add(&path),
+                Entry::Computed(Computation::Expression(expression)) => {
+                    dependencies.extend(expression.paths());
+                    // An array on the way gets the computed field in each of its documents.
+                    if !prefix.is_empty() {
+                        dependencies.add(prefix.trim_end_matches('.'));
+                    }
+                }
+                Entry::Children(tree) => tree.add_dependencies(&format!("{path}."), dependencies),
+            }
+        }
+    }
+}

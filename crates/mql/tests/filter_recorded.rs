@@ -1,0 +1,320 @@
+//! Recorded conversations with MongoDB, answered from documents in memory: `insert`, then `find`
+//! and `count` with filter, sort, window and projection. WINDROW_ORACLE names the folder of the
+//! recordings; without it the test has nothing to compare with and says so.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::Value as Json;
+use windrow_document::{
+    ArrayBuf, Decimal128, Document, DocumentBuf, ObjectId, Timestamp, Value, ValueRef,
+};
+use windrow_mql::filter::Filter;
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::{Natural, Sort};
+use windrow_mql::{Error, Meta};
+
+/// The cases of an area that must agree.
+const FLOORS: [(&str, usize); 4] = [
+    ("filter", 0),
+    ("projection", 0),
+    ("random_find", 0),
+    ("sort", 0),
+];
+
+#[test]
+fn find_answers_as_recorded() {
+    let Ok(folder) = std::env::var("WINDROW_ORACLE") else {
+        println!("WINDROW_ORACLE is not set: nothing to compare with");
+        return;
+    };
+    let only = std::env::var("WINDROW_ORACLE_ONLY").unwrap_or_default();
+    let mut failed = Vec::new();
+    for (area, floor) in FLOORS {
+        let cases = Path::new(&folder).join(format!("cases/{area}.jsonl"));
+        let text = std::fs::read_to_string(&cases).expect("recordings");
+        let cases = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("a case"));
+        let counts = run_area(cases, &only);
+        println!("{area}: {counts:?}");
+        if only.is_empty() && counts.get("same").copied().unwrap_or(0) < floor {
+            failed.push(area);
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "fewer cases agree than before: {failed:?}"
+    );
+}
+
+fn run_area(cases: impl Iterator<Item = Json>, only: &str) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for case in cases {
+        let name = case["name"].as_str().unwrap_or_default().to_owned();
+        if !name.contains(only) {
+            continue;
+        }
+        let outcome = run_case(&case);
+        if let Outcome::Different(what) = &outcome {
+            println!("{name}: {what}");
+        }
+        *counts.entry(outcome.name()).or_default() += 1;
+    }
+    counts
+}
+
+enum Outcome {
+    Same,
+    Different(String),
+    Skipped,
+}
+
+impl Outcome {
+    fn name(&self) -> &'static str {
+        match self {
+            Outcome::Same => "same",
+            Outcome::Different(_) => "different",
+            Outcome::Skipped => "skipped",
+        }
+    }
+}
+
+fn run_case(case: &Json) -> Outcome {
+    let mut collection: Vec<DocumentBuf> = Vec::new();
+    let mut compared = false;
+    for step in case["steps"].as_array().expect("steps") {
+        let run = document(&step["run"]);
+        let reply = document(&step["reply"]);
+        let (command, _) = run.as_document().first().expect("a command");
+        match command {
+            "insert" => insert(&mut collection, &run),
+            "createIndexes" => {}
+            "find" | "count" if is_plain(&run, &reply) => {
+                compared = true;
+                let unordered = step["compare"] == "unordered";
+                if let Err(difference) = compare(&collection, &run, &reply, unordered) {
+                    return Outcome::Different(format!("{run}\n    {difference}"));
+                }
+            }
+            _ => return Outcome::Skipped,
+        }
+    }
+    if compared {
+        Outcome::Same
+    } else {
+        Outcome::Skipped
+    }
+}
+
+/// Documents are stored with `_id` in front.
+fn insert(collection: &mut Vec<DocumentBuf>, run: &DocumentBuf) {
+    let documents = run
+        .get("documents")
+        .and_then(ValueRef::as_array)
+        .expect("documents");
+    for document in documents.iter().filter_map(ValueRef::as_document) {
+        let id = document.iter().filter(|(name, _)| *name == "_id");
+        let rest = document.iter().filter(|(name, _)| *name != "_id");
+        collection.push(id.chain(rest).collect());
+    }
+}
+
+/// What needs nothing but filter, sort, window and projection.
+fn is_plain(run: &DocumentBuf, reply: &DocumentBuf) -> bool {
+    const KNOWN: [&str; 9] = [
+        "find",
+        "count",
+        "filter",
+        "query",
+        "sort",
+        "skip",
+        "limit",
+        "projection",
+        "comment",
+    ];
+    let plain = |(name, value): (&str, ValueRef<'_>)| match name {
+        "filter" | "sort" | "projection" | "query" => value.as_document().is_some(),
+        "skip" | "limit" => value.as_whole().is_some_and(|number| number >= 0),
+        "hint" => true,
+        name => KNOWN.contains(&name),
+    };
+    let bad_hint = run.get("hint").is_some() && reply.get("code").is_some();
+    run.iter().all(plain) && !bad_hint
+}
+
+fn compare(
+    collection: &[DocumentBuf],
+    run: &DocumentBuf,
+    reply: &DocumentBuf,
+    unordered: bool,
+) -> Result<(), String> {
+    let expected_code = reply.get("code").and_then(ValueRef::as_whole);
+    let found = match (find(collection, run), expected_code) {
+        (Err(error), Some(code)) if i64::from(error.code) == code => return Ok(()),
+        (Err(error), _) => return Err(format!("{} {error}, expected {reply}", error.code)),
+        (Ok(found), None) => found,
+        (Ok(found), Some(code)) => return Err(format!("expected error {code}, found {found:?}")),
+    };
+    if let Some(count) = reply.get("n") {
+        let same = count.as_whole() == Some(found.len() as i64);
+        return if same {
+            Ok(())
+        } else {
+            Err(format!("{} instead of {count}", found.len()))
+        };
+    }
+    let cursor = reply
+        .get("cursor")
+        .and_then(ValueRef::as_document)
+        .expect("a cursor");
+    let batch = cursor
+        .get("firstBatch")
+        .and_then(ValueRef::as_array)
+        .expect("a batch");
+    let mut expected: Vec<DocumentBuf> = batch
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .map(Document::to_buf)
+        .collect();
+    let mut found = found;
+    if unordered {
+        found.sort_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
+        expected.sort_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
+    }
+    if found == expected {
+        return Ok(());
+    }
+    let show = |list: &[DocumentBuf]| {
+        list.iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    Err(format!(
+        "found    {}\n    expected {}",
+        show(&found),
+        show(&expected)
+    ))
+}
+
+fn find(collection: &[DocumentBuf], run: &DocumentBuf) -> Result<Vec<DocumentBuf>, Error> {
+    let part = |name: &str| run.get(name).and_then(ValueRef::as_document);
+    let filter = part("filter").or(part("query")).unwrap_or(Document::EMPTY);
+    let filter = Filter::parse(filter)?;
+    let sort = Sort::parse(part("sort").unwrap_or(Document::EMPTY))?;
+    let projection = Projection::parse(part("projection").unwrap_or(Document::EMPTY), &filter)?;
+    let mut found = Vec::new();
+    for document in collection {
+        if filter.matches(document.as_document())? {
+            let mut key = Vec::new();
+            sort.key(document.as_document(), &Meta::default(), &mut key)?;
+            found.push((key, document));
+        }
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    if sort.natural() == Some(Natural::Backward) {
+        found.reverse();
+    }
+    let number = |name| run.get(name).and_then(ValueRef::as_whole).unwrap_or(0) as usize;
+    let limit = match number("limit") {
+        0 => usize::MAX,
+        limit => limit,
+    };
+    let window = found.into_iter().skip(number("skip")).take(limit);
+    window
+        .map(|(_, document)| projection.apply(document.as_document(), &Meta::default()))
+        .collect()
+}
+
+fn document(json: &Json) -> DocumentBuf {
+    let mut document = DocumentBuf::new();
+    for (name, json) in json.as_object().expect("an object") {
+        document.push(name, value(json));
+    }
+    document
+}
+
+/// Canonical Extended JSON.
+fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(flag) => Value::Bool(*flag),
+        Json::String(text) => Value::String(text.clone()),
+        Json::Array(list) => Value::Array(list.iter().map(value).collect::<ArrayBuf>()),
+        Json::Number(number) => panic!("a bare number {number}"),
+        Json::Object(fields) => match fields.iter().next() {
+            Some((name, inner)) if name.starts_with('$') => {
+                wrapped(name, inner, fields).unwrap_or_else(|| Value::Document(document(json)))
+            }
+            _ => Value::Document(document(json)),
+        },
+    }
+}
+
+fn wrapped(name: &str, inner: &Json, fields: &serde_json::Map<String, Json>) -> Option<Value> {
+    let text = inner.as_str();
+    let part = |name: &str| inner.get(name).and_then(Json::as_str);
+    Some(match name {
+        "$numberInt" => Value::Int32(text?.parse().ok()?),
+        "$numberLong" => Value::Int64(text?.parse().ok()?),
+        "$numberDouble" => Value::Double(match text? {
+            "Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            "NaN" => f64::NAN,
+            number => number.parse().ok()?,
+        }),
+        "$numberDecimal" => Value::Decimal128(Decimal128::parse(text?)?),
+        "$oid" => Value::ObjectId(ObjectId::parse(text?)?),
+        "$date" => Value::DateTime(part("$numberLong")?.parse().ok()?),
+        "$timestamp" => {
+            let number = |name| inner.get(name).and_then(Json::as_u64);
+            Value::Timestamp(Timestamp {
+                seconds: number("t")? as u32,
+                increment: number("i")? as u32,
+            })
+        }
+        "$regularExpression" => Value::Regex {
+            pattern: part("pattern")?.to_owned(),
+            options: part("options")?.to_owned(),
+        },
+        "$binary" => Value::Binary {
+            subtype: u8::from_str_radix(part("subType")?, 16).ok()?,
+            bytes: base64(part("base64")?),
+        },
+        "$minKey" => Value::MinKey,
+        "$maxKey" => Value::MaxKey,
+        "$undefined" => Value::Undefined,
+        "$symbol" => Value::Symbol(text?.to_owned()),
+        "$code" => match fields.get("$scope") {
+            Some(scope) => Value::JavaScriptWithScope {
+                code: text?.to_owned(),
+                scope: document(scope),
+            },
+            None => Value::JavaScript(text?.to_owned()),
+        },
+        "$dbPointer" => Value::DbPointer {
+            namespace: part("$ref")?.to_owned(),
+            id: ObjectId::parse(inner.get("$id")?.get("$oid")?.as_str()?)?,
+        },
+        _ => return None,
+    })
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits = text
+        .chars()
+        .filter_map(|digit| DIGITS.find(digit))
+        .map(|digit| digit as u32);
+    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
+    for digit in digits {
+        bits = bits << 6 | digit;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    bytes
+}
