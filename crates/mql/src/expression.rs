@@ -12,24 +12,37 @@
 //! What is constant is computed while parsing, so its errors come then. [`operator`] has the table of
 //! all operators; one module beside it is one family of them.
 
+mod accumulated;
 mod arithmetic;
+mod array;
+mod array_object;
+mod array_scope;
+mod array_sort;
 mod boolean;
 mod call;
 mod comparison;
 mod computed;
 mod conditional;
 mod context;
+pub(crate) mod date;
 mod dependencies;
 mod field_path;
 pub(crate) mod number;
+mod object;
 mod operator;
+mod rounding;
+mod set;
+mod string;
 pub(crate) mod summation;
 mod variable;
+mod zip;
 
+pub(crate) use array_sort::parse_count;
 pub use computed::Computed;
 pub use context::{Context, Scope, Variables};
 pub use dependencies::Dependencies;
 pub(crate) use field_path::{check_name, check_variable_for_writing};
+pub(crate) use operator::is_operator;
 
 use call::Call;
 use field_path::FieldPath;

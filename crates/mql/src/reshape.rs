@@ -1,1 +1,164 @@
-//! In work.
+//! `$project`, `$addFields` (`$set`) and `$unset` of aggregation: a tree of fields, applied to a
+//! document in one pass over its bytes.
+//!
+//! ```
+//! use windrow_document::doc;
+//! use windrow_mql::expression::{Context, Scope};
+//! use windrow_mql::reshape::Reshape;
+//! let specification = doc! { "a.b": 1, "double": { "$multiply": ["$n", 2] } };
+//! let project =
+//!     Reshape::parse_project(specification.as_document(), &Scope::new()).unwrap();
+//! let input = doc! { "_id": 1, "a": [{ "b": 1, "c": 2 }, 3], "n": 4 };
+//! let output = project.apply(input.as_document(), &Context::new(input.as_document())).unwrap();
+//! assert_eq!(output, doc! { "_id": 1, "a": [{ "b": 1 }], "double": 8 });
+//! ```
+//! Beside it: [`ReplaceRoot`], which makes an expression's value the document, and [`Redact`].
+
+mod apply;
+mod parse;
+mod redact;
+mod replace;
+
+pub use redact::Redact;
+pub use replace::ReplaceRoot;
+
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+use crate::Error;
+use crate::expression::{Context, Dependencies, Expression, Scope};
+
+/// A parsed `$project`, `$addFields` or `$unset`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reshape {
+    root: Node,
+}
+
+/// What happens to the fields of one document, at the root or within.
+#[derive(Clone, Debug, PartialEq)]
+struct Node {
+    rest: Rest,
+    fields: Vec<(Box<str>, Field)>,
+    /// Whether a computed field lies somewhere below: then the document is made where it is missing.
+    computes: bool,
+}
+
+/// What happens to fields that are not named.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rest {
+    Dropped,
+    Kept,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Field {
+    Included,
+    Excluded,
+    Computed(Expression),
+    Within(Node),
+}
+
+impl Reshape {
+    /// Parses the specification of `$project`: an inclusion, which may compute fields, or an
+    /// exclusion. 15969 where it is no document.
+    pub fn parse_project<'v>(
+        specification: impl Into<ValueRef<'v>>,
+        scope: &Scope,
+    ) -> Result<Reshape, Error> {
+        parse::project(specification.into(), scope)
+    }
+
+    /// Parses the specification of `$addFields` and `$set`. 40272 where it is no document.
+    pub fn parse_add_fields<'v>(
+        specification: impl Into<ValueRef<'v>>,
+        scope: &Scope,
+    ) -> Result<Reshape, Error> {
+        parse::add_fields(specification.into(), scope)
+    }
+
+    /// Parses the specification of `$unset`: a path or an array of paths.
+    pub fn parse_unset(specification: ValueRef<'_>) -> Result<Reshape, Error> {
+        parse::unset(specification)
+    }
+
+    /// The document that comes of this one. Its expressions see `document` as `$$ROOT`.
+    pub fn apply<'a>(
+        &'a self,
+        document: Document<'a>,
+        context: &Context<'a>,
+    ) -> Result<DocumentBuf, Error> {
+        apply::document(&self.root, document, &context.with_root(document))
+    }
+
+    /// Whether fields that are not named stay: `$addFields`, `$unset` and excluding `$project`.
+    pub fn keeps_rest(&self) -> bool {
+        self.root.rest == Rest::Kept
+    }
+
+    /// What it names and reads. What merely stays is not in it: see [`Reshape::keeps_rest`].
+    pub fn dependencies(&self) -> Dependencies {
+        let mut dependencies = Dependencies::default();
+        self.root.collect("", &mut dependencies);
+        dependencies
+    }
+
+    /// The paths whose values change: computed, excluded or replaced ones. With an inclusion also
+    /// everything that is not named changes.
+    pub fn changed_paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        self.root.changed("", &mut paths);
+        paths
+    }
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{prefix}.{name}")
+    }
+}
+
+impl Node {
+    fn new(rest: Rest) -> Node {
+        Node {
+            rest,
+            fields: Vec::new(),
+            computes: false,
+        }
+    }
+
+    fn find(&self, name: &[u8]) -> Option<(usize, &Field)> {
+        let place = self
+            .fields
+            .iter()
+            .position(|(known, _)| known.as_bytes() == name)?;
+        self.fields.get(place).map(|(_, field)| (place, field))
+    }
+
+    fn collect(&self, prefix: &str, dependencies: &mut Dependencies) {
+        for (name, field) in &self.fields {
+            match field {
+                Field::Included => dependencies.add(&join(prefix, name)),
+                Field::Excluded => {}
+                Field::Computed(expression) => {
+                    expression.collect(dependencies);
+                    // Along a path the shape of what is there counts, too.
+                    if !prefix.is_empty() {
+                        dependencies.add(prefix);
+                    }
+                }
+                Field::Within(node) => node.collect(&join(prefix, name), dependencies),
+            }
+        }
+    }
+
+    fn changed(&self, prefix: &str, paths: &mut Vec<String>) {
+        for (name, field) in &self.fields {
+            match field {
+                Field::Included => {}
+                Field::Excluded | Field::Computed(_) => paths.push(join(prefix, name)),
+                Field::Within(node) => node.changed(&join(prefix, name), paths),
+            }
+        }
+    }
+}

@@ -6,6 +6,9 @@ use super::operator::Operator;
 use super::{ABSENT, Computed, Context, Dependencies, Expression};
 use crate::Error;
 
+/// What evaluating gives.
+pub(crate) type Answer<'a> = Result<Computed<'a>, Error>;
+
 /// An operator applied to arguments. Arguments by name stand in the order of the operator's table,
 /// with absent ones in their places.
 #[derive(Clone)]
@@ -22,6 +25,14 @@ pub(crate) enum Prepared {
     Nothing,
     /// The frames of the variables that the operator defines.
     Frames(Box<[u32]>),
+    /// What `$sortArray` sorts by.
+    Order(super::array_sort::Order),
+    /// The number of inputs of `$zip`, and whether the longest counts.
+    Zip { count: usize, longest: bool },
+    /// Time zone and format of an operator on dates.
+    Date(Box<super::date::Constants>),
+    /// The points of `$percentile`.
+    Points { points: Vec<f64>, is_median: bool },
 }
 
 impl Call {

@@ -83,14 +83,6 @@ impl Number {
         }
     }
 
-    pub fn is_nan(self) -> bool {
-        match self {
-            Number::Double(number) => number.is_nan(),
-            Number::Decimal(number) => number.is_nan(),
-            Number::Int(_) | Number::Long(_) => false,
-        }
-    }
-
     pub fn is_zero(self) -> bool {
         match self {
             Number::Int(number) => number == 0,
@@ -152,4 +144,36 @@ pub(crate) fn exact_decimal(number: f64) -> Decimal128 {
     }
     let coefficient = mantissa * BigUint::from(5u32).pow(exponent.unsigned_abs());
     Decimal128::rounded(number < 0.0, coefficient, exponent, false)
+}
+
+/// The double as text to six digits, as `$toString` has been recorded: "2.5", "1e+30", "0.333333".
+pub(crate) fn double_text(number: f64) -> String {
+    if number.is_nan() {
+        return "NaN".to_owned();
+    }
+    if number.is_infinite() {
+        return if number > 0.0 {
+            "Infinity"
+        } else {
+            "-Infinity"
+        }
+        .to_owned();
+    }
+    let scientific = format!("{number:.5e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if !(-4..6).contains(&exponent) {
+        let sign = if exponent < 0 { '-' } else { '+' };
+        return format!("{}e{sign}{:02}", without_zeros(mantissa), exponent.abs());
+    }
+    let places = (5 - exponent).unsigned_abs() as usize;
+    without_zeros(&format!("{number:.places$}")).to_owned()
+}
+
+/// Without zeros behind the point, and without a point that nothing follows.
+fn without_zeros(text: &str) -> &str {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    }
 }

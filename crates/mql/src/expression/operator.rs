@@ -2,12 +2,19 @@
 
 use windrow_document::{Document, ValueRef};
 
+use super::array_sort::N;
 use super::call::Call;
 use super::{Computed, Context, Expression, Scope};
-use super::{arithmetic, boolean, comparison, conditional, variable};
+use super::{
+    accumulated, arithmetic, array, array_object, array_scope, array_sort, boolean, comparison,
+    conditional, date, object, rounding, set, string, variable, zip,
+};
 use crate::Error;
 
 pub(crate) type Evaluate = for<'a> fn(&'a Call, &Context<'a>) -> Result<Computed<'a>, Error>;
+
+type Parse = fn(&'static Operator, ValueRef<'_>, &Scope) -> Result<Expression, Error>;
+type Prepare = fn(&mut Call) -> Result<(), Error>;
 
 /// One operator: its name, the form of its arguments, and what it does.
 pub(crate) struct Operator {
@@ -15,7 +22,7 @@ pub(crate) struct Operator {
     pub form: Form,
     pub evaluate: Evaluate,
     /// Computes once what constant arguments fix.
-    pub prepare: Option<fn(&mut Call) -> Result<(), Error>>,
+    pub prepare: Option<Prepare>,
     /// The same arguments always give the same value.
     pub is_pure: bool,
 }
@@ -29,7 +36,7 @@ pub(crate) enum Form {
     Any,
     Named(&'static Named),
     /// The operator reads its operand itself.
-    Special(fn(&'static Operator, ValueRef<'_>, &Scope) -> Result<Expression, Error>),
+    Special(Parse),
 }
 
 /// Arguments by name: `{input: …, chars: …}`.
@@ -56,58 +63,187 @@ const fn exactly(name: &'static str, count: usize, evaluate: Evaluate) -> Operat
     operator(name, Form::Exactly(count), evaluate)
 }
 
+const fn between(name: &'static str, least: usize, most: usize, evaluate: Evaluate) -> Operator {
+    operator(name, Form::Between(least, most), evaluate)
+}
+
+const fn named(name: &'static str, named: &'static Named, evaluate: Evaluate) -> Operator {
+    operator(name, Form::Named(named), evaluate)
+}
+
+const fn special(name: &'static str, parse: Parse, evaluate: Evaluate) -> Operator {
+    operator(name, Form::Special(parse), evaluate)
+}
+
+impl Operator {
+    const fn prepared(self, prepare: Prepare) -> Operator {
+        Operator {
+            prepare: Some(prepare),
+            ..self
+        }
+    }
+}
+
 const fn any(name: &'static str, evaluate: Evaluate) -> Operator {
     operator(name, Form::Any, evaluate)
 }
 
 /// All operators, by name.
 static OPERATORS: &[Operator] = &[
+    exactly("$abs", 1, rounding::abs),
     any("$add", arithmetic::add),
+    exactly("$allElementsTrue", 1, set::all_elements_true),
     any("$and", boolean::and),
+    exactly("$anyElementTrue", 1, set::any_element_true),
+    exactly("$arrayElemAt", 2, array::array_elem_at),
+    exactly("$arrayToObject", 1, array_object::array_to_object),
+    any("$avg", accumulated::accumulated),
+    exactly("$binarySize", 1, object::binary_size),
+    exactly("$bsonSize", 1, object::bson_size),
+    exactly("$ceil", 1, rounding::ceil),
     exactly("$cmp", 2, comparison::cmp),
-    operator(
-        "$cond",
-        Form::Special(conditional::parse_cond),
-        conditional::cond,
-    ),
-    operator(
-        "$const",
-        Form::Special(variable::parse_literal),
-        variable::literal,
-    ),
+    any("$concat", string::concat),
+    any("$concatArrays", array::concat_arrays),
+    special("$cond", conditional::parse_cond, conditional::cond),
+    special("$const", variable::parse_literal, variable::literal),
+    named("$dateAdd", &date::shift::ADD, date::shift::date_add).prepared(date::shift::prepare),
+    named("$dateDiff", &date::shift::DIFF, date::shift::date_diff).prepared(date::shift::prepare),
+    named(
+        "$dateFromParts",
+        &date::from_parts::NAMES,
+        date::from_parts::date_from_parts,
+    )
+    .prepared(date::from_parts::prepare),
+    named(
+        "$dateFromString",
+        &date::from_text::NAMES,
+        date::from_text::date_from_string,
+    )
+    .prepared(date::from_text::prepare),
+    named("$dateSubtract", &date::shift::ADD, date::shift::date_add).prepared(date::shift::prepare),
+    named(
+        "$dateToParts",
+        &date::to_parts::NAMES,
+        date::to_parts::date_to_parts,
+    )
+    .prepared(date::to_parts::prepare),
+    named(
+        "$dateToString",
+        &date::to_text::NAMES,
+        date::to_text::date_to_string,
+    )
+    .prepared(date::to_text::prepare),
+    named("$dateTrunc", &date::shift::TRUNC, date::shift::date_trunc)
+        .prepared(date::shift::prepare),
+    special("$dayOfMonth", date::part::parse, date::part::day_of_month),
+    special("$dayOfWeek", date::part::parse, date::part::day_of_week),
+    special("$dayOfYear", date::part::parse, date::part::day_of_year),
     exactly("$divide", 2, arithmetic::divide),
     exactly("$eq", 2, comparison::eq),
+    special("$filter", array_scope::parse_filter, array_scope::filter),
+    exactly("$first", 1, array::first),
+    named("$firstN", &N, array_sort::first_n),
+    exactly("$floor", 1, rounding::floor),
+    special("$getField", object::parse_get_field, object::get_field),
     exactly("$gt", 2, comparison::gt),
     exactly("$gte", 2, comparison::gte),
-    operator(
-        "$ifNull",
-        Form::Special(conditional::parse_if_null),
-        conditional::if_null,
+    special("$hour", date::part::parse, date::part::hour),
+    special("$ifNull", conditional::parse_if_null, conditional::if_null),
+    exactly("$in", 2, array::contains),
+    between("$indexOfArray", 2, 4, array::index_of_array),
+    between("$indexOfBytes", 2, 4, string::index_of_bytes),
+    between("$indexOfCP", 2, 4, string::index_of_points),
+    exactly("$isArray", 1, array::is_array),
+    exactly("$isNumber", 1, object::is_number),
+    special(
+        "$isoDayOfWeek",
+        date::part::parse,
+        date::part::iso_day_of_week,
     ),
-    operator(
-        "$let",
-        Form::Special(variable::parse_let),
-        variable::evaluate_let,
-    ),
-    operator(
-        "$literal",
-        Form::Special(variable::parse_literal),
-        variable::literal,
-    ),
+    special("$isoWeek", date::part::parse, date::part::iso_week),
+    special("$isoWeekYear", date::part::parse, date::part::iso_week_year),
+    exactly("$last", 1, array::last),
+    named("$lastN", &N, array_sort::last_n),
+    special("$let", variable::parse_let, variable::evaluate_let),
+    special("$literal", variable::parse_literal, variable::literal),
     exactly("$lt", 2, comparison::lt),
     exactly("$lte", 2, comparison::lte),
+    named("$ltrim", &string::TRIM, string::trim_start),
+    special("$map", array_scope::parse_map, array_scope::map),
+    any("$max", accumulated::accumulated),
+    named("$maxN", &N, array_sort::max_n),
+    special(
+        "$median",
+        accumulated::parse_percentile,
+        accumulated::percentile,
+    ),
+    any("$mergeObjects", accumulated::accumulated),
+    special("$millisecond", date::part::parse, date::part::millisecond),
+    any("$min", accumulated::accumulated),
+    named("$minN", &N, array_sort::min_n),
+    special("$minute", date::part::parse, date::part::minute),
     exactly("$mod", 2, arithmetic::modulo),
+    special("$month", date::part::parse, date::part::month),
     any("$multiply", arithmetic::multiply),
     exactly("$ne", 2, comparison::ne),
     exactly("$not", 1, boolean::not),
+    exactly("$objectToArray", 1, array_object::object_to_array),
     any("$or", boolean::or),
-    exactly("$subtract", 2, arithmetic::subtract),
-    operator(
-        "$switch",
-        Form::Special(conditional::parse_switch),
-        conditional::switch,
+    special(
+        "$percentile",
+        accumulated::parse_percentile,
+        accumulated::percentile,
     ),
+    between("$range", 2, 3, array::range),
+    special("$reduce", array_scope::parse_reduce, array_scope::reduce),
+    named("$replaceAll", &string::REPLACE, string::replace_all),
+    named("$replaceOne", &string::REPLACE, string::replace_one),
+    exactly("$reverseArray", 1, array::reverse_array),
+    between("$round", 1, 2, rounding::round),
+    named("$rtrim", &string::TRIM, string::trim_end),
+    special("$second", date::part::parse, date::part::second),
+    exactly("$setDifference", 2, set::difference),
+    any("$setEquals", set::equals).prepared(set::prepare_equals),
+    special("$setField", object::parse_set_field, object::set_field),
+    any("$setIntersection", set::intersection),
+    exactly("$setIsSubset", 2, set::is_subset),
+    any("$setUnion", set::union),
+    exactly("$size", 1, array::size),
+    between("$slice", 2, 3, array::slice),
+    special(
+        "$sortArray",
+        array_sort::parse_sort_array,
+        array_sort::sort_array,
+    ),
+    exactly("$split", 2, string::split),
+    any("$stdDevPop", accumulated::accumulated),
+    any("$stdDevSamp", accumulated::accumulated),
+    exactly("$strLenBytes", 1, string::length_in_bytes),
+    exactly("$strLenCP", 1, string::length_in_points),
+    exactly("$strcasecmp", 2, string::compare_ignoring_case),
+    exactly("$substr", 3, string::substring_by_bytes),
+    exactly("$substrBytes", 3, string::substring_by_bytes),
+    exactly("$substrCP", 3, string::substring_by_points),
+    exactly("$subtract", 2, arithmetic::subtract),
+    any("$sum", accumulated::accumulated),
+    special("$switch", conditional::parse_switch, conditional::switch),
+    exactly("$toLower", 1, string::to_lower),
+    exactly("$toUpper", 1, string::to_upper),
+    named("$trim", &string::TRIM, string::trim),
+    between("$trunc", 1, 2, rounding::trunc),
+    exactly("$tsIncrement", 1, date::part::ts_increment),
+    exactly("$tsSecond", 1, date::part::ts_second),
+    exactly("$type", 1, object::type_name),
+    special("$unsetField", object::parse_unset_field, object::set_field),
+    special("$week", date::part::parse, date::part::week),
+    special("$year", date::part::parse, date::part::year),
+    special("$zip", zip::parse, zip::zip),
 ];
+
+/// Whether there is an operator of that name, with its dollar sign.
+pub(crate) fn is_operator(name: &str) -> bool {
+    find(name).is_some()
+}
 
 /// The operator of that name, with its dollar sign.
 pub(crate) fn find(name: &str) -> Option<&'static Operator> {
@@ -171,7 +307,7 @@ pub(crate) fn list(
 
 impl Named {
     /// Reads the arguments into the order of the table.
-    fn parse(
+    pub fn parse(
         &self,
         operator: &str,
         operand: ValueRef<'_>,

@@ -61,7 +61,7 @@ impl DoubleDouble {
     /// The sum as a long where it fits; fractions are rounded.
     pub fn long(&self) -> Option<i64> {
         let (sum, rest) = two_sum(self.sum, self.rest);
-        if !sum.is_finite() || sum < -LONG_LIMIT || sum > LONG_LIMIT {
+        if !(-LONG_LIMIT..=LONG_LIMIT).contains(&sum) {
             return None;
         }
         let whole = sum.round();

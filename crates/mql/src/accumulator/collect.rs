@@ -1,0 +1,99 @@
+//! `$push`, `$addToSet`, `$mergeObjects`.
+
+use std::collections::HashSet;
+
+use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, DocumentBuilder, Value, key};
+
+use super::state::value_bytes;
+use crate::Error;
+use crate::expression::Computed;
+
+/// All values in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Pushed(ArrayBuilder);
+
+impl Pushed {
+    /// Missing values are left out.
+    pub fn add(&mut self, value: &Computed<'_>) {
+        if let Some(value) = value.as_ref() {
+            self.0.push(value);
+        }
+    }
+
+    pub fn merge(&mut self, other: Pushed) {
+        other.0.finish().iter().for_each(|value| self.0.push(value));
+    }
+
+    pub fn finish(self) -> Value {
+        Value::Array(self.0.finish())
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// Values that differ, in the order in which they came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Set {
+    keys: HashSet<Box<[u8]>>,
+    values: Vec<Value>,
+    bytes: usize,
+}
+
+impl Set {
+    pub fn add(&mut self, value: Computed<'_>) {
+        let Some(found) = value.as_ref() else {
+            return;
+        };
+        let mut bytes = Vec::new();
+        key::append(&mut bytes, found);
+        let size = bytes.len() + value_bytes(found);
+        if self.keys.insert(bytes.into()) {
+            self.bytes += size;
+            self.values.extend(value.into_value());
+        }
+    }
+
+    pub fn merge(&mut self, other: Set) {
+        other
+            .values
+            .into_iter()
+            .for_each(|value| self.add(Computed::Owned(value)));
+    }
+
+    pub fn finish(self) -> Value {
+        Value::Array(self.values.into_iter().collect::<ArrayBuf>())
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Adds the fields of one more document; fields that are there get the new value in their place.
+pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Result<(), Error> {
+    if value.is_nullish() {
+        return Ok(());
+    }
+    let Some(added) = value.as_document() else {
+        let found = value.type_name();
+        let message = format!("$mergeObjects requires object inputs, but input is of type {found}");
+        return Err(Error::new(40400, message));
+    };
+    if merged.as_document().is_empty() {
+        *merged = added.to_buf();
+        return Ok(());
+    }
+    let mut builder = DocumentBuilder::new();
+    for (name, old) in merged.iter() {
+        builder.append(name, added.get(name).unwrap_or(old));
+    }
+    for (name, new) in added {
+        if merged.get(name).is_none() {
+            builder.append(name, new);
+        }
+    }
+    *merged = builder.finish();
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `$avg`, `$stdDevPop`, `$stdDevSamp`.
+
+use windrow_document::{Decimal128, Value};
+
+use crate::expression::number::Number;
+use crate::expression::summation::Sum;
+
+/// A sum and how many numbers made it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Average {
+    sum: Sum,
+    count: i64,
+}
+
+impl Average {
+    pub fn add(&mut self, number: Number) {
+        self.sum.add(number);
+        self.count += 1;
+    }
+
+    pub fn merge(&mut self, other: &Average) {
+        self.sum.add_sum(&other.sum);
+        self.count += other.count;
+    }
+
+    /// A double, or a decimal where one of the numbers was; null without numbers.
+    pub fn finish(self) -> Value {
+        if self.count == 0 {
+            return Value::Null;
+        }
+        if self.sum.is_decimal() {
+            let count = Decimal128::from_i64(self.count);
+            return Value::Decimal128(self.sum.decimal().divide(count));
+        }
+        Value::Double(self.sum.double() / self.count as f64)
+    }
+}
+
+/// Mean and sum of squared distances from it, kept up number by number. Source of the method: B. P.
+/// Welford, "Note on a method for calculating corrected sums of squares and products" (1962).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deviation {
+    sample: bool,
+    count: i64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Deviation {
+    pub fn new(sample: bool) -> Deviation {
+        Deviation {
+            sample,
+            count: 0,
+            mean: 0.0,
+            squares: 0.0,
+        }
+    }
+
+    pub fn add(&mut self, number: f64) {
+        self.count += 1;
+        let delta = number - self.mean;
+        if delta != 0.0 {
+            self.mean += delta / self.count as f64;
+            self.squares += delta * (number - self.mean);
+        }
+    }
+
+    pub fn merge(&mut self, other: &Deviation) {
+        if other.count == 0 {
+            return;
+        }
+        let (one, two) = (self.count as f64, other.count as f64);
+        let delta = other.mean - self.mean;
+        if delta != 0.0 {
+            self.mean = (one * self.mean + two * other.mean) / (one + two);
+            self.squares += delta * delta * (one * two / (one + two));
+        }
+        self.squares += other.squares;
+        self.count += other.count;
+    }
+
+    /// None where there are too few numbers.
+    pub fn finish(self) -> Option<f64> {
+        let count = if self.sample {
+            self.count - 1
+        } else {
+            self.count
+        };
+        (count > 0).then(|| (self.squares / count as f64).sqrt())
+    }
+}

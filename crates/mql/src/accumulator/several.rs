@@ -1,0 +1,347 @@
+//! `$firstN`, `$lastN`, `$minN`, `$maxN`, and `$top`, `$topN`, `$bottom`, `$bottomN`.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use windrow_document::path::{Component, Path};
+use windrow_document::{ArrayBuf, Document, Value, ValueRef};
+
+use super::state::value_bytes;
+use super::{Accumulator, Operator};
+use crate::Error;
+use crate::expression::{Computed, Dependencies, Expression, Scope, parse_count};
+
+/// Which values of a group stay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pick {
+    First,
+    Last,
+    Least,
+    Greatest,
+}
+
+/// Reads the fields of an operand: each of `names` must stand, and none else.
+fn fields<'v, const N: usize>(
+    operator: &str,
+    operand: ValueRef<'v>,
+    names: [(&str, i32); N],
+    (not_document, unknown): (i32, i32),
+) -> Result<[ValueRef<'v>; N], Error> {
+    let Some(document) = operand.as_document() else {
+        let message = format!("specification must be an object; found {operator}: {operand}");
+        return Err(Error::new(not_document, message));
+    };
+    if let Some((name, _)) = document
+        .iter()
+        .find(|(name, _)| names.iter().all(|(known, _)| known != name))
+    {
+        return Err(Error::new(
+            unknown,
+            format!("Unknown argument for {operator} operator: {name}"),
+        ));
+    }
+    let mut values = [ValueRef::Null; N];
+    for (slot, (name, missing)) in values.iter_mut().zip(names) {
+        *slot = document.get(name).ok_or_else(|| {
+            Error::new(missing, format!("Missing value for '{name}' of {operator}"))
+        })?;
+    }
+    Ok(values)
+}
+
+pub(super) fn parse_several(
+    name: &str,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Accumulator, Error> {
+    let names = [("n", 5787906), ("input", 5787907)];
+    let [count, input] = fields(name, operand, names, (5787900, 5787901))?;
+    let pick = match name {
+        "$firstN" => Pick::First,
+        "$lastN" => Pick::Last,
+        "$minN" => Pick::Least,
+        _ => Pick::Greatest,
+    };
+    let count = Expression::parse(count, scope)?;
+    let operator = Operator::Several { pick, count };
+    Ok(Accumulator {
+        operator,
+        input: Expression::parse(input, scope)?,
+    })
+}
+
+/// Up to `count` values in the order of their picking.
+#[derive(Debug)]
+pub(super) struct Several {
+    pick: Pick,
+    count: usize,
+    values: VecDeque<Value>,
+    bytes: usize,
+}
+
+impl Several {
+    pub fn new(pick: Pick, count: Computed<'_>) -> Result<Several, Error> {
+        let count = parse_count("the accumulator", &count)?;
+        Ok(Several {
+            pick,
+            count,
+            values: VecDeque::new(),
+            bytes: 0,
+        })
+    }
+
+    pub fn add(&mut self, value: Computed<'_>) {
+        let is_full = self.values.len() >= self.count;
+        match self.pick {
+            Pick::First if is_full => {}
+            Pick::First | Pick::Last => {
+                self.insert(self.values.len(), value.into_value().unwrap_or(Value::Null));
+                if self.values.len() > self.count {
+                    self.drop_value(0);
+                }
+            }
+            Pick::Least | Pick::Greatest => self.add_sorted(value),
+        }
+    }
+
+    fn insert(&mut self, place: usize, value: Value) {
+        self.bytes += value_bytes(value.as_ref());
+        self.values.insert(place, value);
+    }
+
+    fn drop_value(&mut self, place: usize) {
+        if let Some(value) = self.values.remove(place) {
+            self.bytes -= value_bytes(value.as_ref());
+        }
+    }
+
+    /// Null and missing never count.
+    fn add_sorted(&mut self, value: Computed<'_>) {
+        let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
+            return;
+        };
+        let least = self.pick == Pick::Least;
+        let before = |kept: &Value| {
+            let order = kept.as_ref().compare(found);
+            if least { order.is_le() } else { order.is_ge() }
+        };
+        let place = self.values.partition_point(before);
+        if place >= self.count {
+            return;
+        }
+        if let Some(value) = value.into_value() {
+            self.insert(place, value);
+        }
+        if self.values.len() > self.count {
+            self.drop_value(self.count);
+        }
+    }
+
+    pub fn merge(&mut self, other: Several) {
+        other
+            .values
+            .into_iter()
+            .for_each(|value| self.add(Computed::Owned(value)));
+    }
+
+    pub fn finish(self) -> Value {
+        Value::Array(self.values.into_iter().collect::<ArrayBuf>())
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// What documents are ordered by: paths, and whether each descends.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Order(Vec<(Path, bool)>);
+
+/// The values of an order's paths in one document, with the direction of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Key(Vec<(Value, bool)>);
+
+impl Order {
+    fn parse(operator: &str, value: ValueRef<'_>) -> Result<Order, Error> {
+        let Some(document) = value.as_document() else {
+            let message = format!("invalid parameter: expected an object (sortBy) in {operator}");
+            return Err(Error::new(10065, message));
+        };
+        if document.is_empty() {
+            return Err(Error::new(
+                15976,
+                "$sort stage must have at least one sort key",
+            ));
+        }
+        let mut paths = Vec::new();
+        for (name, direction) in document {
+            let descending = match direction.as_whole() {
+                Some(1) => false,
+                Some(-1) => true,
+                _ => {
+                    let message =
+                        "$sort key ordering must be 1 (for ascending) or -1 (for descending)";
+                    return Err(Error::new(15975, message));
+                }
+            };
+            paths.push((Path::parse(name), descending));
+        }
+        Ok(Order(paths))
+    }
+
+    pub fn key(&self, document: Document<'_>) -> Key {
+        let value = |(path, descending): &(Path, bool)| {
+            let mut found = Vec::new();
+            leaves(ValueRef::Document(document), path.components(), &mut found);
+            let best = found.into_iter().reduce(|best, value| {
+                let better = if *descending {
+                    value.compare(best).is_gt()
+                } else {
+                    value.compare(best).is_lt()
+                };
+                if better { value } else { best }
+            });
+            (best.unwrap_or(ValueRef::Null).to_value(), *descending)
+        };
+        Key(self.0.iter().map(value).collect())
+    }
+
+    pub fn collect(&self, dependencies: &mut Dependencies) {
+        self.0
+            .iter()
+            .for_each(|(path, _)| dependencies.add(&path.to_string()));
+    }
+}
+
+/// The values at a path, arrays taken apart: what a sort chooses the least or greatest of.
+fn leaves<'v>(
+    value: ValueRef<'v>,
+    path: &[Component],
+    found: &mut Vec<ValueRef<'v>>,
+) {
+    let Some((component, rest)) = path.split_first() else {
+        match value {
+            ValueRef::Array(array) if array.is_empty() => found.push(ValueRef::Undefined),
+            ValueRef::Array(array) => found.extend(array),
+            value => found.push(value),
+        }
+        return;
+    };
+    match value {
+        ValueRef::Document(document) => match document.get(component.name()) {
+            Some(value) => leaves(value, rest, found),
+            None => found.push(ValueRef::Null),
+        },
+        ValueRef::Array(array) => {
+            if let Some(element) = component.index().and_then(|index| array.get(index)) {
+                leaves(element, rest, found);
+            }
+            let documents = array
+                .iter()
+                .filter(|element| element.as_document().is_some());
+            documents.for_each(|element| leaves(element, path, found));
+        }
+        _ => found.push(ValueRef::Null),
+    }
+}
+
+impl Key {
+    fn compare(&self, other: &Key) -> Ordering {
+        let pairs = self.0.iter().zip(&other.0);
+        pairs
+            .map(|((one, descending), (other, _))| {
+                let order = one.as_ref().compare(other.as_ref());
+                if *descending { order.reverse() } else { order }
+            })
+            .find(|order| order.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+}
+
+pub(super) fn parse_top(
+    name: &str,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Accumulator, Error> {
+    let codes = (5788001, 5788002);
+    let (count, output, sort_by) = if name.ends_with('N') {
+        let names = [("n", 5788003), ("output", 5788004), ("sortBy", 5788005)];
+        let [count, output, sort_by] = fields(name, operand, names, codes)?;
+        (Some(Expression::parse(count, scope)?), output, sort_by)
+    } else {
+        let names = [("output", 5788004), ("sortBy", 5788005)];
+        let [output, sort_by] = fields(name, operand, names, codes)?;
+        (None, output, sort_by)
+    };
+    let order = Order::parse(name, sort_by)?;
+    let operator = Operator::Top {
+        order,
+        bottom: name.starts_with("$bottom"),
+        count,
+    };
+    Ok(Accumulator {
+        operator,
+        input: Expression::parse(output, scope)?,
+    })
+}
+
+/// The first or last values by an order.
+#[derive(Debug)]
+pub(super) struct Top {
+    bottom: bool,
+    /// None: one value alone, not in an array.
+    count: Option<usize>,
+    values: Vec<(Key, Value)>,
+}
+
+impl Top {
+    pub fn new(bottom: bool, count: Option<Computed<'_>>) -> Result<Top, Error> {
+        let count = count
+            .map(|count| parse_count("the accumulator", &count))
+            .transpose()?;
+        Ok(Top {
+            bottom,
+            count,
+            values: Vec::new(),
+        })
+    }
+
+    /// Sorted, equal keys in the order of coming; what is beyond the count falls off the far end.
+    pub fn add(&mut self, key: Key, value: Computed<'_>) {
+        let count = self.count.unwrap_or(1);
+        let place = self
+            .values
+            .partition_point(|(kept, _)| kept.compare(&key).is_le());
+        if !self.bottom && place >= count {
+            return;
+        }
+        self.values
+            .insert(place, (key, value.into_value().unwrap_or(Value::Null)));
+        if self.values.len() > count {
+            let gone = if self.bottom { 0 } else { count };
+            self.values.remove(gone);
+        }
+    }
+
+    pub fn merge(&mut self, other: Top) {
+        other
+            .values
+            .into_iter()
+            .for_each(|(key, value)| self.add(key, Computed::Owned(value)));
+    }
+
+    pub fn finish(self) -> Value {
+        let mut values = self.values.into_iter().map(|(_, value)| value);
+        match self.count {
+            None => values.next().unwrap_or(Value::Null),
+            Some(_) => Value::Array(values.collect()),
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.values
+            .iter()
+            .map(|(_, value)| value_bytes(value.as_ref()))
+            .sum()
+    }
+}

@@ -1,0 +1,196 @@
+//! One group's values so far.
+
+use windrow_document::{Value, ValueRef};
+
+use super::collect::{Pushed, Set, merge_object};
+use super::several::{Key, Several, Top};
+use super::{Average, Deviation, Operator, Percentiles};
+use crate::Error;
+use crate::expression::number::Number;
+use crate::expression::summation::Sum;
+use crate::expression::{Computed, Context};
+use windrow_document::DocumentBuf;
+
+/// What an accumulator has taken in for one group.
+#[derive(Debug)]
+pub struct AccumulatorState(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Average(Average),
+    Count(i64),
+    Deviation(Deviation),
+    First(Option<Option<Value>>),
+    Last(Option<Value>),
+    Max(Option<Value>),
+    Merged(DocumentBuf),
+    Min(Option<Value>),
+    Percentiles(Percentiles),
+    Pushed(Pushed),
+    Set(Set),
+    Several(Several),
+    Sum(Sum),
+    Top(Top),
+}
+
+/// Bytes that a state takes besides what it holds.
+const STATE_BYTES: usize = size_of::<AccumulatorState>();
+
+impl AccumulatorState {
+    pub(super) fn new(operator: &Operator, context: &Context<'_>) -> Result<Self, Error> {
+        Ok(AccumulatorState(match operator {
+            Operator::AddToSet => Kind::Set(Set::default()),
+            Operator::Average => Kind::Average(Average::default()),
+            Operator::Count => Kind::Count(0),
+            Operator::Deviation { sample } => Kind::Deviation(Deviation::new(*sample)),
+            Operator::First => Kind::First(None),
+            Operator::Last => Kind::Last(None),
+            Operator::Max => Kind::Max(None),
+            Operator::MergeObjects => Kind::Merged(DocumentBuf::new()),
+            Operator::Min => Kind::Min(None),
+            Operator::Percentile { points, is_median } => {
+                Kind::Percentiles(Percentiles::new(points.clone(), *is_median))
+            }
+            Operator::Push => Kind::Pushed(Pushed::default()),
+            Operator::Several { pick, count } => {
+                Kind::Several(Several::new(*pick, count.evaluate(context)?)?)
+            }
+            Operator::Sum => Kind::Sum(Sum::default()),
+            Operator::Top { bottom, count, .. } => {
+                let count = count
+                    .as_ref()
+                    .map(|count| count.evaluate(context))
+                    .transpose()?;
+                Kind::Top(Top::new(*bottom, count)?)
+            }
+        }))
+    }
+
+    /// Takes in one value. Errors: 40400 for what `$mergeObjects` cannot merge.
+    pub fn add(&mut self, value: Computed<'_>) -> Result<(), Error> {
+        match &mut self.0 {
+            Kind::Average(average) => with_number(&value, |number| average.add(number)),
+            Kind::Count(count) => *count += 1,
+            Kind::Deviation(deviation) => {
+                with_number(&value, |number| deviation.add(number.to_f64()));
+            }
+            Kind::First(first) => {
+                first.get_or_insert_with(|| value.into_value());
+            }
+            Kind::Last(last) => *last = value.into_value(),
+            Kind::Max(greatest) => keep(greatest, value, |order| order.is_gt()),
+            Kind::Merged(merged) => merge_object(merged, &value)?,
+            Kind::Min(least) => keep(least, value, |order| order.is_lt()),
+            Kind::Percentiles(percentiles) => {
+                with_number(&value, |number| percentiles.add(number.to_f64()));
+            }
+            Kind::Pushed(pushed) => pushed.add(&value),
+            Kind::Set(set) => set.add(value),
+            Kind::Several(several) => several.add(value),
+            Kind::Sum(sum) => with_number(&value, |number| sum.add(number)),
+            Kind::Top(_) => return self.add_ordered(Key::default(), value),
+        }
+        Ok(())
+    }
+
+    /// Takes in a value with what it is ordered by: `$top` and its like.
+    pub(super) fn add_ordered(&mut self, key: Key, value: Computed<'_>) -> Result<(), Error> {
+        if let Kind::Top(top) = &mut self.0 {
+            top.add(key, value);
+        }
+        Ok(())
+    }
+
+    /// Takes in what another state of the same accumulator has, whose values come after its own.
+    pub fn merge(&mut self, other: AccumulatorState) -> Result<(), Error> {
+        match (&mut self.0, other.0) {
+            (Kind::Average(one), Kind::Average(other)) => one.merge(&other),
+            (Kind::Count(one), Kind::Count(other)) => *one += other,
+            (Kind::Deviation(one), Kind::Deviation(other)) => one.merge(&other),
+            (Kind::First(one), Kind::First(Some(other))) => {
+                one.get_or_insert(other);
+            }
+            (Kind::Last(one), Kind::Last(other)) => *one = other,
+            (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
+                return self.add(Computed::Owned(other));
+            }
+            (Kind::Merged(_), Kind::Merged(other)) => return self.add(other.into()),
+            (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
+            (Kind::Pushed(one), Kind::Pushed(other)) => one.merge(other),
+            (Kind::Set(one), Kind::Set(other)) => one.merge(other),
+            (Kind::Several(one), Kind::Several(other)) => one.merge(other),
+            (Kind::Sum(one), Kind::Sum(other)) => one.add_sum(&other),
+            (Kind::Top(one), Kind::Top(other)) => one.merge(other),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The result. Missing first and last values are null.
+    pub fn finish(self) -> Value {
+        match self.0 {
+            Kind::Average(average) => average.finish(),
+            Kind::Count(count) => Number::int_or_long(count).to_value_ref().to_value(),
+            Kind::Deviation(deviation) => deviation.finish().map_or(Value::Null, Value::Double),
+            Kind::First(first) => first.flatten().unwrap_or(Value::Null),
+            Kind::Last(last) => last.unwrap_or(Value::Null),
+            Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
+            Kind::Merged(merged) => Value::Document(merged),
+            Kind::Percentiles(percentiles) => percentiles.finish(),
+            Kind::Pushed(pushed) => pushed.finish(),
+            Kind::Set(set) => set.finish(),
+            Kind::Several(several) => several.finish(),
+            Kind::Sum(sum) => sum.value(),
+            Kind::Top(top) => top.finish(),
+        }
+    }
+
+    /// About the bytes of memory that the state takes, for limits.
+    pub fn bytes(&self) -> usize {
+        STATE_BYTES
+            + match &self.0 {
+                Kind::First(Some(Some(value)))
+                | Kind::Last(Some(value))
+                | Kind::Max(Some(value))
+                | Kind::Min(Some(value)) => value_bytes(value.as_ref()),
+                Kind::Merged(merged) => merged.as_bytes().len(),
+                Kind::Percentiles(percentiles) => percentiles.bytes(),
+                Kind::Pushed(pushed) => pushed.bytes(),
+                Kind::Set(set) => set.bytes(),
+                Kind::Several(several) => several.bytes(),
+                Kind::Top(top) => top.bytes(),
+                _ => 0,
+            }
+    }
+}
+
+fn with_number(value: &Computed<'_>, take: impl FnOnce(Number)) {
+    if let Some(number) = value.as_ref().and_then(Number::of) {
+        take(number);
+    }
+}
+
+/// Keeps the value where it stands before the best so far; null and missing never do.
+fn keep(best: &mut Option<Value>, value: Computed<'_>, better: fn(std::cmp::Ordering) -> bool) {
+    let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
+        return;
+    };
+    if best
+        .as_ref()
+        .is_none_or(|best| better(found.compare(best.as_ref())))
+    {
+        *best = value.into_value();
+    }
+}
+
+/// About the bytes that a value takes.
+pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
+    let heap = match value {
+        ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => text.len(),
+        ValueRef::Document(document) => document.as_bytes().len(),
+        ValueRef::Array(array) => array.as_bytes().len(),
+        ValueRef::Binary { bytes, .. } => bytes.len(),
+        _ => 0,
+    };
+    size_of::<Value>() + heap
+}

@@ -1,0 +1,269 @@
+//! Arrays: elements, parts and places of them.
+
+use windrow_document::{Array, ArrayBuf, ArrayBuilder, ValueRef};
+
+use super::call::{Answer, Call};
+use super::{Computed, Context};
+use crate::Error;
+
+/// The array; an error of that code and gist otherwise.
+pub(crate) fn array<'v>(
+    value: &'v Computed<'_>,
+    code: i32,
+    what: &str,
+) -> Result<Array<'v>, Error> {
+    value.as_array().ok_or_else(|| {
+        Error::new(
+            code,
+            format!(
+                "{what} must be an array, but is of type {}",
+                value.type_name()
+            ),
+        )
+    })
+}
+
+/// The number as an int. `not_number` and `not_int` are the codes of the two ways to be wrong.
+pub(crate) fn int(
+    value: &Computed<'_>,
+    (not_number, not_int): (i32, i32),
+    what: &str,
+) -> Result<i32, Error> {
+    let Some(number) = value.as_ref().filter(|value| value.is_number()) else {
+        let found = value.type_name();
+        return Err(Error::new(
+            not_number,
+            format!("{what} must be a numeric value, but is {found}"),
+        ));
+    };
+    let whole = number
+        .as_whole()
+        .and_then(|whole| i32::try_from(whole).ok());
+    whole.ok_or_else(|| {
+        Error::new(
+            not_int,
+            format!("{what} must be representable as a 32-bit integer: {number}"),
+        )
+    })
+}
+
+/// A piece of a computed array, which stays borrowed where the array is.
+pub(crate) fn element<'a>(value: Computed<'a>, place: usize) -> Computed<'a> {
+    match value {
+        Computed::Borrowed(ValueRef::Array(array)) => array.get(place).into(),
+        other => match other.as_array().and_then(|array| array.get(place)) {
+            Some(element) => Computed::Owned(element.to_value()),
+            None => Computed::Missing,
+        },
+    }
+}
+
+/// The place that an index means, counted from the end where it is negative.
+fn place_of(index: i32, count: impl FnOnce() -> usize) -> Option<usize> {
+    if index >= 0 {
+        return Some(index as usize);
+    }
+    count().checked_sub(index.unsigned_abs() as usize)
+}
+
+pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (value, index) = (call.value(0, context)?, call.value(1, context)?);
+    if value.is_nullish() || index.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let elements = array(&value, 28689, "$arrayElemAt's first argument")?;
+    let index = int(&index, (28690, 28691), "$arrayElemAt's second argument")?;
+    match place_of(index, || elements.count()) {
+        Some(place) => Ok(element(value, place)),
+        None => Ok(Computed::Missing),
+    }
+}
+
+pub(crate) fn first<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    end(call, context, |_| 0)
+}
+
+pub(crate) fn last<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    end(call, context, |array| array.count().saturating_sub(1))
+}
+
+fn end<'a>(call: &'a Call, context: &Context<'a>, place: fn(Array<'_>) -> usize) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let place = place(array(&value, 28689, call.operator.name)?);
+    Ok(element(value, place))
+}
+
+pub(crate) fn concat_arrays<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut all = ArrayBuilder::new();
+    for argument in &call.arguments {
+        let value = argument.evaluate(context)?;
+        if value.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        array(&value, 28664, "$concatArrays' argument")?
+            .iter()
+            .for_each(|value| all.push(value));
+    }
+    Ok(all.finish().into())
+}
+
+pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (value, list) = (call.value(0, context)?, call.value(1, context)?);
+    let list = array(&list, 40081, "$in's second argument")?;
+    let Some(value) = value.as_ref() else {
+        return Ok(false.into());
+    };
+    Ok(list.iter().any(|element| element.equals(value)).into())
+}
+
+/// The bounds of a search: from the third and to the fourth argument, which may be absent.
+pub(crate) fn bounds<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    length: usize,
+) -> Result<(usize, usize), Error> {
+    let start = bound(call, context, 2)?.unwrap_or(0);
+    let end = bound(call, context, 3)?.unwrap_or(length);
+    Ok((start, end.min(length)))
+}
+
+fn bound<'a>(call: &'a Call, context: &Context<'a>, place: usize) -> Result<Option<usize>, Error> {
+    if call.argument(place).is_absent() {
+        return Ok(None);
+    }
+    let what = format!(
+        "{} requires an integral starting or ending index, which",
+        call.operator.name
+    );
+    let index = int(&call.value(place, context)?, (40096, 40096), &what)?;
+    usize::try_from(index).map(Some).map_err(|_| {
+        Error::new(
+            40097,
+            format!("{} requires a nonnegative index", call.operator.name),
+        )
+    })
+}
+
+pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let list = call.value(0, context)?;
+    if list.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let list = array(&list, 40090, "$indexOfArray's first argument")?;
+    let searched = call.value(1, context)?;
+    let (start, end) = bounds(call, context, list.count())?;
+    let Some(searched) = searched.as_ref() else {
+        return Ok((-1).into());
+    };
+    let within = list.iter().enumerate().take(end).skip(start);
+    let found = within.into_iter().find(|(_, value)| value.equals(searched));
+    Ok(found.map_or(-1, |(place, _)| place as i32).into())
+}
+
+pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(call.value(0, context)?.as_array().is_some().into())
+}
+
+/// At most 100 MB of numbers, as MongoDB limits it.
+const RANGE_COUNT_MAX: i64 = 100 * 1024 * 1024 / 16;
+
+pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let start = int(
+        &call.value(0, context)?,
+        (34443, 34444),
+        "$range's starting value",
+    )?;
+    let end = int(
+        &call.value(1, context)?,
+        (34445, 34446),
+        "$range's ending value",
+    )?;
+    let step = if call.argument(2).is_absent() {
+        1
+    } else {
+        int(
+            &call.value(2, context)?,
+            (34447, 34448),
+            "$range's step value",
+        )?
+    };
+    if step == 0 {
+        return Err(Error::new(34449, "$range requires a non-zero step value"));
+    }
+    let (start, end, step) = (i64::from(start), i64::from(end), i64::from(step));
+    let forward = step > 0;
+    if (end - start) / step > RANGE_COUNT_MAX {
+        return Err(Error::new(
+            146,
+            "$range would use too much memory and cannot spill",
+        ));
+    }
+    let numbers = std::iter::successors(Some(start), |number| Some(number + step))
+        .take_while(|number| {
+            if forward {
+                *number < end
+            } else {
+                *number > end
+            }
+        })
+        .map(|number| ValueRef::Int32(number as i32));
+    Ok(numbers.collect::<ArrayBuf>().into())
+}
+
+pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let values: Vec<ValueRef<'_>> = array(&value, 34435, "The argument to $reverseArray")?
+        .iter()
+        .collect();
+    Ok(values.into_iter().rev().collect::<ArrayBuf>().into())
+}
+
+pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    Ok((array(&value, 17124, "The argument to $size")?.count() as i32).into())
+}
+
+/// `[array, count]`, or `[array, position, count]`; a negative number counts from the end.
+pub(crate) fn slice<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (value, second) = (call.value(0, context)?, call.value(1, context)?);
+    if value.is_nullish() || second.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let elements = array(&value, 28724, "First argument to $slice")?;
+    let number = int(&second, (28725, 28726), "Second argument to $slice")?;
+    let count = elements.count();
+    let (start, length) = if call.argument(2).is_absent() {
+        let length = number.unsigned_abs() as usize;
+        (
+            if number < 0 {
+                count.saturating_sub(length)
+            } else {
+                0
+            },
+            length,
+        )
+    } else {
+        let third = call.value(2, context)?;
+        if third.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        let length = int(&third, (28727, 28728), "Third argument to $slice")?;
+        if length <= 0 {
+            let message = format!("Third argument to $slice must be positive: {length}");
+            return Err(Error::new(28729, message));
+        }
+        (place_of(number, || count).unwrap_or(0), length as usize)
+    };
+    Ok(elements
+        .iter()
+        .skip(start)
+        .take(length)
+        .collect::<ArrayBuf>()
+        .into())
+}

@@ -1,0 +1,125 @@
+//! `$arrayToObject` and `$objectToArray`.
+
+use windrow_document::{ArrayBuilder, Document, DocumentBuilder, ValueRef};
+
+use super::array::array;
+use super::call::{Answer, Call};
+use super::{Computed, Context};
+use crate::Error;
+
+/// The form of the first entry, which all others must have too.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Pair,
+    Entry,
+}
+
+type Field<'v> = (&'v str, ValueRef<'v>);
+
+/// From `[[name, value], …]` or `[{k: name, v: value}, …]`; the last value of a name counts.
+pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let mut fields: Vec<Field<'_>> = Vec::new();
+    let mut form = None;
+    for entry in array(&value, 40386, "$arrayToObject's input")? {
+        let (name, value) = parse_entry(entry, &mut form)?;
+        if name.contains('\0') {
+            let message = "Key field cannot contain an embedded null byte";
+            return Err(Error::new(4940400, message));
+        }
+        match fields.iter_mut().find(|(known, _)| *known == name) {
+            Some(field) => field.1 = value,
+            None => fields.push((name, value)),
+        }
+    }
+    let mut object = DocumentBuilder::new();
+    fields
+        .into_iter()
+        .for_each(|(name, value)| object.append(name, value));
+    Ok(object.finish().into())
+}
+
+fn parse_entry<'v>(entry: ValueRef<'v>, form: &mut Option<Form>) -> Result<Field<'v>, Error> {
+    match entry {
+        ValueRef::Array(pair) => {
+            if *form.get_or_insert(Form::Pair) != Form::Pair {
+                let message = "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Object was detected, now found: array";
+                return Err(Error::new(40391, message));
+            }
+            let mut values = pair.iter();
+            match (values.next(), values.next(), values.next()) {
+                (Some(ValueRef::String(name)), Some(value), None) => Ok((name, value)),
+                (Some(name), Some(_), None) => {
+                    let found = name.type_of().name();
+                    let message = format!(
+                        "$arrayToObject requires an array of key-value pairs, where the key must be of type string. Found key type: {found}"
+                    );
+                    Err(Error::new(40395, message))
+                }
+                _ => Err(Error::new(
+                    40397,
+                    "$arrayToObject requires an array of size 2 arrays",
+                )),
+            }
+        }
+        ValueRef::Document(entry) => {
+            if *form.get_or_insert(Form::Entry) != Form::Entry {
+                let message = "$arrayToObject requires a consistent input format. Elements must all be arrays or all be objects. Array was detected, now found: object";
+                return Err(Error::new(40396, message));
+            }
+            parse_key_value(entry)
+        }
+        other => {
+            let found = other.type_of().name();
+            let message = format!("Unrecognised input type format for $arrayToObject: {found}");
+            Err(Error::new(40398, message))
+        }
+    }
+}
+
+fn parse_key_value(entry: Document<'_>) -> Result<Field<'_>, Error> {
+    if entry.count() != 2 {
+        let message =
+            "$arrayToObject requires an object keys of 'k' and 'v'. Found incorrect number of keys";
+        return Err(Error::new(40392, message));
+    }
+    match (entry.get("k"), entry.get("v")) {
+        (Some(ValueRef::String(name)), Some(value)) => Ok((name, value)),
+        (Some(name), Some(_)) => {
+            let found = name.type_of().name();
+            let message = format!(
+                "$arrayToObject requires an object with keys 'k' and 'v', where the value of 'k' must be of type string. Found type: {found}"
+            );
+            Err(Error::new(40394, message))
+        }
+        _ => {
+            let message = "$arrayToObject requires an object with keys 'k' and 'v'. Missing either or both keys";
+            Err(Error::new(40393, message))
+        }
+    }
+}
+
+pub(crate) fn object_to_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let Some(object) = value.as_document() else {
+        let message = format!(
+            "$objectToArray requires a document input, found: {}",
+            value.type_name()
+        );
+        return Err(Error::new(40390, message));
+    };
+    let mut entries = ArrayBuilder::new();
+    for (name, value) in object {
+        let mut entry = DocumentBuilder::new();
+        entry.append("k", ValueRef::String(name));
+        entry.append("v", value);
+        entries.push(ValueRef::Document(entry.finish().as_document()));
+    }
+    Ok(entries.finish().into())
+}

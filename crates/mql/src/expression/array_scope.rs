@@ -1,0 +1,192 @@
+//! `$map`, `$filter`, `$reduce`: arrays taken element by element, each as a variable of its own.
+
+use windrow_document::{ArrayBuilder, ValueRef};
+
+use super::array::{array, int};
+use super::call::{Answer, Call};
+use super::context::Frame;
+use super::operator::{Named, Operator, finish};
+use super::{ABSENT, Computed, Context, Expression, Scope, check_variable_for_writing};
+use crate::Error;
+
+static MAP: Named = Named {
+    not_document: 16878,
+    unknown: 16879,
+    names: &[("input", Some(16880)), ("as", None), ("in", Some(16882))],
+};
+
+static FILTER: Named = Named {
+    not_document: 28646,
+    unknown: 28647,
+    names: &[
+        ("input", Some(28648)),
+        ("as", None),
+        ("cond", Some(28650)),
+        ("limit", None),
+    ],
+};
+
+static REDUCE: Named = Named {
+    not_document: 40075,
+    unknown: 40076,
+    names: &[
+        ("input", Some(40077)),
+        ("initialValue", Some(40078)),
+        ("in", Some(40079)),
+    ],
+};
+
+/// The name after `as`; `this` where there is none.
+fn element_name(name: Option<ValueRef<'_>>) -> Result<&str, Error> {
+    let name = match name {
+        None => "this",
+        Some(ValueRef::String(name)) => name,
+        Some(other) => {
+            let found = other.type_of().name();
+            return Err(Error::new(
+                16866,
+                format!("'as' must be a string, found {found}"),
+            ));
+        }
+    };
+    check_variable_for_writing(name)?;
+    Ok(name)
+}
+
+fn parse(value: Option<ValueRef<'_>>, scope: &Scope) -> Result<Expression, Error> {
+    value.map_or(Ok(ABSENT.clone()), |value| Expression::parse(value, scope))
+}
+
+/// Arguments: the input, the body.
+pub(crate) fn parse_map(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let values = MAP.values(operator.name, operand)?;
+    let mut values = values.into_iter();
+    let (input, name, body) = (values.next(), values.next(), values.next());
+    let input = parse(input.flatten(), scope)?;
+    let (inner, frame) = scope.define(element_name(name.flatten())?);
+    let arguments = vec![input, parse(body.flatten(), &inner)?];
+    finish(Call::new(operator, arguments).with_frames(vec![frame]))
+}
+
+pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let input = call.value(0, context)?;
+    if input.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let mut mapped = ArrayBuilder::new();
+    for element in array(&input, 16883, "input to $map")? {
+        let frame = Frame {
+            number: call.frame(0),
+            value: Some(element),
+            next: context.frames,
+        };
+        mapped.push(
+            call.argument(1)
+                .evaluate(&context.with_frame(&frame))?
+                .or_null(),
+        );
+    }
+    Ok(mapped.finish().into())
+}
+
+/// Arguments: the input, the condition, the limit.
+pub(crate) fn parse_filter(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let values = FILTER.values(operator.name, operand)?;
+    let mut values = values.into_iter();
+    let (input, name, condition) = (values.next(), values.next(), values.next());
+    let input = parse(input.flatten(), scope)?;
+    let (inner, frame) = scope.define(element_name(name.flatten())?);
+    let condition = parse(condition.flatten(), &inner)?;
+    let limit = parse(values.next().flatten(), scope)?;
+    finish(Call::new(operator, vec![input, condition, limit]).with_frames(vec![frame]))
+}
+
+pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let input = call.value(0, context)?;
+    if input.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let elements = array(&input, 28651, "input to $filter")?;
+    let limit = filter_limit(&call.value(2, context)?)?;
+    let mut kept = ArrayBuilder::new();
+    for element in elements {
+        let frame = Frame {
+            number: call.frame(0),
+            value: Some(element),
+            next: context.frames,
+        };
+        if call
+            .argument(1)
+            .evaluate(&context.with_frame(&frame))?
+            .is_truthy()
+        {
+            kept.push(element);
+        }
+        if kept.count() == limit {
+            break;
+        }
+    }
+    Ok(kept.finish().into())
+}
+
+/// No limit where it is null or missing.
+fn filter_limit(limit: &Computed<'_>) -> Result<usize, Error> {
+    if limit.is_nullish() {
+        return Ok(usize::MAX);
+    }
+    let limit = int(limit, (327391, 327391), "$filter: limit")?;
+    match usize::try_from(limit) {
+        Ok(limit) if limit > 0 => Ok(limit),
+        _ => Err(Error::new(327392, "$filter: limit must be greater than 0")),
+    }
+}
+
+/// Arguments: the input, the initial value, the body.
+pub(crate) fn parse_reduce(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let values = REDUCE.values(operator.name, operand)?;
+    let mut values = values.into_iter();
+    let input = parse(values.next().flatten(), scope)?;
+    let initial = parse(values.next().flatten(), scope)?;
+    let (inner, this) = scope.define("this");
+    let (inner, value) = inner.define("value");
+    let arguments = vec![input, initial, parse(values.next().flatten(), &inner)?];
+    finish(Call::new(operator, arguments).with_frames(vec![this, value]))
+}
+
+pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let input = call.value(0, context)?;
+    if input.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let elements = array(&input, 40080, "input to $reduce")?;
+    let mut value = call.value(1, context)?.into_owned();
+    for element in elements {
+        let this = Frame {
+            number: call.frame(0),
+            value: Some(element),
+            next: context.frames,
+        };
+        let so_far = Frame {
+            number: call.frame(1),
+            value: value.as_ref(),
+            next: Some(&this),
+        };
+        value = call
+            .argument(2)
+            .evaluate(&context.with_frame(&so_far))?
+            .into_owned();
+    }
+    Ok(value)
+}

@@ -1,0 +1,75 @@
+//! Dates: the calendar, and the operators that take dates apart, build, print, read, shift and cut
+//! them, in any time zone.
+//!
+//! Reading order: [`calendar`] (days and civil dates), [`zone`] (offsets), [`part`] (`$year`, …),
+//! [`from_parts`], [`to_parts`], [`format`] (`%Y-%m-%d`), [`to_text`], [`from_text`] with [`read`],
+//! [`unit`] and [`shift`] (`$dateAdd`, `$dateDiff`, `$dateTrunc`).
+
+pub(crate) mod calendar;
+pub(crate) mod format;
+pub(crate) mod from_parts;
+pub(crate) mod from_text;
+pub(crate) mod part;
+pub(crate) mod read;
+pub(crate) mod shift;
+pub(crate) mod to_parts;
+pub(crate) mod to_text;
+pub(crate) mod unit;
+pub(crate) mod zone;
+
+use windrow_document::{Timestamp, ValueRef};
+
+use super::{Computed, call::Call};
+use crate::Error;
+use calendar::Local;
+use zone::Zone;
+
+/// What was computed once from an operator's constant time zone and format.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Constants {
+    pub zone: Option<Zone>,
+    pub format: Option<format::Format>,
+}
+
+/// The milliseconds of a date, a timestamp or an ObjectId. 16006 for anything else.
+pub(crate) fn millis(value: &Computed<'_>) -> Result<i64, Error> {
+    match value.or_null() {
+        ValueRef::DateTime(millis) => Ok(millis),
+        ValueRef::Timestamp(timestamp) => Ok(i64::from(timestamp.seconds) * 1000),
+        ValueRef::ObjectId(id) => Ok(i64::from(id.seconds()) * 1000),
+        _ => {
+            let message = format!("can't convert from BSON type {} to Date", value.type_name());
+            Err(Error::new(16006, message))
+        }
+    }
+}
+
+/// "2019-07-14T05:06:07.089Z".
+pub(crate) fn to_iso_text(millis: i64) -> Result<String, Error> {
+    format::Format::default().print(&Local::new(millis, 0))
+}
+
+/// "Jan 26 00:53:20:3".
+pub(crate) fn timestamp_text(timestamp: Timestamp) -> String {
+    let local = Local::new(i64::from(timestamp.seconds) * 1000, 0);
+    let date = local.date();
+    let month = calendar::month_name(date.month)
+        .get(..3)
+        .unwrap_or_default();
+    format!(
+        "{month} {:2} {:02}:{:02}:{:02}:{}",
+        date.day,
+        local.hour(),
+        local.minute(),
+        local.second(),
+        timestamp.increment
+    )
+}
+
+/// The constant time zone of a call, parsed.
+pub(crate) fn prepare_zone(call: &Call, place: usize) -> Result<Option<Zone>, Error> {
+    match call.argument(place).constant() {
+        Some(windrow_document::Value::String(name)) => Zone::parse(name).map(Some),
+        _ => Ok(None),
+    }
+}

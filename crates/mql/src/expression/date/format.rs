@@ -1,0 +1,126 @@
+//! Formats of dates as text: `%Y-%m-%d`, parsed once, for printing and for reading.
+
+use super::calendar::{Local, iso_weekday, month_name, weekday};
+use crate::Error;
+
+/// A parsed format.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Format(pub Vec<Item>);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Item {
+    Text(String),
+    /// A letter that stood behind a percent sign.
+    Letter(char),
+}
+
+impl Default for Format {
+    /// "2019-07-14T05:06:07.089Z".
+    fn default() -> Format {
+        let text = |text: &str| Item::Text(text.to_owned());
+        Format(vec![
+            Item::Letter('Y'),
+            text("-"),
+            Item::Letter('m'),
+            text("-"),
+            Item::Letter('d'),
+            text("T"),
+            Item::Letter('H'),
+            text(":"),
+            Item::Letter('M'),
+            text(":"),
+            Item::Letter('S'),
+            text("."),
+            Item::Letter('L'),
+            text("Z"),
+        ])
+    }
+}
+
+/// The letters that print, and those that read.
+pub(crate) const PRINTED: &str = "BGHLMSUVYZbdjmuwz";
+pub(crate) const READ: &str = "BGHLMSVYZbdmuz";
+
+impl Format {
+    /// 18535 for a percent sign at the end, 18536 for a letter that is not one of `letters`.
+    pub fn parse(text: &str, letters: &str) -> Result<Format, Error> {
+        let mut items = Vec::new();
+        let mut plain = String::new();
+        let mut characters = text.chars();
+        while let Some(one) = characters.next() {
+            if one != '%' {
+                plain.push(one);
+                continue;
+            }
+            match characters.next() {
+                None => return Err(Error::new(18535, "Unmatched '%' at end of format string")),
+                Some('%') => plain.push('%'),
+                Some(letter) if letters.contains(letter) => {
+                    if !plain.is_empty() {
+                        items.push(Item::Text(std::mem::take(&mut plain)));
+                    }
+                    items.push(Item::Letter(letter));
+                }
+                Some(letter) => {
+                    let message = format!("Invalid format character '%{letter}' in format string");
+                    return Err(Error::new(18536, message));
+                }
+            }
+        }
+        if !plain.is_empty() {
+            items.push(Item::Text(plain));
+        }
+        Ok(Format(items))
+    }
+
+    /// 18537 for years that four digits do not hold.
+    pub fn print(&self, local: &Local) -> Result<String, Error> {
+        let mut text = String::new();
+        for item in &self.0 {
+            match item {
+                Item::Text(plain) => text.push_str(plain),
+                Item::Letter(letter) => text.push_str(&print_letter(*letter, local)?),
+            }
+        }
+        Ok(text)
+    }
+}
+
+fn year(year: i64) -> Result<String, Error> {
+    if (0..=9999).contains(&year) {
+        return Ok(format!("{year:04}"));
+    }
+    let message = format!(
+        "Could not convert date to string: date component was outside the supported range of 0-9999: {year}"
+    );
+    Err(Error::new(18537, message))
+}
+
+fn print_letter(letter: char, local: &Local) -> Result<String, Error> {
+    Ok(match letter {
+        'Y' => year(local.date().year)?,
+        'G' => year(local.iso_week().year)?,
+        'm' => format!("{:02}", local.date().month),
+        'd' => format!("{:02}", local.date().day),
+        'b' => month_name(local.date().month).chars().take(3).collect(),
+        'B' => month_name(local.date().month).to_owned(),
+        'H' => format!("{:02}", local.hour()),
+        'M' => format!("{:02}", local.minute()),
+        'S' => format!("{:02}", local.second()),
+        'L' => format!("{:03}", local.millisecond()),
+        'j' => format!("{:03}", local.date().day_of_year()),
+        'w' => (weekday(local.days()) + 1).to_string(),
+        'u' => iso_weekday(local.days()).to_string(),
+        'U' => format!("{:02}", local.week()),
+        'V' => format!("{:02}", local.iso_week().week),
+        'Z' => (local.offset / 60).to_string(),
+        'z' => {
+            let (sign, minutes) = (
+                if local.offset < 0 { '-' } else { '+' },
+                local.offset.abs() / 60,
+            );
+            format!("{sign}{:02}{:02}", minutes / 60, minutes % 60)
+        }
+        _ => String::new(),
+    })
+}

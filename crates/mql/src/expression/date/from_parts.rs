@@ -1,0 +1,160 @@
+//! `$dateFromParts`.
+
+use windrow_document::ValueRef;
+
+use super::calendar::{DAY_MS, Date, HOUR_MS, IsoWeek, MINUTE_MS, SECOND_MS};
+use super::{Constants, prepare_zone, zone};
+use crate::Error;
+use crate::expression::call::{Answer, Call, Prepared};
+use crate::expression::operator::Named;
+use crate::expression::{Computed, Context};
+
+pub(crate) static NAMES: Named = Named {
+    not_document: 40519,
+    unknown: 40518,
+    names: &[
+        ("year", None),
+        ("month", None),
+        ("day", None),
+        ("isoWeekYear", None),
+        ("isoWeek", None),
+        ("isoDayOfWeek", None),
+        ("hour", None),
+        ("minute", None),
+        ("second", None),
+        ("millisecond", None),
+        ("timezone", None),
+    ],
+};
+
+const YEAR: usize = 0;
+const ISO_WEEK_YEAR: usize = 3;
+const HOUR: usize = 6;
+const ZONE: usize = 10;
+
+/// 40516 without a year, 40489 where both calendars are mixed.
+pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
+    let given = |place: usize| !call.argument(place).is_absent();
+    let (has_year, has_week_year) = (given(YEAR), given(ISO_WEEK_YEAR));
+    if !has_year && !has_week_year {
+        let message = "$dateFromParts requires either 'year' or 'isoWeekYear' to be present";
+        return Err(Error::new(40516, message));
+    }
+    let mixed = if has_year {
+        ISO_WEEK_YEAR..HOUR
+    } else {
+        YEAR..ISO_WEEK_YEAR
+    };
+    if mixed.into_iter().any(given) {
+        let message = "$dateFromParts does not allow mixing natural dates with ISO dates";
+        return Err(Error::new(40489, message));
+    }
+    let constants = Constants {
+        zone: prepare_zone(call, ZONE)?,
+        format: None,
+    };
+    call.prepared = Prepared::Date(Box::new(constants));
+    Ok(())
+}
+
+/// A whole number in a place; `default` where it is absent, None where it is null.
+fn whole<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    place: usize,
+    default: i64,
+) -> Result<Option<i64>, Error> {
+    if call.argument(place).is_absent() {
+        return Ok(Some(default));
+    }
+    let value = call.value(place, context)?;
+    if value.is_nullish() {
+        return Ok(None);
+    }
+    value
+        .as_ref()
+        .and_then(ValueRef::as_whole)
+        .map(Some)
+        .ok_or_else(|| {
+            let name = NAMES.names.get(place).map_or("part", |(name, _)| name);
+            let message = format!(
+                "'{name}' must evaluate to an integer, found {}",
+                value.type_name()
+            );
+            Error::new(40515, message)
+        })
+}
+
+/// Parts that count within 16 bits: 31034 beyond.
+fn short<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    place: usize,
+    default: i64,
+) -> Result<Option<i64>, Error> {
+    let number = whole(call, context, place, default)?;
+    if number.is_some_and(|number| i16::try_from(number).is_err()) {
+        let name = NAMES.names.get(place).map_or("part", |(name, _)| name);
+        let message = format!("'{name}' must evaluate to a value in the range [-32768, 32767]");
+        return Err(Error::new(31034, message));
+    }
+    Ok(number)
+}
+
+fn check_year(year: i64, name: &str, code: i32) -> Result<(), Error> {
+    if (0..=9999).contains(&year) {
+        return Ok(());
+    }
+    let message =
+        format!("'{name}' must evaluate to an integer in the range 0 to 9999, found {year}");
+    Err(Error::new(code, message))
+}
+
+pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let Some(days) = days(call, context)? else {
+        return Ok(Computed::NULL);
+    };
+    let hour = short(call, context, HOUR, 0)?;
+    let minute = short(call, context, HOUR + 1, 0)?;
+    let second = whole(call, context, HOUR + 2, 0)?;
+    let millisecond = whole(call, context, HOUR + 3, 0)?;
+    let zone = zone::argument(call, ZONE, context)?;
+    let (Some(hour), Some(minute), Some(second), Some(millisecond), Some(zone)) =
+        (hour, minute, second, millisecond, zone)
+    else {
+        return Ok(Computed::NULL);
+    };
+    let small = days * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS;
+    let millis = second
+        .checked_mul(SECOND_MS)
+        .and_then(|millis| millis.checked_add(millisecond));
+    match millis.and_then(|millis| millis.checked_add(small)) {
+        Some(local) => Ok(ValueRef::DateTime(zone.utc(local)).into()),
+        None => Err(Error::new(
+            9,
+            "'second' and 'millisecond' give a date out of range",
+        )),
+    }
+}
+
+/// The day, in either calendar.
+fn days<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error> {
+    let iso = call.argument(YEAR).is_absent();
+    let place = if iso { ISO_WEEK_YEAR } else { YEAR };
+    let year = whole(call, context, place, 1970)?;
+    match year {
+        Some(year) if iso => check_year(year, "isoWeekYear", 31095)?,
+        Some(year) => check_year(year, "year", 40523)?,
+        None => return Ok(None),
+    }
+    let second = short(call, context, place + 1, 1)?;
+    let third = short(call, context, place + 2, 1)?;
+    let (Some(year), Some(second), Some(third)) = (year, second, third) else {
+        return Ok(None);
+    };
+    Ok(Some(if iso {
+        IsoWeek { year, week: second }.monday() + third - 1
+    } else {
+        Date::normalized(year, second, third).days()
+    }))
+}

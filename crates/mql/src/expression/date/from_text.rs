@@ -1,0 +1,121 @@
+//! `$dateFromString`.
+
+use windrow_document::{Value, ValueRef};
+
+use super::format::{Format, READ};
+use super::zone::Zone;
+use super::{Constants, prepare_zone, read, zone};
+use crate::Error;
+use crate::expression::call::{Answer, Call, Prepared};
+use crate::expression::operator::Named;
+use crate::expression::{Computed, Context};
+
+pub(crate) static NAMES: Named = Named {
+    not_document: 40540,
+    unknown: 40541,
+    names: &[
+        ("dateString", Some(40542)),
+        ("timezone", None),
+        ("format", None),
+        ("onError", None),
+        ("onNull", None),
+    ],
+};
+
+pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
+    let format = match call.argument(2).constant() {
+        Some(Value::String(text)) => Some(Format::parse(text, READ)?),
+        Some(other) if !other.as_ref().is_nullish() => {
+            return Err(not_string(other.type_of().name()));
+        }
+        _ => None,
+    };
+    let constants = Constants {
+        zone: prepare_zone(call, 1)?,
+        format,
+    };
+    call.prepared = Prepared::Date(Box::new(constants));
+    Ok(())
+}
+
+fn not_string(found: &str) -> Error {
+    let message = format!("$dateFromString requires that 'format' be a string, found: {found}");
+    Error::new(40684, message)
+}
+
+/// The format; Ok(None): none was given; Err(None): it is null.
+fn format<'a>(call: &'a Call, context: &Context<'a>) -> Result<Result<Option<Format>, ()>, Error> {
+    if let Prepared::Date(constants) = &call.prepared
+        && let Some(format) = &constants.format
+    {
+        return Ok(Ok(Some(format.clone())));
+    }
+    if call.argument(2).is_absent() {
+        return Ok(Ok(None));
+    }
+    let value = call.value(2, context)?;
+    if value.is_nullish() {
+        return Ok(Err(()));
+    }
+    let text = value
+        .as_str()
+        .ok_or_else(|| not_string(value.type_name()))?;
+    Format::parse(text, READ).map(|format| Ok(Some(format)))
+}
+
+pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let text = call.value(0, context)?;
+    let zone = zone::argument(call, 1, context)?;
+    let format = format(call, context)?;
+    if text.is_nullish() {
+        return match call.argument(4).is_absent() {
+            true => Ok(Computed::NULL),
+            false => call.value(4, context),
+        };
+    }
+    let (Some(zone), Ok(format)) = (zone, format) else {
+        return Ok(Computed::NULL);
+    };
+    let has_zone = !call.argument(1).is_absent();
+    match read_value(&text, format.as_ref(), &zone, has_zone) {
+        Ok(millis) => Ok(ValueRef::DateTime(millis).into()),
+        Err(_) if !call.argument(3).is_absent() => call.value(3, context),
+        Err(error) => Err(error),
+    }
+}
+
+fn read_value(
+    value: &Computed<'_>,
+    format: Option<&Format>,
+    zone: &Zone,
+    has_zone: bool,
+) -> Result<i64, Error> {
+    let Some(text) = value.as_str() else {
+        let found = value.type_name();
+        let message = format!(
+            "$dateFromString requires that 'dateString' be a string, found: {found} with value {}",
+            value.or_null()
+        );
+        return Err(Error::new(241, message));
+    };
+    let moment = match format {
+        Some(format) => read::by_format(text, format),
+        None => read::freely(text),
+    };
+    let moment = moment.ok_or_else(|| read::failure(text))?;
+    match moment.offset {
+        Some(_) if has_zone => {
+            let message = format!(
+                "you cannot pass in a date/time string with time zone information ('{text}') together with a timezone argument"
+            );
+            Err(Error::new(241, message))
+        }
+        Some(offset) => Ok(moment.local_millis - offset * 1000),
+        None => Ok(zone.utc(moment.local_millis)),
+    }
+}
+
+/// Text as a date in UTC, as `$toDate` reads it.
+pub(crate) fn to_date(text: &str) -> Result<i64, Error> {
+    read_value(&ValueRef::String(text).into(), None, &Zone::UTC, false)
+}

@@ -1,0 +1,138 @@
+//! `$year`, `$month`, `$dayOfMonth`, `$hour` and so on: one number of a date.
+
+use windrow_document::ValueRef;
+
+use super::calendar::{Local, iso_weekday, weekday};
+use super::{Constants, millis, prepare_zone, zone};
+use crate::Error;
+use crate::expression::call::{Answer, Call, Prepared};
+use crate::expression::operator::{Named, Operator, finish, list};
+use crate::expression::{Computed, Context, Expression, Scope};
+
+static PART: Named = Named {
+    not_document: 40535,
+    unknown: 40535,
+    names: &[("date", Some(40539)), ("timezone", None)],
+};
+
+/// A date, `[date]` or `{date: …, timezone: …}`. Arguments: date, zone.
+pub(crate) fn parse(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let by_name = operand.as_document().is_some_and(|document| {
+        document
+            .first()
+            .is_none_or(|(name, _)| !name.starts_with('$'))
+    });
+    let arguments = if by_name {
+        PART.parse(operator.name, operand, scope)?
+    } else {
+        list(operator.name, operand, scope, 1..=1, 40536)?
+    };
+    let mut call = Call::new(operator, arguments);
+    let constants = Constants {
+        zone: prepare_zone(&call, 1)?,
+        format: None,
+    };
+    call.prepared = Prepared::Date(Box::new(constants));
+    finish(call)
+}
+
+/// The date as the clock of its time zone shows it; None where date or zone is null.
+fn local<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Local>, Error> {
+    let date = call.value(0, context)?;
+    if date.is_nullish() {
+        return Ok(None);
+    }
+    let Some(zone) = zone::argument(call, 1, context)? else {
+        return Ok(None);
+    };
+    Ok(Some(zone.local(millis(&date)?)))
+}
+
+fn part<'a>(call: &'a Call, context: &Context<'a>, get: fn(&Local) -> i64) -> Answer<'a> {
+    let local = local(call, context)?;
+    Ok(local.map_or(Computed::NULL, |local| (get(&local) as i32).into()))
+}
+
+pub(crate) fn year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| local.date().year)
+}
+
+pub(crate) fn month<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| local.date().month)
+}
+
+pub(crate) fn day_of_month<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| local.date().day)
+}
+
+pub(crate) fn day_of_year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| local.date().day_of_year())
+}
+
+pub(crate) fn day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| weekday(local.days()) + 1)
+}
+
+pub(crate) fn hour<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, Local::hour)
+}
+
+pub(crate) fn minute<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, Local::minute)
+}
+
+pub(crate) fn second<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, Local::second)
+}
+
+pub(crate) fn millisecond<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, Local::millisecond)
+}
+
+pub(crate) fn week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, Local::week)
+}
+
+pub(crate) fn iso_week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| local.iso_week().week)
+}
+
+pub(crate) fn iso_day_of_week<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    part(call, context, |local| iso_weekday(local.days()))
+}
+
+/// A long, unlike all the others.
+pub(crate) fn iso_week_year<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let local = local(call, context)?;
+    Ok(local.map_or(Computed::NULL, |local| local.iso_week().year.into()))
+}
+
+fn timestamp<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    code: i32,
+    get: fn(windrow_document::Timestamp) -> u32,
+) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    match value.or_null() {
+        ValueRef::Null | ValueRef::Undefined => Ok(Computed::NULL),
+        ValueRef::Timestamp(timestamp) => Ok(i64::from(get(timestamp)).into()),
+        other => {
+            let (name, found) = (call.operator.name, other.type_of().name());
+            let message = format!("Argument to {name} must be a timestamp, but is {found}");
+            Err(Error::new(code, message))
+        }
+    }
+}
+
+pub(crate) fn ts_second<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    timestamp(call, context, 5687301, |timestamp| timestamp.seconds)
+}
+
+pub(crate) fn ts_increment<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    timestamp(call, context, 5687302, |timestamp| timestamp.increment)
+}

@@ -1,0 +1,358 @@
+//! Reading dates from text, by a format or freely.
+
+use super::calendar::{DAY_MS, Date, IsoWeek, month_of_name};
+use super::format::{Format, Item};
+use super::zone::{Zone, parse_offset};
+use crate::Error;
+
+/// What a text says: the clock's time, and its offset where the text has one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Moment {
+    pub local_millis: i64,
+    /// Seconds ahead of UTC.
+    pub offset: Option<i64>,
+}
+
+/// 241 ConversionFailure.
+pub(crate) fn failure(text: &str) -> Error {
+    Error::new(241, format!("Error parsing date string '{text}'"))
+}
+
+/// A text that is read from its front.
+struct Reader<'t>(&'t str);
+
+impl<'t> Reader<'t> {
+    /// Up to so many digits, one at least.
+    fn number(&mut self, digits_max: usize) -> Option<i64> {
+        self.digits(1, digits_max)
+    }
+
+    fn digits(&mut self, least: usize, most: usize) -> Option<i64> {
+        let count = self
+            .0
+            .bytes()
+            .take(most)
+            .take_while(u8::is_ascii_digit)
+            .count();
+        if count < least {
+            return None;
+        }
+        self.take(count).parse().ok()
+    }
+
+    fn take(&mut self, bytes: usize) -> &'t str {
+        let (front, rest) = self.0.split_at_checked(bytes).unwrap_or((self.0, ""));
+        self.0 = rest;
+        front
+    }
+
+    fn skip(&mut self, text: &str) -> Option<()> {
+        self.0 = self.0.strip_prefix(text)?;
+        Some(())
+    }
+
+    fn skip_any(&mut self, characters: &[char]) {
+        self.0 = self.0.trim_start_matches(characters);
+    }
+
+    fn word(&mut self) -> &'t str {
+        let count = self.0.bytes().take_while(u8::is_ascii_alphabetic).count();
+        self.take(count)
+    }
+
+    /// Tries a form; on failure the text stays as it was.
+    fn attempt<T>(&mut self, form: impl FnOnce(&mut Reader<'t>) -> Option<T>) -> Option<T> {
+        let before = self.0;
+        let found = form(self);
+        if found.is_none() {
+            self.0 = before;
+        }
+        found
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Three digits at most count; the rest is cut.
+    fn fraction(&mut self) -> Option<i64> {
+        let count = self.0.bytes().take_while(u8::is_ascii_digit).count();
+        if count == 0 {
+            return None;
+        }
+        let digits = format!("{:0<3}", self.take(count));
+        digits.get(..3)?.parse().ok()
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    iso_year: Option<i64>,
+    iso_week: Option<i64>,
+    iso_day: Option<i64>,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    millisecond: i64,
+    offset: Option<i64>,
+}
+
+impl Fields {
+    fn moment(&self) -> Option<Moment> {
+        let in_range = (0..24).contains(&self.hour)
+            && (0..60).contains(&self.minute)
+            && (0..60).contains(&self.second);
+        if !in_range {
+            return None;
+        }
+        let seconds = self.hour * 3600 + self.minute * 60 + self.second;
+        let local_millis = self.days()? * DAY_MS + seconds * 1000 + self.millisecond;
+        Some(Moment {
+            local_millis,
+            offset: self.offset,
+        })
+    }
+
+    /// The day in one calendar; None where both are mixed or parts are missing.
+    fn days(&self) -> Option<i64> {
+        let iso = self.iso_year.or(self.iso_week).or(self.iso_day).is_some();
+        let natural = self.year.or(self.month).or(self.day).is_some();
+        match (iso, natural) {
+            (true, false) => {
+                let (week, day) = (self.iso_week.unwrap_or(1), self.iso_day.unwrap_or(1));
+                let valid = (1..=53).contains(&week) && (1..=7).contains(&day);
+                let week = IsoWeek {
+                    year: self.iso_year?,
+                    week,
+                };
+                valid.then(|| week.monday() + day - 1)
+            }
+            (false, true) => {
+                let date = Date {
+                    year: self.year?,
+                    month: self.month?,
+                    day: self.day?,
+                };
+                date.is_valid().then(|| date.days())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Reads text that must follow the format to its end.
+pub(crate) fn by_format(text: &str, format: &Format) -> Option<Moment> {
+    let mut reader = Reader(text);
+    let mut fields = Fields::default();
+    for item in &format.0 {
+        match item {
+            Item::Text(plain) => reader.skip(plain)?,
+            Item::Letter(letter) => read_letter(*letter, &mut reader, &mut fields)?,
+        }
+    }
+    if reader.is_at_end() {
+        fields.moment()
+    } else {
+        None
+    }
+}
+
+fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+    match letter {
+        'Y' => fields.year = Some(reader.digits(4, 4)?),
+        'G' => fields.iso_year = Some(reader.digits(4, 4)?),
+        'm' => fields.month = Some(reader.number(2)?),
+        'd' => fields.day = Some(reader.number(2)?),
+        'b' | 'B' => fields.month = Some(month_of_name(reader.word())?),
+        'H' => fields.hour = reader.number(2)?,
+        'M' => fields.minute = reader.number(2)?,
+        'S' => fields.second = reader.number(2)?,
+        'L' => fields.millisecond = reader.number(3)?,
+        'u' => fields.iso_day = Some(reader.number(1)?),
+        'V' => fields.iso_week = Some(reader.number(2)?),
+        'z' => fields.offset = Some(read_zone(reader)?),
+        'Z' => {
+            let sign = if reader.skip("-").is_some() { -1 } else { 1 };
+            let _ = reader.skip("+");
+            fields.offset = Some(sign * reader.number(4)? * 60);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+/// "Z", "+01:30", "GMT", "America/New_York" has no fixed offset and is not read here.
+fn read_zone(reader: &mut Reader<'_>) -> Option<i64> {
+    if reader.0.starts_with(['+', '-']) {
+        return [6, 5, 3].into_iter().find_map(|length| {
+            reader.attempt(|reader| {
+                let text = reader.take(length);
+                parse_offset(text)
+                    .filter(|_| !reader.0.starts_with(|next: char| next.is_ascii_digit()))
+            })
+        });
+    }
+    let hours = match reader.word().to_ascii_uppercase().as_str() {
+        "Z" | "UTC" | "GMT" | "WET" => 0,
+        "CET" | "BST" => 1,
+        "CEST" | "EET" => 2,
+        "EEST" | "MSK" => 3,
+        "EDT" => -4,
+        "EST" | "CDT" => -5,
+        "CST" | "MDT" => -6,
+        "MST" | "PDT" => -7,
+        "PST" => -8,
+        _ => return None,
+    };
+    Some(hours * 3600)
+}
+
+/// Reads the notations that people write: ISO 8601 with and without time and zone, "07/04/2017",
+/// "July 4th, 2017 12:39:30", "4 Jul 2017". Not: relative words, times alone, years alone.
+pub(crate) fn freely(text: &str) -> Option<Moment> {
+    let mut reader = Reader(text.trim());
+    let mut fields = Fields::default();
+    skip_weekday(&mut reader);
+    read_date(&mut reader, &mut fields)?;
+    let separated = reader
+        .attempt(|reader| reader.skip("T").or_else(|| reader.skip("t")))
+        .is_some();
+    reader.skip_any(&[' ', ',']);
+    if !reader.is_at_end() {
+        let time = reader.attempt(|reader| read_time(reader, &mut fields));
+        if time.is_none() && separated {
+            return None;
+        }
+        reader.skip_any(&[' ']);
+    }
+    if !reader.is_at_end() {
+        fields.offset = Some(read_any_zone(&mut reader, &fields)?);
+    }
+    if reader.is_at_end() {
+        fields.moment()
+    } else {
+        None
+    }
+}
+
+fn skip_weekday(reader: &mut Reader<'_>) {
+    const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
+    reader.attempt(|reader| {
+        let word = reader.word().to_ascii_lowercase();
+        let is_day = DAYS.iter().any(|day| word.starts_with(day));
+        reader.skip_any(&[',', ' ']);
+        is_day.then_some(())
+    });
+}
+
+fn read_date(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+    let forms: [fn(&mut Reader<'_>) -> Option<Date>; 5] = [
+        |reader| {
+            let year = reader.digits(4, 4)?;
+            let separator = if reader.skip("-").is_some() {
+                "-"
+            } else {
+                reader.skip("/").map(|()| "/")?
+            };
+            let month = reader.number(2)?;
+            reader.skip(separator)?;
+            Some(Date {
+                year,
+                month,
+                day: reader.number(2)?,
+            })
+        },
+        |reader| {
+            let (year, month) = (reader.digits(4, 4)?, reader.digits(2, 2)?);
+            Some(Date {
+                year,
+                month,
+                day: reader.digits(2, 2)?,
+            })
+        },
+        |reader| {
+            let month = reader.number(2)?;
+            reader.skip("/")?;
+            let day = reader.number(2)?;
+            reader.skip("/")?;
+            Some(Date {
+                year: reader.digits(4, 4)?,
+                month,
+                day,
+            })
+        },
+        |reader| {
+            let month = month_of_name(reader.word())?;
+            reader.skip_any(&[' ', '.', '-']);
+            let day = reader.number(2)?;
+            skip_ordinal(reader);
+            reader.skip_any(&[' ', ',', '-']);
+            Some(Date {
+                year: reader.digits(4, 4)?,
+                month,
+                day,
+            })
+        },
+        |reader| {
+            let day = reader.number(2)?;
+            skip_ordinal(reader);
+            reader.skip_any(&[' ', '-']);
+            let month = month_of_name(reader.word())?;
+            reader.skip_any(&[' ', ',', '.', '-']);
+            Some(Date {
+                year: reader.digits(4, 4)?,
+                month,
+                day,
+            })
+        },
+    ];
+    let date = forms.into_iter().find_map(|form| reader.attempt(form))?;
+    (fields.year, fields.month, fields.day) = (Some(date.year), Some(date.month), Some(date.day));
+    Some(())
+}
+
+fn skip_ordinal(reader: &mut Reader<'_>) {
+    reader.attempt(|reader| matches!(reader.word(), "st" | "nd" | "rd" | "th").then_some(()));
+}
+
+/// "12:10", "12:10:40.787", "121040", "3:10 PM".
+fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+    fields.hour = reader.number(2)?;
+    let colons = reader.skip(":").is_some();
+    fields.minute = reader.digits(2, 2)?;
+    let more = if colons {
+        reader.skip(":").is_some()
+    } else {
+        reader.0.starts_with(|next: char| next.is_ascii_digit())
+    };
+    if more {
+        fields.second = reader.digits(2, 2)?;
+        if reader.skip(".").is_some() {
+            fields.millisecond = reader.fraction()?;
+        }
+    }
+    reader.attempt(|reader| {
+        reader.skip_any(&[' ']);
+        let afternoon = match reader.word().to_ascii_lowercase().as_str() {
+            "am" => 0,
+            "pm" => 12,
+            _ => return None,
+        };
+        fields.hour = fields.hour % 12 + afternoon;
+        Some(())
+    });
+    Some(())
+}
+
+/// An offset, an abbreviation, or a name of the time zone database at that time.
+fn read_any_zone(reader: &mut Reader<'_>, fields: &Fields) -> Option<i64> {
+    if let Some(offset) = reader.attempt(read_zone).filter(|_| reader.is_at_end()) {
+        return Some(offset);
+    }
+    let zone = Zone::parse(reader.take(reader.0.len())).ok()?;
+    let local = fields.moment()?.local_millis;
+    Some((local - zone.utc(local)) / 1000)
+}

@@ -1,0 +1,266 @@
+//! `$dateAdd`, `$dateSubtract`, `$dateDiff`, `$dateTrunc`. Units of a day or more follow the calendar
+//! of the time zone; smaller ones are spans of time.
+
+use windrow_document::ValueRef;
+
+use super::calendar::{DAY_MS, Date, Local, days_in_month, iso_weekday};
+use super::unit::{Unit, weekday_of};
+use super::zone::{self, Zone};
+use super::{Constants, millis, prepare_zone};
+use crate::Error;
+use crate::expression::call::{Answer, Call, Prepared};
+use crate::expression::operator::Named;
+use crate::expression::{Computed, Context};
+
+pub(crate) static ADD: Named = Named {
+    not_document: 5166400,
+    unknown: 5166401,
+    names: &[
+        ("startDate", Some(5166402)),
+        ("timezone", None),
+        ("unit", Some(5166402)),
+        ("amount", Some(5166402)),
+    ],
+};
+
+pub(crate) static DIFF: Named = Named {
+    not_document: 5166301,
+    unknown: 5166302,
+    names: &[
+        ("startDate", Some(5166303)),
+        ("timezone", None),
+        ("unit", Some(5166305)),
+        ("endDate", Some(5166304)),
+        ("startOfWeek", None),
+    ],
+};
+
+pub(crate) static TRUNC: Named = Named {
+    not_document: 5439007,
+    unknown: 5439008,
+    names: &[
+        ("date", Some(5439009)),
+        ("timezone", None),
+        ("unit", Some(5439010)),
+        ("binSize", None),
+        ("startOfWeek", None),
+    ],
+};
+
+pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
+    let constants = Constants {
+        zone: prepare_zone(call, 1)?,
+        format: None,
+    };
+    call.prepared = Prepared::Date(Box::new(constants));
+    Ok(())
+}
+
+/// A date among the arguments, of any type that holds one; `code` where it is none.
+fn date(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
+    millis(value).map_err(|_| {
+        let message = format!("requires a date, but got {}", value.type_name());
+        Error::new(code, message)
+    })
+}
+
+pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let start = call.value(0, context)?;
+    let zone = zone::argument(call, 1, context)?;
+    let (unit, amount) = (call.value(2, context)?, call.value(3, context)?);
+    let Some(zone) = zone else {
+        return Ok(Computed::NULL);
+    };
+    if start.is_nullish() || unit.is_nullish() || amount.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let name = call.operator.name;
+    let start = date(&start, 5166403)?;
+    let unit = Unit::of(&unit, 5166404)?;
+    let Some(amount) = amount.as_ref().and_then(ValueRef::as_whole) else {
+        return Err(Error::new(
+            5166405,
+            format!("{name} expects integer amount of time units"),
+        ));
+    };
+    let amount = if name == "$dateSubtract" {
+        amount.checked_neg()
+    } else {
+        Some(amount)
+    };
+    match amount.and_then(|amount| shifted(start, unit, amount, &zone)) {
+        Some(millis) => Ok(ValueRef::DateTime(millis).into()),
+        None => Err(Error::new(5166406, format!("{name} overflowed"))),
+    }
+}
+
+/// None beyond the range of dates.
+fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
+    let local = zone.local(start);
+    match unit {
+        Unit::Millis(millis) => start.checked_add(amount.checked_mul(millis)?),
+        Unit::Days(days) => {
+            let span = amount.checked_mul(days)?.checked_mul(DAY_MS)?;
+            Some(zone.utc(local.millis.checked_add(span)?))
+        }
+        Unit::Months(months) => {
+            let date = local.date();
+            let month =
+                (date.year * 12 + date.month - 1).checked_add(amount.checked_mul(months)?)?;
+            if month.unsigned_abs() > 12 * 292_000_000 {
+                return None;
+            }
+            let (year, month) = (month.div_euclid(12), month.rem_euclid(12) + 1);
+            let day = date.day.min(days_in_month(year, month));
+            let days = Date { year, month, day }.days();
+            Some(zone.utc(days.checked_mul(DAY_MS)? + local.millis_of_day()))
+        }
+    }
+}
+
+/// The day that weeks begin with; None where the argument is null.
+fn week_start<'a>(call: &'a Call, context: &Context<'a>, code: i32) -> Result<Option<i64>, Error> {
+    const SUNDAY: i64 = 7;
+    if call.argument(4).is_absent() {
+        return Ok(Some(SUNDAY));
+    }
+    let value = call.value(4, context)?;
+    if value.is_nullish() {
+        return Ok(None);
+    }
+    weekday_of(&value, code).map(Some)
+}
+
+pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (start, end) = (call.value(0, context)?, call.value(3, context)?);
+    let zone = zone::argument(call, 1, context)?;
+    let unit = call.value(2, context)?;
+    let Some(zone) = zone else {
+        return Ok(Computed::NULL);
+    };
+    if start.is_nullish() || end.is_nullish() || unit.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let (start, end) = (date(&start, 5166307)?, date(&end, 5166307)?);
+    let unit = Unit::of(&unit, 5166306)?;
+    let week_start = match unit {
+        Unit::WEEK => week_start(call, context, 5439015)?,
+        _ => Some(1),
+    };
+    let Some(week_start) = week_start else {
+        return Ok(Computed::NULL);
+    };
+    let count = |millis| boundaries(millis, unit, &zone, week_start);
+    Ok(count(end).wrapping_sub(count(start)).into())
+}
+
+/// The number of the unit's boundaries from some origin to the moment.
+fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 {
+    let local = zone.local(utc_millis);
+    match unit {
+        Unit::Months(months) => {
+            let date = local.date();
+            (date.year * 12 + date.month - 1).div_euclid(months)
+        }
+        Unit::WEEK => (local.days() + 3 - (week_start - 1)).div_euclid(7),
+        Unit::Days(_) => local.days(),
+        // Only the part of the offset below the unit moves its boundaries.
+        Unit::Millis(millis) => {
+            let part = (local.offset * 1000).rem_euclid(millis);
+            utc_millis.saturating_add(part).div_euclid(millis)
+        }
+    }
+}
+
+pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let moment = call.value(0, context)?;
+    let zone = zone::argument(call, 1, context)?;
+    let unit = call.value(2, context)?;
+    let bin = bin_size(call, context)?;
+    let (Some(zone), Some(bin)) = (zone, bin) else {
+        return Ok(Computed::NULL);
+    };
+    if moment.is_nullish() || unit.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let moment = date(&moment, 5439012)?;
+    let unit = Unit::of(&unit, 5439013)?;
+    let week_start = match unit {
+        Unit::WEEK => week_start(call, context, 5439015)?,
+        _ => Some(1),
+    };
+    match week_start {
+        Some(week_start) => {
+            let cut = truncated(moment, unit, bin, &zone, week_start);
+            Ok(ValueRef::DateTime(cut).into())
+        }
+        None => Ok(Computed::NULL),
+    }
+}
+
+/// Units in a bin: 1 where absent, None where null.
+fn bin_size<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error> {
+    if call.argument(3).is_absent() {
+        return Ok(Some(1));
+    }
+    let value = call.value(3, context)?;
+    if value.is_nullish() {
+        return Ok(None);
+    }
+    match value.as_ref().and_then(ValueRef::as_whole) {
+        None => {
+            let message = format!(
+                "$dateTrunc requires 'binSize' to be a 64-bit integer, but got value '{}'",
+                value.or_null()
+            );
+            Err(Error::new(5439017, message))
+        }
+        Some(bin) if bin <= 0 => {
+            let message =
+                format!("$dateTrunc requires 'binSize' to be greater than 0, but got value {bin}");
+            Err(Error::new(5439018, message))
+        }
+        Some(bin) => Ok(Some(bin)),
+    }
+}
+
+/// The start of the bin that has the moment; bins are counted from 2000-01-01 in the time zone.
+fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64) -> i64 {
+    let local: Local = zone.local(utc_millis);
+    let origin = Date {
+        year: 2000,
+        month: 1,
+        day: 1,
+    };
+    match unit {
+        Unit::Months(months) => {
+            let (date, size) = (local.date(), bin.saturating_mul(months));
+            let since = (date.year - origin.year) * 12 + date.month - 1;
+            let month = since.div_euclid(size).saturating_mul(size);
+            let start = Date::normalized(origin.year, month + 1, 1);
+            zone.utc(start.days() * DAY_MS)
+        }
+        Unit::Days(days) => {
+            let origin = match unit {
+                Unit::WEEK => first_weekday(origin.days(), week_start),
+                _ => origin.days(),
+            };
+            let size = bin.saturating_mul(days);
+            let start = origin
+                + (local.days() - origin)
+                    .div_euclid(size)
+                    .saturating_mul(size);
+            zone.utc(start * DAY_MS)
+        }
+        Unit::Millis(millis) => {
+            let origin = zone.utc(origin.days() * DAY_MS);
+            let size = bin.saturating_mul(millis);
+            origin + (utc_millis - origin).div_euclid(size).saturating_mul(size)
+        }
+    }
+}
+
+/// The first day from `days` on that is this day of the week.
+fn first_weekday(days: i64, week_start: i64) -> i64 {
+    days + (week_start - iso_weekday(days)).rem_euclid(7)
+}

@@ -1,0 +1,77 @@
+//! Units of time and days of the week, as arguments.
+
+use super::calendar::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use crate::Error;
+use crate::expression::Computed;
+
+/// A unit of time: so many months, days or milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Years and quarters, too.
+    Months(i64),
+    /// Weeks, too.
+    Days(i64),
+    Millis(i64),
+}
+
+impl Unit {
+    pub const WEEK: Unit = Unit::Days(7);
+
+    pub fn parse(name: &str) -> Option<Unit> {
+        Some(match name {
+            "year" => Unit::Months(12),
+            "quarter" => Unit::Months(3),
+            "month" => Unit::Months(1),
+            "week" => Unit::WEEK,
+            "day" => Unit::Days(1),
+            "hour" => Unit::Millis(HOUR_MS),
+            "minute" => Unit::Millis(MINUTE_MS),
+            "second" => Unit::Millis(SECOND_MS),
+            "millisecond" => Unit::Millis(1),
+            _ => return None,
+        })
+    }
+
+    /// `code` for what is no string, 9 for a string that is no unit.
+    pub fn of(value: &Computed<'_>, code: i32) -> Result<Unit, Error> {
+        let Some(name) = value.as_str() else {
+            let message = format!(
+                "requires 'unit' to be a string, but got {}",
+                value.type_name()
+            );
+            return Err(Error::new(code, message));
+        };
+        Unit::parse(name)
+            .ok_or_else(|| Error::failed_to_parse(format!("unknown time unit value: {name}")))
+    }
+}
+
+/// The day that weeks begin with, Monday being 1 and Sunday 7: "mon" or "Monday".
+pub(crate) fn weekday_of(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
+    const DAYS: [&str; 7] = [
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+    ];
+    let Some(name) = value.as_str() else {
+        let message = format!(
+            "requires 'startOfWeek' to be a string, but got {}",
+            value.type_name()
+        );
+        return Err(Error::new(code, message));
+    };
+    let lower = name.to_ascii_lowercase();
+    let found = DAYS
+        .iter()
+        .position(|day| *day == lower || day.get(..3) == Some(lower.as_str()));
+    match found {
+        Some(place) => Ok(place as i64 + 1),
+        None => Err(Error::failed_to_parse(format!(
+            "unknown day of week value: {name}"
+        ))),
+    }
+}

@@ -1,0 +1,134 @@
+//! Time zones: names of the IANA database, which is built in, and offsets such as "+05:30".
+
+use jiff::Timestamp;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+
+use std::sync::LazyLock;
+
+use super::calendar::{DAY_MS, Local, SECOND_MS};
+use crate::Error;
+use crate::expression::call::{Call, Prepared};
+use crate::expression::{Computed, Context};
+
+/// The database that is compiled in: results must not depend on the machine's own.
+static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// A time zone.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Zone {
+    /// Seconds ahead of UTC.
+    Fixed(i64),
+    Named(TimeZone),
+}
+
+impl Zone {
+    pub const UTC: Zone = Zone::Fixed(0);
+
+    /// A name, or an offset: "+05", "-0530", "+05:30". 40485 for anything else.
+    pub fn parse(text: &str) -> Result<Zone, Error> {
+        if let Some(offset) = parse_offset(text) {
+            return Ok(Zone::Fixed(offset));
+        }
+        match text {
+            "UTC" | "GMT" | "Z" => Ok(Zone::UTC),
+            name => DATABASE.get(name).map(Zone::Named).map_err(|_| {
+                Error::new(
+                    40485,
+                    format!("unrecognized time zone identifier: \"{text}\""),
+                )
+            }),
+        }
+    }
+
+    /// Seconds ahead of UTC at a moment.
+    pub fn offset(&self, utc_millis: i64) -> i64 {
+        match self {
+            Zone::Fixed(offset) => *offset,
+            Zone::Named(zone) => {
+                let seconds = utc_millis.div_euclid(SECOND_MS);
+                let end = if seconds < 0 {
+                    Timestamp::MIN
+                } else {
+                    Timestamp::MAX
+                };
+                let moment = Timestamp::from_second(seconds).unwrap_or(end);
+                i64::from(zone.to_offset(moment).seconds())
+            }
+        }
+    }
+
+    pub fn local(&self, utc_millis: i64) -> Local {
+        Local::new(utc_millis, self.offset(utc_millis))
+    }
+
+    /// The moment at which the clock shows this: the earlier one where it does so twice; where it
+    /// never does, because the clock was put forward, as if it had not been.
+    pub fn utc(&self, local_millis: i64) -> i64 {
+        let before = self.offset(local_millis.saturating_sub(DAY_MS)) * SECOND_MS;
+        let early = local_millis.saturating_sub(before);
+        if self.offset(early) * SECOND_MS == before {
+            return early;
+        }
+        let after = self.offset(local_millis.saturating_add(DAY_MS)) * SECOND_MS;
+        let late = local_millis.saturating_sub(after);
+        if self.offset(late) * SECOND_MS == after {
+            late
+        } else {
+            early
+        }
+    }
+}
+
+/// The seconds of "+hh", "+hhmm" or "+hh:mm", with either sign.
+pub(crate) fn parse_offset(text: &str) -> Option<i64> {
+    let (sign, digits) = match text.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let (hours, minutes) = match digits.len() {
+        2 => (digits, "0"),
+        4 => digits.split_at_checked(2)?,
+        5 => digits.split_once(':')?,
+        _ => return None,
+    };
+    let number = |text: &str| {
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit());
+        plain.then(|| text.parse::<i64>().ok()).flatten()
+    };
+    Some(sign * (number(hours)? * 3600 + number(minutes)? * 60))
+}
+
+/// The time zone in an argument's place: UTC where it is absent, None where it is null. 40517 for what
+/// is no string.
+pub(crate) fn argument<'a>(
+    call: &'a Call,
+    place: usize,
+    context: &Context<'a>,
+) -> Result<Option<Zone>, Error> {
+    if let Prepared::Date(constants) = &call.prepared
+        && let Some(zone) = &constants.zone
+    {
+        return Ok(Some(zone.clone()));
+    }
+    if call.argument(place).is_absent() {
+        return Ok(Some(Zone::UTC));
+    }
+    of_value(&call.value(place, context)?)
+}
+
+fn of_value(value: &Computed<'_>) -> Result<Option<Zone>, Error> {
+    if value.is_nullish() {
+        return Ok(None);
+    }
+    match value.as_str() {
+        Some(name) => Zone::parse(name).map(Some),
+        None => {
+            let message = format!(
+                "timezone must evaluate to a string, found {}",
+                value.type_name()
+            );
+            Err(Error::new(40517, message))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! `$getField`, `$setField`, `$unsetField`, and what values are: `$type`, `$isNumber`, `$bsonSize`,
+//! `$binarySize`.
+
+use windrow_document::{DocumentBuilder, Value, ValueRef};
+
+use super::call::{Answer, Call};
+use super::operator::{Named, Operator, finish};
+use super::{ABSENT, Computed, Context, Expression, Scope};
+use crate::Error;
+
+pub(crate) fn type_name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let name = call.value(0, context)?.type_name();
+    Ok(ValueRef::String(name).into())
+}
+
+pub(crate) fn is_number<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    Ok(value.as_ref().is_some_and(ValueRef::is_number).into())
+}
+
+/// The bytes of a document as BSON.
+pub(crate) fn bson_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    match value.as_document() {
+        Some(document) => Ok((document.as_bytes().len() as i32).into()),
+        None => {
+            let message = format!(
+                "$bsonSize requires a document input, found: {}",
+                value.type_name()
+            );
+            Err(Error::new(31393, message))
+        }
+    }
+}
+
+/// The bytes of a string or of binary data.
+pub(crate) fn binary_size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    match value.or_null() {
+        ValueRef::Null | ValueRef::Undefined => Ok(Computed::NULL),
+        ValueRef::String(text) => Ok((text.len() as i32).into()),
+        ValueRef::Binary { bytes, .. } => Ok((bytes.len() as i32).into()),
+        _ => {
+            let message = format!(
+                "$binarySize requires a string or BinData argument, found: {}",
+                value.type_name()
+            );
+            Err(Error::new(51276, message))
+        }
+    }
+}
+
+static GET_FIELD: Named = Named {
+    not_document: 3041701,
+    unknown: 3041701,
+    names: &[("field", Some(3041702)), ("input", Some(3041703))],
+};
+
+/// A field's name as it stands in the argument: a string, dots and dollars and all. A constant one
+/// that is computed must be written as `$literal`.
+fn parse_name(
+    operator: &str,
+    value: ValueRef<'_>,
+    scope: &Scope,
+    codes: (i32, i32),
+) -> Result<Expression, Error> {
+    if let ValueRef::String(name) = value
+        && !name.starts_with('$')
+    {
+        return Ok(Expression::constant_of(Value::from(name)));
+    }
+    let name = Expression::parse(value, scope)?;
+    match name.constant() {
+        Some(Value::String(_)) => Ok(name),
+        Some(other) => {
+            let found = other.type_of().name();
+            let message = format!(
+                "{operator} requires 'field' to evaluate to a constant String, but got {found}"
+            );
+            Err(Error::new(codes.0, message))
+        }
+        None => {
+            let message = format!("{operator} requires 'field' to evaluate to type String");
+            Err(Error::new(codes.1, message))
+        }
+    }
+}
+
+/// `{field: name, input: document}`, or the name alone, of `$$CURRENT`. Arguments: name, input.
+pub(crate) fn parse_get_field(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let is_long = match operand {
+        ValueRef::Document(document) => document
+            .first()
+            .is_none_or(|(name, _)| !name.starts_with('$')),
+        _ => false,
+    };
+    let (name, input) = if is_long {
+        let values = GET_FIELD.values(operator.name, operand)?;
+        (
+            values.first().copied().flatten(),
+            values.get(1).copied().flatten(),
+        )
+    } else {
+        (Some(operand), None)
+    };
+    let name = match name {
+        Some(ValueRef::String(text)) if !text.starts_with('$') => {
+            Expression::constant_of(Value::from(text))
+        }
+        Some(value) => Expression::parse(value, scope)?,
+        None => ABSENT.clone(),
+    };
+    if let Some(constant) = name.constant()
+        && constant.as_ref().as_str().is_none()
+    {
+        let found = constant.type_of().name();
+        let message =
+            format!("$getField requires 'field' to evaluate to type String, but got {found}");
+        return Err(Error::new(5654602, message));
+    }
+    let input = input.unwrap_or(ValueRef::String("$$CURRENT"));
+    finish(Call::new(
+        operator,
+        vec![name, Expression::parse(input, scope)?],
+    ))
+}
+
+pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (name, input) = (call.value(0, context)?, call.value(1, context)?);
+    let Some(name) = name.as_str() else {
+        let found = name.type_name();
+        let message =
+            format!("$getField requires 'field' to evaluate to type String, but got {found}");
+        return Err(Error::new(3041704, message));
+    };
+    Ok(match input {
+        Computed::Borrowed(ValueRef::Document(document)) => document.get(name).into(),
+        other if other.is_missing() => Computed::Missing,
+        other if other.is_nullish() => Computed::NULL,
+        other => match other.as_document().and_then(|document| document.get(name)) {
+            Some(value) => Computed::Owned(value.to_value()),
+            None => Computed::Missing,
+        },
+    })
+}
+
+static SET_FIELD: Named = Named {
+    not_document: 4161100,
+    unknown: 4161101,
+    names: &[
+        ("field", Some(4161102)),
+        ("input", Some(4161109)),
+        ("value", Some(4161103)),
+    ],
+};
+
+static UNSET_FIELD: Named = Named {
+    not_document: 4161110,
+    unknown: 4161111,
+    names: &[("field", Some(4161112)), ("input", Some(4161109))],
+};
+
+fn parse_change(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+    named: &Named,
+) -> Result<Expression, Error> {
+    let values = named.values(operator.name, operand)?;
+    let mut values = values.into_iter().flatten();
+    let (Some(name), Some(input)) = (values.next(), values.next()) else {
+        return Err(Error::new(4161102, "the field's name is missing"));
+    };
+    let name = parse_name(operator.name, name, scope, (4161107, 4161108))?;
+    let input = Expression::parse(input, scope)?;
+    let value = values.next().unwrap_or(ValueRef::String("$$REMOVE"));
+    finish(Call::new(
+        operator,
+        vec![name, input, Expression::parse(value, scope)?],
+    ))
+}
+
+/// Arguments: name, input, value.
+pub(crate) fn parse_set_field(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    parse_change(operator, operand, scope, &SET_FIELD)
+}
+
+/// The same with `$$REMOVE` as its value.
+pub(crate) fn parse_unset_field(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    parse_change(operator, operand, scope, &UNSET_FIELD)
+}
+
+/// The input with the field set, in its place where it has one; a missing value takes it away.
+pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (name, input) = (call.value(0, context)?, call.value(1, context)?);
+    if input.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let Some(document) = input.as_document() else {
+        let message = format!(
+            "{} requires 'input' to evaluate to type Object",
+            call.operator.name
+        );
+        return Err(Error::new(4161105, message));
+    };
+    let name = name.as_str().unwrap_or_default();
+    let new = call.value(2, context)?;
+    let mut changed = DocumentBuilder::new();
+    let mut was_there = false;
+    for (known, old) in document {
+        let is_it = known == name;
+        was_there |= is_it;
+        let value = if is_it { new.as_ref() } else { Some(old) };
+        if let Some(value) = value {
+            changed.append(known, value);
+        }
+    }
+    if let (false, Some(value)) = (was_there, new.as_ref()) {
+        changed.append(name, value);
+    }
+    Ok(changed.finish().into())
+}

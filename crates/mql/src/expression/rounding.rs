@@ -1,0 +1,156 @@
+//! `$abs`, `$ceil`, `$floor`, `$round`, `$trunc`.
+
+use windrow_document::Decimal128;
+use windrow_document::decimal::{Parts, Rounding};
+
+use super::call::{Answer, Call};
+use super::number::{Number, exact_decimal};
+use super::{Computed, Context};
+use crate::Error;
+
+/// The only argument as a number; None where it is null. 28765 for what is no number.
+pub(crate) fn numeric<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Number>, Error> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(None);
+    }
+    value
+        .as_ref()
+        .and_then(Number::of)
+        .map(Some)
+        .ok_or_else(|| {
+            let (name, found) = (call.operator.name, value.type_name());
+            Error::new(
+                28765,
+                format!("{name} only supports numeric types, not {found}"),
+            )
+        })
+}
+
+pub(crate) fn abs<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(match numeric(call, context)? {
+        None => Computed::NULL,
+        Some(Number::Int(number)) => Number::int_or_long(i64::from(number).abs()).into(),
+        Some(Number::Long(number)) => match number.checked_abs() {
+            Some(number) => number.into(),
+            None => return Err(Error::new(28680, "can't take $abs of long long min")),
+        },
+        Some(Number::Double(number)) => number.abs().into(),
+        Some(Number::Decimal(number)) => number.absolute().into(),
+    })
+}
+
+fn to_whole<'a>(number: Option<Number>, double: fn(f64) -> f64, toward: Rounding) -> Computed<'a> {
+    match number {
+        None => Computed::NULL,
+        Some(Number::Double(number)) => double(number).into(),
+        Some(Number::Decimal(number)) => number.to_places(0, toward).into(),
+        Some(whole) => whole.into(),
+    }
+}
+
+pub(crate) fn ceil<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(to_whole(
+        numeric(call, context)?,
+        f64::ceil,
+        Rounding::Ceiling,
+    ))
+}
+
+pub(crate) fn floor<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(to_whole(
+        numeric(call, context)?,
+        f64::floor,
+        Rounding::Floor,
+    ))
+}
+
+pub(crate) fn round<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    to_places(call, context, Rounding::HalfEven)
+}
+
+pub(crate) fn trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    to_places(call, context, Rounding::Truncate)
+}
+
+fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Answer<'a> {
+    let name = call.operator.name;
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let Some(number) = value.as_ref().and_then(Number::of) else {
+        let message = format!(
+            "{name} only supports numeric types, not {}",
+            value.type_name()
+        );
+        return Err(Error::new(51081, message));
+    };
+    let place = call.value(1, context)?;
+    if place.is_nullish() {
+        return match call.argument(1).is_absent() {
+            true => Ok(rounded(number, 0, toward)?.into()),
+            false => Ok(Computed::NULL),
+        };
+    }
+    Ok(rounded(number, parse_place(name, &place)?, toward)?.into())
+}
+
+fn parse_place(name: &str, place: &Computed<'_>) -> Result<i32, Error> {
+    let Some(place) = place.as_ref().and_then(|place| place.as_whole()) else {
+        let message = format!("precision argument to {name} must be an integral value");
+        return Err(Error::new(51082, message));
+    };
+    if !(-20..=100).contains(&place) {
+        let message =
+            format!("cannot apply {name} with precision value {place} value must be in [-20, 100]");
+        return Err(Error::new(51083, message));
+    }
+    Ok(place as i32)
+}
+
+fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error> {
+    Ok(match number {
+        Number::Decimal(number) => Number::Decimal(quantized(number, place, toward)),
+        Number::Double(number) if !number.is_finite() || number == 0.0 => Number::Double(number),
+        Number::Double(number) => {
+            Number::Double(exact_decimal(number).to_places(place, toward).to_f64())
+        }
+        whole if place >= 0 => whole,
+        whole => {
+            let Some((long, _)) = whole.to_decimal().to_places(place, toward).truncated() else {
+                return Err(Error::new(
+                    51080,
+                    "invalid conversion from Decimal128 result: overflow",
+                ));
+            };
+            match whole {
+                Number::Int(_) => Number::int_or_long(long),
+                _ => Number::Long(long),
+            }
+        }
+    })
+}
+
+/// With exactly so many places, zeros added where there are fewer and 34 digits allow it.
+fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
+    match number.parts() {
+        Parts::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } if exponent > -place => {
+            let zeros = (exponent + place).unsigned_abs();
+            let padded = 10u128
+                .checked_pow(zeros)
+                .and_then(|unit| coefficient.checked_mul(unit));
+            match padded {
+                Some(padded) if padded < 10u128.pow(34) => {
+                    Decimal128::rounded(negative, padded.into(), -place, false)
+                }
+                _ => number,
+            }
+        }
+        _ => number.to_places(place, toward),
+    }
+}

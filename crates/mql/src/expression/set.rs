@@ -1,0 +1,144 @@
+//! `$setUnion`, `$setIntersection`, `$setDifference`, `$setEquals`, `$setIsSubset`,
+//! `$anyElementTrue`, `$allElementsTrue`. Sets are arrays whose order and repetitions do not count;
+//! results are in MongoDB's order but for `$setDifference`, which keeps that of its first argument.
+
+use std::cmp::Ordering;
+
+use windrow_document::{Array, ArrayBuf, ValueRef};
+
+use super::call::{Answer, Call};
+use super::{Computed, Context};
+use crate::Error;
+
+/// Sorted elements without repetition; the first of equal ones stays.
+struct Set<'v>(Vec<ValueRef<'v>>);
+
+impl<'v> Set<'v> {
+    fn of(values: impl IntoIterator<Item = ValueRef<'v>>) -> Set<'v> {
+        let mut values: Vec<ValueRef<'v>> = values.into_iter().collect();
+        values.sort_by(|one, other| one.compare(*other));
+        values.dedup_by(|next, kept| next.equals(*kept));
+        Set(values)
+    }
+
+    fn contains(&self, value: ValueRef<'_>) -> bool {
+        self.0.binary_search_by(|one| one.compare(value)).is_ok()
+    }
+
+    fn equals(&self, other: &Set<'_>) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs.into_iter().all(|(one, other)| one.equals(*other))
+    }
+}
+
+fn array<'v>(call: &Call, value: &'v Computed<'_>, code: i32) -> Result<Array<'v>, Error> {
+    value.as_array().ok_or_else(|| {
+        let (name, found) = (call.operator.name, value.type_name());
+        Error::new(
+            code,
+            format!("All operands of {name} must be arrays. One argument is of type: {found}"),
+        )
+    })
+}
+
+pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut sets = Vec::new();
+    for argument in &call.arguments {
+        let value = argument.evaluate(context)?;
+        if value.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        array(call, &value, 17043)?;
+        sets.push(value);
+    }
+    let all = sets.iter().filter_map(Computed::as_array).flatten();
+    Ok(Set::of(all).0.into_iter().collect::<ArrayBuf>().into())
+}
+
+pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut sets = Vec::new();
+    for argument in &call.arguments {
+        let value = argument.evaluate(context)?;
+        if value.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        array(call, &value, 17047)?;
+        sets.push(value);
+    }
+    let mut arrays = sets.iter().filter_map(Computed::as_array);
+    let mut common = Set::of(arrays.next().into_iter().flatten());
+    for array in arrays {
+        let other = Set::of(array);
+        common.0.retain(|value| other.contains(*value));
+    }
+    Ok(common.0.into_iter().collect::<ArrayBuf>().into())
+}
+
+pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (one, other) = (call.value(0, context)?, call.value(1, context)?);
+    if one.is_nullish() || other.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let (kept, taken) = (
+        array(call, &one, 17048)?,
+        Set::of(array(call, &other, 17049)?),
+    );
+    let places = kept
+        .iter()
+        .enumerate()
+        .filter(|(_, value)| !taken.contains(*value));
+    let mut values: Vec<(usize, ValueRef<'_>)> = places.collect();
+    values.sort_by(|(place, one), (other_place, other)| {
+        one.compare(*other).then(place.cmp(other_place))
+    });
+    values.dedup_by(|(_, next), (_, kept)| next.equals(*kept));
+    values.sort_by_key(|(place, _)| *place);
+    Ok(values
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect::<ArrayBuf>()
+        .into())
+}
+
+pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let first = call.value(0, context)?;
+    let first = Set::of(array(call, &first, 17044)?);
+    for argument in call.arguments.iter().skip(1) {
+        let value = argument.evaluate(context)?;
+        if !first.equals(&Set::of(array(call, &value, 17044)?)) {
+            return Ok(false.into());
+        }
+    }
+    Ok(true.into())
+}
+
+/// Fewer than two sets are refused with 17045.
+pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
+    match call.arguments.len().cmp(&2) {
+        Ordering::Less => Err(Error::new(17045, "$setEquals needs at least two arguments")),
+        _ => Ok(()),
+    }
+}
+
+pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (one, other) = (call.value(0, context)?, call.value(1, context)?);
+    let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
+    let whole = Set::of(other);
+    Ok(one.iter().all(|value| whole.contains(value)).into())
+}
+
+pub(crate) fn any_element_true<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    Ok(array(call, &value, 17041)?
+        .iter()
+        .any(ValueRef::is_truthy)
+        .into())
+}
+
+pub(crate) fn all_elements_true<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    Ok(array(call, &value, 17040)?
+        .iter()
+        .all(ValueRef::is_truthy)
+        .into())
+}

@@ -1,0 +1,321 @@
+//! Strings. Positions are bytes (`…Bytes`) or code points (`…CP`); case is that of ASCII letters.
+
+use std::cmp::Ordering;
+
+use windrow_document::{ArrayBuilder, Value, ValueRef};
+
+use super::array::{bounds, int};
+use super::call::{Answer, Call};
+use super::number::{Number, double_text};
+use super::operator::Named;
+use super::{Computed, Context};
+use crate::Error;
+use crate::expression::date;
+
+/// The string; an error of that code otherwise.
+fn text<'v>(call: &Call, value: &'v Computed<'_>, code: i32, what: &str) -> Result<&'v str, Error> {
+    value.as_str().ok_or_else(|| {
+        let (name, found) = (call.operator.name, value.type_name());
+        Error::new(
+            code,
+            format!("{name} requires {what} to be a string, found: {found}"),
+        )
+    })
+}
+
+pub(crate) fn concat<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut whole = String::new();
+    for argument in &call.arguments {
+        let value = argument.evaluate(context)?;
+        if value.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        let Some(text) = value.as_str() else {
+            let message = format!("$concat only supports strings, not {}", value.type_name());
+            return Err(Error::new(16702, message));
+        };
+        whole.push_str(text);
+    }
+    Ok(whole.into())
+}
+
+/// What most string operators make of other types: numbers and dates as text, null as "". 16007 for
+/// what has no text.
+pub(crate) fn coerce(value: &Computed<'_>) -> Result<String, Error> {
+    Ok(match value.or_null() {
+        ValueRef::Null | ValueRef::Undefined => String::new(),
+        ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::JavaScript(text) => {
+            text.to_owned()
+        }
+        ValueRef::Int32(number) => number.to_string(),
+        ValueRef::Int64(number) => number.to_string(),
+        ValueRef::Double(number) => double_text(number),
+        ValueRef::Decimal128(number) => number.to_string(),
+        ValueRef::DateTime(millis) => date::to_iso_text(millis)?,
+        ValueRef::Timestamp(timestamp) => date::timestamp_text(timestamp),
+        other => {
+            let found = other.type_of().name();
+            return Err(Error::new(
+                16007,
+                format!("can't convert from BSON type {found} to String"),
+            ));
+        }
+    })
+}
+
+pub(crate) fn to_lower<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(coerce(&call.value(0, context)?)?
+        .to_ascii_lowercase()
+        .into())
+}
+
+pub(crate) fn to_upper<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(coerce(&call.value(0, context)?)?
+        .to_ascii_uppercase()
+        .into())
+}
+
+pub(crate) fn compare_ignoring_case<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let one = coerce(&call.value(0, context)?)?.to_ascii_uppercase();
+    let other = coerce(&call.value(1, context)?)?.to_ascii_uppercase();
+    Ok((match one.cmp(&other) {
+        Ordering::Less => -1,
+        Ordering::Equal => 0,
+        Ordering::Greater => 1,
+    })
+    .into())
+}
+
+pub(crate) fn length_in_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    Ok((text(call, &value, 34473, "its argument")?.len() as i32).into())
+}
+
+pub(crate) fn length_in_points<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    Ok((text(call, &value, 34471, "its argument")?.chars().count() as i32).into())
+}
+
+pub(crate) fn index_of_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (value, searched) = (call.value(0, context)?, call.value(1, context)?);
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let value = text(call, &value, 40091, "its first argument")?;
+    let searched = text(call, &searched, 40092, "its second argument")?;
+    let (start, end) = bounds(call, context, value.len())?;
+    let within = value.as_bytes().get(start..end);
+    let found = within.and_then(|within| find_bytes(within, searched.as_bytes()));
+    Ok(found.map_or(-1, |place| (start + place) as i32).into())
+}
+
+fn find_bytes(text: &[u8], searched: &[u8]) -> Option<usize> {
+    if searched.is_empty() {
+        return Some(0);
+    }
+    text.windows(searched.len())
+        .position(|window| window == searched)
+}
+
+pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (value, searched) = (call.value(0, context)?, call.value(1, context)?);
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let value = text(call, &value, 40093, "its first argument")?;
+    let searched = text(call, &searched, 40094, "its second argument")?;
+    let (start, end) = bounds(call, context, value.chars().count())?;
+    // As recorded, the place behind the last code point has nothing to find, not even "".
+    let places = value.char_indices().enumerate().take(end).skip(start);
+    let limit = value
+        .char_indices()
+        .nth(end)
+        .map_or(value.len(), |(byte, _)| byte);
+    let found = places.into_iter().find(|(_, (byte, _))| {
+        value
+            .get(*byte..limit)
+            .is_some_and(|rest| rest.starts_with(searched))
+    });
+    let empty = value.is_empty() && searched.is_empty() && start == 0;
+    Ok(found
+        .map_or(if empty { 0 } else { -1 }, |(place, _)| place as i32)
+        .into())
+}
+
+pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let (value, separator) = (call.value(0, context)?, call.value(1, context)?);
+    if value.is_nullish() || separator.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let value = text(call, &value, 40085, "its first argument")?;
+    let separator = text(call, &separator, 40086, "its second argument")?;
+    if separator.is_empty() {
+        return Err(Error::new(40087, "$split requires a non-empty separator"));
+    }
+    let mut parts = ArrayBuilder::new();
+    value
+        .split(separator)
+        .for_each(|part| parts.push(ValueRef::String(part)));
+    Ok(parts.finish().into())
+}
+
+/// A position or length: any number, fractions cut.
+fn position(value: &Computed<'_>, code: i32, what: &str) -> Result<i64, Error> {
+    value
+        .as_ref()
+        .and_then(Number::of)
+        .map(Number::to_i64)
+        .ok_or_else(|| {
+            let found = value.type_name();
+            Error::new(
+                code,
+                format!("$substrBytes: {what} must be a numeric type (is BSON type {found})"),
+            )
+        })
+}
+
+/// A negative length means all of the rest.
+pub(crate) fn substring_by_bytes<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    let (start, length) = (call.value(1, context)?, call.value(2, context)?);
+    let value = coerce(&value)?;
+    let start = position(&start, 16034, "starting index")?;
+    let length = position(&length, 16035, "length")?;
+    let Ok(start) = usize::try_from(start) else {
+        let message = "$substrBytes: starting index must be non-negative";
+        return Err(Error::new(50752, message));
+    };
+    let start = start.min(value.len());
+    let rest = value.len() - start;
+    let end = start + usize::try_from(length).unwrap_or(rest).min(rest);
+    if !value.is_char_boundary(start) {
+        let message = "$substrBytes: Invalid range, starting index is a UTF-8 continuation byte.";
+        return Err(Error::new(28656, message));
+    }
+    match value.get(start..end) {
+        Some(part) => Ok(part.to_owned().into()),
+        None => {
+            let message =
+                "$substrBytes: Invalid range, ending index is in the middle of a UTF-8 character.";
+            Err(Error::new(28657, message))
+        }
+    }
+}
+
+pub(crate) fn substring_by_points<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    let (start, length) = (call.value(1, context)?, call.value(2, context)?);
+    let value = coerce(&value)?;
+    let start = int(&start, (34450, 34451), "$substrCP: starting index")?;
+    let length = int(&length, (34452, 34453), "$substrCP: length")?;
+    let Ok(length) = usize::try_from(length) else {
+        return Err(Error::new(
+            34454,
+            "$substrCP: length must be a nonnegative integer.",
+        ));
+    };
+    let Ok(start) = usize::try_from(start) else {
+        return Err(Error::new(
+            34455,
+            "$substrCP: the starting index must be nonnegative integer.",
+        ));
+    };
+    Ok(value
+        .chars()
+        .skip(start)
+        .take(length)
+        .collect::<String>()
+        .into())
+}
+
+pub(crate) static TRIM: Named = Named {
+    not_document: 50696,
+    unknown: 50694,
+    names: &[("input", Some(50695)), ("chars", None)],
+};
+
+/// What is trimmed where no characters are given: the white space of the manual's page on `$trim`.
+fn is_space(character: char) -> bool {
+    matches!(
+        character,
+        '\0' | ' ' | '\t'..='\r' | '\u{A0}' | '\u{1680}' | '\u{2000}'..='\u{200A}'
+    )
+}
+
+type Trim = for<'t> fn(&'t str, &dyn Fn(char) -> bool) -> &'t str;
+
+fn trim_with<'a>(call: &'a Call, context: &Context<'a>, trim: Trim) -> Answer<'a> {
+    let input = call.value(0, context)?;
+    if input.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let input = text(call, &input, 50699, "its input")?;
+    if call.argument(1).is_absent() {
+        return Ok(trim(input, &is_space).to_owned().into());
+    }
+    let characters = call.value(1, context)?;
+    if characters.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let characters = text(call, &characters, 50700, "'chars'")?;
+    Ok(trim(input, &|one| characters.contains(one))
+        .to_owned()
+        .into())
+}
+
+pub(crate) fn trim<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    trim_with(call, context, |text, is_trimmed| {
+        text.trim_matches(is_trimmed)
+    })
+}
+
+pub(crate) fn trim_start<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    trim_with(call, context, |text, is_trimmed| {
+        text.trim_start_matches(is_trimmed)
+    })
+}
+
+pub(crate) fn trim_end<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    trim_with(call, context, |text, is_trimmed| {
+        text.trim_end_matches(is_trimmed)
+    })
+}
+
+pub(crate) static REPLACE: Named = Named {
+    not_document: 51751,
+    unknown: 51750,
+    names: &[
+        ("input", Some(51749)),
+        ("find", Some(51748)),
+        ("replacement", Some(51747)),
+    ],
+};
+
+fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> Answer<'a> {
+    let input = call.value(0, context)?;
+    let find = call.value(1, context)?;
+    let replacement = call.value(2, context)?;
+    let check = |value: &Computed<'_>, code: i32, what: &str| {
+        if value.is_nullish() || value.as_str().is_some() {
+            return Ok(());
+        }
+        text(call, value, code, what).map(|_| ())
+    };
+    check(&input, 51746, "'input'")?;
+    check(&find, 51745, "'find'")?;
+    check(&replacement, 51744, "'replacement'")?;
+    match (input.as_str(), find.as_str(), replacement.as_str()) {
+        (Some(input), Some(find), Some(replacement)) => {
+            Ok(Value::String(input.replacen(find, replacement, count)).into())
+        }
+        _ => Ok(Computed::NULL),
+    }
+}
+
+pub(crate) fn replace_one<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    replace(call, context, 1)
+}
+
+pub(crate) fn replace_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    replace(call, context, usize::MAX)
+}

@@ -1,0 +1,128 @@
+//! `$zip`.
+
+use windrow_document::{Array, ArrayBuilder, ValueRef};
+
+use super::call::{Answer, Call, Prepared};
+use super::operator::{Operator, finish};
+use super::{Computed, Context, Expression, Scope};
+use crate::Error;
+
+fn list(
+    name: &str,
+    value: ValueRef<'_>,
+    scope: &Scope,
+    code: i32,
+) -> Result<Vec<Expression>, Error> {
+    let Some(array) = value.as_array() else {
+        let found = value.type_of().name();
+        return Err(Error::new(
+            code,
+            format!("{name} must be an array of expressions, found {found}"),
+        ));
+    };
+    array
+        .iter()
+        .map(|value| Expression::parse(value, scope))
+        .collect()
+}
+
+/// Arguments: the inputs, then the defaults. Prepared: the number of inputs and whether the longest
+/// counts.
+pub(crate) fn parse(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    scope: &Scope,
+) -> Result<Expression, Error> {
+    let Some(document) = operand.as_document() else {
+        let message = "$zip only supports an object as an argument, found ";
+        return Err(Error::new(
+            34460,
+            format!("{message}{}", operand.type_of().name()),
+        ));
+    };
+    let (mut inputs, mut defaults, mut longest) = (Vec::new(), Vec::new(), false);
+    for (name, value) in document {
+        match (name, value) {
+            ("inputs", value) => inputs = list("inputs", value, scope, 34461)?,
+            ("defaults", value) => defaults = list("defaults", value, scope, 34462)?,
+            ("useLongestLength", ValueRef::Bool(flag)) => longest = flag,
+            ("useLongestLength", _) => {
+                return Err(Error::new(34463, "useLongestLength must be a bool"));
+            }
+            _ => {
+                return Err(Error::new(
+                    34464,
+                    format!("$zip found an unknown argument: {name}"),
+                ));
+            }
+        }
+    }
+    let count = inputs.len();
+    if count == 0 {
+        return Err(Error::new(34465, "$zip requires at least one input array"));
+    }
+    if !defaults.is_empty() && !longest {
+        return Err(Error::new(
+            34466,
+            "cannot specify defaults unless useLongestLength is true",
+        ));
+    }
+    if !defaults.is_empty() && defaults.len() != count {
+        return Err(Error::new(
+            34467,
+            "defaults and inputs must have the same length",
+        ));
+    }
+    inputs.extend(defaults);
+    let mut call = Call::new(operator, inputs);
+    call.prepared = Prepared::Zip { count, longest };
+    finish(call)
+}
+
+pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let Prepared::Zip { count, longest } = call.prepared else {
+        return Ok(Computed::Missing);
+    };
+    let mut values = Vec::with_capacity(call.arguments.len());
+    for (place, argument) in call.arguments.iter().enumerate() {
+        let value = argument.evaluate(context)?;
+        if place < count && value.is_nullish() {
+            return Ok(Computed::NULL);
+        }
+        if place < count && value.as_array().is_none() {
+            let message = format!(
+                "$zip found a non-array expression in input: {}",
+                value.or_null()
+            );
+            return Err(Error::new(34468, message));
+        }
+        values.push(value);
+    }
+    let (inputs, defaults) = values.split_at(count);
+    let inputs: Vec<Array<'_>> = inputs.iter().filter_map(Computed::as_array).collect();
+    let lengths = inputs.iter().map(|input| input.count());
+    let length = if longest {
+        lengths.max()
+    } else {
+        lengths.min()
+    };
+    Ok(rows(&inputs, defaults, length.unwrap_or(0)))
+}
+
+fn rows<'a>(inputs: &[Array<'_>], defaults: &[Computed<'_>], length: usize) -> Computed<'a> {
+    let mut columns: Vec<_> = inputs.iter().map(|input| input.iter()).collect();
+    let mut rows = ArrayBuilder::new();
+    for _ in 0..length {
+        let mut row = ArrayBuilder::new();
+        for (place, column) in columns.iter_mut().enumerate() {
+            let default = || {
+                defaults
+                    .get(place)
+                    .map_or(ValueRef::Null, Computed::or_null)
+            };
+            row.push(column.next().unwrap_or_else(default));
+        }
+        rows.push(ValueRef::Array(row.finish().as_array()));
+    }
+    rows.finish().into()
+}

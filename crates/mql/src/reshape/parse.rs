@@ -1,0 +1,294 @@
+//! Parsing specifications into the tree.
+
+use windrow_document::{Document, ValueRef};
+
+use super::{Field, Node, Reshape, Rest};
+use crate::Error;
+use crate::expression::{Expression, Scope, check_name, is_operator};
+
+/// Splits a dotted name and checks its parts.
+fn split(path: &str) -> Result<Vec<&str>, Error> {
+    if path.is_empty() {
+        return Err(Error::new(
+            40352,
+            "FieldPath cannot be constructed with empty string",
+        ));
+    }
+    if path.ends_with('.') {
+        return Err(Error::new(40353, "FieldPath must not end with a '.'."));
+    }
+    let names: Vec<&str> = path.split('.').collect();
+    names.iter().try_for_each(|name| check_name(name))?;
+    Ok(names)
+}
+
+/// The codes of two fields in each other's way, which differ between the stages.
+#[derive(Clone, Copy)]
+struct Collision {
+    /// The same path again, or a path that was a parent before.
+    same: i32,
+    /// A path below one that is settled.
+    below: i32,
+}
+
+const PROJECT: Collision = Collision {
+    same: 31250,
+    below: 31249,
+};
+const ADD_FIELDS: Collision = Collision {
+    same: 40176,
+    below: 40176,
+};
+
+impl Node {
+    /// Puts a field at a path, making the documents on the way.
+    fn insert(&mut self, names: &[&str], field: Field, codes: Collision) -> Result<(), Error> {
+        let Some((name, below)) = names.split_first() else {
+            return Ok(());
+        };
+        self.computes |= matches!(field, Field::Computed(_));
+        let place = self.fields.iter().position(|(known, _)| **known == **name);
+        let slot = place.and_then(|place| self.fields.get_mut(place));
+        match (slot, below.is_empty()) {
+            (Some((_, Field::Within(node))), false) => node.insert(below, field, codes),
+            (Some(_), true) => Err(Error::new(codes.same, format!("Path collision at {name}"))),
+            (Some(_), false) => {
+                let rest = below.join(".");
+                let message = format!("Path collision at {name} remaining portion {rest}");
+                Err(Error::new(codes.below, message))
+            }
+            (None, true) => {
+                self.fields.push(((*name).into(), field));
+                Ok(())
+            }
+            (None, false) => {
+                let mut node = Node::new(self.rest);
+                node.insert(below, field, codes)?;
+                self.fields.push(((*name).into(), Field::Within(node)));
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One field of a `$project` before it is known whether the whole includes or excludes.
+enum Projected {
+    Flag(bool),
+    Computed(Expression),
+}
+
+type Found = Vec<(String, Projected)>;
+
+pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
+    let Some(document) = specification.as_document() else {
+        return Err(Error::new(
+            15969,
+            "$project specification must be an object",
+        ));
+    };
+    if document.is_empty() {
+        let message = "Invalid $project :: caused by :: projection specification must have at least one field";
+        return Err(Error::new(51272, message));
+    }
+    let mut found = Vec::new();
+    find_projected("", document, scope, &mut found)?;
+    let rest = check_kinds(&found)?;
+    let mut root = Node::new(rest);
+    let mut names_id = false;
+    for (path, projected) in found {
+        names_id |= path == "_id" || path.starts_with("_id.");
+        let field = match projected {
+            Projected::Flag(true) => Field::Included,
+            Projected::Flag(false) => Field::Excluded,
+            Projected::Computed(expression) => Field::Computed(expression),
+        };
+        root.insert(&split(&path)?, field, PROJECT)?;
+    }
+    if rest == Rest::Dropped && !names_id {
+        root.insert(&["_id"], Field::Included, PROJECT)?;
+    }
+    // Excluding what is not there, or including what stays anyway, needs no field.
+    root.fields.retain(|(_, field)| match field {
+        Field::Included => rest == Rest::Dropped,
+        Field::Excluded => rest == Rest::Kept,
+        _ => true,
+    });
+    Ok(Reshape { root })
+}
+
+fn find_projected(
+    prefix: &str,
+    document: Document<'_>,
+    scope: &Scope,
+    found: &mut Found,
+) -> Result<(), Error> {
+    for (name, value) in document {
+        check_positional(name)?;
+        split(name)?;
+        let path = super::join(prefix, name);
+        match value {
+            ValueRef::Bool(flag) => found.push((path, Projected::Flag(flag))),
+            number if number.is_number() => {
+                found.push((path, Projected::Flag(number.is_truthy())));
+            }
+            ValueRef::Document(inner) if inner.is_empty() => {
+                let message =
+                    "An empty sub-projection is not a valid value. Found empty object at path";
+                return Err(Error::new(51270, message));
+            }
+            ValueRef::Document(inner) if !is_single_operator(inner)? => {
+                find_projected(&path, inner, scope, found)?;
+            }
+            value => found.push((path, Projected::Computed(Expression::parse(value, scope)?))),
+        }
+    }
+    Ok(())
+}
+
+fn check_positional(name: &str) -> Result<(), Error> {
+    if name.ends_with(".$") {
+        let message = "Invalid $project :: caused by :: As of 4.4, it's illegal to specify positional operator in the middle of a path.Positional projection may only be used at the end, for example: a.b.$. If the query previously used a form like a.b.$.d, remove the parts following the '$' and the results will be equivalent.";
+        return Err(Error::new(31324, message));
+    }
+    Ok(())
+}
+
+/// Whether the document is `{$operator: …}`. 31325 for operators that there are not.
+fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
+    let Some((name, _)) = document.first() else {
+        return Ok(false);
+    };
+    if !name.starts_with('$') || document.count() != 1 {
+        return Ok(false);
+    }
+    // `$elemMatch` belongs to find's projections; as an expression it is unknown, with 168.
+    if is_operator(name) || name == "$elemMatch" {
+        return Ok(true);
+    }
+    let message = format!("Invalid $project :: caused by :: Unknown expression {name}");
+    Err(Error::new(31325, message))
+}
+
+/// Includes or excludes: the first field that is not `_id` says it, and all others must agree.
+fn check_kinds(found: &Found) -> Result<Rest, Error> {
+    let mut kind: Option<Rest> = None;
+    for (path, projected) in found {
+        let wanted = match projected {
+            Projected::Flag(_) if path == "_id" => continue,
+            Projected::Flag(false) => Rest::Kept,
+            Projected::Flag(true) | Projected::Computed(_) => Rest::Dropped,
+        };
+        let first = *kind.get_or_insert(wanted);
+        if first == wanted {
+            continue;
+        }
+        let (code, message) = match projected {
+            Projected::Flag(false) => (
+                31254,
+                "Cannot do exclusion on field in inclusion projection",
+            ),
+            Projected::Flag(true) => (
+                31253,
+                "Cannot do inclusion on field in exclusion projection",
+            ),
+            Projected::Computed(_) => {
+                (31310, "Cannot use an expression in an exclusion projection")
+            }
+        };
+        return Err(Error::new(
+            code,
+            format!("Invalid $project :: caused by :: {message}: {path}"),
+        ));
+    }
+    let only_id = || match found.first() {
+        Some((_, Projected::Flag(false))) => Rest::Kept,
+        _ => Rest::Dropped,
+    };
+    Ok(kind.unwrap_or_else(only_id))
+}
+
+pub(super) fn add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
+    let Some(document) = specification.as_document() else {
+        let found = specification.type_of().name();
+        let message = format!("$addFields specification stage must be an object, got {found}");
+        return Err(Error::new(40272, message));
+    };
+    if document.is_empty() {
+        let message =
+            "Invalid $addFields :: caused by :: specification must have at least one field";
+        return Err(Error::new(40177, message));
+    }
+    let mut root = Node::new(Rest::Kept);
+    add_below(&mut root, &[], document, scope)?;
+    Ok(Reshape { root })
+}
+
+fn add_below(
+    root: &mut Node,
+    parents: &[&str],
+    document: Document<'_>,
+    scope: &Scope,
+) -> Result<(), Error> {
+    for (name, value) in document {
+        let mut path = parents.to_vec();
+        path.extend(split(name)?);
+        match value {
+            ValueRef::Document(inner) if inner.is_empty() => {
+                let message = format!(
+                    "an empty object is not a valid value. Found empty object at path {name}"
+                );
+                return Err(Error::new(40180, message));
+            }
+            ValueRef::Document(inner) if !is_only_operator(inner)? => {
+                if let Some((dotted, _)) = inner.iter().find(|(name, _)| name.contains('.')) {
+                    let message =
+                        format!("cannot use dotted field name '{dotted}' in a sub object");
+                    return Err(Error::new(40183, message));
+                }
+                add_below(root, &path, inner, scope)?;
+            }
+            value => {
+                let field = Field::Computed(Expression::parse(value, scope)?);
+                root.insert(&path, field, ADD_FIELDS)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether the document is an operator's. 40181 where an operator has other fields beside it.
+fn is_only_operator(document: Document<'_>) -> Result<bool, Error> {
+    let has_operator = document.iter().any(|(name, _)| name.starts_with('$'));
+    if has_operator && document.count() != 1 {
+        let message = format!(
+            "an expression specification must contain exactly one field, the name of the expression. Found {document}"
+        );
+        return Err(Error::new(40181, message));
+    }
+    Ok(has_operator)
+}
+
+pub(super) fn unset(specification: ValueRef<'_>) -> Result<Reshape, Error> {
+    let paths: Vec<ValueRef<'_>> = match specification {
+        ValueRef::String(_) => vec![specification],
+        ValueRef::Array(array) => array.iter().collect(),
+        _ => {
+            let message = "$unset specification must be a string or an array";
+            return Err(Error::new(31002, message));
+        }
+    };
+    if paths.is_empty() {
+        let message = "$unset specification must be a string or an array with at least one field";
+        return Err(Error::new(31119, message));
+    }
+    let mut root = Node::new(Rest::Kept);
+    for path in paths {
+        let Some(path) = path.as_str() else {
+            let message =
+                "$unset specification must be a string or an array containing only string values";
+            return Err(Error::new(31120, message));
+        };
+        root.insert(&split(path)?, Field::Excluded, PROJECT)?;
+    }
+    Ok(Reshape { root })
+}

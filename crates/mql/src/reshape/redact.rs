@@ -1,0 +1,100 @@
+//! `$redact`: an expression that says of a document and of each within whether it is kept whole,
+//! dropped, or looked into.
+
+use windrow_document::{
+    Array, ArrayBuilder, Document, DocumentBuf, DocumentBuilder, Value, ValueRef,
+};
+
+use crate::Error;
+use crate::expression::{Context, Dependencies, Expression, Scope, Variables};
+
+/// A parsed `$redact`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redact {
+    expression: Expression,
+}
+
+const NAMES: [(&str, &str); 3] = [("DESCEND", "descend"), ("PRUNE", "prune"), ("KEEP", "keep")];
+
+impl Redact {
+    /// Parses the expression; `$$DESCEND`, `$$PRUNE` and `$$KEEP` are known in it, and the names of
+    /// `variables`.
+    pub fn parse(specification: ValueRef<'_>, variables: &Variables) -> Result<Redact, Error> {
+        let scope = Scope::with_variables(&with_decisions(variables));
+        Ok(Redact {
+            expression: Expression::parse(specification, &scope)?,
+        })
+    }
+
+    /// What is left of the document; None: nothing. 17053 where the expression gives no decision.
+    pub fn apply(
+        &self,
+        document: Document<'_>,
+        context: &Context<'_>,
+    ) -> Result<Option<DocumentBuf>, Error> {
+        let empty = Variables::new();
+        let variables = with_decisions(context.variables.unwrap_or(&empty));
+        let context = context.with_root(document).with_variables(&variables);
+        self.document(document, &context)
+    }
+
+    fn document(
+        &self,
+        document: Document<'_>,
+        context: &Context<'_>,
+    ) -> Result<Option<DocumentBuf>, Error> {
+        let context = context.with_current(document);
+        match self.expression.evaluate(&context)?.as_str() {
+            Some("keep") => Ok(Some(document.to_buf())),
+            Some("prune") => Ok(None),
+            Some("descend") => self.fields(document, &context).map(Some),
+            _ => {
+                let message = "$redact's expression should not return anything aside from the variables $$KEEP, $$DESCEND, and $$PRUNE";
+                Err(Error::new(17053, message))
+            }
+        }
+    }
+
+    fn fields(&self, document: Document<'_>, context: &Context<'_>) -> Result<DocumentBuf, Error> {
+        let mut kept = DocumentBuilder::new();
+        for (name, value) in document {
+            if let Some(value) = self.value(value, context)? {
+                kept.append(name, value.as_ref());
+            }
+        }
+        Ok(kept.finish())
+    }
+
+    fn value(&self, value: ValueRef<'_>, context: &Context<'_>) -> Result<Option<Value>, Error> {
+        match value {
+            ValueRef::Document(inner) => Ok(self.document(inner, context)?.map(Value::Document)),
+            ValueRef::Array(array) => self.array(array, context).map(Some),
+            scalar => Ok(Some(scalar.to_value())),
+        }
+    }
+
+    fn array(&self, array: Array<'_>, context: &Context<'_>) -> Result<Value, Error> {
+        let mut kept = ArrayBuilder::new();
+        for value in array {
+            if let Some(value) = self.value(value, context)? {
+                kept.push(value.as_ref());
+            }
+        }
+        Ok(Value::Array(kept.finish()))
+    }
+
+    pub fn dependencies(&self) -> Dependencies {
+        Dependencies {
+            whole: true,
+            ..self.expression.paths()
+        }
+    }
+}
+
+fn with_decisions(variables: &Variables) -> Variables {
+    let mut variables = variables.clone();
+    NAMES
+        .iter()
+        .for_each(|(name, value)| variables.set(name, Some((*value).into())));
+    variables
+}

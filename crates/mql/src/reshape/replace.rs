@@ -1,0 +1,76 @@
+//! `$replaceRoot` and `$replaceWith`.
+
+use windrow_document::{Document, DocumentBuf, Value, ValueRef};
+
+use crate::Error;
+use crate::expression::{Computed, Context, Dependencies, Expression, Scope};
+
+/// An expression whose value becomes the document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplaceRoot {
+    new_root: Expression,
+}
+
+impl ReplaceRoot {
+    /// Parses `{newRoot: expression}`.
+    pub fn parse_replace_root(
+        specification: ValueRef<'_>,
+        scope: &Scope,
+    ) -> Result<ReplaceRoot, Error> {
+        let Some(document) = specification.as_document() else {
+            let found = specification.type_of().name();
+            let message =
+                format!("expected an object as specification for $replaceRoot stage, got {found}");
+            return Err(Error::new(40229, message));
+        };
+        if let Some((name, _)) = document.iter().find(|(name, _)| *name != "newRoot") {
+            let message = format!("BSON field '$replaceRoot.{name}' is an unknown field.");
+            return Err(Error::new(40415, message));
+        }
+        match document.get("newRoot") {
+            Some(new_root) => ReplaceRoot::parse_replace_with(new_root, scope),
+            None => Err(Error::new(
+                40414,
+                "BSON field '$replaceRoot.newRoot' is missing but a required field",
+            )),
+        }
+    }
+
+    /// Parses the expression alone.
+    pub fn parse_replace_with(
+        specification: ValueRef<'_>,
+        scope: &Scope,
+    ) -> Result<ReplaceRoot, Error> {
+        Ok(ReplaceRoot {
+            new_root: Expression::parse(specification, scope)?,
+        })
+    }
+
+    /// The new document. 40228 where the expression gives anything else.
+    pub fn apply<'a>(
+        &'a self,
+        document: Document<'a>,
+        context: &Context<'a>,
+    ) -> Result<DocumentBuf, Error> {
+        match self.new_root.evaluate(&context.with_root(document))? {
+            Computed::Borrowed(ValueRef::Document(document)) => Ok(document.to_buf()),
+            Computed::Owned(Value::Document(document)) => Ok(document),
+            other => {
+                let (value, kind) = (other.or_null(), other.type_name());
+                let message = format!(
+                    "'newRoot' expression must evaluate to an object, but resulting value was: {value}. Type of resulting value: '{kind}'."
+                );
+                Err(Error::new(40228, message))
+            }
+        }
+    }
+
+    pub fn dependencies(&self) -> Dependencies {
+        self.new_root.paths()
+    }
+
+    /// The expression.
+    pub fn new_root(&self) -> &Expression {
+        &self.new_root
+    }
+}
