@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::BufRead;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use crate::detect::{Format, detect};
 use crate::document::{Extracted, Kind, MemberFailure, Output, Tally};
@@ -108,7 +109,8 @@ impl Place {
 
 /// One call of [`extract`]: its limits, what it has used of them, and where its output goes.
 pub(crate) struct Extraction<'a> {
-    pub(crate) limits: &'a Limits,
+    /// The deadline moves while the receiver of the output keeps us waiting.
+    pub(crate) limits: Limits,
     pub(crate) spent: Spent,
     pub(crate) tally: Tally,
     member_paths: HashSet<String>,
@@ -116,9 +118,9 @@ pub(crate) struct Extraction<'a> {
 }
 
 impl<'a> Extraction<'a> {
-    fn new(limits: &'a Limits, emit: &'a mut dyn FnMut(Output)) -> Self {
+    fn new(limits: &Limits, emit: &'a mut dyn FnMut(Output)) -> Self {
         Extraction {
-            limits,
+            limits: limits.clone(),
             spent: Spent::default(),
             tally: Tally::default(),
             member_paths: HashSet::new(),
@@ -129,7 +131,7 @@ impl<'a> Extraction<'a> {
     fn convert(&mut self, place: &Place, bytes: &[u8]) -> Result<(), ExtractError> {
         self.limits.check_deadline()?;
         self.limits.check_depth(place.depth)?;
-        let limits = self.limits;
+        let limits = &self.limits;
         match detect(&place.name, bytes) {
             Format::Unsupported(what) => Err(ExtractError::Unsupported(what)),
             Format::Gzip => {
@@ -162,7 +164,15 @@ impl<'a> Extraction<'a> {
     pub(crate) fn document(&mut self, place: &Place, mut document: Extracted) {
         document.inner_path.clone_from(&place.inner_path);
         self.tally.documents += 1;
-        (self.emit)(Output::Document(Box::new(document)));
+        self.hand_out(Output::Document(Box::new(document)));
+    }
+
+    fn hand_out(&mut self, output: Output) {
+        let begun = Instant::now();
+        (self.emit)(output);
+        if let Some(deadline) = &mut self.limits.deadline {
+            *deadline += begun.elapsed();
+        }
     }
 
     /// The place of a member called `member` of the container at `place`.
@@ -211,7 +221,7 @@ impl<'a> Extraction<'a> {
             Err(error) => {
                 self.tally.failures += 1;
                 let inner_path = place.inner_path.clone().unwrap_or_default();
-                (self.emit)(Output::Failure(MemberFailure { inner_path, error }));
+                self.hand_out(Output::Failure(MemberFailure { inner_path, error }));
                 Ok(())
             }
         }
@@ -245,7 +255,7 @@ fn source(language: &str, bytes: &[u8], limits: &Limits) -> Extracted {
 mod tests {
     use super::*;
     use crate::fixtures::{documents, gzip, zip};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     #[test]
     fn a_plain_file_is_one_document_without_an_inner_path() {
@@ -284,6 +294,20 @@ mod tests {
             ..Limits::default()
         };
         assert!(extract("a.txt", b"1", &limits, &mut |_| ()).is_ok());
+    }
+
+    #[test]
+    fn a_slow_receiver_does_not_use_up_the_time_of_the_file() {
+        let members = zip(&[("a", b"1"), ("b", b"2"), ("c", b"3"), ("d", b"4")]);
+        let deadline = Some(Instant::now() + Duration::from_millis(300));
+        let limits = Limits {
+            deadline,
+            ..Limits::default()
+        };
+        let tally = extract("a.zip", &members, &limits, &mut |_| {
+            std::thread::sleep(Duration::from_millis(150));
+        });
+        assert_eq!(tally.map(|tally| tally.documents), Ok(4));
     }
 
     #[test]

@@ -13,7 +13,9 @@ pub(crate) fn unpack(
     place: &Place,
     bytes: &[u8],
 ) -> Result<(Place, Vec<u8>), ExtractError> {
-    let (room, too_large) = extraction.spent.room(bytes.len() as u64, extraction.limits);
+    let (room, too_large) = extraction
+        .spent
+        .room(bytes.len() as u64, &extraction.limits);
     let mut unpacked = Vec::with_capacity(expected_bytes(bytes, room));
     MultiGzDecoder::new(bytes)
         .take(room.saturating_add(1))
@@ -24,7 +26,7 @@ pub(crate) fn unpack(
     }
     extraction
         .spent
-        .expanded(unpacked.len(), extraction.limits)?;
+        .expanded(unpacked.len(), &extraction.limits)?;
     Ok((place.unpacked(&inner_name(&place.name)), unpacked))
 }
 

@@ -23,7 +23,8 @@ pub struct Limits {
     /// their number cannot grow faster than the file.
     pub members_max: u64,
     pub pages_max: u32,
-    /// Checked between members, pages and blocks of text.
+    /// Checked between members, pages and blocks of text. The time that the receiver of the output
+    /// takes does not count.
     pub deadline: Option<Instant>,
 }
 

@@ -28,10 +28,10 @@ fn read_message(
     message: &Message<'_>,
 ) -> Result<(), ExtractError> {
     extraction.limits.check_depth(place.depth)?;
-    let document = document(message, extraction.limits)?;
+    let document = document(message, &extraction.limits)?;
     extraction.document(place, document);
     for (number, part) in message.attachments().enumerate() {
-        extraction.spent.member(extraction.limits)?;
+        extraction.spent.member(&extraction.limits)?;
         attachment(extraction, place, number + 1, part)?;
     }
     Ok(())
@@ -51,7 +51,7 @@ fn attachment(
         return extraction.settle(&place, result);
     }
     let bytes = part.contents();
-    extraction.spent.expanded(bytes.len(), extraction.limits)?;
+    extraction.spent.expanded(bytes.len(), &extraction.limits)?;
     extraction.member(&place, bytes)
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn read(
         .map(|name| String::from_utf8_lossy(name).into_owned())
         .collect();
     for (index, name) in names.iter().enumerate() {
-        extraction.spent.member(extraction.limits)?;
+        extraction.spent.member(&extraction.limits)?;
         read_member(extraction, place, &mut archive, (index, name))?;
     }
     Ok(())
@@ -61,7 +61,7 @@ fn read_member(
     let member_place = extraction.member_place(place, name);
     match guarded("zip archive", || unpack(extraction, archive, index, name)) {
         Ok(bytes) => {
-            extraction.spent.expanded(bytes.len(), extraction.limits)?;
+            extraction.spent.expanded(bytes.len(), &extraction.limits)?;
             extraction.member(&member_place, &bytes)
         }
         Err(error) => extraction.settle(&member_place, Err(error)),
@@ -81,7 +81,7 @@ fn unpack(
     }
     let (room, too_large) = extraction
         .spent
-        .room(member.compressed_size(), extraction.limits);
+        .room(member.compressed_size(), &extraction.limits);
     let mut bytes = Vec::new();
     let damaged = |error| ExtractError::malformed("zip archive", error);
     (&mut member)

@@ -20,7 +20,8 @@ pub struct Changes<'w> {
 }
 
 /// Compares the files that were found with what is `stored`: the path, as text, and the stamp of
-/// every file that has documents or a failure.
+/// every file that has documents or a failure. Files without text leave no trace and are added anew;
+/// their first bytes tell a worker so.
 ///
 /// Only what lies below the walked folders is removed. What lies below a folder that could not be
 /// read stays, since nobody knows whether it is gone: a disk that is not there today must not empty

@@ -22,9 +22,9 @@
 
 use windrow_extract::{Extracted, Fields, Kind};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
-use crate::walk::{Candidate, Stamp};
+use crate::walk::{Candidate, Stamp, WalkFailure};
 
 /// One document of `files.documents`. Dates are in milliseconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +87,22 @@ impl FileDocument {
 }
 
 impl FailureDocument {
+    /// The document for a file or folder that could not be walked. It has no stamp to compare, so
+    /// the walk tries again every time.
+    pub fn of_walk(failure: &WalkFailure, now_ms: i64) -> Self {
+        let path = path_to_text(&failure.path);
+        FailureDocument {
+            id: path.clone(),
+            path,
+            failure: Failure::of_file(FailureClass::Unreadable, &failure.reason),
+            stamp: Stamp {
+                size: 0,
+                modified_ns: 0,
+            },
+            failed_ms: now_ms,
+        }
+    }
+
     /// The document for a failure of `file`, at the time `now_ms`.
     pub fn new(file: &Candidate, failure: Failure, now_ms: i64) -> Self {
         let path = path_to_text(&file.path);
@@ -123,7 +139,6 @@ fn is_text_index_language(code: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::FailureClass;
     use crate::walk::Identity;
 
     fn file() -> Candidate {
@@ -180,5 +195,14 @@ mod tests {
         );
         failure.inner = Some("!/x".into());
         assert_eq!(FailureDocument::new(&file(), failure, 1).id, "/d/a.zip/!/x");
+        let unwalked = WalkFailure {
+            path: "/d/locked".into(),
+            reason: "denied".into(),
+        };
+        let document = FailureDocument::of_walk(&unwalked, 1);
+        assert_eq!(
+            (document.id.as_str(), document.failure.reason.as_str()),
+            ("/d/locked", "denied")
+        );
     }
 }

@@ -80,14 +80,17 @@ pub fn serve_with(input: impl Read, output: impl Write, convert: Convert<'_>) ->
             deadline: Some(Instant::now() + deadline),
             ..start.extract_limits()
         };
-        watchdog.file_begins();
+        let mut output = Watched {
+            output: &mut output,
+            watchdog: &watchdog,
+        };
+        watchdog.begin();
         answer(
             Path::new(OsStr::from_bytes(&path)),
             &limits,
             &mut output,
             convert,
         )?;
-        watchdog.file_ends();
         output.flush()?;
     }
     Ok(())
@@ -232,11 +235,31 @@ impl Watchdog {
         })
     }
 
-    fn file_begins(&self) {
+    fn begin(&self) {
         self.ticks_left.store(self.ticks_max, Ordering::Relaxed);
     }
 
-    fn file_ends(&self) {
+    fn pause(&self) {
         self.ticks_left.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Output that stops the watchdog while its reader keeps us waiting, and at the end of a file.
+struct Watched<'w, W> {
+    output: &'w mut W,
+    watchdog: &'w Watchdog,
+}
+
+impl<W: Write> Write for Watched<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.watchdog.pause();
+        let written = self.output.write(bytes);
+        self.watchdog.begin();
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.watchdog.pause();
+        self.output.flush()
     }
 }

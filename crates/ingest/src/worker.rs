@@ -194,7 +194,7 @@ impl Process {
     fn exchange(
         &mut self,
         path: &Path,
-        killed_at: Instant,
+        mut killed_at: Instant,
         sink: &mut dyn FnMut(Event),
     ) -> Result<End, Broken> {
         let request = Request::File(path.as_os_str().as_bytes().to_vec());
@@ -202,14 +202,18 @@ impl Process {
             .write_all(&request.encode())
             .map_err(|_| Broken::Closed)?;
         loop {
-            match self.reply(killed_at)? {
-                Reply::Document(document) => sink(Event::Document(document)),
-                Reply::Member(failure) => sink(Event::MemberFailed(failure)),
+            let event = match self.reply(killed_at)? {
+                Reply::Document(document) => Event::Document(document),
+                Reply::Member(failure) => Event::MemberFailed(failure),
                 Reply::Done(tally) => return Ok(End::Done(tally)),
                 Reply::Unsupported(what) => return Ok(End::Skipped(what)),
                 Reply::Failed(failure) => return Ok(End::Failed(failure)),
                 Reply::Ready => return Err(Broken::Garbled),
-            }
+            };
+            // While we do not read, the worker may have to wait, and that is not its fault.
+            let begun = Instant::now();
+            sink(event);
+            killed_at += begun.elapsed();
         }
     }
 

@@ -27,6 +27,7 @@ fn main() {
         _ => {
             bad_files_are_failures_and_the_others_are_read();
             real_files_are_read();
+            a_slow_receiver_is_waited_for();
             a_program_that_is_no_worker_is_an_error();
             println!("ok");
         }
@@ -41,6 +42,7 @@ fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> Tally {
         "hang" => loop {
             std::thread::sleep(Duration::from_secs(1));
         },
+        "many" => (0..6).for_each(|_| emit(document(&"long ".repeat(400_000)))),
         "abort" => std::process::abort(),
         "exit" => std::process::exit(0),
         "eat" => {
@@ -221,6 +223,21 @@ fn real_files_are_read() {
     ];
     assert_eq!(classes, expected);
     assert_eq!(titles, ["one", "two", "Late"]);
+}
+
+/// Six documents of 2 MB do not fit into the pipe, and each is held for most of the deadline.
+fn a_slow_receiver_is_waited_for() {
+    let mut worker = Worker::start(&config("obedient worker")).unwrap();
+    let (mut documents, mut done) = (0, false);
+    let sink = &mut |event| match event {
+        Event::Document(_) => {
+            documents += 1;
+            std::thread::sleep(Duration::from_millis(350));
+        }
+        event => done = matches!(event, Event::End(End::Done(_))),
+    };
+    worker.extract(Path::new("/many"), sink).unwrap();
+    assert_eq!((documents, done), (6, true));
 }
 
 fn a_program_that_is_no_worker_is_an_error() {
