@@ -23,6 +23,7 @@ mod parse;
 mod pattern;
 mod print;
 pub mod regex;
+mod schema;
 mod walk;
 
 use std::fmt;
@@ -35,6 +36,7 @@ pub use bits::{BitTest, Bits};
 pub use expr::{Environment, ExprCondition};
 pub use node::{Comparison, Node, TextQuery, TypeSet};
 pub use regex::Regex;
+pub use schema::Schema;
 
 use crate::Error;
 use matching::{Subject, Trace};
@@ -43,6 +45,8 @@ use matching::{Subject, Trace};
 #[derive(Clone)]
 pub struct Filter {
     root: Arc<Node>,
+    /// The tree with its conditions in the order in which they were written.
+    as_written: Arc<Node>,
 }
 
 impl Filter {
@@ -68,15 +72,14 @@ impl Filter {
 
     fn new(root: Node) -> Filter {
         Filter {
-            root: Arc::new(root),
+            as_written: Arc::new(root.clone()),
+            root: Arc::new(root.sorted()),
         }
     }
 
     /// The filter that matches everything: `{}`.
     pub fn all() -> Filter {
-        Filter {
-            root: Arc::new(Node::AlwaysTrue),
-        }
+        Filter::new(Node::AlwaysTrue)
     }
 
     /// Whether the document matches. `$text` counts as true: the query engine answers it.
@@ -92,16 +95,23 @@ impl Filter {
             .map_err(|error| *error)
     }
 
-    /// Where the document matches: the place in an array that the positional `$` stands for, if an
-    /// array was entered. Outer None: no match.
+    /// Where the document matches: the place in an array that the positional `$` of an update
+    /// stands for, if an array was entered. Of several conditions the last in canonical order
+    /// decides. Outer None: no match.
     pub fn matching_position(
         &self,
         document: Document<'_>,
     ) -> Result<Option<Option<usize>>, Error> {
-        let mut trace = Trace::on();
-        let matched = matching::matches(&self.root, Subject::Document(document), &mut trace)
-            .map_err(|error| *error)?;
-        Ok(matched.then(|| trace.position()))
+        position(&self.root, document)
+    }
+
+    /// As [`Filter::matching_position`], for the positional `$` of a projection: of several
+    /// conditions the last as written decides.
+    pub(crate) fn projected_position(
+        &self,
+        document: Document<'_>,
+    ) -> Result<Option<Option<usize>>, Error> {
+        position(&self.as_written, document)
     }
 
     /// The tree.
@@ -138,6 +148,12 @@ impl fmt::Debug for Filter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Filter({self})")
     }
+}
+
+fn position(root: &Node, document: Document<'_>) -> Result<Option<Option<usize>>, Error> {
+    let mut trace = Trace::on();
+    let matched = matching::matches(root, Subject::Document(document), &mut trace);
+    Ok(matched.map_err(|error| *error)?.then(|| trace.position()))
 }
 
 fn collect_equalities<'f>(

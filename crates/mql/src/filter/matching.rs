@@ -59,12 +59,8 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace) -> O
     match node {
         Node::AlwaysTrue | Node::Text(_) => Ok(true),
         Node::AlwaysFalse => Ok(false),
-        Node::Expr(condition) => match subject {
-            Subject::Document(document) => condition.matches(document),
-            _ => Err(Box::new(Error::bad_value(
-                "$expr cannot be applied to a single value",
-            ))),
-        },
+        Node::Expr(condition) => of_document(subject, |document| condition.matches(document)),
+        Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
         Node::And(children) => all(children, subject, trace),
         Node::Or(children) => any(children, subject),
         Node::Nor(children) => any(children, subject).map(|found| !found),
@@ -92,6 +88,16 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace) -> O
         | Node::Bits { path, .. } => on_path(path, subject, true, trace, |value, trace| {
             leaf(node, value, trace)
         }),
+    }
+}
+
+/// A condition that only documents can fulfil.
+fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome) -> Outcome {
+    match subject {
+        Subject::Document(document) => test(document),
+        Subject::Named(_) | Subject::Element(_) => Err(Box::new(Error::bad_value(
+            "$expr and $jsonSchema apply to whole documents only",
+        ))),
     }
 }
 

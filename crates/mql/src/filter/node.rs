@@ -8,6 +8,7 @@ use windrow_document::{Type, Value};
 use super::bits::Bits;
 use super::expr::ExprCondition;
 use super::regex::Regex;
+use super::schema::Schema;
 
 /// One condition. A condition on a path holds if any value that the path leads to fulfils it:
 /// arrays on the way are entered, an array at the end is tried element by element and then as a
@@ -69,6 +70,8 @@ pub enum Node {
     Text(TextQuery),
     /// An aggregation expression that is true.
     Expr(ExprCondition),
+    /// `$jsonSchema`.
+    Schema(Schema),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +207,31 @@ impl Node {
         own + self.children().iter().map(Node::text_count).sum::<usize>()
     }
 
-    /// All of them, in normal form.
+    /// The same with the children of every `$and`, `$or` and `$nor` in canonical order.
+    pub(super) fn sorted(self) -> Node {
+        let sort = |children: Vec<Node>| {
+            let mut children: Vec<Node> = children.into_iter().map(Node::sorted).collect();
+            children.sort_by(Node::canonical_order);
+            children
+        };
+        match self {
+            Node::And(children) => Node::And(sort(children)),
+            Node::Or(children) => Node::Or(sort(children)),
+            Node::Nor(children) => Node::Nor(sort(children)),
+            Node::Not(child) => Node::Not(Box::new(child.sorted())),
+            Node::ElemMatchObject { path, condition } => Node::ElemMatchObject {
+                path,
+                condition: Box::new(condition.sorted()),
+            },
+            Node::ElemMatchValue { path, conditions } => Node::ElemMatchValue {
+                path,
+                conditions: sort(conditions),
+            },
+            leaf => leaf,
+        }
+    }
+
+    /// All of them; conjunctions among them are taken apart.
     pub(super) fn and(conditions: Vec<Node>) -> Node {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
@@ -217,7 +244,6 @@ impl Node {
         if flat.iter().any(|node| matches!(node, Node::AlwaysFalse)) {
             return Node::AlwaysFalse;
         }
-        flat.sort_by(Node::canonical_order);
         match flat.len() {
             0 => Node::AlwaysTrue,
             1 => flat.pop().unwrap_or(Node::AlwaysTrue),
@@ -225,7 +251,7 @@ impl Node {
         }
     }
 
-    /// Any of them, in normal form.
+    /// Any of them; disjunctions among them are taken apart.
     pub(super) fn or(conditions: Vec<Node>) -> Node {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {
@@ -238,7 +264,6 @@ impl Node {
         if flat.iter().any(|node| matches!(node, Node::AlwaysTrue)) {
             return Node::AlwaysTrue;
         }
-        flat.sort_by(Node::canonical_order);
         match flat.len() {
             0 => Node::AlwaysFalse,
             1 => flat.pop().unwrap_or(Node::AlwaysFalse),
@@ -287,6 +312,7 @@ impl Node {
             Node::Nor(_) => 16,
             Node::Type { .. } => 17,
             Node::Expr(_) => 18,
+            Node::Schema(_) => 23,
             Node::AlwaysFalse => 20,
             Node::AlwaysTrue => 21,
             Node::Text(_) => 22,

@@ -9,6 +9,8 @@ mod element;
 mod logical;
 mod whole;
 
+pub(super) use element::type_set;
+
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef};
 
@@ -16,6 +18,7 @@ use super::bits::BitTest;
 use super::expr::Environment;
 use super::node::{Comparison, Node};
 use super::regex::Regex;
+use super::schema::Schema;
 use crate::Error;
 
 /// Where a condition on a whole document stands.
@@ -76,6 +79,9 @@ const WHOLE: &[(&str, WholeParser)] = &[
     }),
     ("$comment", |_, _| Ok(Node::AlwaysTrue)),
     ("$expr", whole::expr),
+    ("$jsonSchema", |operand, _| {
+        Schema::parse(operand).map(Node::Schema)
+    }),
     ("$nor", |operand, place| {
         logical::list("$nor", operand, place).map(Node::Nor)
     }),

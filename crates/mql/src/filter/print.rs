@@ -19,6 +19,7 @@ fn append(node: &Node, builder: &mut DocumentBuilder) {
         Node::Nor(children) => append_list("$nor", children, builder),
         Node::Text(query) => append_text(query, builder),
         Node::Expr(condition) => builder.append("$expr", condition.source()),
+        Node::Schema(schema) => builder.append("$jsonSchema", schema.source()),
         other => {
             let path = path_text(other);
             let condition = condition(other);

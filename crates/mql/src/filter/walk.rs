@@ -64,7 +64,7 @@ impl<V: Visit> Walk<'_, V> {
 
     fn value(&mut self, value: ValueRef<'_>, rest: &[Component], place: Option<usize>) -> Outcome {
         match value {
-            ValueRef::Array(array) if !rest.is_empty() => self.array(array, rest, place),
+            ValueRef::Array(array) if !ends_at_array(rest) => self.array(array, rest, place),
             ValueRef::Array(array) if self.enter_ends => {
                 for (index, element) in array.iter().enumerate() {
                     if (self.visit)(Some(element), place.or(Some(index)))? {
@@ -110,5 +110,14 @@ impl<V: Visit> Walk<'_, V> {
             ValueRef::Array(inner) => self.array(inner, rest, place),
             _ => Ok(false),
         }
+    }
+}
+
+/// A dot behind the last name makes no difference to an array.
+fn ends_at_array(rest: &[Component]) -> bool {
+    match rest {
+        [] => true,
+        [last] => last.name().is_empty(),
+        _ => false,
     }
 }

@@ -25,7 +25,7 @@ impl Positional {
         }
         let place = self
             .filter
-            .matching_position(input)?
+            .projected_position(input)?
             .flatten()
             .ok_or_else(|| {
                 Error::new(

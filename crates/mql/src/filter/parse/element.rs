@@ -39,7 +39,7 @@ pub(super) fn type_of(one: &Operator<'_>) -> Result<Node, Error> {
 }
 
 /// A type or a list of them.
-pub(super) fn type_set(operand: ValueRef<'_>) -> Result<TypeSet, Error> {
+pub(in crate::filter) fn type_set(operand: ValueRef<'_>) -> Result<TypeSet, Error> {
     let mut types = TypeSet::default();
     match operand {
         ValueRef::Array(list) => list.iter().try_for_each(|one| add_type(&mut types, one))?,

@@ -1,0 +1,318 @@
+//! `$jsonSchema`: JSON Schema draft 4 as MongoDB has it, without references, formats and defaults,
+//! with `bsonType`.
+
+mod parse;
+
+use std::sync::Arc;
+
+use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
+
+use super::matching::{Outcome, compares};
+use super::node::{Comparison, TypeSet};
+use super::regex::Regex;
+use crate::Error;
+
+/// A parsed schema. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    rules: Arc<Rules>,
+    source: Arc<Value>,
+}
+
+impl Schema {
+    /// Parses the operand of `$jsonSchema`. Errors: 14 for a keyword of the wrong type, 9 for one
+    /// that is unknown or has a wrong value, 2 for an empty list of schemas or an unknown type.
+    pub fn parse(operand: ValueRef<'_>) -> Result<Schema, Error> {
+        let ValueRef::Document(document) = operand else {
+            return Err(Error::type_mismatch("$jsonSchema must be an object"));
+        };
+        let rules = Arc::new(parse::rules(document)?);
+        Ok(Schema {
+            rules,
+            source: Arc::new(operand.to_value()),
+        })
+    }
+
+    /// The operand of `$jsonSchema`.
+    pub fn source(&self) -> ValueRef<'_> {
+        (*self.source).as_ref()
+    }
+
+    pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
+        self.rules.accept(ValueRef::Document(document))
+    }
+}
+
+/// What a value must be like: every keyword that was given. A rule about numbers, strings, arrays
+/// or objects holds for values of another type.
+#[derive(Debug, Default)]
+struct Rules {
+    types: Option<TypeSet>,
+    one_of_values: Option<Vec<Value>>,
+    bounds: Vec<(Comparison, Value)>,
+    multiple_of: Option<Decimal128>,
+    length: Range,
+    pattern: Option<Regex>,
+    items: Option<Items>,
+    item_count: Range,
+    unique_items: bool,
+    object: ObjectRules,
+    all_of: Vec<Rules>,
+    any_of: Vec<Rules>,
+    one_of: Vec<Rules>,
+    not: Option<Box<Rules>>,
+}
+
+/// How many there may be.
+#[derive(Debug, Default)]
+struct Range {
+    min: Option<usize>,
+    max: Option<usize>,
+}
+
+impl Range {
+    fn contains(&self, count: impl FnOnce() -> usize) -> bool {
+        if self.min.is_none() && self.max.is_none() {
+            return true;
+        }
+        let count = count();
+        self.min.is_none_or(|min| count >= min) && self.max.is_none_or(|max| count <= max)
+    }
+}
+
+#[derive(Debug)]
+enum Items {
+    /// Every element.
+    All(Box<Rules>),
+    /// The elements in turn, and those behind them.
+    List { first: Vec<Rules>, rest: Rest },
+}
+
+/// What is asked of what is not named.
+#[derive(Debug, Default)]
+enum Rest {
+    #[default]
+    Any,
+    None,
+    Rules(Box<Rules>),
+}
+
+impl Rest {
+    fn accept(&self, value: ValueRef<'_>) -> Outcome {
+        match self {
+            Rest::Any => Ok(true),
+            Rest::None => Ok(false),
+            Rest::Rules(rules) => rules.accept(value),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct ObjectRules {
+    count: Range,
+    required: Vec<String>,
+    properties: Vec<(String, Rules)>,
+    patterns: Vec<(Regex, Rules)>,
+    rest: Rest,
+    dependencies: Vec<(String, Dependency)>,
+}
+
+/// What the presence of a field asks of its object.
+#[derive(Debug)]
+enum Dependency {
+    Fields(Vec<String>),
+    Rules(Rules),
+}
+
+impl Rules {
+    fn accept(&self, value: ValueRef<'_>) -> Outcome {
+        let plain = self
+            .types
+            .is_none_or(|types| types.contains(value.type_of()))
+            && self.accepts_listed(value)
+            && self.accepts_number(value);
+        Ok(plain
+            && self.accept_string(value)?
+            && self.accept_array(value)?
+            && self.accept_object(value)?
+            && self.accept_combined(value)?)
+    }
+
+    fn accepts_listed(&self, value: ValueRef<'_>) -> bool {
+        let Some(values) = &self.one_of_values else {
+            return true;
+        };
+        values
+            .iter()
+            .any(|one| equal_in_any_order(one.as_ref(), value))
+    }
+
+    fn accepts_number(&self, value: ValueRef<'_>) -> bool {
+        if !value.is_number() {
+            return true;
+        }
+        let mut bounds = self.bounds.iter();
+        let within =
+            bounds.all(|(operator, bound)| compares(Some(value), *operator, bound.as_ref()));
+        within
+            && self
+                .multiple_of
+                .is_none_or(|divisor| is_multiple(value, divisor))
+    }
+
+    fn accept_string(&self, value: ValueRef<'_>) -> Outcome {
+        let ValueRef::String(text) = value else {
+            return Ok(true);
+        };
+        let matches = |regex: &Regex| regex.is_match(text).map_err(Box::new);
+        Ok(self.length.contains(|| text.chars().count())
+            && self.pattern.as_ref().map_or(Ok(true), matches)?)
+    }
+
+    fn accept_array(&self, value: ValueRef<'_>) -> Outcome {
+        let ValueRef::Array(array) = value else {
+            return Ok(true);
+        };
+        if !self.item_count.contains(|| array.count()) || (self.unique_items && !is_unique(array)) {
+            return Ok(false);
+        }
+        match &self.items {
+            None => Ok(true),
+            Some(Items::All(rules)) => all(array.iter().map(|item| rules.accept(item))),
+            Some(Items::List { first, rest }) => {
+                let listed = array
+                    .iter()
+                    .zip(first)
+                    .map(|(item, rules)| rules.accept(item));
+                let behind = array.iter().skip(first.len()).map(|item| rest.accept(item));
+                all(listed.chain(behind))
+            }
+        }
+    }
+
+    fn accept_object(&self, value: ValueRef<'_>) -> Outcome {
+        match value {
+            ValueRef::Document(document) => self.object.accept(document),
+            _ => Ok(true),
+        }
+    }
+
+    fn accept_combined(&self, value: ValueRef<'_>) -> Outcome {
+        if !all(self.all_of.iter().map(|rules| rules.accept(value)))? {
+            return Ok(false);
+        }
+        if !self.any_of.is_empty() && count(&self.any_of, value)? == 0 {
+            return Ok(false);
+        }
+        if !self.one_of.is_empty() && count(&self.one_of, value)? != 1 {
+            return Ok(false);
+        }
+        self.not
+            .as_ref()
+            .map_or(Ok(true), |rules| rules.accept(value).map(|found| !found))
+    }
+}
+
+impl ObjectRules {
+    fn accept(&self, document: Document<'_>) -> Outcome {
+        let sized = self.count.contains(|| document.count());
+        if !sized || !self.required.iter().all(|name| document.contains(name)) {
+            return Ok(false);
+        }
+        let checks_fields = !self.properties.is_empty()
+            || !self.patterns.is_empty()
+            || !matches!(self.rest, Rest::Any);
+        if checks_fields && !all(document.iter().map(|(name, value)| self.field(name, value)))? {
+            return Ok(false);
+        }
+        all(self
+            .dependencies
+            .iter()
+            .map(|(name, dependency)| Ok(!document.contains(name) || dependency.accept(document)?)))
+    }
+
+    fn field(&self, name: &str, value: ValueRef<'_>) -> Outcome {
+        let mut named = false;
+        for (_, rules) in self.properties.iter().filter(|(one, _)| one == name) {
+            named = true;
+            if !rules.accept(value)? {
+                return Ok(false);
+            }
+        }
+        for (regex, rules) in &self.patterns {
+            if regex.is_match(name).map_err(Box::new)? {
+                named = true;
+                if !rules.accept(value)? {
+                    return Ok(false);
+                }
+            }
+        }
+        if named {
+            Ok(true)
+        } else {
+            self.rest.accept(value)
+        }
+    }
+}
+
+impl Dependency {
+    fn accept(&self, document: Document<'_>) -> Outcome {
+        match self {
+            Dependency::Fields(names) => Ok(names.iter().all(|name| document.contains(name))),
+            Dependency::Rules(rules) => rules.accept(ValueRef::Document(document)),
+        }
+    }
+}
+
+fn all(mut outcomes: impl Iterator<Item = Outcome>) -> Outcome {
+    outcomes.try_fold(true, |all, one| Ok(all && one?))
+}
+
+fn count(schemas: &[Rules], value: ValueRef<'_>) -> Result<usize, Box<Error>> {
+    let outcomes = schemas.iter().map(|rules| rules.accept(value));
+    outcomes
+        .into_iter()
+        .try_fold(0, |count, one| Ok(count + usize::from(one?)))
+}
+
+fn is_multiple(value: ValueRef<'_>, divisor: Decimal128) -> bool {
+    let number = match value {
+        ValueRef::Int32(number) => Decimal128::from_i64(i64::from(number)),
+        ValueRef::Int64(number) => Decimal128::from_i64(number),
+        ValueRef::Double(number) => Decimal128::from_f64(number),
+        ValueRef::Decimal128(number) => number,
+        _ => return true,
+    };
+    number.remainder(divisor).is_zero()
+}
+
+fn is_unique(array: Array<'_>) -> bool {
+    array.iter().enumerate().all(|(index, item)| {
+        !array
+            .iter()
+            .take(index)
+            .any(|earlier| equal_in_any_order(earlier, item))
+    })
+}
+
+/// Equality that does not mind the order of fields.
+fn equal_in_any_order(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
+    match (one, other) {
+        (ValueRef::Document(one), ValueRef::Document(other)) => {
+            one.count() == other.count()
+                && one.iter().all(|(name, value)| {
+                    other
+                        .get(name)
+                        .is_some_and(|other| equal_in_any_order(value, other))
+                })
+        }
+        (ValueRef::Array(one), ValueRef::Array(other)) => {
+            one.count() == other.count()
+                && one
+                    .iter()
+                    .zip(other.iter())
+                    .all(|(one, other)| equal_in_any_order(one, other))
+        }
+        _ => one.equals(other),
+    }
+}
