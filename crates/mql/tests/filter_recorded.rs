@@ -9,17 +9,17 @@ use serde_json::Value as Json;
 use windrow_document::{
     ArrayBuf, Decimal128, Document, DocumentBuf, ObjectId, Timestamp, Value, ValueRef,
 };
-use windrow_mql::filter::Filter;
+use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
 use windrow_mql::{Error, Meta};
 
 /// The cases of an area that must agree.
 const FLOORS: [(&str, usize); 4] = [
-    ("filter", 0),
-    ("projection", 0),
-    ("random_find", 0),
-    ("sort", 0),
+    ("filter", 881),
+    ("projection", 326),
+    ("random_find", 1195),
+    ("sort", 150),
 ];
 
 #[test]
@@ -201,9 +201,14 @@ fn compare(
 fn find(collection: &[DocumentBuf], run: &DocumentBuf) -> Result<Vec<DocumentBuf>, Error> {
     let part = |name: &str| run.get(name).and_then(ValueRef::as_document);
     let filter = part("filter").or(part("query")).unwrap_or(Document::EMPTY);
-    let filter = Filter::parse(filter)?;
+    let environment = Environment {
+        now: 1_750_000_000_000,
+        ..Environment::default()
+    };
+    let filter = Filter::parse_with(filter, &environment)?;
     let sort = Sort::parse(part("sort").unwrap_or(Document::EMPTY))?;
-    let projection = Projection::parse(part("projection").unwrap_or(Document::EMPTY), &filter)?;
+    let projection = part("projection").unwrap_or(Document::EMPTY);
+    let projection = Projection::parse_with(projection, &filter, &environment)?;
     let mut found = Vec::new();
     for document in collection {
         if filter.matches(document.as_document())? {

@@ -21,10 +21,10 @@ type Parser = fn(&Keyword<'_>, &mut Rules) -> Result<(), Error>;
 const KEYWORDS: &[(&str, Parser)] = &[
     ("additionalItems", additional_items),
     ("additionalProperties", |one, rules| {
-        Ok(rules.object.rest = one.rest()?)
+        set(&mut rules.object.rest, one.rest())
     }),
-    ("allOf", |one, rules| Ok(rules.all_of = one.schemas()?)),
-    ("anyOf", |one, rules| Ok(rules.any_of = one.schemas()?)),
+    ("allOf", |one, rules| set(&mut rules.all_of, one.schemas())),
+    ("anyOf", |one, rules| set(&mut rules.any_of, one.schemas())),
     ("bsonType", bson_type),
     ("dependencies", dependencies),
     ("description", |one, _| one.string().map(drop)),
@@ -56,26 +56,31 @@ const KEYWORDS: &[(&str, Parser)] = &[
     }),
     ("multipleOf", multiple_of),
     ("not", |one, rules| {
-        Ok(rules.not = Some(Box::new(self::rules(one.document()?)?)))
+        set(&mut rules.not, one.schema().map(Some))
     }),
-    ("oneOf", |one, rules| Ok(rules.one_of = one.schemas()?)),
+    ("oneOf", |one, rules| set(&mut rules.one_of, one.schemas())),
     ("pattern", |one, rules| {
-        Ok(rules.pattern = Some(Regex::new(one.string()?, "")?))
+        set(&mut rules.pattern, one.regex().map(Some))
     }),
     ("patternProperties", pattern_properties),
     ("properties", properties),
     ("required", |one, rules| {
-        Ok(rules.object.required = one.names()?)
+        set(&mut rules.object.required, one.names())
     }),
     ("title", |one, _| one.string().map(drop)),
     ("type", json_type),
     ("uniqueItems", |one, rules| {
-        Ok(rules.unique_items = one.flag()?)
+        set(&mut rules.unique_items, one.flag())
     }),
 ];
 
 /// Draft 4's keywords that MongoDB knows and does not have.
 const UNSUPPORTED: [&str; 6] = ["$ref", "$schema", "default", "definitions", "format", "id"];
+
+fn set<T>(slot: &mut T, value: Result<T, Error>) -> Result<(), Error> {
+    *slot = value?;
+    Ok(())
+}
 
 pub(super) fn rules(schema: Document<'_>) -> Result<Rules, Error> {
     if schema.contains("type") && schema.contains("bsonType") {
@@ -142,6 +147,14 @@ impl<'a> Keyword<'a> {
         self.value
             .as_array()
             .ok_or_else(|| self.wrong_type("an array"))
+    }
+
+    fn schema(&self) -> Result<Box<Rules>, Error> {
+        rules(self.document()?).map(Box::new)
+    }
+
+    fn regex(&self) -> Result<Regex, Error> {
+        Regex::new(self.string()?, "")
     }
 
     /// A list of schemas with at least one.

@@ -1,0 +1,145 @@
+//! In which order documents come, case by case as MongoDB documents it.
+
+use windrow_document::{DocumentBuf, doc};
+use windrow_mql::Meta;
+use windrow_mql::sort::{Natural, Sort};
+
+fn key(sort: &Sort, document: &DocumentBuf) -> Vec<u8> {
+    let mut key = Vec::new();
+    sort.key(document.as_document(), &Meta::default(), &mut key)
+        .unwrap();
+    key
+}
+
+/// The documents stand in the order of the sort; those of one group are equal.
+fn check(sort: DocumentBuf, groups: &[&[DocumentBuf]]) {
+    let sort = Sort::parse(sort.as_document()).unwrap();
+    let keys: Vec<(usize, &DocumentBuf, Vec<u8>)> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(rank, group)| group.iter().map(move |one| (rank, one)))
+        .map(|(rank, one)| (rank, one, key(&sort, one)))
+        .collect();
+    for (rank, one, key) in &keys {
+        for (other_rank, other, other_key) in &keys {
+            assert_eq!(
+                key.cmp(other_key),
+                rank.cmp(other_rank),
+                "{one} against {other}"
+            );
+        }
+    }
+}
+
+fn check_refused(sort: DocumentBuf, code: i32) {
+    match Sort::parse(sort.as_document()) {
+        Ok(_) => panic!("{sort} was taken"),
+        Err(error) => assert_eq!(error.code, code, "{sort}: {error}"),
+    }
+}
+
+#[test]
+fn an_array_counts_by_its_least_or_greatest_element() {
+    check(
+        doc! { "a": 1 },
+        &[
+            &[doc! { "a": [] }],
+            &[doc! {}, doc! { "a": null }, doc! { "a": [null, 7] }],
+            &[doc! { "a": 1 }, doc! { "a": [5, 1] }],
+            &[doc! { "a": [2, 9] }],
+            &[doc! { "a": "x" }],
+            &[doc! { "a": [[]] }],
+        ],
+    );
+    check(
+        doc! { "a": (-1) },
+        &[
+            &[doc! { "a": [2, 9] }, doc! { "a": 9 }],
+            &[doc! { "a": [5, 1] }],
+            &[doc! {}],
+            &[doc! { "a": [] }],
+        ],
+    );
+}
+
+#[test]
+fn fields_through_one_array_come_from_one_element() {
+    check(
+        doc! { "a.b": 1, "a.c": (-1) },
+        &[
+            &[doc! { "a": [{ "b": 1, "c": 2 }, { "b": 2, "c": 9 }] }],
+            &[doc! { "a": { "b": 1, "c": 1 } }],
+        ],
+    );
+    check(
+        doc! { "a.1": 1 },
+        &[
+            &[doc! { "a": [9] }, doc! {}],
+            &[doc! { "a": [9, 1] }],
+            &[doc! { "a": [0, 2] }],
+        ],
+    );
+    let sort = Sort::parse(doc! { "a": 1, "b": 1 }.as_document()).unwrap();
+    let parallel = doc! { "a": [1], "b": [2] };
+    let error = sort
+        .key(parallel.as_document(), &Meta::default(), &mut Vec::new())
+        .unwrap_err();
+    assert_eq!(error.code, 2);
+    let sort = Sort::parse(doc! { "a.0": 1 }.as_document()).unwrap();
+    let ambiguous = doc! { "a": [{ "0": 1 }] };
+    let error = sort
+        .key(ambiguous.as_document(), &Meta::default(), &mut Vec::new())
+        .unwrap_err();
+    assert_eq!(error.code, 16746);
+}
+
+#[test]
+fn text_scores_come_greatest_first() {
+    let specification = doc! { "s": { "$meta": "textScore" }, "a": 1 };
+    let sort = Sort::parse(specification.as_document()).unwrap();
+    assert!(sort.needs_text_score());
+    let key = |score: f64| {
+        let mut key = Vec::new();
+        let meta = Meta {
+            text_score: Some(score),
+        };
+        sort.key(doc! { "a": 1 }.as_document(), &meta, &mut key)
+            .unwrap();
+        key
+    };
+    assert!(key(2.5) < key(1.0));
+    assert_eq!(sort.to_document(), specification);
+}
+
+#[test]
+fn natural_order_stands_alone() {
+    let natural = |direction: i32| {
+        Sort::parse(doc! { "$natural": direction }.as_document())
+            .unwrap()
+            .natural()
+    };
+    assert_eq!(natural(1), Some(Natural::Forward));
+    assert_eq!(natural(-1), Some(Natural::Backward));
+    check_refused(doc! { "a": 1, "$natural": 1 }, 2);
+}
+
+#[test]
+fn wrong_specifications_are_refused() {
+    for (sort, code) in [
+        (doc! { "a": "asc" }, 15974),
+        (doc! { "a": 2 }, 15975),
+        (doc! { "a": {} }, 17312),
+        (doc! { "a": { "$meta": "bogus" } }, 31138),
+        (doc! { "a": { "$meta": "textScore", "b": 1 } }, 9),
+        (doc! { "": 1 }, 40352),
+        (doc! { "a.": 1 }, 40353),
+        (doc! { ".a": 1 }, 15998),
+        (doc! { "$a": 1 }, 16410),
+    ] {
+        check_refused(sort, code);
+    }
+    let wide: DocumentBuf = (0..33)
+        .map(|number| (format!("f{number}"), windrow_document::ValueRef::Int32(1)))
+        .collect();
+    check_refused(wide, 13103);
+}
