@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hayro_interpret::font::{Glyph, GlyphRun};
+use hayro_interpret::hayro_cmap::{BfString, WritingMode};
 use hayro_interpret::hayro_syntax::metadata::Metadata;
 use hayro_interpret::hayro_syntax::object::DateTime;
 use hayro_interpret::hayro_syntax::page::Page;
@@ -94,18 +95,12 @@ impl<'a> Device<'a> for TextDevice {
         if std::mem::replace(&mut self.last_run, this_run) == this_run {
             return;
         }
-        let vertical = run.writing_mode() != hayro_interpret::hayro_cmap::WritingMode::Horizontal;
+        let vertical = run.writing_mode() != WritingMode::Horizontal;
         for glyph in run.glyphs() {
             let place = (props.transform * glyph.transform()).as_coeffs();
             self.layout
                 .glyph(GlyphBox::new(place, advance(glyph), vertical));
-            match glyph.as_unicode() {
-                Some(hayro_interpret::hayro_cmap::BfString::Char(c)) => self.layout.character(c),
-                Some(hayro_interpret::hayro_cmap::BfString::String(s)) => {
-                    s.chars().for_each(|c| self.layout.character(c));
-                }
-                None => {}
-            }
+            self.characters(glyph);
         }
     }
 
@@ -117,6 +112,35 @@ impl<'a> Device<'a> for TextDevice {
     fn pop_clip(&mut self) {}
     fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
     fn pop_transparency_group(&mut self) {}
+}
+
+impl TextDevice {
+    fn characters(&mut self, glyph: &Glyph<'_>) {
+        match glyph.as_unicode() {
+            Some(BfString::Char(c)) => self.layout.character(c),
+            Some(BfString::String(s)) => s.chars().for_each(|c| self.layout.character(c)),
+            None => {
+                if let Glyph::Type3(drawn) = glyph {
+                    let text = bitmap_text(drawn.char_code());
+                    text.into_iter().for_each(|c| self.layout.character(c));
+                }
+            }
+        }
+    }
+}
+
+/// Fonts that are drawn as pictures and do not name their letters come from TeX, whose codes are
+/// ASCII with ligatures before it. Their ligatures are given as Unicode's, which the layout opens.
+fn bitmap_text(code: u32) -> Option<char> {
+    match code {
+        0x0b => Some('\u{fb00}'),
+        0x0c => Some('\u{fb01}'),
+        0x0d => Some('\u{fb02}'),
+        0x0e => Some('\u{fb03}'),
+        0x0f => Some('\u{fb04}'),
+        0x21..=0x7e => char::from_u32(code),
+        _ => None,
+    }
 }
 
 /// The width of a glyph in thousandths of its size.
@@ -224,6 +248,25 @@ mod tests {
         assert_eq!(found.fields.author.as_deref(), Some("É"));
         assert_eq!(found.fields.date_ms, Some(1_704_161_045_000));
         assert_eq!((found.fields.pages, found.kind), (Some(2), Kind::Pdf));
+    }
+
+    #[test]
+    fn letters_of_bitmap_fonts_without_names_are_their_codes() {
+        let drawing = "BT /F 12 Tf 50 700 Td (e\\016cient) Tj 60 0 Td (TeX) Tj ET";
+        let text = String::from_utf8(pdf("<< >>", &[drawing])).unwrap();
+        let names: Vec<String> = (0..128).map(|code| format!("/a{code}")).collect();
+        let font = format!(
+            "/Type3 /FontMatrix [0.01 0 0 0.01 0 0] /FontBBox [0 0 50 50] /FirstChar 0 \
+             /LastChar 127 /Widths [{}] /CharProcs << >> /Encoding << /Differences [0 {}] >> >>",
+            "50 ".repeat(128),
+            names.concat(),
+        );
+        let helvetica = "/Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>";
+        let bitmap = text.replace(helvetica, &font).into_bytes();
+        assert_eq!(
+            read(&bitmap, &Limits::default()).unwrap().text,
+            "efficient TeX"
+        );
     }
 
     #[test]
