@@ -91,7 +91,7 @@ impl Filter {
     /// Whether a value matches, taken as the value of the one name with which every path of the
     /// filter begins: "" for [`Filter::parse_operators`], the identifier for an array filter.
     pub fn matches_value(&self, value: ValueRef<'_>) -> Result<bool, Error> {
-        matching::matches(&self.root, Subject::Named(value), &mut Trace::off())
+        matching::matches(&self.root, Subject::Named(Some(value)), &mut Trace::off())
             .map_err(|error| *error)
     }
 

@@ -120,21 +120,36 @@ impl Sort {
     /// through side by side, 16746 for a number that is a place in an array and a name in its
     /// documents, 40218 where the text score is asked for and unknown.
     pub fn key(&self, document: Document<'_>, meta: &Meta, out: &mut Vec<u8>) -> Result<(), Error> {
-        let values = extract::values(&self.fields, document)?;
-        let mut values = values.into_iter();
+        let start = out.len();
+        if self.append(meta, out, |path| extract::without_arrays(path, document))? {
+            return Ok(());
+        }
+        out.truncate(start);
+        let mut values = extract::values(&self.fields, document)?.into_iter();
+        self.append(meta, out, |_| Some(values.next().unwrap_or(ValueRef::Null)))?;
+        Ok(())
+    }
+
+    /// Appends the key with the values that `value` gives; false as soon as it gives none.
+    fn append<'d>(
+        &self,
+        meta: &Meta,
+        out: &mut Vec<u8>,
+        mut value: impl FnMut(&Path) -> Option<ValueRef<'d>>,
+    ) -> Result<bool, Error> {
         for field in &self.fields {
             match field {
-                SortField::Path { descending, .. } => {
-                    let value = values.next().unwrap_or(ValueRef::Null);
-                    key::append_directed(out, value, *descending);
-                }
+                SortField::Path { path, descending } => match value(path) {
+                    Some(value) => key::append_directed(out, value, *descending),
+                    None => return Ok(false),
+                },
                 SortField::TextScore { .. } => {
                     let score = meta.text_score.ok_or_else(score_unknown)?;
                     key::append_directed(out, ValueRef::Double(score), true);
                 }
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The values that the key is made of, in the order of the pattern: what `{$meta: "sortKey"}`

@@ -16,8 +16,8 @@ pub(super) type Outcome = Result<bool, Box<Error>>;
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Document(Document<'a>),
-    /// The value that the first name of every path stands for.
-    Named(ValueRef<'a>),
+    /// The value that the first name of every path stands for; None: it is missing.
+    Named(Option<ValueRef<'a>>),
     /// An element of an array, itself: paths are empty and arrays are not entered.
     Element(ValueRef<'a>),
 }
@@ -101,8 +101,22 @@ fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome)
     }
 }
 
+/// Every child holds. Conditions that follow each other under one top-level name, as those of a
+/// range do, look it up once.
 fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace) -> Outcome {
+    let mut found: Option<(&str, Option<ValueRef<'_>>)> = None;
     for child in children {
+        let subject = match (subject, top_name(child)) {
+            (Subject::Document(document), Some(name)) => {
+                let value = match found {
+                    Some((known, value)) if known == name => value,
+                    _ => document.get(name),
+                };
+                found = Some((name, value));
+                Subject::Named(value)
+            }
+            _ => subject,
+        };
         if !matches(child, subject, trace)? {
             trace.position = None;
             return Ok(false);
@@ -118,6 +132,11 @@ fn any(children: &[Node], subject: Subject<'_>) -> Outcome {
         }
     }
     Ok(false)
+}
+
+/// The first name of the path of a condition on one path.
+fn top_name(node: &Node) -> Option<&str> {
+    Some(node.path()?.components().first()?.name())
 }
 
 /// Whether any value at the path passes the test.
@@ -139,10 +158,11 @@ fn on_path(
     let components = path.components();
     match subject {
         Subject::Document(document) => walk::any(document, components, enter_ends, &mut visit),
-        Subject::Named(value) => {
+        Subject::Named(Some(value)) => {
             let rest = components.get(1..).unwrap_or_default();
             walk::any_from(value, rest, enter_ends, &mut visit)
         }
+        Subject::Named(None) => visit(None, None),
         Subject::Element(value) => visit(Some(value), None),
     }
 }
@@ -211,11 +231,16 @@ pub(super) fn compares(
     operator: Comparison,
     operand: ValueRef<'_>,
 ) -> bool {
-    let Some(value) = value else {
-        return match operand {
-            ValueRef::Null => operator.accepts_equal(),
-            other => accepts_extreme(operator, other),
-        };
+    let value = match (value, operand) {
+        (Some(ValueRef::Int32(one)), ValueRef::Int32(other)) => {
+            return operator.accepts(one.cmp(&other));
+        }
+        (Some(ValueRef::String(one)), ValueRef::String(other)) => {
+            return operator.accepts(one.cmp(other));
+        }
+        (Some(value), _) => value,
+        (None, ValueRef::Null) => return operator.accepts_equal(),
+        (None, other) => return accepts_extreme(operator, other),
     };
     let type_of = operand.type_of();
     if type_rank(value.type_of()) != type_rank(type_of) {

@@ -121,7 +121,7 @@ struct ObjectRules {
 #[derive(Debug)]
 enum Dependency {
     Fields(Vec<String>),
-    Rules(Rules),
+    Rules(Box<Rules>),
 }
 
 impl Rules {

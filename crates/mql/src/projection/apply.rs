@@ -60,10 +60,8 @@ impl<'a> Run<'a> {
     fn computed_fields(&mut self, tree: &'a Tree, input: Document<'_>) -> Result<(), Error> {
         for (name, entry) in tree.entries() {
             match entry {
-                Entry::Computed(computation) => {
-                    if !(self.keeps_unnamed && input.contains(name)) {
-                        self.computed(name, computation)?;
-                    }
+                Entry::Computed(computation) if !(self.keeps_unnamed && input.contains(name)) => {
+                    self.computed(name, computation)?;
                 }
                 Entry::Children(inner) if inner.computes() && !input.contains(name) => {
                     self.out.begin_document(name);

@@ -1,11 +1,20 @@
 //! The values that a document sorts by: of all the keys that an index over the fields would hold
 //! for it, the first in the order asked for.
 
-use windrow_document::path::Component;
+use windrow_document::path::{Component, Path};
 use windrow_document::{Array, Document, ValueRef};
 
 use super::SortField;
 use crate::Error;
+
+/// The value at the path where no array is met on the way or at its end: the ordinary case, for
+/// which nothing is allocated. A missing value is null.
+pub(super) fn without_arrays<'d>(path: &Path, document: Document<'d>) -> Option<ValueRef<'d>> {
+    match follow(document, path.components()) {
+        (Some(ValueRef::Array(_)), _) => None,
+        (value, _) => Some(value.unwrap_or(ValueRef::Null)),
+    }
+}
 
 /// The values of the fields that are paths, in their order.
 pub(super) fn values<'d>(

@@ -376,7 +376,7 @@ fn pattern_properties(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error>
 fn dependencies(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     let parse = |(name, value): (&str, ValueRef<'_>)| {
         let dependency = match value {
-            ValueRef::Document(schema) => Dependency::Rules(self::rules(schema)?),
+            ValueRef::Document(schema) => Dependency::Rules(Box::new(self::rules(schema)?)),
             ValueRef::Array(list) => Dependency::Fields(one.name_list(list)?),
             _ => return Err(one.wrong_type("an object of objects or arrays")),
         };
