@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Reading order: [`operators`] (the table), [`path`], [`tree`], [`apply`], [`rewrite`],
-//! [`modifier`] and the operators, [`array_filter`], [`replacement`], [`upsert`], [`storable`],
+//! [`modifier`] and the operators, [`array_filter`], [`replacement`], [`pipeline`], [`upsert`], [`storable`],
 //! [`touched`].
 
 mod add_to_set;
@@ -33,6 +33,7 @@ mod extreme;
 mod modifier;
 mod operators;
 mod path;
+mod pipeline;
 mod pop;
 mod pull;
 mod push;
@@ -50,11 +51,14 @@ use std::sync::Arc;
 use windrow_document::{Document, DocumentBuf, Timestamp, ValueRef};
 
 pub use touched::Touched;
+pub use upsert::check_filter as check_upsert_filter;
 
 use crate::Error;
+use crate::expression::Variables;
 use crate::filter::Filter;
 use modifier::Run;
 use operators::Operators;
+use pipeline::Pipeline;
 use replacement::Replacement;
 
 /// A parsed update. Cloning shares it.
@@ -67,6 +71,7 @@ pub struct Update {
 enum Form {
     Operators(Operators),
     Replacement(Replacement),
+    Pipeline(Pipeline),
 }
 
 /// What an update needs to know besides the document.
@@ -78,15 +83,19 @@ pub struct UpdateContext<'a> {
     pub now_millis: i64,
     /// `$currentDate` with `$type: "timestamp"`, and zero timestamps in replacements.
     pub timestamp: Timestamp,
+    /// Of a pipeline: the command's `let` and the statement's `c`, as given to
+    /// [`Update::parse_with`].
+    pub variables: Option<&'a Variables>,
 }
 
 impl<'a> UpdateContext<'a> {
-    /// A context without a filter.
+    /// A context without filter and variables.
     pub fn at(now_millis: i64, timestamp: Timestamp) -> UpdateContext<'a> {
         UpdateContext {
             filter: None,
             now_millis,
             timestamp,
+            variables: None,
         }
     }
 
@@ -110,18 +119,26 @@ pub struct Applied {
 
 impl Update {
     /// Parses an update. Errors carry MongoDB's codes: 9 for operators that are unknown or have no
-    /// document, 2, 14 and others for bad operands, 40 for paths in conflict, 56 for empty names.
+    /// document, 2, 14 and others for bad operands, 40 for paths in conflict, 56 for empty names,
+    /// 72 for stages that updates do not allow.
     pub fn parse(update: ValueRef<'_>, array_filters: &[Document<'_>]) -> Result<Update, Error> {
+        Update::parse_with(update, array_filters, &Variables::new())
+    }
+
+    /// The same, with variables that a pipeline's expressions may name.
+    pub fn parse_with(
+        update: ValueRef<'_>,
+        array_filters: &[Document<'_>],
+        variables: &Variables,
+    ) -> Result<Update, Error> {
         let form = match update {
-            ValueRef::Document(document) => match document.first() {
-                Some((name, _)) if name.starts_with('$') => {
-                    Form::Operators(Operators::parse(document, array_filters)?)
-                }
-                _ => {
-                    array_filter::parse(array_filters)?;
-                    Form::Replacement(Replacement::new(document))
-                }
-            },
+            ValueRef::Document(document) => parse_document(document, array_filters)?,
+            ValueRef::Array(_) if !array_filters.is_empty() => {
+                return Err(Error::failed_to_parse(
+                    "arrayFilters may not be specified for pipeline-style updates",
+                ));
+            }
+            ValueRef::Array(stages) => Form::Pipeline(Pipeline::parse(stages, variables)?),
             _ => {
                 return Err(Error::failed_to_parse(
                     "Update argument must be either an object or an array",
@@ -142,6 +159,7 @@ impl Update {
     pub fn touched(&self) -> Touched {
         match &*self.form {
             Form::Operators(operators) => operators.touched().clone(),
+            Form::Pipeline(pipeline) => pipeline.touched().clone(),
             Form::Replacement(_) => Touched::All,
         }
     }
@@ -210,6 +228,19 @@ impl Update {
                 operators.apply(run, position)
             }
             Form::Replacement(replacement) => replacement.apply(run),
+            Form::Pipeline(pipeline) => pipeline.apply(run, context.variables),
+        }
+    }
+}
+
+fn parse_document(document: Document<'_>, array_filters: &[Document<'_>]) -> Result<Form, Error> {
+    match document.first() {
+        Some((name, _)) if name.starts_with('$') => {
+            Ok(Form::Operators(Operators::parse(document, array_filters)?))
+        }
+        _ => {
+            array_filter::parse(array_filters)?;
+            Ok(Form::Replacement(Replacement::new(document)))
         }
     }
 }

@@ -134,7 +134,8 @@ impl Push {
         elements.splice(at..at, self.values.iter().map(Value::as_ref));
         if let Some(sort) = &self.sort {
             elements.sort_by(|one, other| sort.compare(*one, *other));
-            is_changed = true;
+            // Even where they were in order; but not where there is nothing to sort.
+            is_changed |= !elements.is_empty();
         }
         if let Some(slice) = self.slice {
             let kept = usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX);

@@ -12,12 +12,13 @@ use super::path::Name;
 pub enum Touched {
     /// Any: a replacement or a pipeline.
     All,
-    /// These and what lies within them, places in arrays left out: "a.b" for "a.$[].b" and "a.0.b".
+    /// These and what lies within them: "a.b" for "a.$[].b", "a" for "a.0.b".
     Paths(Arc<[Path]>),
 }
 
 impl Touched {
-    /// Whether the value at the path may be another afterwards. Places in arrays do not count.
+    /// Whether the value at the path, or the index entries made of it, may be others afterwards.
+    /// Places in arrays do not count.
     pub fn overlaps(&self, path: &Path) -> bool {
         let Touched::Paths(touched) = self else {
             return true;
@@ -34,11 +35,15 @@ impl Touched {
     }
 }
 
-/// The path without places in arrays.
+/// The path up to the first place in an array, where an update may add elements, and without
+/// `$[…]`, which only reaches those that are there.
 pub(super) fn plain_path(names: &[Name]) -> Path {
-    let names = names.iter().map(Name::text);
-    let plain = names.filter(|name| array_index(name).is_none() && !name.starts_with('$'));
-    let parts: Vec<&str> = plain.collect();
+    let adds = |name: &&Name| name.is_positional() || array_index(name.text()).is_some();
+    let sure = names.iter().take_while(|name| !adds(name));
+    let parts: Vec<&str> = sure
+        .filter(|name| name.identifier().is_none())
+        .map(Name::text)
+        .collect();
     Path::parse(&parts.join("."))
 }
 
@@ -56,6 +61,8 @@ mod tests {
             ("a.$[].b", "a.b", true),
             ("a.0.b", "a", true),
             ("a.$", "a.b.c", true),
+            ("a.1.b", "a.c", true),
+            ("a.$.b", "a.c", true),
             ("a.b", "a.0.b", true),
             ("a.b", "a.c", false),
             ("a.$[i].b", "a.c", false),

@@ -7,7 +7,19 @@ use super::path::Name;
 use super::tree::{Fields, Leaf};
 use super::{apply, set, storable};
 use crate::Error;
-use crate::filter::Filter;
+use crate::filter::{Filter, Node};
+
+/// Whether an upsert may have this filter: `$expr` it may not (224), even where documents match.
+pub fn check_filter(filter: &Filter) -> Result<(), Error> {
+    fn has_expression(node: &Node) -> bool {
+        matches!(node, Node::Expr(_)) || node.children().iter().any(has_expression)
+    }
+    if has_expression(filter.root()) {
+        let message = "$expr is not allowed in the query predicate for an upsert";
+        return Err(Error::new(224, message));
+    }
+    Ok(())
+}
 
 /// What the new document takes over from the filter: the values of fields that must equal one,
 /// `_id` alone where `only_id`. Error 54 where two of the fields overlap.

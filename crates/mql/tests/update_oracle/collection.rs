@@ -1,9 +1,10 @@
 //! One collection as a list of documents, with the commands that the recordings use.
 
-use windrow_document::{Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
-use windrow_mql::Error;
+use windrow_document::{Array, Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
 use windrow_mql::filter::Filter;
-use windrow_mql::update::{Update, UpdateContext};
+use windrow_mql::sort::Sort;
+use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
+use windrow_mql::{Error, Meta};
 
 /// Stands for every ObjectId that a server makes.
 const GENERATED: &str = "<generated ObjectId>";
@@ -35,6 +36,7 @@ pub struct Collection {
 /// One statement of an update.
 struct Statement<'a> {
     query: Document<'a>,
+    hint: Option<ValueRef<'a>>,
     update: ValueRef<'a>,
     array_filters: Vec<Document<'a>>,
     multi: bool,
@@ -76,7 +78,33 @@ impl Collection {
     /// Runs a command and compares its reply as far as updates decide it.
     pub fn step(&mut self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
         let (command, _) = run.first().expect("a command");
-        if ["collation", "hint", "let", "c"]
+        let refused_by_index = |error: &Document<'_>| {
+            let code = error.get("code").and_then(ValueRef::as_whole);
+            code.is_some_and(|code| [11000, 16755, 16766, 171].contains(&code))
+        };
+        let id_key = |error: &Document<'_>| {
+            let pattern = error.get("keyPattern").and_then(ValueRef::as_document);
+            pattern.is_some_and(|pattern| pattern.contains("_id"))
+        };
+        let text = run.to_string();
+        if ["\"$text\":", "\"$near\":"]
+            .iter()
+            .any(|operator| text.contains(operator))
+        {
+            return passed_over("indexed operators");
+        }
+        let errors = documents(reply, "writeErrors");
+        if errors
+            .iter()
+            .chain([&reply])
+            .any(|error| refused_by_index(error) && !id_key(error))
+        {
+            return passed_over("indexes");
+        }
+        if command == "findAndModify" && run.contains("hint") {
+            return passed_over("hint");
+        }
+        if ["collation", "let", "c"]
             .iter()
             .any(|option| run.contains(option))
         {
@@ -89,6 +117,7 @@ impl Collection {
             "find" => self.find(run, reply),
             "findAndModify" => self.find_and_modify(run, reply),
             "count" => self.count(run, reply),
+            "createIndexes" if flag(reply, "ok") => Ok(()),
             other => passed_over(other),
         }
     }
@@ -113,12 +142,13 @@ impl Collection {
                 return passed_over("failing delete");
             };
             let one = statement.get("limit").and_then(ValueRef::as_whole) == Some(1);
-            let places = self.matching(&filter);
-            let places = if one {
+            let places = self.hinted(self.matching(&filter), statement.get("hint"))?;
+            let mut places = if one {
                 places.into_iter().take(1).collect()
             } else {
                 places
             };
+            places.sort_unstable();
             places
                 .into_iter()
                 .rev()
@@ -140,16 +170,14 @@ impl Collection {
         let (mut matched, mut modified) = (0, 0);
         let (mut upserted, mut errors) = (Vec::new(), Vec::new());
         for (index, statement) in documents(run, "updates").into_iter().enumerate() {
-            if statement.contains("collation")
-                || statement.contains("hint")
-                || statement.contains("c")
-            {
+            if statement.contains("collation") || statement.contains("c") {
                 return passed_over("options");
             }
             let Some(update) = statement.get("u") else {
                 return passed_over("malformed");
             };
             let statement = Statement {
+                hint: statement.get("hint"),
                 query: statement
                     .get("q")
                     .and_then(ValueRef::as_document)
@@ -196,11 +224,14 @@ impl Collection {
 
     fn apply(&mut self, statement: &Statement<'_>) -> Result<Outcome, Refusal> {
         let mut outcome = Outcome::default();
-        let parsed = Filter::parse(statement.query).and_then(|filter| {
-            Ok((
-                filter,
-                Update::parse(statement.update, &statement.array_filters)?,
-            ))
+        // The update is parsed first: its errors come first.
+        let update = Update::parse(statement.update, &statement.array_filters);
+        let parsed = update.and_then(|update| {
+            let filter = Filter::parse(statement.query)?;
+            if statement.upsert {
+                check_upsert_filter(&filter)?;
+            }
+            Ok((filter, update))
         });
         let (filter, update) = match parsed {
             Ok(parsed) => parsed,
@@ -214,7 +245,7 @@ impl Collection {
             return Ok(outcome);
         }
         let context = context();
-        let mut places = self.matching(&filter);
+        let mut places = self.hinted(self.matching(&filter), statement.hint)?;
         places.truncate(if statement.multi { usize::MAX } else { 1 });
         if places.is_empty() && statement.upsert {
             self.upsert(&update, &filter, &mut outcome);
@@ -248,38 +279,61 @@ impl Collection {
             Ok(document) => {
                 Document::from_bytes(document.as_bytes()).expect("valid bytes");
                 let document = with_id(document);
-                let id = document.get("_id").expect("an _id").to_value();
-                let is_known = |known: &DocumentBuf| known.get("_id").unwrap().equals(id.as_ref());
-                if id.as_ref().as_str() != Some(GENERATED) && self.documents.iter().any(is_known) {
+                if self.knows_id(&document) {
                     outcome.error = Some(Error::new(11000, "duplicate key"));
                     return;
                 }
                 outcome.matched = 1;
-                outcome.upserted = Some(id);
+                outcome.upserted = document.get("_id").map(ValueRef::to_value);
                 self.documents.push(document);
             }
             Err(error) => outcome.error = Some(error),
         }
     }
 
+    fn has_generated_id(&self, place: usize) -> bool {
+        self.documents[place].get("_id").and_then(ValueRef::as_str) == Some(GENERATED)
+    }
+
+    fn knows_id(&self, document: &DocumentBuf) -> bool {
+        let id = document.get("_id").expect("an _id");
+        let ids = self.documents.iter().filter_map(|known| known.get("_id"));
+        id.as_str() != Some(GENERATED) && ids.into_iter().any(|known| known.equals(id))
+    }
+
+    /// The places in the order of the index that a hint names, where that is known here.
+    fn hinted(
+        &self,
+        mut places: Vec<usize>,
+        hint: Option<ValueRef<'_>>,
+    ) -> Result<Vec<usize>, Refusal> {
+        let id = |place: &usize| self.documents[*place].get("_id").unwrap();
+        match hint.map(|hint| hint.to_string()).as_deref() {
+            None | Some("{\"$natural\":1}") => {}
+            Some("{\"_id\":1}" | "\"_id_\"") => {
+                places.sort_by(|one, other| id(one).compare(id(other)));
+            }
+            _ => return passed_over("hint"),
+        }
+        Ok(places)
+    }
+
     fn sorted(
         &self,
-        places: Vec<usize>,
+        mut places: Vec<usize>,
         sort: Option<Document<'_>>,
     ) -> Result<Vec<usize>, Refusal> {
-        let mut places = places;
-        let fields: Vec<(&str, ValueRef<'_>)> = sort.into_iter().flatten().collect();
-        let plain = |name: &&str| **name == *"_id";
-        if places.len() > 1 && !fields.iter().map(|(name, _)| name).all(|name| plain(name)) {
-            return passed_over("sort");
-        }
-        for (name, direction) in fields.iter().rev() {
-            let value = |place: &usize| self.documents[*place].get(name).unwrap_or(ValueRef::Null);
-            places.sort_by(|one, other| value(one).compare(value(other)));
-            if direction.as_whole() == Some(-1) {
-                places.reverse();
-            }
-        }
+        let sort = match Sort::parse(sort.unwrap_or(Document::EMPTY)) {
+            Ok(sort) if sort.natural().is_none() => sort,
+            _ => return passed_over("sort"),
+        };
+        places.sort_by_cached_key(|place| {
+            let mut key = Vec::new();
+            let document = self.documents[*place].as_document();
+            sort.key(document, &Meta::default(), &mut key)
+                .expect("a key");
+            key
+        });
         Ok(places)
     }
 
@@ -287,23 +341,47 @@ impl Collection {
         if run.contains("projection") || !flag(reply, "ok") {
             return passed_over("find");
         }
-        let query = run
-            .get("filter")
-            .and_then(ValueRef::as_document)
-            .unwrap_or(Document::EMPTY);
-        let filter = Filter::parse(query).expect("a filter");
+        let query = run.get("filter").and_then(ValueRef::as_document);
+        let filter = Filter::parse(query.unwrap_or(Document::EMPTY)).expect("a filter");
         let sort = run.get("sort").and_then(ValueRef::as_document);
-        let places = self.sorted(self.matching(&filter), sort)?;
-        let found = places
-            .into_iter()
-            .map(|place| Value::from(self.documents[place].clone()));
-        let found: Vec<Value> = found.collect();
+        let places = self.matching(&filter);
         let batch = reply
             .get("cursor")
             .and_then(ValueRef::as_document)
             .expect("a cursor");
-        let batch = batch.get("firstBatch").expect("a batch").to_value();
-        check("find", &found.into(), &batch)
+        let batch = batch
+            .get("firstBatch")
+            .and_then(ValueRef::as_array)
+            .expect("a batch");
+        let Ok(places) = self.hinted(places.clone(), run.get("hint")) else {
+            return self.check_some(&places, batch);
+        };
+        let places = self.sorted(places, sort)?;
+        if sort.is_some() && places.iter().any(|place| self.has_generated_id(*place)) {
+            return passed_over("order of generated ids");
+        }
+        let found = places
+            .into_iter()
+            .map(|place| Value::from(self.documents[place].clone()));
+        let found: Vec<Value> = found.collect();
+        check("find", &found.into(), &batch.into())
+    }
+
+    /// A sparse or partial index gives some documents, in its order.
+    fn check_some(&self, places: &[usize], batch: Array<'_>) -> Result<(), Refusal> {
+        let found = places
+            .iter()
+            .map(|place| self.documents[*place].as_document());
+        let found: Vec<String> = found.map(|document| document.to_string()).collect();
+        match batch
+            .iter()
+            .find(|expected| !found.contains(&expected.to_string()))
+        {
+            Some(missing) => Err(Refusal::Difference(format!(
+                "find\n  lacks {missing}\n  has {found:?}"
+            ))),
+            None => Ok(()),
+        }
     }
 
     fn count(&self, run: Document<'_>, reply: Document<'_>) -> Result<(), Refusal> {
@@ -336,6 +414,26 @@ impl Collection {
         };
         let sort = run.get("sort").and_then(ValueRef::as_document);
         let places = self.sorted(self.matching(&filter), sort)?;
+        if !flag(reply, "ok")
+            && ["remove", "fields", "projection"]
+                .iter()
+                .any(|name| run.contains(name))
+        {
+            return passed_over("options");
+        }
+        let plain = [
+            "findAndModify",
+            "query",
+            "sort",
+            "update",
+            "new",
+            "upsert",
+            "arrayFilters",
+        ];
+        let is_plain = run.iter().all(|(name, _)| plain.contains(&name));
+        if !flag(reply, "ok") && (!is_plain || code == Some(73)) {
+            return passed_over("options");
+        }
         if flag(run, "remove") {
             let removed = places.first().map(|place| self.documents.remove(*place));
             return compare_value(run, reply, removed);
@@ -361,12 +459,18 @@ impl Collection {
         place: Option<usize>,
     ) -> Result<Option<DocumentBuf>, Error> {
         let update = Update::parse(update, &documents(run, "arrayFilters"))?;
+        if flag(run, "upsert") {
+            check_upsert_filter(filter)?;
+        }
         let returns_new = flag(run, "new");
         let Some(place) = place else {
             if !flag(run, "upsert") {
                 return Ok(None);
             }
             let document = with_id(update.upsert(filter, &context())?);
+            if self.knows_id(&document) {
+                return Err(Error::new(11000, "duplicate key"));
+            }
             self.documents.push(document.clone());
             return Ok(returns_new.then_some(document));
         };

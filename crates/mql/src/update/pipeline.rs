@@ -1,0 +1,169 @@
+//! Updates by a pipeline: stages that each make a document of a document.
+
+use std::sync::Arc;
+
+use windrow_document::path::Path;
+use windrow_document::{Array, Document, DocumentBuf, ValueRef};
+
+use super::modifier::Run;
+use super::replacement::replace;
+use super::touched::Touched;
+use crate::Error;
+use crate::expression::{Context, Scope, Variables};
+use crate::reshape::{ReplaceRoot, Reshape};
+
+/// A parsed pipeline.
+#[derive(Debug)]
+pub(super) struct Pipeline {
+    stages: Vec<Stage>,
+    touched: Touched,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Reshape(Reshape),
+    ReplaceRoot(ReplaceRoot),
+}
+
+/// The stages of aggregation that an update refuses, in alphabetical order.
+const REFUSED: &[&str] = &[
+    "$bucket",
+    "$bucketAuto",
+    "$changeStream",
+    "$collStats",
+    "$count",
+    "$currentOp",
+    "$densify",
+    "$documents",
+    "$facet",
+    "$fill",
+    "$geoNear",
+    "$graphLookup",
+    "$group",
+    "$indexStats",
+    "$limit",
+    "$listLocalSessions",
+    "$listSessions",
+    "$lookup",
+    "$match",
+    "$merge",
+    "$out",
+    "$planCacheStats",
+    "$redact",
+    "$sample",
+    "$search",
+    "$setWindowFields",
+    "$skip",
+    "$sort",
+    "$sortByCount",
+    "$unionWith",
+    "$unwind",
+    "$vectorSearch",
+];
+
+impl Pipeline {
+    /// Parses an array of stages. Error 14 where one is no document, 40323 where it has not exactly
+    /// one field, 40324 where its name is unknown, 72 where updates do not allow it.
+    pub fn parse(stages: Array<'_>, variables: &Variables) -> Result<Pipeline, Error> {
+        let scope = Scope::with_variables(variables);
+        let stages = stages.iter().map(|stage| parse_stage(stage, &scope));
+        let stages = stages.collect::<Result<Vec<Stage>, Error>>()?;
+        let touched = touched(&stages);
+        Ok(Pipeline { stages, touched })
+    }
+
+    pub fn touched(&self) -> &Touched {
+        &self.touched
+    }
+
+    pub fn apply(
+        &self,
+        run: &Run<'_>,
+        variables: Option<&Variables>,
+    ) -> Result<Option<DocumentBuf>, Error> {
+        let mut document = run.root.to_buf();
+        for stage in &self.stages {
+            document = stage.apply(document.as_document(), run, variables)?;
+        }
+        replace(run, document.as_document(), None)
+    }
+}
+
+fn parse_stage(stage: ValueRef<'_>, scope: &Scope) -> Result<Stage, Error> {
+    let Some(document) = stage.as_document() else {
+        return Err(Error::type_mismatch(
+            "Each element of the 'pipeline' array must be an object",
+        ));
+    };
+    let (Some((name, value)), 1) = (document.first(), document.count()) else {
+        return Err(Error::new(
+            40323,
+            "A pipeline stage specification object must contain exactly one field.",
+        ));
+    };
+    Ok(match name {
+        "$addFields" | "$set" => Stage::Reshape(Reshape::parse_add_fields(value, scope)?),
+        "$project" => Stage::Reshape(Reshape::parse_project(value, scope)?),
+        "$replaceRoot" => Stage::ReplaceRoot(ReplaceRoot::parse_replace_root(value, scope)?),
+        "$replaceWith" => Stage::ReplaceRoot(ReplaceRoot::parse_replace_with(value, scope)?),
+        "$unset" => Stage::Reshape(Reshape::parse_unset(value)?),
+        _ if REFUSED.binary_search(&name).is_ok() => {
+            return Err(Error::new(
+                72,
+                format!("{name} is not allowed to be used within an update"),
+            ));
+        }
+        _ => {
+            return Err(Error::new(
+                40324,
+                format!("Unrecognized pipeline stage name: '{name}'"),
+            ));
+        }
+    })
+}
+
+impl Stage {
+    fn apply(
+        &self,
+        document: Document<'_>,
+        run: &Run<'_>,
+        variables: Option<&Variables>,
+    ) -> Result<DocumentBuf, Error> {
+        let mut context = Context::new(document).with_now(run.now_millis);
+        if let Some(variables) = variables {
+            context = context.with_variables(variables);
+        }
+        match self {
+            Stage::Reshape(reshape) => reshape.apply(document, &context),
+            Stage::ReplaceRoot(replace) => replace.apply(document, &context),
+        }
+    }
+}
+
+/// The top-level fields that stages change which keep the others. More would be wrong: a computed
+/// field within an array changes its elements.
+fn touched(stages: &[Stage]) -> Touched {
+    let mut paths = Vec::new();
+    for stage in stages {
+        match stage {
+            Stage::Reshape(reshape) if reshape.keeps_rest() => {
+                let changed = reshape.changed_paths();
+                paths.extend(
+                    changed
+                        .iter()
+                        .filter_map(|path| path.split('.').next().map(Path::parse)),
+                );
+            }
+            _ => return Touched::All,
+        }
+    }
+    Touched::Paths(Arc::from(paths))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn stages_are_in_alphabetical_order() {
+        assert!(super::REFUSED.is_sorted());
+    }
+}
