@@ -99,9 +99,6 @@ class Server:
         return self.end(signal.SIGKILL)
 
     def end(self, how):
-        for client in self.clients:
-            client.close()
-        self.clients.clear()
         process, self.process = self.process, None
         process.send_signal(how)
         try:
@@ -110,6 +107,11 @@ class Server:
             process.kill()
             process.wait()
             raise
+        finally:
+            # Not before: a test may wait for what its client says of the server's end.
+            for client in self.clients:
+                client.close()
+            self.clients.clear()
 
     def restart(self):
         """Kills the server and starts it again; returns the seconds until it answered."""
