@@ -214,11 +214,7 @@ impl Order {
 }
 
 /// The values at a path, arrays taken apart: what a sort chooses the least or greatest of.
-fn leaves<'v>(
-    value: ValueRef<'v>,
-    path: &[Component],
-    found: &mut Vec<ValueRef<'v>>,
-) {
+fn leaves<'v>(value: ValueRef<'v>, path: &[Component], found: &mut Vec<ValueRef<'v>>) {
     let Some((component, rest)) = path.split_first() else {
         match value {
             ValueRef::Array(array) if array.is_empty() => found.push(ValueRef::Undefined),

@@ -171,10 +171,22 @@ pub(crate) fn modulo<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comput
     if other.is_zero() {
         return Err(Error::new(16610, "can't $mod by zero"));
     }
-    Ok(match one.pair(other) {
+    Ok(match one.pair(whole_divisor(one, other)) {
         Pair::Int(one, other) => one.wrapping_rem(other).into(),
         Pair::Long(one, other) => one.wrapping_rem(other).into(),
         Pair::Double(one, other) => (one % other).into(),
         Pair::Decimal(one, other) => one.remainder(other).into(),
     })
+}
+
+/// A whole number is divided by a double that is an int as if it were one.
+fn whole_divisor(dividend: Number, divisor: Number) -> Number {
+    match (dividend, divisor) {
+        (Number::Int(_) | Number::Long(_), Number::Double(double))
+            if f64::from(double as i32) == double =>
+        {
+            Number::Int(double as i32)
+        }
+        _ => divisor,
+    }
 }

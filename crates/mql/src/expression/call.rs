@@ -29,6 +29,8 @@ pub(crate) enum Prepared {
     Order(super::array_sort::Order),
     /// The number of inputs of `$zip`, and whether the longest counts.
     Zip { count: usize, longest: bool },
+    /// The regular expression; None where it is null.
+    Regex(Option<crate::filter::regex::Regex>),
     /// Time zone and format of an operator on dates.
     Date(Box<super::date::Constants>),
     /// The points of `$percentile`.

@@ -6,8 +6,9 @@ use super::array_sort::N;
 use super::call::Call;
 use super::{Computed, Context, Expression, Scope};
 use super::{
-    accumulated, arithmetic, array, array_object, array_scope, array_sort, boolean, comparison,
-    conditional, date, object, rounding, set, string, variable, zip,
+    accumulated, arithmetic, array, array_object, array_scope, array_sort, bits, boolean,
+    comparison, conditional, convert, date, meta, object, real, regex, rounding, set, string,
+    variable, zip,
 };
 use crate::Error;
 
@@ -76,6 +77,14 @@ const fn special(name: &'static str, parse: Parse, evaluate: Evaluate) -> Operat
 }
 
 impl Operator {
+    /// Not to be computed while parsing.
+    const fn impure(self) -> Operator {
+        Operator {
+            is_pure: false,
+            ..self
+        }
+    }
+
     const fn prepared(self, prepare: Prepare) -> Operator {
         Operator {
             prepare: Some(prepare),
@@ -91,14 +100,25 @@ const fn any(name: &'static str, evaluate: Evaluate) -> Operator {
 /// All operators, by name.
 static OPERATORS: &[Operator] = &[
     exactly("$abs", 1, rounding::abs),
+    exactly("$acos", 1, real::acos),
+    exactly("$acosh", 1, real::acosh),
     any("$add", arithmetic::add),
     exactly("$allElementsTrue", 1, set::all_elements_true),
     any("$and", boolean::and),
     exactly("$anyElementTrue", 1, set::any_element_true),
     exactly("$arrayElemAt", 2, array::array_elem_at),
     exactly("$arrayToObject", 1, array_object::array_to_object),
+    exactly("$asin", 1, real::asin),
+    exactly("$asinh", 1, real::asinh),
+    exactly("$atan", 1, real::atan),
+    exactly("$atan2", 2, real::atan2),
+    exactly("$atanh", 1, real::atanh),
     any("$avg", accumulated::accumulated),
     exactly("$binarySize", 1, object::binary_size),
+    any("$bitAnd", bits::and),
+    exactly("$bitNot", 1, bits::not),
+    any("$bitOr", bits::or),
+    any("$bitXor", bits::xor),
     exactly("$bsonSize", 1, object::bson_size),
     exactly("$ceil", 1, rounding::ceil),
     exactly("$cmp", 2, comparison::cmp),
@@ -106,6 +126,9 @@ static OPERATORS: &[Operator] = &[
     any("$concatArrays", array::concat_arrays),
     special("$cond", conditional::parse_cond, conditional::cond),
     special("$const", variable::parse_literal, variable::literal),
+    named("$convert", &convert::CONVERT, convert::convert),
+    exactly("$cos", 1, real::cos),
+    exactly("$cosh", 1, real::cosh),
     named("$dateAdd", &date::shift::ADD, date::shift::date_add).prepared(date::shift::prepare),
     named("$dateDiff", &date::shift::DIFF, date::shift::date_diff).prepared(date::shift::prepare),
     named(
@@ -138,8 +161,10 @@ static OPERATORS: &[Operator] = &[
     special("$dayOfMonth", date::part::parse, date::part::day_of_month),
     special("$dayOfWeek", date::part::parse, date::part::day_of_week),
     special("$dayOfYear", date::part::parse, date::part::day_of_year),
+    exactly("$degreesToRadians", 1, real::degrees_to_radians),
     exactly("$divide", 2, arithmetic::divide),
     exactly("$eq", 2, comparison::eq),
+    exactly("$exp", 1, real::exp),
     special("$filter", array_scope::parse_filter, array_scope::filter),
     exactly("$first", 1, array::first),
     named("$firstN", &N, array_sort::first_n),
@@ -166,6 +191,9 @@ static OPERATORS: &[Operator] = &[
     named("$lastN", &N, array_sort::last_n),
     special("$let", variable::parse_let, variable::evaluate_let),
     special("$literal", variable::parse_literal, variable::literal),
+    exactly("$ln", 1, real::ln),
+    exactly("$log", 2, real::log),
+    exactly("$log10", 1, real::log10),
     exactly("$lt", 2, comparison::lt),
     exactly("$lte", 2, comparison::lte),
     named("$ltrim", &string::TRIM, string::trim_start),
@@ -178,6 +206,7 @@ static OPERATORS: &[Operator] = &[
         accumulated::percentile,
     ),
     any("$mergeObjects", accumulated::accumulated),
+    special("$meta", meta::parse, meta::meta).impure(),
     special("$millisecond", date::part::parse, date::part::millisecond),
     any("$min", accumulated::accumulated),
     named("$minN", &N, array_sort::min_n),
@@ -194,8 +223,14 @@ static OPERATORS: &[Operator] = &[
         accumulated::parse_percentile,
         accumulated::percentile,
     ),
+    exactly("$pow", 2, real::pow),
+    exactly("$radiansToDegrees", 1, real::radians_to_degrees),
+    special("$rand", meta::parse_rand, meta::rand).impure(),
     between("$range", 2, 3, array::range),
     special("$reduce", array_scope::parse_reduce, array_scope::reduce),
+    named("$regexFind", &regex::NAMES, regex::regex_find).prepared(regex::prepare),
+    named("$regexFindAll", &regex::NAMES, regex::regex_find_all).prepared(regex::prepare),
+    named("$regexMatch", &regex::NAMES, regex::regex_match).prepared(regex::prepare),
     named("$replaceAll", &string::REPLACE, string::replace_all),
     named("$replaceOne", &string::REPLACE, string::replace_one),
     exactly("$reverseArray", 1, array::reverse_array),
@@ -208,6 +243,8 @@ static OPERATORS: &[Operator] = &[
     any("$setIntersection", set::intersection),
     exactly("$setIsSubset", 2, set::is_subset),
     any("$setUnion", set::union),
+    exactly("$sin", 1, real::sin),
+    exactly("$sinh", 1, real::sinh),
     exactly("$size", 1, array::size),
     between("$slice", 2, 3, array::slice),
     special(
@@ -216,6 +253,7 @@ static OPERATORS: &[Operator] = &[
         array_sort::sort_array,
     ),
     exactly("$split", 2, string::split),
+    exactly("$sqrt", 1, real::sqrt),
     any("$stdDevPop", accumulated::accumulated),
     any("$stdDevSamp", accumulated::accumulated),
     exactly("$strLenBytes", 1, string::length_in_bytes),
@@ -227,7 +265,18 @@ static OPERATORS: &[Operator] = &[
     exactly("$subtract", 2, arithmetic::subtract),
     any("$sum", accumulated::accumulated),
     special("$switch", conditional::parse_switch, conditional::switch),
+    exactly("$tan", 1, real::tan),
+    exactly("$tanh", 1, real::tanh),
+    special("$toBool", convert::parse_to, convert::convert),
+    special("$toDate", convert::parse_to, convert::convert),
+    special("$toDecimal", convert::parse_to, convert::convert),
+    special("$toDouble", convert::parse_to, convert::convert),
+    special("$toInt", convert::parse_to, convert::convert),
+    special("$toLong", convert::parse_to, convert::convert),
     exactly("$toLower", 1, string::to_lower),
+    special("$toObjectId", convert::parse_to, convert::convert),
+    special("$toString", convert::parse_to, convert::convert),
+    special("$toUUID", convert::parse_to, convert::convert),
     exactly("$toUpper", 1, string::to_upper),
     named("$trim", &string::TRIM, string::trim),
     between("$trunc", 1, 2, rounding::trunc),

@@ -44,7 +44,7 @@ fn to_whole<'a>(number: Option<Number>, double: fn(f64) -> f64, toward: Rounding
     match number {
         None => Computed::NULL,
         Some(Number::Double(number)) => double(number).into(),
-        Some(Number::Decimal(number)) => number.to_places(0, toward).into(),
+        Some(Number::Decimal(number)) => quantized(number, 0, toward).into(),
         Some(whole) => whole.into(),
     }
 }

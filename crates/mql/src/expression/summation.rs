@@ -25,11 +25,13 @@ fn two_sum(one: f64, other: f64) -> (f64, f64) {
 }
 
 impl DoubleDouble {
+    /// What was rounded off before goes in with the next number.
     pub fn add_double(&mut self, number: f64) {
         self.plain += number;
+        let (number, rest) = two_sum(number, self.rest);
         let (sum, error) = two_sum(self.sum, number);
         self.sum = sum;
-        self.rest += error;
+        self.rest = rest + error;
     }
 
     /// In two halves, each exact as a double.
@@ -46,9 +48,13 @@ impl DoubleDouble {
         self.plain = plain;
     }
 
+    /// The larger of the pair: what the last number has rounded off is left out, as recorded.
     pub fn double(&self) -> f64 {
-        let sum = self.sum + self.rest;
-        if sum.is_nan() { self.plain } else { sum }
+        if self.sum.is_nan() {
+            self.plain
+        } else {
+            self.sum
+        }
     }
 
     pub fn decimal(&self) -> Decimal128 {

@@ -46,10 +46,9 @@ fn local<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Local>, Err
     if date.is_nullish() {
         return Ok(None);
     }
-    let Some(zone) = zone::argument(call, 1, context)? else {
-        return Ok(None);
-    };
-    Ok(Some(zone.local(millis(&date)?)))
+    let moment = millis(&date)?;
+    let zone = zone::argument_or(call, 1, context, 40533)?;
+    Ok(zone.map(|zone| zone.local(moment)))
 }
 
 fn part<'a>(call: &'a Call, context: &Context<'a>, get: fn(&Local) -> i64) -> Answer<'a> {

@@ -1,6 +1,6 @@
 //! Units of time and days of the week, as arguments.
 
-use super::calendar::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
+use super::calendar::{HOUR_MS, MINUTE_MS, SECOND_MS};
 use crate::Error;
 use crate::expression::Computed;
 

@@ -29,14 +29,21 @@ impl Zone {
         if let Some(offset) = parse_offset(text) {
             return Ok(Zone::Fixed(offset));
         }
-        match text {
-            "UTC" | "GMT" | "Z" => Ok(Zone::UTC),
-            name => DATABASE.get(name).map(Zone::Named).map_err(|_| {
-                Error::new(
-                    40485,
-                    format!("unrecognized time zone identifier: \"{text}\""),
-                )
-            }),
+        let unknown = || {
+            Error::new(
+                40485,
+                format!("unrecognized time zone identifier: \"{text}\""),
+            )
+        };
+        if matches!(text, "UTC" | "GMT") {
+            return Ok(Zone::UTC);
+        }
+        let zone = DATABASE.get(text).map_err(|_| unknown())?;
+        // Names count as they are written: the database would take any case.
+        if zone.iana_name() == Some(text) {
+            Ok(Zone::Named(zone))
+        } else {
+            Err(unknown())
         }
     }
 
@@ -106,6 +113,16 @@ pub(crate) fn argument<'a>(
     place: usize,
     context: &Context<'a>,
 ) -> Result<Option<Zone>, Error> {
+    argument_or(call, place, context, 40517)
+}
+
+/// The same with another code for what is no string.
+pub(crate) fn argument_or<'a>(
+    call: &'a Call,
+    place: usize,
+    context: &Context<'a>,
+    code: i32,
+) -> Result<Option<Zone>, Error> {
     if let Prepared::Date(constants) = &call.prepared
         && let Some(zone) = &constants.zone
     {
@@ -114,10 +131,10 @@ pub(crate) fn argument<'a>(
     if call.argument(place).is_absent() {
         return Ok(Some(Zone::UTC));
     }
-    of_value(&call.value(place, context)?)
+    of_value(&call.value(place, context)?, code)
 }
 
-fn of_value(value: &Computed<'_>) -> Result<Option<Zone>, Error> {
+fn of_value(value: &Computed<'_>, code: i32) -> Result<Option<Zone>, Error> {
     if value.is_nullish() {
         return Ok(None);
     }
@@ -128,7 +145,7 @@ fn of_value(value: &Computed<'_>) -> Result<Option<Zone>, Error> {
                 "timezone must evaluate to a string, found {}",
                 value.type_name()
             );
-            Err(Error::new(40517, message))
+            Err(Error::new(code, message))
         }
     }
 }

@@ -1,0 +1,180 @@
+//! Binary data to and from text and numbers, as MongoDB 8 converts it.
+
+use windrow_document::{Type, Value, ValueRef};
+
+use super::target::Target;
+use super::{failure, unsupported};
+use crate::Error;
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// The subtype of UUIDs.
+const UUID: u8 = 4;
+
+fn format(target: &Target) -> &str {
+    target.format.as_deref().unwrap_or("base64")
+}
+
+pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, Error> {
+    let bytes = match source {
+        ValueRef::Binary { bytes, subtype } if subtype == target.subtype => bytes.to_vec(),
+        ValueRef::String(text) => {
+            let wanted = format(target);
+            let bytes = match wanted {
+                "auto" if target.subtype == UUID => from_uuid(text),
+                "uuid" => from_uuid(text),
+                "hex" => from_hex(text),
+                "utf8" => Some(text.as_bytes().to_vec()),
+                "base64url" => from_base64(text, BASE64_URL),
+                _ => from_base64(text, BASE64),
+            };
+            bytes.ok_or_else(|| {
+                failure(format!(
+                    "Input string '{text}' is not a valid {wanted} string"
+                ))
+            })?
+        }
+        ValueRef::Int32(number) => in_order(number.to_le_bytes(), target),
+        ValueRef::Int64(number) => in_order(number.to_le_bytes(), target),
+        ValueRef::Double(number) => in_order(number.to_le_bytes(), target),
+        _ => return Err(unsupported(source, Type::Binary)),
+    };
+    Ok(Value::Binary {
+        subtype: target.subtype,
+        bytes,
+    })
+}
+
+fn in_order<const N: usize>(mut bytes: [u8; N], target: &Target) -> Vec<u8> {
+    if target.is_big_endian {
+        bytes.reverse();
+    }
+    bytes.to_vec()
+}
+
+/// 1, 2, 4 or 8 bytes as a signed number.
+pub(super) fn to_whole(bytes: &[u8], target: &Target) -> Result<i64, Error> {
+    if !matches!(bytes.len(), 1 | 2 | 4 | 8) {
+        return Err(failure(format!(
+            "Failed to convert BinData of {} bytes to a number",
+            bytes.len()
+        )));
+    }
+    let mut ordered = bytes.to_vec();
+    if !target.is_big_endian {
+        ordered.reverse();
+    }
+    let negative = ordered.first().is_some_and(|byte| byte & 0x80 != 0);
+    let start = if negative { -1i64 } else { 0 };
+    Ok(ordered
+        .iter()
+        .fold(start, |number, byte| number << 8 | i64::from(*byte)))
+}
+
+/// 4 or 8 bytes as a floating-point number.
+pub(super) fn to_double(bytes: &[u8], target: &Target) -> Result<f64, Error> {
+    let mut ordered = bytes.to_vec();
+    if target.is_big_endian {
+        ordered.reverse();
+    }
+    if let Ok(bytes) = <[u8; 8]>::try_from(ordered.as_slice()) {
+        return Ok(f64::from_le_bytes(bytes));
+    }
+    match <[u8; 4]>::try_from(ordered.as_slice()) {
+        Ok(bytes) => Ok(f64::from(f32::from_le_bytes(bytes))),
+        Err(_) => Err(failure(format!(
+            "Failed to convert BinData of {} bytes to double",
+            bytes.len()
+        ))),
+    }
+}
+
+pub(super) fn to_text(bytes: &[u8], subtype: u8, target: &Target) -> Result<String, Error> {
+    let wanted = format(target);
+    match wanted {
+        "auto" if subtype == UUID => to_uuid(bytes),
+        "uuid" => to_uuid(bytes),
+        "hex" => Ok(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
+        "utf8" => String::from_utf8(bytes.to_vec())
+            .map_err(|_| failure("BinData does not represent a valid UTF-8 string")),
+        "base64url" => Ok(to_base64(bytes, BASE64_URL, false)),
+        _ => Ok(to_base64(bytes, BASE64, true)),
+    }
+}
+
+fn to_uuid(bytes: &[u8]) -> Result<String, Error> {
+    if bytes.len() != 16 {
+        return Err(failure(format!("A UUID has 16 bytes, not {}", bytes.len())));
+    }
+    let dashed = |(place, byte): (usize, &u8)| {
+        let dash = if matches!(place, 4 | 6 | 8 | 10) {
+            "-"
+        } else {
+            ""
+        };
+        format!("{dash}{byte:02x}")
+    };
+    Ok(bytes.iter().enumerate().map(dashed).collect())
+}
+
+fn from_uuid(text: &str) -> Option<Vec<u8>> {
+    let dashes: Vec<usize> = text.match_indices('-').map(|(place, _)| place).collect();
+    let formed = text.len() == 36 && dashes == [8, 13, 18, 23];
+    if formed {
+        from_hex(&text.replace('-', ""))
+    } else {
+        None
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    pairs
+        .iter()
+        .map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8))
+        .collect()
+}
+
+fn to_base64(bytes: &[u8], digits: &[u8; 64], padded: bool) -> String {
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let three = chunk
+            .iter()
+            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        let three = three << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = digits
+                .get((three >> (18 - 6 * place)) as usize & 63)
+                .copied();
+            match digit {
+                Some(digit) if place <= chunk.len() => text.push(char::from(digit)),
+                _ if padded => text.push('='),
+                _ => {}
+            }
+        }
+    }
+    text
+}
+
+fn from_base64(text: &str, digits: &[u8; 64]) -> Option<Vec<u8>> {
+    let plain = text.trim_end_matches('=');
+    if plain.len() % 4 == 1 || text.len() - plain.len() > 2 {
+        return None;
+    }
+    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
+    for byte in plain.bytes() {
+        let digit = digits.iter().position(|digit| *digit == byte)?;
+        bits = bits << 6 | digit as u32;
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+        }
+    }
+    Some(bytes)
+}

@@ -1,0 +1,67 @@
+//! Text to numbers, and everything to text.
+
+use windrow_document::{Decimal128, Type, ValueRef};
+
+use super::binary;
+use super::target::Target;
+use super::{failure, unsupported};
+use crate::Error;
+use crate::expression::date;
+use crate::expression::number::double_text;
+
+fn not_a_number(text: &str) -> Error {
+    failure(format!(
+        "Failed to parse number '{text}' in $convert with no onError value"
+    ))
+}
+
+/// Decimal digits with a sign or without, nothing else.
+pub(super) fn to_whole(text: &str) -> Result<i64, Error> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = if plain { text.parse().ok() } else { None };
+    number.ok_or_else(|| not_a_number(text))
+}
+
+/// The notations of C, but not hexadecimal ones; numbers out of range are refused.
+pub(super) fn to_double(text: &str) -> Result<f64, Error> {
+    let number: f64 = text.parse().map_err(|_| not_a_number(text))?;
+    let names_infinity = text.to_ascii_lowercase().contains("inf");
+    let has_digits = text
+        .bytes()
+        .take_while(|byte| !matches!(byte, b'e' | b'E'))
+        .any(|byte| matches!(byte, b'1'..=b'9'));
+    let lost =
+        number.is_infinite() && !names_infinity || has_digits && number.abs() < f64::MIN_POSITIVE;
+    if lost {
+        Err(not_a_number(text))
+    } else {
+        Ok(number)
+    }
+}
+
+pub(super) fn to_decimal(text: &str) -> Result<Decimal128, Error> {
+    let number = Decimal128::parse(text).ok_or_else(|| not_a_number(text))?;
+    let names_infinity = text.to_ascii_lowercase().contains("inf");
+    if number.is_infinite() && !names_infinity {
+        Err(not_a_number(text))
+    } else {
+        Ok(number)
+    }
+}
+
+pub(super) fn to_string(source: ValueRef<'_>, target: &Target) -> Result<String, Error> {
+    Ok(match source {
+        ValueRef::Bool(flag) => flag.to_string(),
+        ValueRef::Int32(number) => number.to_string(),
+        ValueRef::Int64(number) => number.to_string(),
+        ValueRef::Double(number) => double_text(number),
+        ValueRef::Decimal128(number) => number.to_string(),
+        ValueRef::ObjectId(id) => id.to_string(),
+        ValueRef::DateTime(millis) => date::to_iso_text(millis)?,
+        ValueRef::Binary { bytes, subtype } if target.format.is_some() => {
+            binary::to_text(bytes, subtype, target)?
+        }
+        _ => return Err(unsupported(source, Type::String)),
+    })
+}

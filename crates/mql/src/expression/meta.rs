@@ -1,0 +1,93 @@
+//! `$meta` and `$rand`: what no field of the document says.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use windrow_document::{Value, ValueRef};
+
+use super::call::{Answer, Call};
+use super::operator::{Operator, finish};
+use super::{Computed, Context, Expression, Scope};
+use crate::Error;
+
+/// The names that `$meta` knows. Only the text score is ever there.
+const NAMES: [&str; 9] = [
+    "textScore",
+    "indexKey",
+    "recordId",
+    "randVal",
+    "searchScore",
+    "searchHighlights",
+    "sortKey",
+    "geoNearDistance",
+    "geoNearPoint",
+];
+
+/// Arguments: the name. 17307 for what is no string, 17308 for a name that there is not.
+pub(crate) fn parse(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    _: &Scope,
+) -> Result<Expression, Error> {
+    let Some(name) = operand.as_str() else {
+        return Err(Error::new(17307, "$meta only supports string arguments"));
+    };
+    if !NAMES.contains(&name) {
+        return Err(Error::new(
+            17308,
+            format!("Unsupported argument to $meta: {name}"),
+        ));
+    }
+    finish(Call::new(
+        operator,
+        vec![Expression::constant_of(Value::from(name))],
+    ))
+}
+
+pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let name = call.value(0, context)?;
+    let score = if name.as_str() == Some("textScore") {
+        context.meta.text_score
+    } else {
+        None
+    };
+    Ok(score.map_or(Computed::Missing, Computed::from))
+}
+
+/// `{$rand: {}}`. 10065 and 3040501 for anything else.
+pub(crate) fn parse_rand(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    _: &Scope,
+) -> Result<Expression, Error> {
+    let is_empty = match operand {
+        ValueRef::Document(document) => document.is_empty(),
+        ValueRef::Array(array) => array.is_empty(),
+        _ => {
+            return Err(Error::new(
+                10065,
+                "invalid parameter: expected an object ($rand)",
+            ));
+        }
+    };
+    if !is_empty {
+        return Err(Error::new(
+            3040501,
+            "$rand does not currently accept arguments",
+        ));
+    }
+    finish(Call::new(operator, Vec::new()))
+}
+
+/// Where the sequence of `$rand` stands.
+static STATE: AtomicU64 = AtomicU64::new(0x9E37_79B9_7F4A_7C15);
+
+/// Evenly between 0 and 1. Source of the mixing: Steele, Lea and Flood, "Fast Splittable Pseudorandom
+/// Number Generators" (2014). The command's time joins in, so that runs differ.
+pub(crate) fn rand<'a>(_: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let step = STATE.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+    let mut bits = step ^ (context.now as u64).rotate_left(32);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^= bits >> 31;
+    Ok(((bits >> 11) as f64 / (1u64 << 53) as f64).into())
+}

@@ -1,0 +1,272 @@
+//! Functions of real numbers: `$exp`, `$ln`, `$log`, `$log10`, `$pow`, `$sqrt`, and trigonometry with
+//! its hyperbolic kin. Doubles go to the machine's functions, decimals to [`decimal`], which has 34
+//! digits of all of them.
+
+pub(crate) mod decimal;
+mod double;
+mod fixed;
+
+use windrow_document::Decimal128;
+
+use super::call::{Answer, Call};
+use super::number::{Number, Pair};
+use super::rounding::numeric;
+use super::{Computed, Context};
+use crate::Error;
+
+/// A function of one number, for doubles and for decimals.
+struct Function {
+    double: fn(f64) -> f64,
+    decimal: fn(Decimal128) -> Decimal128,
+}
+
+impl Function {
+    fn apply<'a>(&self, number: Number) -> Computed<'a> {
+        match number {
+            Number::Decimal(number) if number.is_nan() => number.into(),
+            Number::Decimal(number) => (self.decimal)(number).into(),
+            other => (self.double)(other.to_f64()).into(),
+        }
+    }
+}
+
+fn everywhere<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> Answer<'a> {
+    let number = numeric(call, context)?;
+    Ok(number.map_or(Computed::NULL, |number| function.apply(number)))
+}
+
+/// A function that is defined from `least` to `greatest`. 50989 beyond; NaN stays NaN.
+fn within<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    (least, greatest): (f64, f64),
+    function: &Function,
+) -> Answer<'a> {
+    let Some(number) = numeric(call, context)? else {
+        return Ok(Computed::NULL);
+    };
+    let value = number.to_value_ref();
+    let at = |bound: f64| windrow_document::ValueRef::Double(bound);
+    let outside = value.compare(at(least)).is_lt() || value.compare(at(greatest)).is_gt();
+    if outside && !number.to_f64().is_nan() {
+        let name = call.operator.name;
+        let message =
+            format!("cannot apply {name} to {value}, value must be in [{least},{greatest}]");
+        return Err(Error::new(50989, message));
+    }
+    Ok(function.apply(number))
+}
+
+/// A function that infinities have no value of. 50989 for those.
+fn finite<'a>(call: &'a Call, context: &Context<'a>, function: &Function) -> Answer<'a> {
+    let Some(number) = numeric(call, context)? else {
+        return Ok(Computed::NULL);
+    };
+    let infinite = match number {
+        Number::Decimal(number) => number.is_infinite(),
+        other => other.to_f64().is_infinite(),
+    };
+    if infinite {
+        let (name, value) = (call.operator.name, number.to_value_ref());
+        let message = format!("cannot apply {name} to {value}, value must be in (-inf,inf)");
+        return Err(Error::new(50989, message));
+    }
+    Ok(function.apply(number))
+}
+
+macro_rules! functions {
+    ($($name:ident: $form:ident $(($domain:expr))? => $double:expr, $decimal:expr;)*) => {
+        $(pub(crate) fn $name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+            let function = Function { double: $double, decimal: $decimal };
+            $form(call, context, $($domain,)? &function)
+        })*
+    };
+}
+
+functions! {
+    acos: within((-1.0, 1.0)) => f64::acos, decimal::acos;
+    acosh: within((1.0, f64::INFINITY)) => double::acosh, decimal::acosh;
+    asin: within((-1.0, 1.0)) => f64::asin, decimal::asin;
+    asinh: everywhere => double::asinh, decimal::asinh;
+    atan: everywhere => f64::atan, decimal::atan;
+    atanh: within((-1.0, 1.0)) => double::atanh, decimal::atanh;
+    cos: finite => f64::cos, decimal::cos;
+    cosh: everywhere => f64::cosh, decimal::cosh;
+    degrees_to_radians: everywhere => double::to_radians, decimal::to_radians;
+    exp: everywhere => f64::exp, decimal::exp;
+    radians_to_degrees: everywhere => double::to_degrees, decimal::to_degrees;
+    sin: finite => f64::sin, decimal::sin;
+    sinh: everywhere => f64::sinh, decimal::sinh;
+    tan: finite => f64::tan, decimal::tan;
+    tanh: everywhere => f64::tanh, decimal::tanh;
+}
+
+/// A function of positive numbers; NaN, decimal or not, gives the double NaN, as recorded.
+fn positive<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    code: i32,
+    function: &Function,
+) -> Answer<'a> {
+    let Some(number) = numeric(call, context)? else {
+        return Ok(Computed::NULL);
+    };
+    if number.to_f64().is_nan() {
+        return Ok(f64::NAN.into());
+    }
+    if !is_positive(number) {
+        let (name, value) = (call.operator.name, number.to_value_ref());
+        let message = format!("{name}'s argument must be a positive number, but is {value}");
+        return Err(Error::new(code, message));
+    }
+    Ok(function.apply(number))
+}
+
+fn is_positive(number: Number) -> bool {
+    match number {
+        Number::Decimal(number) => !number.is_zero() && !number.is_negative(),
+        other => other.to_f64() > 0.0,
+    }
+}
+
+pub(crate) fn ln<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    positive(
+        call,
+        context,
+        28766,
+        &Function {
+            double: f64::ln,
+            decimal: decimal::ln,
+        },
+    )
+}
+
+pub(crate) fn log10<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    positive(
+        call,
+        context,
+        28761,
+        &Function {
+            double: f64::log10,
+            decimal: decimal::log10,
+        },
+    )
+}
+
+pub(crate) fn sqrt<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let Some(number) = numeric(call, context)? else {
+        return Ok(Computed::NULL);
+    };
+    let negative = match number {
+        Number::Decimal(number) => number.is_negative() && !number.is_zero(),
+        other => other.to_f64() < 0.0,
+    };
+    if negative {
+        let message = "$sqrt's argument must be greater than or equal to 0";
+        return Err(Error::new(28714, message));
+    }
+    let function = Function {
+        double: f64::sqrt,
+        decimal: Decimal128::square_root,
+    };
+    Ok(function.apply(number))
+}
+
+/// Both arguments as numbers; None where one is null.
+fn two_numbers<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    codes: (i32, i32),
+) -> Result<Option<(Number, Number)>, Error> {
+    let (one, other) = (call.value(0, context)?, call.value(1, context)?);
+    if one.is_nullish() || other.is_nullish() {
+        return Ok(None);
+    }
+    let number = |value: &Computed<'_>, code| {
+        value.as_ref().and_then(Number::of).ok_or_else(|| {
+            let (name, found) = (call.operator.name, value.type_name());
+            Error::new(
+                code,
+                format!("{name}'s arguments must be numeric, not {found}"),
+            )
+        })
+    };
+    Ok(Some((number(&one, codes.0)?, number(&other, codes.1)?)))
+}
+
+/// The logarithm of the first to the base of the second argument.
+pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let Some((number, base)) = two_numbers(call, context, (28756, 28757))? else {
+        return Ok(Computed::NULL);
+    };
+    let is_nan = |number: Number| number.to_f64().is_nan();
+    if !is_positive(number) && !is_nan(number) {
+        let message = format!(
+            "$log's argument must be a positive number, but is {}",
+            number.to_value_ref()
+        );
+        return Err(Error::new(28758, message));
+    }
+    let is_one = base
+        .to_value_ref()
+        .equals(windrow_document::ValueRef::Int32(1));
+    if (!is_positive(base) || is_one) && !is_nan(base) {
+        let message = format!(
+            "$log's base must be a positive number not equal to 1, but is {}",
+            base.to_value_ref()
+        );
+        return Err(Error::new(28759, message));
+    }
+    Ok(match number.pair(base) {
+        Pair::Decimal(number, base) => decimal::ln(number).divide(decimal::ln(base)).into(),
+        _ => (number.to_f64().ln() / base.to_f64().ln()).into(),
+    })
+}
+
+pub(crate) fn atan2<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let Some((y, x)) = two_numbers(call, context, (51044, 51045))? else {
+        return Ok(Computed::NULL);
+    };
+    Ok(match y.pair(x) {
+        Pair::Decimal(y, x) => decimal::atan2(y, x).into(),
+        _ => y.to_f64().atan2(x.to_f64()).into(),
+    })
+}
+
+pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let Some((base, exponent)) = two_numbers(call, context, (28762, 28763))? else {
+        return Ok(Computed::NULL);
+    };
+    let is_negative = exponent
+        .to_value_ref()
+        .compare(windrow_document::ValueRef::Int32(0))
+        .is_lt();
+    if base.is_zero() && is_negative && !exponent.to_f64().is_nan() {
+        return Err(Error::new(
+            28764,
+            "$pow cannot take a base of 0 and a negative exponent",
+        ));
+    }
+    Ok(match base.pair(exponent) {
+        Pair::Decimal(base, exponent) => decimal::pow(base, exponent).into(),
+        Pair::Double(base, exponent) => base.powf(exponent).into(),
+        Pair::Int(base, exponent) => match whole_power(base.into(), exponent.into()) {
+            Some(power) => Number::int_or_long(power).into(),
+            None => f64::from(base).powf(f64::from(exponent)).into(),
+        },
+        Pair::Long(base, exponent) => match whole_power(base, exponent) {
+            Some(power) => power.into(),
+            None => (base as f64).powf(exponent as f64).into(),
+        },
+    })
+}
+
+/// The power where it is whole and fits.
+fn whole_power(base: i64, exponent: i64) -> Option<i64> {
+    match base {
+        0 => Some(i64::from(exponent == 0)),
+        1 => Some(1),
+        -1 => Some(if exponent % 2 == 0 { 1 } else { -1 }),
+        base => base.checked_pow(u32::try_from(exponent).ok()?),
+    }
+}

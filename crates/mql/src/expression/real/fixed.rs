@@ -1,0 +1,183 @@
+//! Fixed-point numbers of any precision: whole numbers that count units of 2^-bits.
+//!
+//! Each function is right to a few units; callers take so many bits that 34 decimal digits come out.
+
+use num_bigint::{BigInt, BigUint, Sign};
+use windrow_document::Decimal128;
+use windrow_document::decimal::Parts;
+
+/// The unit: 2^-bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scale {
+    pub bits: u32,
+}
+
+impl Scale {
+    pub fn one(self) -> BigInt {
+        BigInt::from(1) << self.bits
+    }
+
+    /// The finite decimal, cut to the unit; 0 for what is not finite.
+    pub fn of(self, number: Decimal128) -> BigInt {
+        let Parts::Finite {
+            negative,
+            coefficient,
+            exponent,
+        } = number.parts()
+        else {
+            return BigInt::ZERO;
+        };
+        let power = BigUint::from(10u32).pow(exponent.unsigned_abs());
+        let scaled = BigUint::from(coefficient) << self.bits;
+        let magnitude = if exponent < 0 {
+            scaled / power
+        } else {
+            scaled * power
+        };
+        BigInt::from_biguint(if negative { Sign::Minus } else { Sign::Plus }, magnitude)
+    }
+
+    pub fn multiply(self, one: &BigInt, other: &BigInt) -> BigInt {
+        (one * other) >> self.bits
+    }
+
+    pub fn divide(self, one: &BigInt, other: &BigInt) -> BigInt {
+        (one << self.bits) / other
+    }
+
+    pub fn square_root(self, number: &BigInt) -> BigInt {
+        (number << self.bits).sqrt()
+    }
+
+    /// The sum of a series: from a first term, each next one made of the last, until they vanish.
+    fn series(self, first: BigInt, mut next: impl FnMut(&BigInt, u32) -> BigInt) -> BigInt {
+        let (mut sum, mut term, mut count) = (first.clone(), first, 1);
+        loop {
+            term = next(&term, count);
+            if term.bits() <= 1 {
+                return sum;
+            }
+            sum += &term;
+            count += 1;
+        }
+    }
+
+    /// atan(1/n) for a whole n.
+    fn atan_inverse(self, n: u32) -> BigInt {
+        let square = BigInt::from(n) * n;
+        let (mut power, mut sum, mut count) = (self.one() / n, self.one() / n, 1u32);
+        while power.bits() > 1 {
+            power = -power / &square;
+            count += 2;
+            sum += &power / count;
+        }
+        sum
+    }
+
+    /// Machin's formula.
+    pub fn pi(self) -> BigInt {
+        (self.atan_inverse(5) * 4 - self.atan_inverse(239)) << 2u32
+    }
+
+    pub fn ln2(self) -> BigInt {
+        self.ln_near_one(&(self.one() << 1u32))
+    }
+
+    /// e^x for a small x.
+    pub fn exp(self, x: &BigInt) -> BigInt {
+        const HALVINGS: u32 = 8;
+        let small = x >> HALVINGS;
+        let mut power = self.series(self.one(), |term, count| {
+            self.multiply(term, &small) / count
+        });
+        for _ in 0..HALVINGS {
+            power = self.multiply(&power, &power);
+        }
+        power
+    }
+
+    /// ln x for x from about 0.5 to 2: 2 atanh((x - 1) / (x + 1)).
+    pub fn ln_near_one(self, x: &BigInt) -> BigInt {
+        let (below, above) = (x - self.one(), x + self.one());
+        self.atanh_series(&self.divide(&below, &above)) << 1u32
+    }
+
+    fn atanh_series(self, z: &BigInt) -> BigInt {
+        let square = self.multiply(z, z);
+        let (mut power, mut sum, mut count) = (z.clone(), z.clone(), 1u32);
+        while power.bits() > 1 {
+            power = self.multiply(&power, &square);
+            count += 2;
+            sum += &power / count;
+        }
+        sum
+    }
+
+    /// ln x for any x above 0.
+    pub fn ln(self, x: &BigInt) -> BigInt {
+        let power = x.bits() as i64 - i64::from(self.bits);
+        let mantissa = if power > 0 {
+            x >> power as u32
+        } else {
+            x << power.unsigned_abs() as u32
+        };
+        // Shifting right loses bits that an exact division of 2^power would keep: fewer than a unit.
+        self.ln_near_one(&mantissa) + self.ln2() * power
+    }
+
+    pub fn sin(self, x: &BigInt) -> BigInt {
+        let square = self.multiply(x, x);
+        self.series(x.clone(), |term, count| {
+            -self.multiply(term, &square) / (2 * count) / (2 * count + 1)
+        })
+    }
+
+    pub fn cos(self, x: &BigInt) -> BigInt {
+        let square = self.multiply(x, x);
+        self.series(self.one(), |term, count| {
+            -self.multiply(term, &square) / (2 * count - 1) / (2 * count)
+        })
+    }
+
+    /// atan x for any x: halved until the series is quick.
+    pub fn atan(self, x: &BigInt) -> BigInt {
+        const HALVINGS: u32 = 6;
+        let mut small = x.clone();
+        for _ in 0..HALVINGS {
+            let root = self.square_root(&(self.one() + self.multiply(&small, &small)));
+            small = self.divide(&small, &(self.one() + root));
+        }
+        let square = self.multiply(&small, &small);
+        let (mut power, mut sum, mut count) = (small.clone(), small, 1u32);
+        while power.bits() > 1 {
+            power = -self.multiply(&power, &square);
+            count += 2;
+            sum += &power / count;
+        }
+        sum << HALVINGS
+    }
+}
+
+/// The decimal nearest to `mantissa` · 2^`exponent`, which was computed and so is not exact.
+pub(super) fn to_decimal(mantissa: &BigInt, exponent: i64) -> Decimal128 {
+    const DIGITS: i64 = 45;
+    /// log10 2 in millionths.
+    const LOG10_2: i64 = 301_030;
+    let magnitude = mantissa.magnitude();
+    let digits = (magnitude.bits() as i64 + exponent) * LOG10_2 / 1_000_000;
+    let places = DIGITS - digits;
+    let power = BigUint::from(10u32).pow(places.unsigned_abs() as u32);
+    let (number, divisor) = if places >= 0 {
+        (magnitude * power, BigUint::from(1u32))
+    } else {
+        (magnitude.clone(), power)
+    };
+    let shifted = if exponent >= 0 {
+        (number << exponent.unsigned_abs()) / divisor
+    } else {
+        (number >> exponent.unsigned_abs()) / divisor
+    };
+    let negative = mantissa.sign() == Sign::Minus;
+    let places = places.clamp(-20_000, 20_000) as i32;
+    Decimal128::rounded(negative, shifted, -places, true)
+}

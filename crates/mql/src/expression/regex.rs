@@ -1,0 +1,197 @@
+//! `$regexMatch`, `$regexFind`, `$regexFindAll`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use windrow_document::{ArrayBuilder, DocumentBuf, DocumentBuilder, Value, ValueRef};
+
+use super::call::{Answer, Call, Prepared};
+use super::operator::Named;
+use super::{Computed, Context};
+use crate::Error;
+use crate::filter::regex::Regex;
+
+pub(crate) static NAMES: Named = Named {
+    not_document: 51103,
+    unknown: 31024,
+    names: &[
+        ("input", Some(31022)),
+        ("regex", Some(31023)),
+        ("options", None),
+    ],
+};
+
+/// Compiles a constant pattern with constant options.
+pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
+    let constant = |place: usize| match call.argument(place).constant() {
+        Some(value) => Some(Computed::Borrowed(value.as_ref())),
+        None if call.argument(place).is_absent() => Some(Computed::Missing),
+        None => None,
+    };
+    let prepared = match (constant(1), constant(2)) {
+        (Some(pattern), Some(options)) => compile(call.operator.name, &pattern, &options)?,
+        _ => return Ok(()),
+    };
+    call.prepared = Prepared::Regex(prepared);
+    Ok(())
+}
+
+/// None where the pattern is null.
+fn compile(
+    operator: &str,
+    pattern: &Computed<'_>,
+    options: &Computed<'_>,
+) -> Result<Option<Regex>, Error> {
+    let given = match options.or_null() {
+        ValueRef::Null | ValueRef::Undefined => None,
+        ValueRef::String(options) => Some(options),
+        _ => {
+            let message = format!("{operator} needs 'options' to be of type string");
+            return Err(Error::new(51106, message));
+        }
+    };
+    let (pattern, options) = match pattern.or_null() {
+        ValueRef::Null | ValueRef::Undefined => return Ok(None),
+        ValueRef::String(pattern) => (pattern, given.unwrap_or_default()),
+        ValueRef::Regex { pattern, options } => match given {
+            Some(_) if !options.is_empty() => {
+                let message = format!(
+                    "{operator}: found regex option(s) specified in both 'regex' and 'option' fields"
+                );
+                return Err(Error::new(51107, message));
+            }
+            given => (pattern, given.unwrap_or(options)),
+        },
+        _ => {
+            let message = format!("{operator} needs 'regex' to be of type string or regex");
+            return Err(Error::new(51105, message));
+        }
+    };
+    let null_bytes = [(pattern, 51109), (options, 51110)];
+    if let Some((_, code)) = null_bytes.into_iter().find(|(text, _)| text.contains('\0')) {
+        let message =
+            format!("{operator}: regular expression cannot contain an embedded null byte");
+        return Err(Error::new(code, message));
+    }
+    match Regex::with_captures(pattern, options) {
+        Ok(regex) => Ok(Some(regex)),
+        Err(error) if error.code == 51108 => Err(error),
+        Err(error) => Err(Error::new(
+            51111,
+            format!("Invalid Regex in {operator}: {error}"),
+        )),
+    }
+}
+
+/// Calls with input and expression; None where one of them is null.
+fn with_input<'a, T>(
+    call: &'a Call,
+    context: &Context<'a>,
+    find: impl FnOnce(&str, &Regex) -> Result<T, Error>,
+) -> Result<Option<T>, Error> {
+    let input = call.value(0, context)?;
+    let regex: Cow<'_, Option<Regex>> = match &call.prepared {
+        Prepared::Regex(regex) => Cow::Borrowed(regex),
+        _ => {
+            let (pattern, options) = (call.value(1, context)?, call.value(2, context)?);
+            Cow::Owned(compile(call.operator.name, &pattern, &options)?)
+        }
+    };
+    if input.is_nullish() {
+        return Ok(None);
+    }
+    let Some(text) = input.as_str() else {
+        let message = format!("{} needs 'input' to be of type string", call.operator.name);
+        return Err(Error::new(51104, message));
+    };
+    regex
+        .as_ref()
+        .as_ref()
+        .map(|regex| find(text, regex))
+        .transpose()
+}
+
+pub(crate) fn regex_match<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let found = with_input(call, context, |text, regex| regex.is_match(text))?;
+    Ok(found.unwrap_or(false).into())
+}
+
+pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let found = with_input(call, context, |text, regex| {
+        let groups = regex.captures_at(text, 0)?;
+        Ok(groups.map(|groups| describe(text, &groups, &mut Position::default())))
+    })?;
+    Ok(found.flatten().map_or(Computed::NULL, |found| found.into()))
+}
+
+/// After an empty match the search goes on behind the next character.
+pub(crate) fn regex_find_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let found = with_input(call, context, |text, regex| {
+        let mut all = ArrayBuilder::new();
+        let (mut start, mut position) = (0, Position::default());
+        while start <= text.len() {
+            let Some(groups) = regex.captures_at(text, start)? else {
+                break;
+            };
+            let whole = groups.first().cloned().flatten().unwrap_or(start..start);
+            all.push(ValueRef::Document(
+                describe(text, &groups, &mut position).as_document(),
+            ));
+            start = if whole.is_empty() {
+                next_character(text, whole.end)
+            } else {
+                whole.end
+            };
+            if start >= text.len() {
+                break;
+            }
+        }
+        Ok(Value::Array(all.finish()))
+    })?;
+    Ok(found
+        .unwrap_or_else(|| Value::Array(Default::default()))
+        .into())
+}
+
+fn next_character(text: &str, byte: usize) -> usize {
+    let rest = text.get(byte..).unwrap_or_default();
+    byte + rest.chars().next().map_or(1, char::len_utf8)
+}
+
+/// Counts code points up to bytes that only grow, each once.
+#[derive(Default)]
+struct Position {
+    byte: usize,
+    points: usize,
+}
+
+impl Position {
+    fn at(&mut self, text: &str, byte: usize) -> usize {
+        let between = text.get(self.byte..byte).unwrap_or_default();
+        self.points += between.chars().count();
+        self.byte = byte;
+        self.points
+    }
+}
+
+/// `{match, idx, captures}`, the index in code points.
+fn describe(text: &str, groups: &[Option<Range<usize>>], position: &mut Position) -> DocumentBuf {
+    let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
+    let whole = groups.first().cloned().flatten().unwrap_or(0..0);
+    let mut captures = ArrayBuilder::new();
+    for group in groups.iter().skip(1) {
+        captures.push(
+            group
+                .as_ref()
+                .map_or(ValueRef::Null, |range| ValueRef::String(part(range))),
+        );
+    }
+    let mut found = DocumentBuilder::new();
+    found.append("match", ValueRef::String(part(&whole)));
+    found.append(
+        "idx",
+        ValueRef::Int32(position.at(text, whole.start) as i32),
+    );
+    found.append("captures", ValueRef::Array(captures.finish().as_array()));
+    found.finish()
+}
