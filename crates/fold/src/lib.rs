@@ -11,12 +11,13 @@
 //! - A [`Section`] is a sorted stretch in a run file: blocks, fences, filters.
 //! - A [`View`] is what a reader sees: chains of sections and chunks; a [`Cursor`] merges them at a
 //!   snapshot, forward or backward.
-//! - [`merge`] chooses sections to merge and merges them.
+//! - [`merge`] chooses sections to merge and merges them; a [`Sorter`] makes sections of entries that
+//!   come in no order, for builds.
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
 //! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`section`], [`cursor`], [`view`],
-//! [`merge`], [`snapshots`].
+//! [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -27,6 +28,7 @@ mod filter;
 pub mod merge;
 pub mod section;
 pub mod snapshots;
+pub mod sorter;
 pub mod tail;
 mod varint;
 pub mod view;
@@ -36,6 +38,7 @@ pub use cursor::{Cursor, Direction};
 pub use entry::Entry;
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Snapshot, Snapshots};
+pub use sorter::Sorter;
 pub use tail::Tail;
 pub use view::View;
 pub use windrow_storage::StorageError;

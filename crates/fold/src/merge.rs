@@ -24,10 +24,12 @@ pub struct Keep {
     pub drop_deletions: bool,
 }
 
-/// Writes what has to be kept of all entries of a merge.
+/// Writes what has to be kept of entries in order, from where `merge` stands up to its end, or up to the
+/// first entry at or after the place `until`.
 
 pub fn write(
     merge: &mut Merge,
+    until: Option<(&[u8], u64)>,
     keep: Keep,
     sink: &RunSink,
     options: SectionOptions,
@@ -35,6 +37,9 @@ pub fn write(
     let mut writer = SectionWriter::new(sink, options);
     let (mut last_key, mut last_id, mut last_settled) = (Vec::new(), None, false);
     while let Some(mut entry) = merge.current() {
+        if until.is_some_and(|until| (entry.key, entry.id) >= until) {
+            break;
+        }
         let repeated = last_id == Some(entry.id) && last_key == entry.key;
         if !repeated {
             last_settled = false;

@@ -122,7 +122,7 @@ impl Map {
             compression: Compression::Lz4,
             position,
         };
-        let descriptor = merge::write(merge, keep, &sink, options).unwrap();
+        let descriptor = merge::write(merge, None, keep, &sink, options).unwrap();
         sink.finish().unwrap();
         descriptor.map(|it| Arc::new(Section::open(&self.storage.runs, it).unwrap()))
     }

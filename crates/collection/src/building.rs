@@ -1,0 +1,370 @@
+//! Building indexes on a collection while others read and write it.
+//!
+//! In order: the indexes are registered, in the catalog and for writers, at a position of the log →
+//! all cores scan a snapshot of that position, sort what fits into memory and write it as sections,
+//! each with a row that says which records it covers → unique indexes are checked → the indexes are
+//! ready. From the position on the indexes follow the log like any other. After a crash the build
+//! goes on with the records that no row covers.
+
+mod scan;
+mod unique;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use windrow_document::Document;
+use windrow_index::{Definition, Multikey};
+use windrow_storage::RowChange;
+
+use crate::collection::{Collection, IndexState};
+use crate::core::Core;
+use crate::error::Error;
+use crate::index::Index;
+use crate::rows;
+
+/// How the caller follows a build and can stop it.
+pub struct BuildControl<'b> {
+    /// Asked now and then: an answer stops the build with that reason.
+    pub should_stop: &'b (dyn Fn() -> Option<String> + Sync),
+    /// Told when a phase ends.
+    pub on_phase: &'b (dyn Fn(&BuildPhase) + Sync),
+}
+
+/// A phase of a build that has ended.
+#[derive(Clone, Debug)]
+pub enum BuildPhase {
+    Registered {
+        indexes: Vec<Arc<Index>>,
+    },
+    Scanned {
+        documents: u64,
+        keys: u64,
+        seconds: f64,
+    },
+    Checked {
+        seconds: f64,
+    },
+    Ready {
+        seconds: f64,
+    },
+}
+
+/// What `create_indexes` did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreatedIndexes {
+    pub before: usize,
+    pub after: usize,
+    /// The names of those that were not there before.
+    pub created: Vec<String>,
+}
+
+impl Collection {
+    /// Builds indexes. Those that are there already, with the same options, are passed over.
+    pub fn create_indexes(
+        &self,
+        definitions: Vec<Definition>,
+        control: &BuildControl<'_>,
+    ) -> Result<CreatedIndexes, Error> {
+        let core = self.core()?;
+        let before = self.indexes().len();
+        let indexes = self.register(&core, definitions)?;
+        let created = indexes
+            .iter()
+            .map(|index| index.definition.name.clone())
+            .collect();
+        let after = self.indexes().len();
+        (control.on_phase)(&BuildPhase::Registered {
+            indexes: indexes.clone(),
+        });
+        let built = self.build(&core, &indexes, control);
+        if let Err(error) = built {
+            for index in &indexes {
+                self.remove(&core, index)?;
+            }
+            return Err(error);
+        }
+        Ok(CreatedIndexes {
+            before,
+            after,
+            created,
+        })
+    }
+
+    fn register(
+        &self,
+        core: &Core,
+        definitions: Vec<Definition>,
+    ) -> Result<Vec<Arc<Index>>, Error> {
+        let _changing = core.catalog_change.lock();
+        // Writers that have begun do not know the indexes: they end before the position is taken.
+        let _schema = self.schema.write();
+        let since = core.snapshot().position();
+        let mut indexes: Vec<Arc<Index>> = Vec::new();
+        for definition in definitions {
+            let known: Vec<Arc<Index>> = self
+                .indexes()
+                .into_iter()
+                .chain(indexes.iter().cloned())
+                .collect();
+            if !is_new(&definition, &known)? {
+                continue;
+            }
+            let definition = Arc::new(definition);
+            let map = core.take_id();
+            indexes.push(Arc::new(Index::new(
+                map,
+                definition,
+                since,
+                false,
+                Multikey::default(),
+            )));
+        }
+        let mut changes: Vec<RowChange> = indexes
+            .iter()
+            .map(|index| index.row().put(self.id, index.map))
+            .collect();
+        changes.push(rows::put_next_id(core.next_id()));
+        core.storage.catalog.change(changes, |_| {})?;
+        self.change_state(|state| {
+            let new = indexes.iter().cloned();
+            state.indexes.extend(new.map(|index| IndexState {
+                index,
+                sections: Arc::default(),
+            }));
+        });
+        Ok(indexes)
+    }
+
+    /// Builds registered indexes to their end.
+    fn build(
+        &self,
+        core: &Core,
+        indexes: &[Arc<Index>],
+        control: &BuildControl<'_>,
+    ) -> Result<(), Error> {
+        if indexes.is_empty() {
+            return Ok(());
+        }
+        let started = std::time::Instant::now();
+        scan::scan(self, core, indexes, control)?;
+        let sum = |of: fn(&Index) -> u64| indexes.iter().map(|index| of(index)).sum();
+        (control.on_phase)(&BuildPhase::Scanned {
+            documents: indexes
+                .iter()
+                .map(|it| it.progress.documents.load(Ordering::Relaxed))
+                .max()
+                .unwrap_or(0),
+            keys: sum(|index| index.progress.keys.load(Ordering::Relaxed)),
+            seconds: started.elapsed().as_secs_f64(),
+        });
+        let checking = std::time::Instant::now();
+        unique::check_before(self, indexes, control)?;
+        (control.on_phase)(&BuildPhase::Checked {
+            seconds: checking.elapsed().as_secs_f64(),
+        });
+        self.finish(core, indexes)?;
+        let seconds = started.elapsed().as_secs_f64();
+        (control.on_phase)(&BuildPhase::Ready { seconds });
+        Ok(())
+    }
+
+    /// Makes the indexes ready, in the catalog and for readers.
+    fn finish(&self, core: &Core, indexes: &[Arc<Index>]) -> Result<(), Error> {
+        let _changing = core.catalog_change.lock();
+        let _schema = self.schema.write();
+        unique::check_after(self, indexes)?;
+        if indexes.iter().any(|index| index.is_dropped()) {
+            return Err(Error::Interrupted(
+                "the index was dropped while it was built".to_owned(),
+            ));
+        }
+        let mut changes = Vec::new();
+        for index in indexes {
+            // Its tail is made now, so that the multikey paths are known before the first query.
+            for generation in self.state().generations() {
+                generation.index(index, core.storage.log.written().0);
+            }
+            changes.extend(build_rows(core, index).into_iter().map(RowChange::delete));
+            let row = rows::IndexRow {
+                ready: true,
+                ..index.row()
+            };
+            changes.push(row.put(self.id, index.map));
+        }
+        core.storage.catalog.change(changes, |_| {})?;
+        indexes.iter().for_each(|index| index.set_ready());
+        Ok(())
+    }
+
+    /// Drops an index by name. An index that is being built stops being built.
+    pub fn drop_index(&self, name: &str) -> Result<(), Error> {
+        let core = self.core()?;
+        let found = self
+            .indexes()
+            .into_iter()
+            .find(|index| index.definition.name == name);
+        let Some(index) = found.filter(|index| !index.is_dropped()) else {
+            return Err(Error::IndexNotFound(name.to_owned()));
+        };
+        if index.definition.is_of_ids() {
+            return Err(Error::IndexConflict {
+                code: 72,
+                message: "cannot drop _id index".to_owned(),
+            });
+        }
+        index.set_dropped();
+        if index.is_ready() {
+            self.remove(&core, &index)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn remove(&self, core: &Core, index: &Index) -> Result<(), Error> {
+        let _changing = core.catalog_change.lock();
+        let _schema = self.schema.write();
+        index.set_dropped();
+        let state = self.state();
+        let Some(found) = state.indexes.iter().find(|it| it.index.map == index.map) else {
+            return Ok(());
+        };
+        let mut changes = delete_rows(core, self, index);
+        changes.extend(
+            found
+                .sections
+                .descriptors()
+                .map(|it| rows::delete_section(index.map, it)),
+        );
+        core.storage.catalog.change(changes, |_| {})?;
+        self.change_state(|state| state.indexes.retain(|it| it.index.map != index.map));
+        found
+            .sections
+            .descriptors()
+            .try_for_each(|descriptor| core.close_section(descriptor))
+    }
+}
+
+fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
+    let rows = core
+        .storage
+        .catalog
+        .scan(&rows::key(rows::BUILD, &[index.map]));
+    rows.into_iter().map(|(key, _)| key).collect()
+}
+
+/// The deletions of an index's rows, without its sections'.
+pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -> Vec<RowChange> {
+    let row = rows::key(rows::INDEX, &[collection.id, index.map]);
+    let build = build_rows(core, index);
+    std::iter::once(row)
+        .chain(build)
+        .map(RowChange::delete)
+        .collect()
+}
+
+/// Whether an index is not there yet; an error where another is in its way.
+fn is_new(definition: &Definition, known: &[Arc<Index>]) -> Result<bool, Error> {
+    let conflict = |code, message: String| Err(Error::IndexConflict { code, message });
+    for index in known {
+        let other = &index.definition;
+        let same_name = other.name == definition.name;
+        let same_key = other.key_pattern() == definition.key_pattern();
+        if same_name && !same_key {
+            return conflict(
+                86,
+                format!(
+                    "An existing index has the same name as the requested index. When index names are \
+                 not specified, they are auto generated and can cause conflicts. Please refer to our \
+                 documentation. Requested index: {}, existing index: {}",
+                    definition.specification, other.specification
+                ),
+            );
+        }
+        if definition.is_of_ids() && other.is_of_ids() {
+            return Ok(false);
+        }
+        if same_key && without_name(other) == without_name(definition) {
+            if same_name {
+                return Ok(false);
+            }
+            return conflict(
+                85,
+                format!("Index already exists with a different name: {}", other.name),
+            );
+        }
+        if same_key || definition.is_text() && other.is_text() {
+            let code = if same_key { 85 } else { 67 };
+            return conflict(
+                code,
+                format!(
+                    "An equivalent index already exists with the same name but different options. \
+                 Requested index: {}, existing index: {}",
+                    definition.specification, other.specification
+                ),
+            );
+        }
+    }
+    Ok(true)
+}
+
+/// The specification's options, without name, order and what has no effect.
+fn without_name(definition: &Definition) -> Vec<(String, String)> {
+    let kept = |(name, _): &(&str, _)| !matches!(*name, "name" | "background" | "v" | "ns");
+    let specification: Document<'_> = definition.specification.as_document();
+    let options = specification.iter().filter(kept);
+    let mut options: Vec<(String, String)> = options
+        .map(|(name, value)| (name.to_owned(), value.to_string()))
+        .collect();
+    options.sort();
+    options
+}
+
+/// A collection's indexes whose builds were not finished.
+#[derive(Clone, Debug)]
+pub(crate) struct Unfinished {
+    collection: Arc<Collection>,
+    indexes: Vec<Arc<Index>>,
+}
+
+pub(crate) fn unfinished(core: &Core) -> Vec<Unfinished> {
+    let of = |collection: Arc<Collection>| {
+        let indexes: Vec<Arc<Index>> = collection
+            .indexes()
+            .into_iter()
+            .filter(|index| !index.is_ready())
+            .collect();
+        Unfinished {
+            collection,
+            indexes,
+        }
+    };
+    core.all()
+        .into_iter()
+        .map(of)
+        .filter(|it| !it.indexes.is_empty())
+        .collect()
+}
+
+/// Goes on with a build that a crash interrupted.
+pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
+    let should_stop = || {
+        core.is_closing()
+            .then(|| "the database is being closed".to_owned())
+    };
+    let control = BuildControl {
+        should_stop: &should_stop,
+        on_phase: &|_| {},
+    };
+    let Err(error) = build.collection.build(core, &build.indexes, &control) else {
+        return;
+    };
+    if core.is_closing() {
+        return;
+    }
+    (core.options.on_problem)("an index build that was resumed failed", &error);
+    for index in &build.indexes {
+        if let Err(error) = build.collection.remove(core, index) {
+            (core.options.on_problem)("a failed index build could not be removed", &error);
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! A collection: its maps, what readers take of them, and what writers share.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use arc_swap::ArcSwap;
+use parking_lot::{Mutex, RwLock};
+use windrow_document::DocumentBuf;
+use windrow_fold::view::Sections;
+
+use crate::claims::Claims;
+use crate::core::Core;
+use crate::error::Error;
+use crate::generation::Generation;
+use crate::index::Index;
+use crate::namespace::Namespace;
+use crate::read::Reader;
+use crate::record::{Commit, Effect};
+use crate::rows::{CollectionRow, FoldedRow};
+
+/// How many locks the documents of a collection share.
+const DOCUMENT_LOCKS: usize = 256;
+
+/// See the module. Shared by all threads.
+#[derive(Debug)]
+pub struct Collection {
+    pub(crate) id: u64,
+    /// The map of its documents.
+    pub(crate) records_map: u64,
+    row: CollectionRow,
+    pub(crate) core: Weak<Core>,
+    state: ArcSwap<State>,
+    /// Held while the state is replaced.
+    changing_state: Mutex<()>,
+    /// The generation that commits go to. A fold replaces it.
+    active: Mutex<Arc<Generation>>,
+    /// Read by writers from the look at the indexes to the publishing; written by whoever changes
+    /// which indexes there are.
+    pub(crate) schema: RwLock<()>,
+    pub(crate) claims: Claims,
+    pub(crate) document_locks: Vec<Mutex<()>>,
+    next_record: AtomicU64,
+    count: AtomicI64,
+    bytes: AtomicI64,
+}
+
+/// What a reader takes, at once.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub records: Arc<Sections>,
+    /// The first is the one on `_id`.
+    pub indexes: Vec<IndexState>,
+    /// The generation that is being folded.
+    pub frozen: Option<Frozen>,
+    pub active: Arc<Generation>,
+    pub dropped: bool,
+}
+
+/// A generation that takes no more commits, and what the collection held with it.
+#[derive(Clone, Debug)]
+pub struct Frozen {
+    pub generation: Arc<Generation>,
+    pub folded: FoldedRow,
+}
+
+#[derive(Clone, Debug)]
+pub struct IndexState {
+    pub index: Arc<Index>,
+    pub sections: Arc<Sections>,
+}
+
+impl State {
+    /// Oldest first.
+    pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
+        let frozen = self.frozen.iter().map(|frozen| &frozen.generation);
+        frozen.chain(std::iter::once(&self.active))
+    }
+
+    /// The sections of a map.
+    pub fn sections_mut(&mut self, map: u64, records_map: u64) -> Option<&mut Arc<Sections>> {
+        if map == records_map {
+            return Some(&mut self.records);
+        }
+        let found = self.indexes.iter_mut().find(|state| state.index.map == map);
+        found.map(|state| &mut state.sections)
+    }
+}
+
+impl Collection {
+    pub(crate) fn new(
+        id: u64,
+        row: CollectionRow,
+        folded: FoldedRow,
+        records: Arc<Sections>,
+        indexes: Vec<IndexState>,
+        core: Weak<Core>,
+    ) -> Collection {
+        let active = Arc::new(Generation::new(folded.position));
+        let state = State {
+            records,
+            indexes,
+            frozen: None,
+            active: active.clone(),
+            dropped: false,
+        };
+        Collection {
+            id,
+            records_map: row.records,
+            row,
+            core,
+            state: ArcSwap::from_pointee(state),
+            changing_state: Mutex::default(),
+            active: Mutex::new(active),
+            schema: RwLock::default(),
+            claims: Claims::default(),
+            document_locks: (0..DOCUMENT_LOCKS).map(|_| Mutex::default()).collect(),
+            next_record: AtomicU64::new(folded.next_record.max(1)),
+            count: AtomicI64::new(folded.count),
+            bytes: AtomicI64::new(folded.bytes),
+        }
+    }
+
+    pub fn namespace(&self) -> Namespace {
+        self.row.namespace.clone()
+    }
+
+    pub fn uuid(&self) -> [u8; 16] {
+        self.row.uuid
+    }
+
+    /// The options it was created with.
+    pub fn options(&self) -> DocumentBuf {
+        self.row.options.clone()
+    }
+
+    /// The number of documents.
+    pub fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// Bytes of all documents, uncompressed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed).max(0) as u64
+    }
+
+    /// All indexes, those being built too.
+    pub fn indexes(&self) -> Vec<Arc<Index>> {
+        self.state()
+            .indexes
+            .iter()
+            .map(|state| state.index.clone())
+            .collect()
+    }
+
+    /// A snapshot of all that was written before the call.
+    pub fn reader(&self) -> Result<Reader, Error> {
+        Ok(Reader::new(self, self.core()?.snapshot()))
+    }
+
+    pub(crate) fn core(&self) -> Result<Arc<Core>, Error> {
+        self.core
+            .upgrade()
+            .ok_or_else(|| Error::Interrupted("the database is closed".to_owned()))
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.state.load_full()
+    }
+
+    /// Replaces the state by what `change` makes of it.
+    pub(crate) fn change_state<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let _changing = self.changing_state.lock();
+        let mut state = State::clone(&self.state.load());
+        let answer = change(&mut state);
+        self.state.store(Arc::new(state));
+        answer
+    }
+
+    pub(crate) fn next_record(&self) -> u64 {
+        self.next_record.load(Ordering::Acquire)
+    }
+
+    /// Gives record ids for so many documents; the first of them.
+    pub(crate) fn take_records(&self, count: u64) -> u64 {
+        self.next_record.fetch_add(count, Ordering::AcqRel)
+    }
+
+    /// Takes a commit in. Called in the order of the log.
+    pub(crate) fn publish(&self, commit: Commit, effect: Effect) {
+        let active = self.active.lock();
+        self.note(effect);
+        active.push(commit);
+    }
+
+    fn note(&self, effect: Effect) {
+        self.count.fetch_add(effect.documents, Ordering::Relaxed);
+        self.bytes.fetch_add(effect.bytes, Ordering::Relaxed);
+        self.next_record
+            .fetch_max(effect.next_record, Ordering::AcqRel);
+    }
+
+    /// Begins a new generation; what was active is frozen. Where an older one is still frozen, since
+    /// folding it failed, that one. None where there is nothing to fold.
+    pub(crate) fn freeze(&self) -> Option<Frozen> {
+        let mut active = self.active.lock();
+        if let Some(frozen) = &self.state().frozen {
+            return Some(frozen.clone());
+        }
+        if active.is_empty() {
+            return None;
+        }
+        let generation = active.clone();
+        let folded = FoldedRow {
+            position: generation.newest(),
+            count: self.count.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            next_record: self.next_record(),
+        };
+        let frozen = Frozen { generation, folded };
+        *active = Arc::new(Generation::new(folded.position));
+        self.change_state(|state| {
+            state.frozen = Some(frozen.clone());
+            state.active = active.clone();
+        });
+        Some(frozen)
+    }
+
+    /// Bytes of log records in its tails.
+    pub fn tail_bytes(&self) -> usize {
+        self.state()
+            .generations()
+            .map(|generation| generation.bytes())
+            .sum()
+    }
+}

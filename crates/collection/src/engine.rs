@@ -1,0 +1,415 @@
+//! The engine: a data folder's collections, opened, created and dropped; its background thread.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use windrow_document::{Document, DocumentBuf};
+use windrow_index::{Definition, Multikey};
+use windrow_storage::{Compression, Disk, RowChange, RunsOptions, Storage, StorageOptions};
+
+use crate::collection::{Collection, IndexState};
+use crate::core::Core;
+use crate::error::Error;
+use crate::index::Index;
+use crate::namespace::Namespace;
+use crate::rows::{self, CollectionRow, FoldedRow};
+use crate::{building, folding, recovery};
+
+/// How an engine uses the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Bytes of memory that caches, tails and builds share.
+    pub memory: u64,
+    /// Bytes of log records in tails, at which a fold begins.
+    pub tail_bytes: u64,
+    /// Bytes of memory for all index builds together.
+    pub build_bytes: u64,
+    /// Threads for folds, merges and builds.
+    pub threads: usize,
+    /// How documents are compressed.
+    pub compression: Compression,
+    /// The longest that a commit stays in a tail alone.
+    pub fold_interval: Duration,
+    /// Bytes of log records that an index may lag behind before its entries are made unasked.
+    pub settle_bytes: usize,
+    /// Told of what goes wrong in the background.
+    pub on_problem: fn(&str, &Error),
+}
+
+impl EngineOptions {
+    /// Shares of so many bytes of memory: half for the cache, up to a quarter for tails, 200 MB or a
+    /// quarter for builds.
+    pub fn with_memory(memory: u64) -> EngineOptions {
+        EngineOptions {
+            memory,
+            tail_bytes: (memory / 16).clamp(1 << 20, 128 << 20),
+            build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            compression: Compression::Lz4,
+            fold_interval: Duration::from_secs(60),
+            settle_bytes: 4 << 20,
+            on_problem: |what, error| eprintln!("{what}: {error}"),
+        }
+    }
+}
+
+/// A data folder that is open. Closing it is dropping it.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) core: Arc<Core>,
+    background: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Opens a data folder: its collections as they were, what was not folded from the log; index
+    /// builds that were not finished go on.
+    pub fn open(disk: Arc<dyn Disk>, options: EngineOptions) -> Result<Arc<Engine>, Error> {
+        let runs = RunsOptions {
+            cache_bytes: options.memory / 2,
+        };
+        let storage = Storage::open(
+            disk,
+            StorageOptions {
+                runs,
+                ..StorageOptions::default()
+            },
+        )?;
+        let core = recovery::recover(storage, options)?;
+        let engine = Arc::new(Engine {
+            core: core.clone(),
+            background: Mutex::default(),
+        });
+        let mut threads = engine.background.lock();
+        threads.push(spawn("windrow-fold", core.clone(), keep_folding)?);
+        threads.push(spawn("windrow-tails", core.clone(), keep_settling)?);
+        for build in building::unfinished(&core) {
+            threads.push(spawn("windrow-build", core.clone(), move |core| {
+                building::resume(core, &build);
+            })?);
+        }
+        drop(threads);
+        Ok(engine)
+    }
+
+    /// Stops the background threads and syncs the log.
+    pub fn close(&self) -> Result<(), Error> {
+        self.core.background.closing.store(true, Ordering::Release);
+        self.core.wake();
+        for thread in self.background.lock().drain(..) {
+            let _ = thread.join();
+        }
+        self.sync()
+    }
+
+    /// Everything that was written before the call is durable when it returns.
+    pub fn sync(&self) -> Result<(), Error> {
+        let log = &self.core.storage.log;
+        Ok(log.sync(log.written())?)
+    }
+
+    /// Folds what the tails hold, and merges until nothing is left to merge.
+    pub fn fold(&self) -> Result<(), Error> {
+        folding::fold(&self.core)?;
+        while merge_all(&self.core)? {}
+        Ok(())
+    }
+
+    pub fn collection(&self, namespace: &Namespace) -> Option<Arc<Collection>> {
+        self.core.collections.read().by_name.get(namespace).cloned()
+    }
+
+    /// The collections of a database, by name.
+    pub fn collections(&self, database: &str) -> Vec<Arc<Collection>> {
+        let collections = self.core.collections.read();
+        let all = collections.by_name.iter();
+        all.filter(|(name, _)| name.database == database)
+            .map(|(_, it)| it.clone())
+            .collect()
+    }
+
+    /// The databases that have collections, by name.
+    pub fn databases(&self) -> Vec<String> {
+        let collections = self.core.collections.read();
+        let mut names: Vec<String> = collections
+            .by_name
+            .keys()
+            .map(|name| name.database.clone())
+            .collect();
+        names.dedup();
+        names
+    }
+
+    /// Creates a collection with its index on `_id`.
+    pub fn create(
+        &self,
+        namespace: &Namespace,
+        options: Document<'_>,
+    ) -> Result<Arc<Collection>, Error> {
+        let _changing = self.core.catalog_change.lock();
+        if self.collection(namespace).is_some() {
+            return Err(Error::NamespaceExists(namespace.to_string()));
+        }
+        self.create_locked(namespace, options.to_buf())
+    }
+
+    /// The collection of that name, created where there is none.
+    pub fn collection_or_create(&self, namespace: &Namespace) -> Result<Arc<Collection>, Error> {
+        if let Some(collection) = self.collection(namespace) {
+            return Ok(collection);
+        }
+        let _changing = self.core.catalog_change.lock();
+        match self.collection(namespace) {
+            Some(collection) => Ok(collection),
+            None => self.create_locked(namespace, DocumentBuf::new()),
+        }
+    }
+
+    fn create_locked(
+        &self,
+        namespace: &Namespace,
+        options: DocumentBuf,
+    ) -> Result<Arc<Collection>, Error> {
+        let core = &self.core;
+        let (id, records, ids_map) = (core.take_id(), core.take_id(), core.take_id());
+        let row = CollectionRow {
+            namespace: namespace.clone(),
+            uuid: random_uuid(),
+            options,
+            records,
+        };
+        let since = core.storage.log.written().0;
+        let definition = Arc::new(Definition::of_ids());
+        let index = Index::new(ids_map, definition, since, true, Multikey::default());
+        let folded = FoldedRow {
+            position: since,
+            ..FoldedRow::default()
+        };
+        let changes = vec![
+            row.put(id),
+            folded.put(id),
+            index.row().put(id, ids_map),
+            rows::put_next_id(core.next_id()),
+        ];
+        core.storage.catalog.change(changes, |_| {})?;
+        let indexes = vec![IndexState {
+            index: Arc::new(index),
+            sections: Arc::default(),
+        }];
+        let weak = Arc::downgrade(core);
+        let collection = Arc::new(Collection::new(
+            id,
+            row,
+            folded,
+            Arc::default(),
+            indexes,
+            weak,
+        ));
+        let mut collections = core.collections.write();
+        collections
+            .by_name
+            .insert(namespace.clone(), collection.clone());
+        collections.by_id.insert(id, collection.clone());
+        Ok(collection)
+    }
+
+    /// Drops a collection; false where there is none.
+    pub fn drop(&self, namespace: &Namespace) -> Result<bool, Error> {
+        let _changing = self.core.catalog_change.lock();
+        let Some(collection) = self.collection(namespace) else {
+            return Ok(false);
+        };
+        self.drop_locked(&collection)?;
+        Ok(true)
+    }
+
+    /// Drops all collections of a database; how many there were.
+    pub fn drop_database(&self, database: &str) -> Result<usize, Error> {
+        let _changing = self.core.catalog_change.lock();
+        let collections = self.collections(database);
+        collections
+            .iter()
+            .try_for_each(|collection| self.drop_locked(collection))?;
+        Ok(collections.len())
+    }
+
+    fn drop_locked(&self, collection: &Arc<Collection>) -> Result<(), Error> {
+        let core = &self.core;
+        // Writers that have begun end first; later ones find the collection dropped.
+        let _schema = collection.schema.write();
+        let state = collection.state();
+        let mut changes = vec![
+            RowChange::delete(rows::key(rows::COLLECTION, &[collection.id])),
+            RowChange::delete(rows::key(rows::FOLDED, &[collection.id])),
+        ];
+        let sections = state.records.descriptors();
+        changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));
+        for IndexState { index, sections } in &state.indexes {
+            index.set_dropped();
+            changes.extend(building::delete_rows(core, collection, index));
+            changes.extend(
+                sections
+                    .descriptors()
+                    .map(|it| rows::delete_section(index.map, it)),
+            );
+        }
+        core.storage.catalog.change(changes, |_| {})?;
+        let mut collections = core.collections.write();
+        collections.by_name.remove(&collection.namespace());
+        collections.by_id.remove(&collection.id);
+        drop(collections);
+        collection.change_state(|state| state.dropped = true);
+        core.note_folded(collection.tail_bytes() as u64);
+        let of_indexes = state
+            .indexes
+            .iter()
+            .flat_map(|it| it.sections.descriptors());
+        let mut all = state.records.descriptors().chain(of_indexes);
+        all.try_for_each(|descriptor| core.close_section(descriptor))
+    }
+
+    /// What the engine holds and has done.
+    pub fn statistics(&self) -> Statistics {
+        let core = &self.core;
+        let counters = &core.counters;
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        Statistics {
+            memory: core.options.memory,
+            tail_bytes: core.tail_bytes(),
+            cache_bytes: core.storage.runs.cache_bytes(),
+            open_snapshots: core.snapshots.count() as u64,
+            folds: count(&counters.folds),
+            merges: count(&counters.merges),
+            delayed_writes: count(&counters.delayed_writes),
+            written: core.storage.log.written().0,
+            synced: core.storage.log.synced().0,
+        }
+    }
+}
+
+/// See [`Engine::statistics`]. Sizes are bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics {
+    pub memory: u64,
+    pub tail_bytes: u64,
+    pub cache_bytes: u64,
+    pub open_snapshots: u64,
+    pub folds: u64,
+    pub merges: u64,
+    /// How often a write waited since tails grew faster than they were folded.
+    pub delayed_writes: u64,
+    /// The newest position of the log, and the newest that is durable.
+    pub written: u64,
+    pub synced: u64,
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        let _ = self.close();
+    }
+}
+
+fn spawn(
+    name: &str,
+    core: Arc<Core>,
+    work: impl FnOnce(&Arc<Core>) + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || work(&core));
+    thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
+}
+
+/// Version 4: random.
+fn random_uuid() -> [u8; 16] {
+    let mut uuid = [0; 16];
+    // Without random bytes the uuid is zero: unhelpful, and harmless.
+    let _ = getrandom::fill(&mut uuid);
+    uuid[6] = uuid[6] & 0x0F | 0x40;
+    uuid[8] = uuid[8] & 0x3F | 0x80;
+    uuid
+}
+
+/// Folds whenever tails have grown enough or are old, and merges what there is to merge.
+fn keep_folding(core: &Arc<Core>) {
+    let mut last_fold = Instant::now();
+    while !core.is_closing() {
+        {
+            let mut wanted = core.background.wanted.lock();
+            if !*wanted {
+                core.background
+                    .wake
+                    .wait_for(&mut wanted, Duration::from_millis(500));
+            }
+            *wanted = false;
+        }
+        let full = core.tail_bytes() >= core.options.tail_bytes;
+        let old = core.tail_bytes() > 0 && last_fold.elapsed() >= core.options.fold_interval;
+        if core.is_closing() || !(full || old) {
+            continue;
+        }
+        if let Err(error) = folding::fold(core) {
+            (core.options.on_problem)("folding failed", &error);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        last_fold = Instant::now();
+        core.background.folded.notify_all();
+        if let Err(error) = merge_all(core) {
+            (core.options.on_problem)("merging failed", &error);
+        }
+    }
+}
+
+/// One merge of every map that needs it, on all cores; whether there was one.
+fn merge_all(core: &Core) -> Result<bool, Error> {
+    let mut maps = Vec::new();
+    for collection in core.all() {
+        maps.push((collection.clone(), None));
+        maps.extend(
+            collection
+                .indexes()
+                .into_iter()
+                .map(|it| (collection.clone(), Some(it))),
+        );
+    }
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let merged = std::sync::atomic::AtomicBool::new(false);
+    let work = || -> Result<(), Error> {
+        while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if folding::merge_map(core, collection, index.as_deref())? {
+                merged.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..core.options.threads)
+            .map(|_| scope.spawn(work))
+            .collect();
+        work()?;
+        others.into_iter().try_for_each(|other| {
+            other
+                .join()
+                .unwrap_or_else(|_| Err(Error::Interrupted("a merge panicked".to_owned())))
+        })
+    })?;
+    Ok(merged.into_inner())
+}
+
+/// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
+/// to make many.
+fn keep_settling(core: &Arc<Core>) {
+    while !core.is_closing() {
+        std::thread::sleep(Duration::from_millis(20));
+        for collection in core.all() {
+            let state = collection.state();
+            for IndexState { index, .. } in &state.indexes {
+                if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
+                    state.active.index(index, core.storage.log.written().0);
+                }
+            }
+        }
+    }
+}

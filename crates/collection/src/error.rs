@@ -1,0 +1,91 @@
+//! What can go wrong with a collection, and whose fault it is.
+
+use std::fmt;
+
+use windrow_document::DocumentBuf;
+use windrow_storage::{CatalogError, StorageError};
+
+/// The text is a sentence for the caller. The server's table gives each its MongoDB code.
+#[derive(Clone, Debug)]
+pub enum Error {
+    /// The caller's: a name that no collection or database can have.
+    InvalidNamespace(String),
+    /// The caller's: there is a collection of that name.
+    NamespaceExists(String),
+    /// The caller's: there is none.
+    NamespaceNotFound(String),
+    /// The caller's: a unique index has that key already.
+    DuplicateKey(Box<DuplicateKey>),
+    /// The caller's: a document, an index specification or a filter that breaks a rule of the
+    /// language; it carries MongoDB's code.
+    Language(windrow_mql::Error),
+    /// The caller's: an index of that name or key is there, with other options (85) or another key
+    /// (86); the code says which.
+    IndexConflict { code: i32, message: String },
+    /// The caller's: no index of that name or key.
+    IndexNotFound(String),
+    /// The caller's: a document larger than 16 MB.
+    DocumentTooLarge { bytes: usize },
+    /// Somebody else's: the index build, or the collection, was dropped or killed meanwhile.
+    Interrupted(String),
+    /// The machine's: see the storage's error.
+    Storage(StorageError),
+}
+
+/// Which key of which index is there already.
+#[derive(Clone, Debug)]
+pub struct DuplicateKey {
+    pub namespace: String,
+    pub index: String,
+    pub key_pattern: DocumentBuf,
+    pub key_value: DocumentBuf,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::InvalidNamespace(what) => {
+                write!(formatter, "Invalid namespace specified '{what}'")
+            }
+            Error::NamespaceExists(name) => write!(formatter, "Collection {name} already exists."),
+            Error::NamespaceNotFound(name) => write!(formatter, "ns not found: {name}"),
+            Error::DuplicateKey(duplicate) => write!(
+                formatter,
+                "E11000 duplicate key error collection: {} index: {} dup key: {}",
+                duplicate.namespace, duplicate.index, duplicate.key_value
+            ),
+            Error::Language(error) => error.fmt(formatter),
+            Error::IndexConflict { message, .. } => formatter.write_str(message),
+            Error::IndexNotFound(name) => write!(formatter, "index not found with name [{name}]"),
+            Error::DocumentTooLarge { bytes } => write!(
+                formatter,
+                "object to insert too large. size in bytes: {bytes}, max size: 16777216"
+            ),
+            Error::Interrupted(why) => formatter.write_str(why),
+            Error::Storage(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<StorageError> for Error {
+    fn from(error: StorageError) -> Error {
+        Error::Storage(error)
+    }
+}
+
+impl From<CatalogError> for Error {
+    fn from(error: CatalogError) -> Error {
+        match error {
+            CatalogError::Storage(error) => Error::Storage(error),
+            conflict => Error::Interrupted(conflict.to_string()),
+        }
+    }
+}
+
+impl From<windrow_mql::Error> for Error {
+    fn from(error: windrow_mql::Error) -> Error {
+        Error::Language(error)
+    }
+}

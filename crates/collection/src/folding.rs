@@ -1,0 +1,342 @@
+//! Folding: what the tails hold becomes sections, and the log before it can go. Merging: sections
+//! become fewer.
+//!
+//! A fold, in order: freeze the tails → one run file, a section for every map that has entries →
+//! sync it → one change of the catalog with the sections and how far each collection is folded → the
+//! readers' states → the log is cut. A crash before the change of the catalog leaves a run that
+//! nobody knows, which is removed at the next start.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use windrow_fold::cursor::Merge;
+use windrow_fold::merge::{self, Keep};
+use windrow_fold::view::Sections;
+use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
+use windrow_storage::{Compression, Position, RowChange};
+
+use crate::collection::{Collection, Frozen, State};
+use crate::core::Core;
+use crate::error::Error;
+use crate::index::Index;
+use crate::rows;
+
+/// One map to fold.
+struct Task {
+    collection: Arc<Collection>,
+    frozen: Frozen,
+    /// None for the documents.
+    index: Option<Arc<Index>>,
+}
+
+/// What a task wrote.
+struct Written {
+    task: usize,
+    map: u64,
+    sections: Vec<SectionDescriptor>,
+}
+
+/// Folds everything that was written before the call. The number of maps that got sections.
+pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
+    let _folding = core.folding.lock();
+    let position = core.storage.log.written();
+    let tasks = freeze(core);
+    if tasks.is_empty() {
+        return Ok(0);
+    }
+    let sink = RunSink::new(core.storage.runs.create()?);
+    let written = write_all(core, &tasks, &sink)?;
+    sink.finish()?;
+    let folded = written.iter().map(|it| it.sections.len()).sum();
+    let position = position.min(all_folded(core));
+    adopt(core, &tasks, written, position)?;
+    core.counters.folds.fetch_add(1, Ordering::Relaxed);
+    core.storage.drop_log_before(position.next())?;
+    Ok(folded)
+}
+
+/// The position up to which nothing is in an active generation. After a fold that failed a frozen
+/// generation is older than what was written before this fold.
+fn all_folded(core: &Core) -> Position {
+    let oldest = core
+        .all()
+        .iter()
+        .filter_map(|it| it.state().active.oldest())
+        .min();
+    Position(oldest.map_or(u64::MAX, |oldest| oldest - 1))
+}
+
+fn freeze(core: &Core) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for collection in core.all() {
+        let Some(frozen) = collection.freeze() else {
+            continue;
+        };
+        let indexes = collection
+            .indexes()
+            .into_iter()
+            .filter(|index| !index.is_dropped());
+        let maps = std::iter::once(None).chain(indexes.map(Some));
+        tasks.extend(maps.map(|index| Task {
+            collection: collection.clone(),
+            frozen: frozen.clone(),
+            index,
+        }));
+    }
+    tasks
+}
+
+/// Runs the tasks on all cores.
+fn write_all(core: &Core, tasks: &[Task], sink: &RunSink) -> Result<Vec<Written>, Error> {
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let work = || {
+        while let Some((number, task)) = take(&next, tasks) {
+            let result = write(core, task, sink).map(|sections| Written {
+                task: number,
+                map: task.map(),
+                sections,
+            });
+            results.lock().push(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..core.options.threads.min(tasks.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    results.into_inner().into_iter().collect()
+}
+
+fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
+    let number = next.fetch_add(1, Ordering::Relaxed);
+    tasks.get(number).map(|task| (number, task))
+}
+
+impl Task {
+    fn map(&self) -> u64 {
+        self.index
+            .as_ref()
+            .map_or(self.collection.records_map, |index| index.map)
+    }
+}
+
+fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescriptor>, Error> {
+    let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
+    let chunks = match &task.index {
+        None => generation.records(position),
+        Some(index) => generation.index(index, position),
+    };
+    let keep = Keep {
+        oldest_snapshot: core.oldest_snapshot(),
+        drop_deletions: false,
+    };
+    let options = section_options(core, task.index.as_deref(), position);
+    let mut merge = Merge::of_chunks(&chunks)?;
+    let mut sections = Vec::new();
+    if task.index.is_none() {
+        // Changes of older documents stand in a section of their own, so that new documents, which
+        // are behind everything there is, are never merged.
+        let first_new = end_of(&task.collection.state());
+        let until = Some((b"".as_slice(), first_new));
+        sections.extend(merge::write(&mut merge, until, keep, sink, options)?);
+    }
+    sections.extend(merge::write(&mut merge, None, keep, sink, options)?);
+    Ok(sections)
+}
+
+/// The record id behind all that stand in sections.
+fn end_of(state: &State) -> u64 {
+    state
+        .records
+        .descriptors()
+        .map(|descriptor| descriptor.last_id + 1)
+        .max()
+        .unwrap_or(0)
+}
+
+pub(crate) fn section_options(core: &Core, index: Option<&Index>, position: u64) -> SectionOptions {
+    let looked_up = index.is_some_and(|index| !index.definition.is_text());
+    let compression = match index {
+        None => core.options.compression,
+        Some(_) => Compression::Lz4,
+    };
+    SectionOptions {
+        filter: looked_up,
+        compression,
+        position,
+    }
+}
+
+/// Makes the written sections part of their maps: in the catalog, then for readers.
+fn adopt(
+    core: &Core,
+    tasks: &[Task],
+    written: Vec<Written>,
+    position: Position,
+) -> Result<(), Error> {
+    let _changing = core.catalog_change.lock();
+    let mut changes = vec![
+        rows::put_fold_position(position.0),
+        rows::put_next_id(core.next_id()),
+    ];
+    let mut unwanted = Vec::new();
+    let mut wanted: Vec<(usize, u64, SectionDescriptor)> = Vec::new();
+    for Written {
+        task: number,
+        map,
+        sections,
+    } in written
+    {
+        let Some(task) = tasks.get(number) else {
+            continue;
+        };
+        let dropped = task.collection.state().dropped
+            || task.index.as_ref().is_some_and(|index| index.is_dropped());
+        for section in sections {
+            if dropped {
+                unwanted.push(section);
+            } else {
+                changes.push(rows::put_section(map, &section));
+                wanted.push((number, map, section));
+            }
+        }
+    }
+    for task in tasks.iter().filter(|task| !task.collection.state().dropped) {
+        match &task.index {
+            None => changes.push(task.frozen.folded.put(task.collection.id)),
+            Some(index) if !index.is_dropped() => {
+                changes.push(index.row().put(task.collection.id, index.map));
+            }
+            Some(_) => {}
+        }
+    }
+    core.storage.catalog.change(changes, |_| {})?;
+    let mut opened = Vec::new();
+    for (number, map, descriptor) in wanted {
+        opened.push((number, map, core.open_section(descriptor)?));
+    }
+    for descriptor in unwanted {
+        core.open_section(descriptor.clone())?;
+        core.close_section(&descriptor)?;
+    }
+    show(core, tasks, &opened);
+    Ok(())
+}
+
+/// Shows readers the new sections in place of the frozen tails.
+fn show(core: &Core, tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
+    for task in tasks.iter().filter(|task| task.index.is_none()) {
+        let collection = &task.collection;
+        let own = |number: &usize| {
+            tasks
+                .get(*number)
+                .is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
+        };
+        collection.change_state(|state| {
+            for (_, map, section) in opened.iter().filter(|(number, ..)| own(number)) {
+                if let Some(sections) = state.sections_mut(*map, collection.records_map) {
+                    let all = sections.all().iter().cloned().chain([section.clone()]);
+                    *sections = Arc::new(Sections::new(all.collect()));
+                }
+            }
+            state.frozen = None;
+        });
+        // What a dropped collection held was counted when it was dropped.
+        if !collection.state().dropped {
+            core.note_folded(task.frozen.generation.bytes() as u64);
+        }
+    }
+}
+
+/// Merges sections of one map, if it has enough. Whether it did.
+pub(crate) fn merge_map(
+    core: &Core,
+    collection: &Collection,
+    index: Option<&Index>,
+) -> Result<bool, Error> {
+    let map = index.map_or(collection.records_map, |index| index.map);
+    let sections = |state: &mut State| {
+        state
+            .sections_mut(map, collection.records_map)
+            .map(|sections| sections.clone())
+    };
+    let mut state = State::clone(&collection.state());
+    let Some(sections) = sections(&mut state) else {
+        return Ok(false);
+    };
+    // A build writes sections of the same age side by side: they are left alone until it has ended.
+    let building = index.is_some_and(|index| !index.is_ready());
+    let Some(range) = merge::choose(sections.all()).filter(|_| !building && !state.dropped) else {
+        return Ok(false);
+    };
+    let chosen: Vec<Arc<Section>> = sections
+        .all()
+        .get(range.clone())
+        .unwrap_or_default()
+        .to_vec();
+    let position = chosen
+        .iter()
+        .map(|it| it.descriptor().position)
+        .max()
+        .unwrap_or(0);
+    let keep = Keep {
+        oldest_snapshot: core.oldest_snapshot(),
+        drop_deletions: range.start == 0,
+    };
+    let sink = RunSink::new(core.storage.runs.create()?);
+    let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
+    let options = section_options(core, index, position);
+    let merged = merge::write(&mut entries, None, keep, &sink, options)?;
+    if merged.is_some() {
+        sink.finish()?;
+    }
+    replace(core, collection, map, &chosen, merged)?;
+    core.counters.merges.fetch_add(1, Ordering::Relaxed);
+    Ok(true)
+}
+
+/// Puts a merged section in the place of those that it was made of.
+fn replace(
+    core: &Core,
+    collection: &Collection,
+    map: u64,
+    old: &[Arc<Section>],
+    new: Option<SectionDescriptor>,
+) -> Result<(), Error> {
+    let _changing = core.catalog_change.lock();
+    let gone = collection.state().dropped
+        || State::clone(&collection.state())
+            .sections_mut(map, collection.records_map)
+            .is_none();
+    let new = new
+        .map(|descriptor| core.open_section(descriptor))
+        .transpose()?;
+    if gone {
+        return new.map_or(Ok(()), |section| core.close_section(section.descriptor()));
+    }
+    let mut changes: Vec<RowChange> = old
+        .iter()
+        .map(|section| rows::delete_section(map, section.descriptor()))
+        .collect();
+    changes.extend(
+        new.iter()
+            .map(|section| rows::put_section(map, section.descriptor())),
+    );
+    core.storage.catalog.change(changes, |_| {})?;
+    collection.change_state(|state| {
+        if let Some(sections) = state.sections_mut(map, collection.records_map) {
+            let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));
+            let kept = sections
+                .all()
+                .iter()
+                .filter(|section| !is_old(section))
+                .cloned();
+            *sections = Arc::new(Sections::new(kept.chain(new).collect()));
+        }
+    });
+    old.iter()
+        .try_for_each(|section| core.close_section(section.descriptor()))
+}

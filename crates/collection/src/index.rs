@@ -1,0 +1,100 @@
+//! An index of a collection: its definition, its map, and how far its build is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use windrow_index::{Definition, Multikey};
+
+use crate::rows::IndexRow;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Index {
+    /// The number of its map.
+    pub map: u64,
+    pub definition: Arc<Definition>,
+    /// It follows the log from behind this position; what was before, its build reads.
+    pub since: u64,
+    ready: AtomicBool,
+    dropped: AtomicBool,
+    multikey: Mutex<Multikey>,
+    pub progress: Progress,
+}
+
+/// How far a build is. Numbers only grow.
+#[derive(Debug)]
+pub struct Progress {
+    pub documents: AtomicU64,
+    pub documents_total: AtomicU64,
+    pub keys: AtomicU64,
+    pub bytes: AtomicU64,
+    pub started: Instant,
+}
+
+impl Index {
+    pub fn new(
+        map: u64,
+        definition: Arc<Definition>,
+        since: u64,
+        ready: bool,
+        mut multikey: Multikey,
+    ) -> Index {
+        multikey.0.resize(definition.fields.len(), 0);
+        Index {
+            map,
+            definition,
+            since,
+            ready: AtomicBool::new(ready),
+            dropped: AtomicBool::new(false),
+            multikey: Mutex::new(multikey),
+            progress: Progress {
+                documents: AtomicU64::new(0),
+                documents_total: AtomicU64::new(0),
+                keys: AtomicU64::new(0),
+                bytes: AtomicU64::new(0),
+                started: Instant::now(),
+            },
+        }
+    }
+
+    /// Whether queries may use it.
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    pub fn set_ready(&self) {
+        self.ready.store(true, Ordering::Release);
+    }
+
+    /// Whether it was dropped: a build of it stops, a fold leaves it out.
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// Which paths met arrays in the entries that were made so far.
+    pub fn multikey(&self) -> Multikey {
+        self.multikey.lock().clone()
+    }
+
+    pub fn note_multikey(&self, met: &Multikey) {
+        if met.any() {
+            self.multikey.lock().merge(met);
+        }
+    }
+
+    /// Its row in the catalog as of now.
+    pub fn row(&self) -> IndexRow {
+        IndexRow {
+            specification: self.definition.specification.clone(),
+            ready: self.is_ready(),
+            since: self.since,
+            multikey: self.multikey(),
+        }
+    }
+}

@@ -1,0 +1,372 @@
+//! What a commit writes into the log, and the commit in memory.
+//!
+//! ```text
+//! payload      collection id u64 LE | operation*
+//! operation    1 | first record id u64 LE | document count u32 LE | byte count u32 LE | documents
+//!              2 | record id u64 LE | old byte count u32 LE | document | index changes
+//!              3 | record id u64 LE | old byte count u32 LE | index changes
+//! index changes  count varint, per index: map id varint
+//!                | gone count varint, per key: length varint, bytes
+//!                | come count varint, per entry: key length, payload length varints, bytes
+//! ```
+//! Inserted documents have the record ids from the first one on, one after the other. Updates and
+//! deletions carry the keys that they take from and give to each index, so that no fold has to look
+//! the old document up.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use bytes::Bytes;
+use windrow_document::Document;
+
+/// A record of the log that concerns one collection, as the tails use it.
+#[derive(Debug)]
+pub struct Commit {
+    pub position: u64,
+    pub operations: Vec<Operation>,
+    /// Memory held, in bytes.
+    pub bytes: usize,
+}
+
+#[derive(Debug)]
+pub enum Operation {
+    Insert {
+        first: u64,
+        documents: Bytes,
+    },
+    Update {
+        id: u64,
+        document: Bytes,
+        changes: Vec<IndexChange>,
+    },
+    Delete {
+        id: u64,
+        changes: Vec<IndexChange>,
+    },
+}
+
+/// The keys that a document's change takes from and gives to one index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexChange {
+    pub map: u64,
+    pub gone: Vec<Vec<u8>>,
+    /// Keys with their payloads.
+    pub come: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// How a commit changes the number of documents and their bytes, and which record ids it used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effect {
+    pub documents: i64,
+    pub bytes: i64,
+    /// One more than the largest record id, 0 without inserts.
+    pub next_record: u64,
+}
+
+impl Effect {
+    pub fn add(&mut self, other: Effect) {
+        self.documents += other.documents;
+        self.bytes += other.bytes;
+        self.next_record = self.next_record.max(other.next_record);
+    }
+}
+
+const INSERT: u8 = 1;
+const UPDATE: u8 = 2;
+const DELETE: u8 = 3;
+
+/// The front of a payload that inserts these documents, which follow it.
+pub fn insert_header(collection: u64, first: u64, count: u32, bytes: u32) -> Vec<u8> {
+    let mut header = collection.to_le_bytes().to_vec();
+    header.push(INSERT);
+    header.extend_from_slice(&first.to_le_bytes());
+    header.extend_from_slice(&count.to_le_bytes());
+    header.extend_from_slice(&bytes.to_le_bytes());
+    header
+}
+
+/// Begins a payload of updates and deletions.
+pub fn begin(collection: u64) -> Vec<u8> {
+    collection.to_le_bytes().to_vec()
+}
+
+pub fn push_update(
+    payload: &mut Vec<u8>,
+    id: u64,
+    old_bytes: usize,
+    document: Document<'_>,
+    changes: &[IndexChange],
+) {
+    payload.push(UPDATE);
+    payload.extend_from_slice(&id.to_le_bytes());
+    payload.extend_from_slice(&(old_bytes as u32).to_le_bytes());
+    payload.extend_from_slice(document.as_bytes());
+    push_changes(payload, changes);
+}
+
+pub fn push_delete(payload: &mut Vec<u8>, id: u64, old_bytes: usize, changes: &[IndexChange]) {
+    payload.push(DELETE);
+    payload.extend_from_slice(&id.to_le_bytes());
+    payload.extend_from_slice(&(old_bytes as u32).to_le_bytes());
+    push_changes(payload, changes);
+}
+
+fn put_number(payload: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        payload.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    payload.push(number as u8);
+}
+
+fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
+    put_number(payload, changes.len() as u64);
+    for change in changes {
+        put_number(payload, change.map);
+        put_number(payload, change.gone.len() as u64);
+        for key in &change.gone {
+            put_number(payload, key.len() as u64);
+            payload.extend_from_slice(key);
+        }
+        put_number(payload, change.come.len() as u64);
+        for (key, content) in &change.come {
+            put_number(payload, key.len() as u64);
+            put_number(payload, content.len() as u64);
+            payload.extend_from_slice(key);
+            payload.extend_from_slice(content);
+        }
+    }
+}
+
+/// The documents of a buffer in which they stand one after the other, with their offsets.
+pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = buffer.get(at..)?;
+        let length = rest
+            .first_chunk::<4>()
+            .map(|chunk| i32::from_le_bytes(*chunk))?;
+        let length = usize::try_from(length).ok().filter(|length| *length >= 5)?;
+        let document = Document::from_validated(rest.get(..length)?);
+        at += length;
+        Some((at - length, document))
+    })
+}
+
+/// The collection that a payload is for; None where it is too short.
+pub fn collection_of(payload: &[u8]) -> Option<u64> {
+    payload
+        .first_chunk()
+        .map(|chunk| u64::from_le_bytes(*chunk))
+}
+
+/// The commit of a payload, and its effect. None where it is not what this module writes.
+pub fn decode(position: u64, payload: Bytes) -> Option<(Commit, Effect)> {
+    let bytes = payload.len();
+    let mut reader = Reader { payload, at: 8 };
+    let (mut operations, mut effect) = (Vec::new(), Effect::default());
+    while let Some(kind) = reader.byte() {
+        let (operation, its_effect) = reader.operation(kind)?;
+        operations.push(operation);
+        effect.add(its_effect);
+    }
+    Some((
+        Commit {
+            position,
+            operations,
+            bytes,
+        },
+        effect,
+    ))
+}
+
+struct Reader {
+    payload: Bytes,
+    at: usize,
+}
+
+impl Reader {
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.payload.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn take(&mut self, count: usize) -> Option<Bytes> {
+        let end = self
+            .at
+            .checked_add(count)
+            .filter(|end| *end <= self.payload.len())?;
+        let taken = self.payload.slice(self.at..end);
+        self.at = end;
+        Some(taken)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.take(4)?
+            .first_chunk()
+            .map(|chunk| u32::from_le_bytes(*chunk))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.take(8)?
+            .first_chunk()
+            .map(|chunk| u64::from_le_bytes(*chunk))
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let (mut number, mut shift) = (0u64, 0);
+        loop {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F).checked_shl(shift)?;
+            if byte < 0x80 {
+                return Some(number);
+            }
+            shift += 7;
+        }
+    }
+
+    fn sized(&mut self) -> Option<Vec<u8>> {
+        let length = usize::try_from(self.number()?).ok()?;
+        Some(self.take(length)?.to_vec())
+    }
+
+    fn document(&mut self) -> Option<Bytes> {
+        let chunk = self.payload.get(self.at..)?.first_chunk::<4>()?;
+        self.take(usize::try_from(i32::from_le_bytes(*chunk)).ok()?)
+    }
+
+    fn operation(&mut self, kind: u8) -> Option<(Operation, Effect)> {
+        let id = self.u64()?;
+        let number = self.u32()?;
+        Some(match kind {
+            INSERT => {
+                let length = self.u32()? as usize;
+                let documents = self.take(length)?;
+                let effect = Effect {
+                    documents: i64::from(number),
+                    bytes: length as i64,
+                    next_record: id + u64::from(number),
+                };
+                (
+                    Operation::Insert {
+                        first: id,
+                        documents,
+                    },
+                    effect,
+                )
+            }
+            UPDATE => {
+                let document = self.document()?;
+                let bytes = document.len() as i64 - i64::from(number);
+                let changes = self.changes()?;
+                let effect = Effect {
+                    bytes,
+                    ..Effect::default()
+                };
+                (
+                    Operation::Update {
+                        id,
+                        document,
+                        changes,
+                    },
+                    effect,
+                )
+            }
+            DELETE => {
+                let bytes = -i64::from(number);
+                let effect = Effect {
+                    documents: -1,
+                    bytes,
+                    next_record: 0,
+                };
+                (
+                    Operation::Delete {
+                        id,
+                        changes: self.changes()?,
+                    },
+                    effect,
+                )
+            }
+            _ => return None,
+        })
+    }
+
+    fn changes(&mut self) -> Option<Vec<IndexChange>> {
+        let mut changes = Vec::new();
+        for _ in 0..self.number()? {
+            let mut change = IndexChange {
+                map: self.number()?,
+                ..IndexChange::default()
+            };
+            for _ in 0..self.number()? {
+                change.gone.push(self.sized()?);
+            }
+            for _ in 0..self.number()? {
+                let (key, content) = (self.number()?, self.number()?);
+                let key = self.take(usize::try_from(key).ok()?)?.to_vec();
+                change
+                    .come
+                    .push((key, self.take(usize::try_from(content).ok()?)?.to_vec()));
+            }
+            changes.push(change);
+        }
+        Some(changes)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn commits_come_back() {
+        let (one, two) = (doc! { "_id": 1 }, doc! { "_id": 2, "a": "x" });
+        let change = IndexChange {
+            map: 300,
+            gone: vec![b"k".to_vec()],
+            come: vec![(b"l".to_vec(), b"".to_vec()), (vec![], b"p".to_vec())],
+        };
+        let documents_bytes = [one.as_bytes(), two.as_bytes()].concat();
+        let mut payload = insert_header(7, 40, 2, documents_bytes.len() as u32);
+        payload.extend_from_slice(&documents_bytes);
+        push_update(
+            &mut payload,
+            5,
+            100,
+            two.as_document(),
+            std::slice::from_ref(&change),
+        );
+        push_delete(&mut payload, 6, 10, &[]);
+        assert_eq!(collection_of(&payload), Some(7));
+        let (commit, effect) = decode(9, Bytes::from(payload.clone())).unwrap();
+        let next_record = 42;
+        let bytes = documents_bytes.len() as i64 + two.as_bytes().len() as i64 - 110;
+        assert_eq!(
+            effect,
+            Effect {
+                documents: 1,
+                bytes,
+                next_record
+            }
+        );
+        let [
+            Operation::Insert {
+                first: 40,
+                documents: inserted,
+            },
+            update,
+            delete,
+        ] = commit.operations.as_slice()
+        else {
+            panic!("{commit:?}");
+        };
+        let found: Vec<Document<'_>> = documents(inserted).map(|(_, document)| document).collect();
+        assert_eq!(found, [one.as_document(), two.as_document()]);
+        assert!(matches!(update, Operation::Update { id: 5, changes, .. } if changes[0] == change));
+        assert!(matches!(delete, Operation::Delete { id: 6, changes } if changes.is_empty()));
+        for length in 9..payload.len() {
+            let _ = decode(9, Bytes::from(payload[..length].to_vec()));
+        }
+    }
+}

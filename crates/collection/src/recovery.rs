@@ -1,0 +1,131 @@
+//! Opening: collections and indexes from the catalog, tails from the log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_fold::view::Sections;
+use windrow_fold::{Direction, Section};
+use windrow_index::Definition;
+use windrow_storage::{Position, Storage, StorageError};
+
+use crate::collection::{Collection, IndexState};
+use crate::core::Core;
+use crate::engine::EngineOptions;
+use crate::error::Error;
+use crate::index::Index;
+use crate::record;
+use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
+
+type SectionsByMap = HashMap<u64, Vec<Arc<Section>>>;
+
+/// Opens everything that the catalog names, then takes in the log from the fold position on.
+pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Arc<Core>, Error> {
+    let next_id = rows::next_id(&storage.catalog)?;
+    let folded = rows::fold_position(&storage.catalog)?;
+    let core = Arc::new(Core::new(storage, options, next_id));
+    let mut sections = open_sections(&core)?;
+    core.storage.runs.retain(&core.runs())?;
+    for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
+        let Some([id]) = rows::numbers(&key) else {
+            continue;
+        };
+        let row = CollectionRow::read(&value)?;
+        open_collection(&core, id, row, &mut sections)?;
+    }
+    replay(&core, Position(folded))?;
+    for collection in core.all() {
+        note_largest_id(&collection)?;
+    }
+    Ok(core)
+}
+
+fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
+    let mut sections = SectionsByMap::new();
+    for (key, value) in core.storage.catalog.scan(&[rows::SECTION]) {
+        let Some([map, _, _]) = rows::numbers(&key) else {
+            continue;
+        };
+        let section = core.open_section(rows::read_section(&value)?)?;
+        sections.entry(map).or_default().push(section);
+    }
+    Ok(sections)
+}
+
+fn open_collection(
+    core: &Arc<Core>,
+    id: u64,
+    row: CollectionRow,
+    sections: &mut SectionsByMap,
+) -> Result<(), Error> {
+    let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
+    let records = take(row.records);
+    let mut indexes = Vec::new();
+    for (key, value) in core.storage.catalog.scan(&rows::key(rows::INDEX, &[id])) {
+        let Some([_, map]) = rows::numbers(&key) else {
+            continue;
+        };
+        let index = IndexRow::read(&value)?;
+        let definition = match indexes.is_empty() {
+            true => Definition::of_ids(),
+            false => Definition::parse(index.specification.as_document())?,
+        };
+        let index = Index::new(
+            map,
+            Arc::new(definition),
+            index.since,
+            index.ready,
+            index.multikey,
+        );
+        indexes.push(IndexState {
+            index: Arc::new(index),
+            sections: take(map),
+        });
+    }
+    let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id])) {
+        Some(value) => FoldedRow::read(&value)?,
+        None => FoldedRow::default(),
+    };
+    let namespace = row.namespace.clone();
+    let weak = Arc::downgrade(core);
+    let collection = Arc::new(Collection::new(id, row, folded, records, indexes, weak));
+    let mut collections = core.collections.write();
+    collections.by_name.insert(namespace, collection.clone());
+    collections.by_id.insert(id, collection);
+    Ok(())
+}
+
+/// Takes commits into the tails. What was folded already, or belongs to a collection that was
+/// dropped, is passed over.
+fn replay(core: &Core, folded: Position) -> Result<(), Error> {
+    let log = &core.storage.log;
+    let first = folded.next().max(log.first());
+    for record in log.read_from(first) {
+        let record = record?;
+        let id = record::collection_of(&record.payload);
+        let collection = id.and_then(|id| core.collections.read().by_id.get(&id).cloned());
+        let Some(collection) = collection else {
+            continue;
+        };
+        let position = record.position.0;
+        if position <= collection.state().active.newest() {
+            continue;
+        }
+        let Some((commit, effect)) = record::decode(position, Bytes::from(record.payload)) else {
+            let place = format!("log record {position}");
+            let what = "it cannot be decoded".to_owned();
+            return Err(StorageError::Damaged { place, what }.into());
+        };
+        core.note_recovered(commit.bytes as u64);
+        collection.publish(commit, effect);
+    }
+    Ok(())
+}
+
+fn note_largest_id(collection: &Collection) -> Result<(), Error> {
+    let mut cursor = collection.reader()?.entries(0, Direction::Backward)?;
+    if cursor.next()? {
+        collection.claims.note_stored(cursor.key());
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! The rows of the catalog: which collections, indexes and sections there are.
+//!
+//! ```text
+//! "c" collection id u64 BE                        BSON: ns, uuid, options, records (map id)
+//! "f" collection id u64 BE                        BSON: position, count, bytes, next
+//! "i" collection id u64 BE | map id u64 BE        BSON: spec, ready, since, multikey
+//! "s" map id | run | root offset, u64 BE each     a section's descriptor
+//! "b" map id | first | end, u64 BE each           record ids that an unfinished build has done
+//! "n"                                             BSON: next (the next id to be given)
+//! "p"                                             BSON: position (all before it is folded)
+//! ```
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_fold::SectionDescriptor;
+use windrow_index::Multikey;
+use windrow_storage::{RowChange, StorageError};
+
+use crate::namespace::Namespace;
+
+pub const COLLECTION: u8 = b'c';
+pub const FOLDED: u8 = b'f';
+pub const INDEX: u8 = b'i';
+pub const SECTION: u8 = b's';
+pub const BUILD: u8 = b'b';
+const NEXT_ID: &[u8] = b"n";
+const FOLD_POSITION: &[u8] = b"p";
+
+/// A row's key: its kind and numbers.
+pub fn key(kind: u8, numbers: &[u64]) -> Vec<u8> {
+    let mut key = vec![kind];
+    numbers
+        .iter()
+        .for_each(|number| key.extend_from_slice(&number.to_be_bytes()));
+    key
+}
+
+/// The numbers of a row's key.
+pub fn numbers<const N: usize>(key: &[u8]) -> Option<[u64; N]> {
+    let mut numbers = [0; N];
+    let mut rest = key.get(1..)?;
+    for number in &mut numbers {
+        let (chunk, after) = rest.split_first_chunk::<8>()?;
+        *number = u64::from_be_bytes(*chunk);
+        rest = after;
+    }
+    rest.is_empty().then_some(numbers)
+}
+
+fn row(key: Vec<u8>, value: DocumentBuf) -> RowChange {
+    RowChange::put(key, value.into_bytes())
+}
+
+fn damaged(what: &str) -> StorageError {
+    StorageError::Damaged {
+        place: "the catalog".to_owned(),
+        what: what.to_owned(),
+    }
+}
+
+fn number(document: Document<'_>, name: &str) -> Result<u64, StorageError> {
+    let found = document.get(name).and_then(ValueRef::as_whole);
+    found
+        .map(|number| number as u64)
+        .ok_or_else(|| damaged(&format!("a row without '{name}'")))
+}
+
+fn read(value: &[u8]) -> Result<Document<'_>, StorageError> {
+    Document::from_bytes(value).map_err(|error| damaged(&error.to_string()))
+}
+
+/// What a collection is.
+#[derive(Clone, Debug)]
+pub struct CollectionRow {
+    pub namespace: Namespace,
+    pub uuid: [u8; 16],
+    pub options: DocumentBuf,
+    /// The map of its documents.
+    pub records: u64,
+}
+
+impl CollectionRow {
+    pub fn put(&self, id: u64) -> RowChange {
+        let uuid = Value::Binary {
+            subtype: 4,
+            bytes: self.uuid.to_vec(),
+        };
+        let value = doc! {
+            "db": self.namespace.database.as_str(), "coll": self.namespace.collection.as_str(),
+            "uuid": uuid, "options": (self.options.clone()), "records": self.records as i64,
+        };
+        row(key(COLLECTION, &[id]), value)
+    }
+
+    pub fn read(value: &[u8]) -> Result<CollectionRow, StorageError> {
+        let document = read(value)?;
+        let text = |name| {
+            document
+                .get(name)
+                .and_then(ValueRef::as_str)
+                .map(str::to_owned)
+        };
+        let uuid = match document.get("uuid") {
+            Some(ValueRef::Binary { bytes, .. }) => bytes.first_chunk::<16>().copied(),
+            _ => None,
+        };
+        let (Some(database), Some(collection), Some(uuid)) = (text("db"), text("coll"), uuid)
+        else {
+            return Err(damaged("a collection's row"));
+        };
+        let options = document.get("options").and_then(ValueRef::as_document);
+        Ok(CollectionRow {
+            namespace: Namespace {
+                database,
+                collection,
+            },
+            uuid,
+            options: options.unwrap_or(Document::EMPTY).to_buf(),
+            records: number(document, "records")?,
+        })
+    }
+}
+
+/// How far a collection is folded, and what it held then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FoldedRow {
+    pub position: u64,
+    pub count: i64,
+    pub bytes: i64,
+    pub next_record: u64,
+}
+
+impl FoldedRow {
+    pub fn put(&self, collection: u64) -> RowChange {
+        let value = doc! {
+            "position": self.position as i64, "count": self.count, "bytes": self.bytes,
+            "next": self.next_record as i64,
+        };
+        row(key(FOLDED, &[collection]), value)
+    }
+
+    pub fn read(value: &[u8]) -> Result<FoldedRow, StorageError> {
+        let document = read(value)?;
+        Ok(FoldedRow {
+            position: number(document, "position")?,
+            count: number(document, "count")? as i64,
+            bytes: number(document, "bytes")? as i64,
+            next_record: number(document, "next")?,
+        })
+    }
+}
+
+/// What an index is and whether it can be read.
+#[derive(Clone, Debug)]
+pub struct IndexRow {
+    pub specification: DocumentBuf,
+    pub ready: bool,
+    /// The log position from which on it follows the log; what was before, its build reads.
+    pub since: u64,
+    pub multikey: Multikey,
+}
+
+impl IndexRow {
+    pub fn put(&self, collection: u64, map: u64) -> RowChange {
+        let multikey: Vec<i64> = self
+            .multikey
+            .0
+            .iter()
+            .map(|parts| i64::from(*parts))
+            .collect();
+        let value = doc! {
+            "spec": (self.specification.clone()), "ready": self.ready, "since": self.since as i64,
+            "multikey": multikey,
+        };
+        row(key(INDEX, &[collection, map]), value)
+    }
+
+    pub fn read(value: &[u8]) -> Result<IndexRow, StorageError> {
+        let document = read(value)?;
+        let Some(specification) = document.get("spec").and_then(ValueRef::as_document) else {
+            return Err(damaged("an index's row"));
+        };
+        let multikey = document
+            .get("multikey")
+            .and_then(ValueRef::as_array)
+            .unwrap_or(windrow_document::Array::EMPTY);
+        let parts = multikey
+            .iter()
+            .filter_map(ValueRef::as_whole)
+            .map(|parts| parts as u32);
+        Ok(IndexRow {
+            specification: specification.to_buf(),
+            ready: document.get("ready").is_some_and(ValueRef::is_truthy),
+            since: number(document, "since")?,
+            multikey: Multikey(parts.collect()),
+        })
+    }
+}
+
+fn section_key(map: u64, section: &SectionDescriptor) -> Vec<u8> {
+    key(SECTION, &[map, section.run, section.root_offset])
+}
+
+pub fn put_section(map: u64, section: &SectionDescriptor) -> RowChange {
+    RowChange::put(section_key(map, section), section.encode())
+}
+
+pub fn delete_section(map: u64, section: &SectionDescriptor) -> RowChange {
+    RowChange::delete(section_key(map, section))
+}
+
+pub fn read_section(value: &[u8]) -> Result<SectionDescriptor, StorageError> {
+    SectionDescriptor::decode(value).ok_or_else(|| damaged("a section's row"))
+}
+
+pub fn put_next_id(next: u64) -> RowChange {
+    row(NEXT_ID.to_vec(), doc! { "next": next as i64 })
+}
+
+pub fn put_fold_position(position: u64) -> RowChange {
+    row(FOLD_POSITION.to_vec(), doc! { "position": position as i64 })
+}
+
+/// The next id to be given; 1 in a new folder.
+pub fn next_id(catalog: &windrow_storage::Catalog) -> Result<u64, StorageError> {
+    catalog
+        .get(NEXT_ID)
+        .map_or(Ok(1), |value| number(read(&value)?, "next"))
+}
+
+/// Up to where everything is folded; 0 in a new folder.
+pub fn fold_position(catalog: &windrow_storage::Catalog) -> Result<u64, StorageError> {
+    catalog
+        .get(FOLD_POSITION)
+        .map_or(Ok(0), |value| number(read(&value)?, "position"))
+}

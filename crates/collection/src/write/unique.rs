@@ -1,0 +1,187 @@
+//! Unique keys: claimed, then looked up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use windrow_document::{Document, DocumentBuf, key};
+use windrow_index::{KeyKind, Multikey, Scratch};
+
+use super::InsertPlan;
+use crate::claims::{Added, Claim};
+use crate::collection::{Collection, IndexState};
+use crate::error::{DuplicateKey, Error};
+use crate::index::Index;
+use crate::read::{Reader, RecordId};
+
+/// Unique keys by map and key, with whether each must be looked up and whose it is by now.
+#[derive(Default)]
+struct Wanted<'i> {
+    keys: BTreeMap<(u64, Vec<u8>), Key<'i>>,
+}
+
+struct Key<'i> {
+    index: &'i Index,
+    look_up: bool,
+    /// A document of the same batch has taken it.
+    taken: bool,
+}
+
+impl Collection {
+    /// Claims the unique keys of the documents of an insert, and takes those out of the plan whose
+    /// keys are there already. `ids_settled`: the `_id`s need no look.
+    pub(super) fn claim_unique(
+        &self,
+        documents: &Bytes,
+        ordered: bool,
+        ids_settled: bool,
+        indexes: &[IndexState],
+        claim: &mut Claim<'_>,
+        plan: &mut InsertPlan,
+    ) -> Result<(), Error> {
+        let unique = |state: &&IndexState| {
+            let definition = &state.index.definition;
+            definition.unique && !(ids_settled && definition.is_of_ids())
+        };
+        let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
+        let mut wanted = Wanted::default();
+        let mut places = Vec::with_capacity(plan.kept.len());
+        for (offset, length, _) in &plan.kept {
+            let bytes = documents.get(*offset..offset + length).unwrap_or_default();
+            places.push(wanted.want(Document::from_validated(bytes), &indexes)?);
+        }
+        wanted.claim(claim);
+        let reader = self.reader()?;
+        let mut kept = Vec::with_capacity(plan.kept.len());
+        for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(places) {
+            match self.take_keys(&mut wanted, keys, &reader)? {
+                None => kept.push(place),
+                Some(error) => plan.errors.push((place.2, error)),
+            }
+            if ordered && !plan.errors.is_empty() {
+                break;
+            }
+        }
+        plan.errors.sort_by_key(|(number, _)| *number);
+        if ordered {
+            plan.errors.truncate(1);
+        }
+        plan.count = kept.len();
+        plan.kept = kept;
+        Ok(())
+    }
+
+    /// Takes a document's keys; the error where one of them is there already.
+    fn take_keys(
+        &self,
+        wanted: &mut Wanted<'_>,
+        keys: Vec<(u64, Vec<u8>)>,
+        reader: &Reader,
+    ) -> Result<Option<Error>, Error> {
+        for place in &keys {
+            let Some(key) = wanted.keys.get(place) else {
+                continue;
+            };
+            let held = key.taken || key.look_up && holder(reader, key.index, &place.1, None)?;
+            if held {
+                return Ok(Some(self.duplicate(key.index, &place.1)));
+            }
+        }
+        for place in &keys {
+            if let Some(key) = wanted.keys.get_mut(place) {
+                key.taken = true;
+            }
+        }
+        Ok(None)
+    }
+
+    /// The error that says which key of which index is there already.
+    pub(crate) fn duplicate(&self, index: &Index, key: &[u8]) -> Error {
+        let definition = &index.definition;
+        Error::DuplicateKey(Box::new(DuplicateKey {
+            namespace: self.namespace().to_string(),
+            index: definition.name.clone(),
+            key_pattern: definition.key_pattern().to_buf(),
+            key_value: key_value(index, key),
+        }))
+    }
+}
+
+impl<'i> Wanted<'i> {
+    /// Notes the unique keys of a document and returns where they stand.
+    fn want(
+        &mut self,
+        document: Document<'_>,
+        indexes: &[&'i IndexState],
+    ) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+        let mut places = Vec::new();
+        for state in indexes {
+            let index = state.index.as_ref();
+            for key in keys_of(index, document)? {
+                let place = (index.map, key);
+                let fresh = || Key {
+                    index,
+                    look_up: false,
+                    taken: false,
+                };
+                self.keys.entry(place.clone()).or_insert_with(fresh);
+                places.push(place);
+            }
+        }
+        Ok(places)
+    }
+
+    /// Claims all, in order. An index that is being built is checked at the end of its build.
+    fn claim(&mut self, claim: &mut Claim<'_>) {
+        for ((map, bytes), key) in &mut self.keys {
+            let added = claim.add(*map, bytes, key.index.definition.is_of_ids());
+            key.look_up = added == Added::LookUp && key.index.is_ready();
+        }
+    }
+}
+
+/// Whether a record other than `own` has the key, as far as the reader sees.
+pub(super) fn holder(
+    reader: &Reader,
+    index: &Index,
+    key: &[u8],
+    own: Option<RecordId>,
+) -> Result<bool, Error> {
+    let found = reader.indexes().iter().position(|it| it.map() == index.map);
+    let Some(number) = found else {
+        return Ok(false);
+    };
+    let mut cursor = reader.postings(number, key)?;
+    while cursor.next()? && cursor.key() == key {
+        if Some(cursor.id()) != own {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The key's values under the names of the index's fields.
+fn key_value(index: &Index, key: &[u8]) -> DocumentBuf {
+    let mut reader = key::Reader::new(key, &[]);
+    let mut value = DocumentBuf::new();
+    for field in &index.definition.fields {
+        let read = reader.value(field.kind == KeyKind::Descending);
+        value.push(
+            &field.path.to_string(),
+            read.unwrap_or(windrow_document::Value::Null),
+        );
+    }
+    value
+}
+
+/// The distinct keys of a document in an index.
+pub(crate) fn keys_of(index: &Index, document: Document<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
+    let mut keys = BTreeSet::new();
+    let mut multikey = Multikey::of(index.definition.fields.len());
+    let mut add = |key: &[u8], _: &[u8]| {
+        keys.insert(key.to_vec());
+    };
+    index
+        .definition
+        .entries(document, &mut Scratch::default(), &mut multikey, &mut add)?;
+    Ok(keys)
+}
