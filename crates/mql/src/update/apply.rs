@@ -117,11 +117,10 @@ fn leaf_existing<'a>(
     Ok(change)
 }
 
+/// What was in the document before did not nest too deep; what is put into it may.
 fn check_depth(leaf: &Leaf, put: &Put<'_>, place: Place) -> Result<(), Error> {
-    // A value that is not the operand itself (a renamed one) is measured where it matters.
-    let near_limit = place.depth + leaf.depth > DEPTH_MAX;
-    let nests = matches!(put.as_ref(), ValueRef::Document(_) | ValueRef::Array(_));
-    if near_limit || (nests && place.depth + storable::depth(put.as_ref()) > DEPTH_MAX) {
+    let depth = leaf.depth.unwrap_or_else(|| storable::depth(put.as_ref()));
+    if place.depth + depth > DEPTH_MAX {
         return Err(storable::too_deep(&leaf.path));
     }
     Ok(())
@@ -140,7 +139,7 @@ fn document_outcomes<'a>(
             break;
         }
         let slot = fields
-            .search(found.name)
+            .search(found.name())
             .ok()
             .and_then(|at| founds.get_mut(at));
         if let Some(slot @ None) = slot {
@@ -151,7 +150,7 @@ fn document_outcomes<'a>(
     let mut outcomes = Vec::with_capacity(fields.children.len());
     for ((name, child), found) in fields.children.iter().zip(founds) {
         let change = match found {
-            Some(found) => existing(child, found.value, run, place)?,
+            Some(found) => existing(child, found.value(), run, place)?,
             None => absent(child, run, place)?,
         };
         outcomes.push(Outcome {
@@ -205,7 +204,7 @@ fn in_array<'a>(
             continue;
         };
         if let Some(found) = elements.get(index) {
-            let change = existing(child, found.value, run, place)?;
+            let change = existing(child, found.value(), run, place)?;
             outcomes.push(Outcome {
                 name,
                 found: Some(*found),
@@ -264,7 +263,7 @@ fn in_elements<'a>(
     let place = place.within(true);
     let mut changes = Vec::new();
     for found in locate(array.as_document()) {
-        let change = in_element(elements, found.value, run, place)?;
+        let change = in_element(elements, found.value(), run, place)?;
         if !change.is_keep() {
             changes.push((found, change));
         }

@@ -133,10 +133,10 @@ impl<'f> Builder<'f> {
 
     fn add(&mut self, form: Form, path: &str, operand: ValueRef<'_>) -> Result<(), Error> {
         match form {
-            Form::Plain(parse) => self.add_leaf(path, operand, false, parse),
-            Form::OnInsert(parse) => self.add_leaf(path, operand, true, parse),
+            Form::Plain(parse) => self.add_leaf(path, Some(operand), false, parse),
+            Form::OnInsert(parse) => self.add_leaf(path, Some(operand), true, parse),
             Form::Rename => {
-                self.add_leaf(path, operand, false, set::parse_unset)?;
+                self.add_leaf(path, Some(operand), false, set::parse_unset)?;
                 let Some(target) = operand.as_str() else {
                     return Err(Error::bad_value(format!(
                         "The 'to' field for $rename must be a string: {path}: {operand}"
@@ -148,7 +148,7 @@ impl<'f> Builder<'f> {
                     ));
                 }
                 let modifier = |_: &str, _: ValueRef<'_>| rename::target(path, target);
-                self.add_leaf(target, ValueRef::Null, false, modifier)
+                self.add_leaf(target, None, false, modifier)
             }
         }
     }
@@ -156,16 +156,16 @@ impl<'f> Builder<'f> {
     fn add_leaf(
         &mut self,
         path: &str,
-        operand: ValueRef<'_>,
+        operand: Option<ValueRef<'_>>,
         insert_only: bool,
         parse: impl FnOnce(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>,
     ) -> Result<(), Error> {
         let names = path::parse(path)?;
         let leaf = Leaf {
             path: path.into(),
-            modifier: parse(path, operand)?,
+            modifier: parse(path, operand.unwrap_or(ValueRef::Null))?,
             insert_only,
-            depth: storable::depth(operand),
+            depth: operand.map(storable::depth),
         };
         self.is_positional |= names.iter().any(path::Name::is_positional);
         self.touched.push(plain_path(&names));

@@ -51,13 +51,13 @@ impl Name {
 
     /// The order in which fields are updated and new ones added: numbers by value, then the others
     /// by bytes. Source: the manual's "Update Operators Behavior".
-    pub fn order(&self, other: &str) -> Ordering {
-        order(&self.text, other)
+    pub fn order(&self, other: &[u8]) -> Ordering {
+        order(self.text.as_bytes(), other)
     }
 }
 
 /// See [`Name::order`].
-pub(super) fn order(one: &str, other: &str) -> Ordering {
+fn order(one: &[u8], other: &[u8]) -> Ordering {
     match (digits(one), digits(other)) {
         (Some(a), Some(b)) => (a.len(), a, one).cmp(&(b.len(), b, other)),
         (None, None) => one.cmp(other),
@@ -67,9 +67,10 @@ pub(super) fn order(one: &str, other: &str) -> Ordering {
 }
 
 /// The digits of a whole number without leading zeros.
-fn digits(name: &str) -> Option<&str> {
-    let number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    number.then(|| name.trim_start_matches('0'))
+fn digits(name: &[u8]) -> Option<&[u8]> {
+    let is_number = !name.is_empty() && name.iter().all(u8::is_ascii_digit);
+    let zeros = name.iter().take_while(|digit| **digit == b'0').count();
+    is_number.then(|| name.get(zeros..)).flatten()
 }
 
 /// Splits a path. Error 56 where it or a part of it is empty, 15 where it has too many parts, 2
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn numbers_stand_in_their_order_before_names() {
         let mut names = ["b", "10", "a", "9", "00", "0", "1a", " "];
-        names.sort_by(|one, other| order(one, other));
+        names.sort_by(|one, other| order(one.as_bytes(), other.as_bytes()));
         assert_eq!(names, ["0", "00", "9", "10", " ", "1a", "a", "b"]);
     }
 

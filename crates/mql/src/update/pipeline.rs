@@ -7,6 +7,7 @@ use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 
 use super::modifier::Run;
 use super::replacement::replace;
+use super::storable;
 use super::touched::Touched;
 use crate::Error;
 use crate::expression::{Context, Scope, Variables};
@@ -85,6 +86,7 @@ impl Pipeline {
         for stage in &self.stages {
             document = stage.apply(document.as_document(), run, variables)?;
         }
+        storable::check_depth(storable::depth(ValueRef::Document(document.as_document())))?;
         replace(run, document.as_document(), None)
     }
 }

@@ -10,16 +10,20 @@ use crate::Error;
 #[derive(Debug)]
 pub(super) struct Replacement {
     document: DocumentBuf,
+    depth: usize,
 }
 
 impl Replacement {
     pub fn new(document: Document<'_>) -> Replacement {
+        let depth = storable::depth(ValueRef::Document(document));
         Replacement {
             document: document.to_buf(),
+            depth,
         }
     }
 
     pub fn apply(&self, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
+        storable::check_depth(self.depth)?;
         replace(run, self.document.as_document(), Some(run.timestamp))
     }
 }
@@ -61,9 +65,6 @@ fn at_clock(value: ValueRef<'_>, clock: Option<Timestamp>) -> ValueRef<'_> {
 }
 
 fn check(document: Document<'_>, original_id: Option<ValueRef<'_>>) -> Result<(), Error> {
-    if storable::depth(ValueRef::Document(document)) > storable::DEPTH_MAX {
-        return Err(storable::too_deep(""));
-    }
     let id = document.get("_id");
     if let Some(id) = id {
         storable::check_id(id)?;

@@ -2,17 +2,28 @@
 //! stretches.
 
 use windrow_document::build::write_value;
+use windrow_document::document::Element;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use super::modifier::Change;
 
-/// An element: where its bytes stand in the document, and its value.
+/// An element and where its bytes stand in the document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'a> {
     pub start: usize,
     pub end: usize,
-    pub name: &'a str,
-    pub value: ValueRef<'a>,
+    element: Element<'a>,
+}
+
+impl<'a> Found<'a> {
+    pub fn name(&self) -> &'a [u8] {
+        self.element.name
+    }
+
+    /// Decoded when it is asked for: most elements are only passed by.
+    pub fn value(&self) -> ValueRef<'a> {
+        self.element.value().unwrap_or(ValueRef::Null)
+    }
 }
 
 /// Walks the elements of a document (or an array) with their places.
@@ -26,8 +37,7 @@ pub(super) fn locate(document: Document<'_>) -> impl Iterator<Item = Found<'_>> 
         Some(Found {
             start,
             end,
-            name: element.name_str()?,
-            value: element.value()?,
+            element,
         })
     })
 }
@@ -60,12 +70,12 @@ impl<'a> Rewrite<'a> {
             Change::Keep => return,
             Change::Put(value) => {
                 self.copy_until(found.start);
-                self.append(found.name, value.as_ref());
+                self.append_bytes(found.name(), value.as_ref());
             }
             // Removing an element would move those behind it, so null stays in its place.
             Change::Remove if in_array => {
                 self.copy_until(found.start);
-                self.append(found.name, ValueRef::Null);
+                self.append_bytes(found.name(), ValueRef::Null);
             }
             Change::Remove => self.copy_until(found.start),
         }
@@ -85,8 +95,12 @@ impl<'a> Rewrite<'a> {
     }
 
     pub fn append(&mut self, name: &str, value: ValueRef<'_>) {
+        self.append_bytes(name.as_bytes(), value);
+    }
+
+    fn append_bytes(&mut self, name: &[u8], value: ValueRef<'_>) {
         self.bytes.push(value.type_of() as u8);
-        self.bytes.extend_from_slice(name.as_bytes());
+        self.bytes.extend_from_slice(name);
         self.bytes.push(0);
         write_value(&mut self.bytes, value);
     }

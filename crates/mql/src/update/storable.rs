@@ -19,8 +19,16 @@ const BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(super) fn too_deep(path: &str) -> Error {
     Error::new(
         15,
-        format!("Cannot update '{path}': the document would nest deeper than {DEPTH_MAX} levels"),
+        format!("Cannot update {path}: the document would nest deeper than {DEPTH_MAX} levels"),
     )
+}
+
+/// Checks a whole document's depth.
+pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
+    if depth > DEPTH_MAX {
+        return Err(too_deep("the whole document"));
+    }
+    Ok(())
 }
 
 /// How deeply a value nests: 0 for a number, 1 for {a: 1}.

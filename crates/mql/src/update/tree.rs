@@ -25,8 +25,8 @@ pub(super) struct Leaf {
     pub modifier: Arc<dyn Modifier>,
     /// `$setOnInsert`.
     pub insert_only: bool,
-    /// How deeply the operand nests: 0 for a number.
-    pub depth: usize,
+    /// How deeply the operand nests: 0 for a number. None: the value comes from elsewhere.
+    pub depth: Option<usize>,
 }
 
 /// Fields of a document, or places of an array, by name.
@@ -69,7 +69,7 @@ impl Fields {
                 }
             };
         }
-        match self.search(name.text()) {
+        match self.search(name.text().as_bytes()) {
             Ok(at) => match self.children.get_mut(at) {
                 Some((_, child)) => child.insert(rest, leaf, filters, name),
                 None => Ok(()),
@@ -83,7 +83,7 @@ impl Fields {
     }
 
     /// The child of that name, or the place where it would stand.
-    pub fn search(&self, name: &str) -> Result<usize, usize> {
+    pub fn search(&self, name: &[u8]) -> Result<usize, usize> {
         self.children
             .binary_search_by(|(known, _)| known.order(name))
     }
@@ -106,7 +106,7 @@ impl Fields {
     }
 
     fn add(&mut self, name: Name, node: Node) -> Result<(), Error> {
-        match self.search(name.text()) {
+        match self.search(name.text().as_bytes()) {
             Ok(at) => {
                 if let Some((_, child)) = self.children.get_mut(at) {
                     *child = child.merge(&node)?;

@@ -40,7 +40,7 @@ pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<Docu
             modifier: set::parse_set(&text, value)?,
             path: text.into(),
             insert_only: false,
-            depth: storable::depth(value),
+            depth: Some(storable::depth(value)),
         };
         tree.insert(&names, leaf, &|_| None)
             .map_err(|error| Error::new(54, error.message))?;
@@ -59,9 +59,7 @@ pub(super) fn finish(document: DocumentBuf) -> Result<DocumentBuf, Error> {
     if let Some(id) = document.get("_id") {
         storable::check_id(id)?;
     }
-    if storable::depth(ValueRef::Document(document.as_document())) > storable::DEPTH_MAX {
-        return Err(storable::too_deep(""));
-    }
+    storable::check_depth(storable::depth(ValueRef::Document(document.as_document())))?;
     storable::check_size(document.as_document())?;
     Ok(document)
 }

@@ -1,6 +1,7 @@
 //! One collection as a list of documents, with the commands that the recordings use.
 
 use windrow_document::{Array, Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
+use windrow_mql::expression::Variables;
 use windrow_mql::filter::Filter;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
@@ -37,6 +38,7 @@ pub struct Collection {
 struct Statement<'a> {
     query: Document<'a>,
     hint: Option<ValueRef<'a>>,
+    constants: Variables,
     update: ValueRef<'a>,
     array_filters: Vec<Document<'a>>,
     multi: bool,
@@ -53,6 +55,15 @@ struct Outcome {
 
 fn flag(document: Document<'_>, name: &str) -> bool {
     document.get(name).is_some_and(ValueRef::is_truthy)
+}
+
+fn constants(statement: Document<'_>) -> Variables {
+    let mut variables = Variables::new();
+    let constants = statement.get("c").and_then(ValueRef::as_document);
+    for (name, value) in constants.into_iter().flatten() {
+        variables.set(name, Some(value.to_value()));
+    }
+    variables
 }
 
 fn documents<'a>(document: Document<'a>, name: &str) -> Vec<Document<'a>> {
@@ -104,7 +115,7 @@ impl Collection {
         if command == "findAndModify" && run.contains("hint") {
             return passed_over("hint");
         }
-        if ["collation", "let", "c"]
+        if ["collation", "let"]
             .iter()
             .any(|option| run.contains(option))
         {
@@ -170,7 +181,7 @@ impl Collection {
         let (mut matched, mut modified) = (0, 0);
         let (mut upserted, mut errors) = (Vec::new(), Vec::new());
         for (index, statement) in documents(run, "updates").into_iter().enumerate() {
-            if statement.contains("collation") || statement.contains("c") {
+            if statement.contains("collation") {
                 return passed_over("options");
             }
             let Some(update) = statement.get("u") else {
@@ -178,6 +189,7 @@ impl Collection {
             };
             let statement = Statement {
                 hint: statement.get("hint"),
+                constants: constants(statement),
                 query: statement
                     .get("q")
                     .and_then(ValueRef::as_document)
@@ -225,7 +237,11 @@ impl Collection {
     fn apply(&mut self, statement: &Statement<'_>) -> Result<Outcome, Refusal> {
         let mut outcome = Outcome::default();
         // The update is parsed first: its errors come first.
-        let update = Update::parse(statement.update, &statement.array_filters);
+        let update = Update::parse_with(
+            statement.update,
+            &statement.array_filters,
+            &statement.constants,
+        );
         let parsed = update.and_then(|update| {
             let filter = Filter::parse(statement.query)?;
             if statement.upsert {
@@ -244,7 +260,10 @@ impl Collection {
             outcome.error = Some(Error::failed_to_parse("multi update with a replacement"));
             return Ok(outcome);
         }
-        let context = context();
+        let context = UpdateContext {
+            variables: Some(&statement.constants),
+            ..context()
+        };
         let mut places = self.hinted(self.matching(&filter), statement.hint)?;
         places.truncate(if statement.multi { usize::MAX } else { 1 });
         if places.is_empty() && statement.upsert {
