@@ -39,10 +39,11 @@ pub use regex::Regex;
 pub use schema::Schema;
 
 use crate::Error;
+use crate::expression::Dependencies;
 use matching::{Subject, Trace};
 
 /// A parsed filter. Cloning shares the tree.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Filter {
     root: Arc<Node>,
     /// The tree with its conditions in the order in which they were written.
@@ -117,6 +118,13 @@ impl Filter {
     /// The tree.
     pub fn root(&self) -> &Node {
         &self.root
+    }
+
+    /// What of a document the filter reads.
+    pub fn dependencies(&self) -> Dependencies {
+        let mut dependencies = Dependencies::default();
+        self.root.add_dependencies(&mut dependencies);
+        dependencies
     }
 
     /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.

@@ -17,7 +17,7 @@ use windrow_mql::{Error, Meta};
 /// The cases of an area that must agree.
 const FLOORS: [(&str, usize); 4] = [
     ("filter", 881),
-    ("projection", 326),
+    ("projection", 333),
     ("random_find", 1195),
     ("sort", 150),
 ];

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::expression::{Context, Expression, Scope, Variables};
 
 /// What expressions in a filter may refer to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
     /// A command's `let`.
     pub variables: Arc<Variables>,
@@ -18,7 +18,7 @@ pub struct Environment {
 }
 
 /// An expression with the values that it was parsed with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ExprCondition {
     pub expression: Expression,
     /// As it was written, for explain.

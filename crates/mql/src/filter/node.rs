@@ -9,11 +9,12 @@ use super::bits::Bits;
 use super::expr::ExprCondition;
 use super::regex::Regex;
 use super::schema::Schema;
+use crate::expression::Dependencies;
 
 /// One condition. A condition on a path holds if any value that the path leads to fulfils it:
 /// arrays on the way are entered, an array at the end is tried element by element and then as a
 /// whole (`Size` and the `ElemMatch`es: as a whole only).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     AlwaysTrue,
     AlwaysFalse,
@@ -192,6 +193,20 @@ impl Node {
             Node::Not(child) => std::slice::from_ref(child),
             Node::ElemMatchObject { condition, .. } => std::slice::from_ref(condition),
             _ => &[],
+        }
+    }
+
+    pub(super) fn add_dependencies(&self, dependencies: &mut Dependencies) {
+        match self {
+            Node::Expr(condition) => dependencies.extend(condition.expression.paths()),
+            Node::Schema(_) => dependencies.whole = true,
+            node => match node.path() {
+                Some(path) => dependencies.add(&path.to_string()),
+                None => node
+                    .children()
+                    .iter()
+                    .for_each(|child| child.add_dependencies(dependencies)),
+            },
         }
     }
 

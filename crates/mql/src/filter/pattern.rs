@@ -27,11 +27,28 @@ pub(super) struct Options {
 const DIGIT: &str = "0-9";
 const WORD: &str = "0-9A-Za-z_";
 const SPACE: &str = r"\x09-\x0D\x20";
+const WORD_BOUNDARY: &str =
+    "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
+const NO_WORD_BOUNDARY: &str =
+    "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
 const HORIZONTAL: &str = r"\x09\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
 const VERTICAL: &str = r"\x0A-\x0D\x{85}\x{2028}\x{2029}";
 
-/// Translates; the error is a sentence.
+/// Translates; the error is a sentence. What one engine writes as an assertion the other spells
+/// out, so a pattern that turns out to need backtracking is translated again for that engine.
 pub(super) fn translate(pattern: &str, options: Options) -> Result<Translated, String> {
+    let translated = translate_for(pattern, options, false)?;
+    if translated.backtracking {
+        return translate_for(pattern, options, true);
+    }
+    Ok(translated)
+}
+
+fn translate_for(
+    pattern: &str,
+    options: Options,
+    backtracking: bool,
+) -> Result<Translated, String> {
     let mut translator = Translator {
         input: pattern.chars().collect(),
         at: 0,
@@ -42,7 +59,7 @@ pub(super) fn translate(pattern: &str, options: Options) -> Result<Translated, S
         },
         scopes: Vec::new(),
         positions: options.positions,
-        backtracking: false,
+        backtracking,
         groups: 0,
         highest_reference: 0,
     };
@@ -332,12 +349,11 @@ impl Translator {
         match character {
             'Q' => self.quoted(),
             'E' | 'G' => {}
+            'b' if self.backtracking => self.out.push_str(WORD_BOUNDARY),
             'b' => self.out.push_str(r"(?-u:\b)"),
             'B' => {
                 self.backtracking = true;
-                self.out.push_str(
-                    "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))",
-                );
+                self.out.push_str(NO_WORD_BOUNDARY);
             }
             'A' => self.out.push_str(r"\A"),
             'z' => self.out.push_str(r"\z"),

@@ -152,6 +152,13 @@ fn gave_up(reason: impl fmt::Display) -> Error {
     )
 }
 
+/// Two are equal that were written alike.
+impl PartialEq for Regex {
+    fn eq(&self, other: &Regex) -> bool {
+        self.pattern() == other.pattern() && self.options() == other.options()
+    }
+}
+
 impl fmt::Debug for Regex {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "/{}/{}", self.pattern(), self.options())

@@ -19,6 +19,13 @@ pub struct Schema {
     source: Arc<Value>,
 }
 
+/// Two are equal that were written alike.
+impl PartialEq for Schema {
+    fn eq(&self, other: &Schema) -> bool {
+        self.source == other.source
+    }
+}
+
 impl Schema {
     /// Parses the operand of `$jsonSchema`. Errors: 14 for a keyword of the wrong type, 9 for one
     /// that is unknown or has a wrong value, 2 for an empty list of schemas or an unknown type.

@@ -158,6 +158,7 @@ impl Parser<'_> {
             },
             "$elemMatch" => self.elem_match(path, operand, whole),
             "$meta" => {
+                refuse_unknown_meta(operand)?;
                 let expression = Expression::parse(ValueRef::Document(whole), &self.scope)?;
                 let computation = Computation::Expression(expression);
                 self.root.insert(path, Entry::Computed(computation))
@@ -251,6 +252,22 @@ impl Parser<'_> {
             filter: self.filter.clone(),
         });
         Ok(())
+    }
+}
+
+/// Of what `$meta` can name, only the text score is ever known here.
+fn refuse_unknown_meta(operand: ValueRef<'_>) -> Result<(), Error> {
+    match operand.as_str() {
+        Some("sortKey") => Err(Error::bad_value("$meta: \"sortKey\" is not available")),
+        Some(name @ ("geoNearDistance" | "geoNearPoint" | "searchScore" | "searchHighlights")) => {
+            let message = format!("query requires {name} metadata, but it is not available");
+            Err(Error::new(40218, message))
+        }
+        Some(name @ ("indexKey" | "recordId" | "randVal")) => Err(Error::new(
+            17308,
+            format!("Unsupported argument to $meta: {name}"),
+        )),
+        _ => Ok(()),
     }
 }
 
