@@ -1,0 +1,379 @@
+//! From a filter to the part of an index in which its documents lie.
+//!
+//! [`predicates`] takes the conjunction apart, [`IndexBounds::of`] gives each field of an index the
+//! intervals of the conditions on it. Conditions through the same array may be fulfilled by
+//! different elements, so they restrict an index together only where one `$elemMatch` holds them.
+//!
+//! Reading order: [`interval`], [`leaf`], this file, [`partial`], [`range`].
+
+pub mod interval;
+pub mod leaf;
+pub mod partial;
+pub mod range;
+
+use windrow_document::path::Path;
+use windrow_mql::filter::Node;
+
+use crate::source::SourceIndex;
+use interval::Intervals;
+use leaf::Extent;
+
+pub use range::ScanRanges;
+
+/// A condition of the conjunction that an index on its path can answer.
+#[derive(Clone, Debug)]
+pub struct Predicate {
+    pub path: Path,
+    pub extent: Extent,
+    accepts_missing: bool,
+    is_negated: bool,
+    /// The `$elemMatch`es around it: how many parts of the path each pins to one element, and its
+    /// number.
+    pins: Vec<(usize, usize)>,
+}
+
+/// What a filter says to indexes.
+#[derive(Clone, Debug, Default)]
+pub struct Predicates {
+    pub list: Vec<Predicate>,
+    /// Whether the list says all that the filter says.
+    pub is_complete: bool,
+}
+
+/// The conditions of the filter's conjunction.
+pub fn predicates(root: &Node) -> Predicates {
+    let mut found = Predicates {
+        list: Vec::new(),
+        is_complete: true,
+    };
+    let mut pins = Pins {
+        open: Vec::new(),
+        count: 0,
+    };
+    found.collect(root, "", &mut pins);
+    found
+}
+
+struct Pins {
+    open: Vec<(usize, usize)>,
+    count: usize,
+}
+
+fn join(prefix: &str, path: &Path) -> String {
+    let path = path.to_string();
+    match (prefix.is_empty(), path.is_empty()) {
+        (true, _) => path,
+        (_, true) => prefix.to_owned(),
+        _ => format!("{prefix}.{path}"),
+    }
+}
+
+impl Predicates {
+    fn collect(&mut self, node: &Node, prefix: &str, pins: &mut Pins) {
+        match node {
+            Node::AlwaysTrue => {}
+            Node::And(children) => {
+                children
+                    .iter()
+                    .for_each(|child| self.collect(child, prefix, pins));
+            }
+            Node::ElemMatchObject { path, condition } => {
+                self.within(&join(prefix, path), std::slice::from_ref(condition), pins);
+            }
+            Node::ElemMatchValue { path, conditions } => {
+                self.within(&join(prefix, path), conditions, pins);
+            }
+            leaf => self.leaf(leaf, prefix, pins),
+        }
+    }
+
+    /// The conditions that one element must fulfil.
+    fn within(&mut self, path: &str, conditions: &[Node], pins: &mut Pins) {
+        self.is_complete = false;
+        pins.count += 1;
+        pins.open.push((path.split('.').count(), pins.count));
+        conditions
+            .iter()
+            .for_each(|condition| self.collect(condition, path, pins));
+        pins.open.pop();
+    }
+
+    fn leaf(&mut self, node: &Node, prefix: &str, pins: &Pins) {
+        let found = leaf::path_of(node).zip(leaf::extent(node));
+        let Some((path, mut extent)) = found else {
+            self.is_complete = false;
+            return;
+        };
+        let path = Path::parse(&join(prefix, path));
+        let by_place = path.components().iter().any(|part| part.index().is_some());
+        if by_place && !pins.open.is_empty() {
+            return;
+        }
+        extent.exact &= !by_place;
+        self.list.push(Predicate {
+            path,
+            extent,
+            accepts_missing: leaf::accepts_missing(node),
+            is_negated: matches!(node, Node::Not(_)),
+            pins: pins.open.clone(),
+        });
+    }
+}
+
+/// Which entries of an index are to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexBounds {
+    /// For every field of the index.
+    pub fields: Vec<Intervals>,
+    /// Every document with an entry inside fulfils the whole filter.
+    pub exact: bool,
+}
+
+impl IndexBounds {
+    /// All entries.
+    pub fn full(index: &SourceIndex) -> IndexBounds {
+        let fields = index
+            .definition
+            .fields
+            .iter()
+            .map(|_| Intervals::full())
+            .collect();
+        IndexBounds {
+            fields,
+            exact: false,
+        }
+    }
+
+    /// The tightest that the conditions allow.
+    pub fn of(index: &SourceIndex, predicates: &Predicates) -> IndexBounds {
+        let mut chosen: Vec<(usize, &Predicate)> = Vec::new();
+        let mut bounds = IndexBounds::full(index);
+        for (number, (field, intervals)) in index
+            .definition
+            .fields
+            .iter()
+            .zip(&mut bounds.fields)
+            .enumerate()
+        {
+            for predicate in on_path(predicates, &field.path) {
+                if chosen
+                    .iter()
+                    .all(|(other, one)| together(index, number, predicate, *other, one))
+                {
+                    *intervals = intervals.intersection(&predicate.extent.intervals);
+                    chosen.push((number, predicate));
+                }
+            }
+        }
+        let every = |(number, predicate): &(usize, &Predicate)| {
+            predicate.extent.exact
+                && !(predicate.is_negated && parts_with_arrays(index, *number) != 0)
+        };
+        bounds.exact = predicates.is_complete
+            && chosen.len() == predicates.list.len()
+            && chosen.iter().all(every);
+        bounds
+    }
+
+    /// Whether the first field is restricted: else every entry is read.
+    pub fn restricts(&self) -> bool {
+        self.fields.first().is_some_and(|first| !first.is_full())
+    }
+
+    /// Whether no entry lies inside.
+    pub fn is_empty(&self) -> bool {
+        self.fields.iter().any(Intervals::is_empty)
+    }
+}
+
+/// The conditions on a path, equalities first.
+fn on_path<'p>(predicates: &'p Predicates, path: &Path) -> Vec<&'p Predicate> {
+    let mut found: Vec<_> = predicates
+        .list
+        .iter()
+        .filter(|one| one.path == *path)
+        .collect();
+    found.sort_by_key(|one| !one.extent.intervals.are_points());
+    found
+}
+
+/// Which parts of a field's path have met arrays, as bits.
+pub fn parts_with_arrays(index: &SourceIndex, field: usize) -> u32 {
+    index.multikey.0.get(field).copied().unwrap_or_default()
+}
+
+/// The parts, as bits, that two fields' paths have in common.
+pub fn common_parts(one: &Path, other: &Path) -> u32 {
+    let pairs = one.components().iter().zip(other.components());
+    let count = pairs.take_while(|(one, other)| one == other).count();
+    1u32.checked_shl(count as u32)
+        .map_or(u32::MAX, |bit| bit - 1)
+}
+
+/// Whether two conditions may restrict the index together: what arrays their paths share must be
+/// pinned to one element by one `$elemMatch` around both.
+fn together(
+    index: &SourceIndex,
+    field: usize,
+    predicate: &Predicate,
+    other_field: usize,
+    other: &Predicate,
+) -> bool {
+    let arrays = parts_with_arrays(index, field) | parts_with_arrays(index, other_field);
+    let shared = arrays & common_parts(&predicate.path, &other.path);
+    let pinned = predicate
+        .pins
+        .iter()
+        .filter(|pin| other.pins.contains(pin))
+        .map(|(depth, _)| *depth as u32)
+        .max()
+        .unwrap_or(0);
+    shared.checked_shr(pinned).unwrap_or(0) == 0
+}
+
+/// Whether the index has every document that can fulfil the filter.
+pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
+    let definition = &index.definition;
+    if let Some(partial) = &definition.partial
+        && !partial::implies(root, partial.root())
+    {
+        return false;
+    }
+    let demands = |predicate: &Predicate| {
+        !predicate.accepts_missing
+            && definition
+                .fields
+                .iter()
+                .any(|field| field.path == predicate.path)
+    };
+    !definition.sparse || predicates.list.iter().any(demands)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use windrow_document::{DocumentBuf, doc};
+    use windrow_index::{Definition, Multikey};
+    use windrow_mql::filter::Filter;
+
+    fn index(key: DocumentBuf, arrays: &[u32]) -> SourceIndex {
+        let specification = doc! { "key": key, "name": "i" };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        SourceIndex {
+            definition: Arc::new(definition),
+            multikey: Multikey(arrays.to_vec()),
+        }
+    }
+
+    fn check(index: &SourceIndex, filter: DocumentBuf, expected: &str, exact: bool) {
+        let parsed = Filter::parse(filter.as_document()).unwrap();
+        let bounds = IndexBounds::of(index, &predicates(parsed.root()));
+        let field = |intervals: &Intervals| {
+            let parts = intervals.as_slice().iter().map(|one| one.print(false));
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        let printed: Vec<String> = bounds.fields.iter().map(field).collect();
+        assert_eq!(printed.join(" | "), expected, "{filter}");
+        assert_eq!(bounds.exact, exact, "{filter}");
+    }
+
+    #[test]
+    fn plain_fields_take_all_conditions() {
+        let ab = index(doc! { "a": 1, "b": -1 }, &[0, 0]);
+        check(
+            &ab,
+            doc! { "a": 1, "b": { "$gt": 2 } },
+            "[1, 1] | (2, inf.0]",
+            true,
+        );
+        check(
+            &ab,
+            doc! { "a": { "$gt": 1, "$lt": 5 } },
+            "(1, 5) | [MinKey, MaxKey]",
+            true,
+        );
+        check(&ab, doc! { "b": 1 }, "[MinKey, MaxKey] | [1, 1]", true);
+        check(
+            &ab,
+            doc! { "a": 1, "c": 1 },
+            "[1, 1] | [MinKey, MaxKey]",
+            false,
+        );
+        check(
+            &ab,
+            doc! { "a": 1, "$or": [{ "b": 1 }, { "c": 1 }] },
+            "[1, 1] | [MinKey, MaxKey]",
+            false,
+        );
+        check(&ab, doc! {}, "[MinKey, MaxKey] | [MinKey, MaxKey]", true);
+    }
+
+    #[test]
+    fn conditions_through_one_array_do_not_meet() {
+        let tags = index(doc! { "t": 1 }, &[1]);
+        check(
+            &tags,
+            doc! { "t": { "$gt": 1, "$lt": 5 } },
+            "[-inf.0, 5)",
+            false,
+        );
+        check(&tags, doc! { "t": { "$gt": 1, "$eq": 3 } }, "[3, 3]", false);
+        check(
+            &tags,
+            doc! { "t": { "$elemMatch": { "$gt": 1, "$lt": 5 } } },
+            "(1, 5)",
+            false,
+        );
+        check(&tags, doc! { "t": 3 }, "[3, 3]", true);
+        check(
+            &tags,
+            doc! { "t": { "$ne": 3 } },
+            "[MinKey, 3) (3, MaxKey]",
+            false,
+        );
+        let pair = index(doc! { "a.b": 1, "a.c": 1 }, &[1, 1]);
+        check(
+            &pair,
+            doc! { "a.b": 1, "a.c": 2 },
+            "[1, 1] | [MinKey, MaxKey]",
+            false,
+        );
+        let one = doc! { "a": { "$elemMatch": { "b": 1, "c": 2 } } };
+        check(&pair, one, "[1, 1] | [2, 2]", false);
+        let two = doc! { "$and": [
+            { "a": { "$elemMatch": { "b": 1 } } }, { "a": { "$elemMatch": { "c": 2 } } }
+        ] };
+        check(&pair, two, "[1, 1] | [MinKey, MaxKey]", false);
+        // The array is the last part of one path alone.
+        let apart = index(doc! { "a.b": 1, "a.c": 1 }, &[2, 0]);
+        check(&apart, doc! { "a.b": 1, "a.c": 2 }, "[1, 1] | [2, 2]", true);
+    }
+
+    #[test]
+    fn sparse_indexes_need_a_condition_that_the_missing_fails() {
+        let specification = doc! { "key": { "a": 1 }, "name": "i", "sparse": true };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let sparse = SourceIndex {
+            definition: Arc::new(definition),
+            multikey: Multikey(vec![0]),
+        };
+        let cases = [
+            (doc! { "a": 1 }, true),
+            (doc! { "a": { "$exists": true } }, true),
+            (
+                doc! { "a": { "$ne": (windrow_document::Value::Null) } },
+                true,
+            ),
+            (doc! { "a": (windrow_document::Value::Null) }, false),
+            (doc! { "a": { "$ne": 1 } }, false),
+            (doc! { "a": { "$exists": false } }, false),
+            (doc! { "b": 1 }, false),
+        ];
+        for (filter, expected) in cases {
+            let parsed = Filter::parse(filter.as_document()).unwrap();
+            let found = has_all(&sparse, parsed.root(), &predicates(parsed.root()));
+            assert_eq!(found, expected, "{filter}");
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Intervals of values in MongoDB's order, and sorted lists of them.
+
+use std::cmp::Ordering;
+
+use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Timestamp, Type, Value, ValueRef, key};
+
+/// From one value to another, each with or without the value itself.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    pub low: Value,
+    pub high: Value,
+    pub includes_low: bool,
+    pub includes_high: bool,
+    /// The ascending key bytes of what is inside: from the first up to the second, which is out.
+    from: Vec<u8>,
+    to: Vec<u8>,
+}
+
+impl PartialEq for Interval {
+    fn eq(&self, other: &Interval) -> bool {
+        (&self.from, &self.to) == (&other.from, &other.to)
+    }
+}
+
+/// The first bytes after all that begin with these.
+pub fn after(bytes: &[u8]) -> Vec<u8> {
+    let mut next = bytes.to_vec();
+    while let Some(last) = next.pop() {
+        if last < 0xFF {
+            next.push(last + 1);
+            return next;
+        }
+    }
+    vec![0xFF; 2]
+}
+
+fn key_of(value: ValueRef<'_>, descending: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key::append_directed(&mut bytes, value, descending);
+    bytes
+}
+
+fn edge(value: ValueRef<'_>, descending: bool, past: bool) -> Vec<u8> {
+    let bytes = key_of(value, descending);
+    if past { after(&bytes) } else { bytes }
+}
+
+impl Interval {
+    pub fn new(low: Value, includes_low: bool, high: Value, includes_high: bool) -> Interval {
+        let from = edge(low.as_ref(), false, !includes_low);
+        let to = edge(high.as_ref(), false, includes_high);
+        Interval {
+            low,
+            high,
+            includes_low,
+            includes_high,
+            from,
+            to,
+        }
+    }
+
+    /// `[value, value]`.
+    pub fn point(value: Value) -> Interval {
+        Interval::new(value.clone(), true, value, true)
+    }
+
+    /// `[MinKey, MaxKey]`.
+    pub fn full() -> Interval {
+        Interval::new(Value::MinKey, true, Value::MaxKey, true)
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.low == Value::MinKey
+            && self.high == Value::MaxKey
+            && self.includes_low
+            && self.includes_high
+    }
+
+    pub fn is_point(&self) -> bool {
+        self.includes_low && self.includes_high && self.to == after(&self.from)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.from >= self.to
+    }
+
+    /// The values of the types that compare with this one, as MongoDB writes their ends.
+    pub fn of_type(type_of: Type) -> Interval {
+        let text = |text: &str| Value::String(text.to_owned());
+        let code = || Value::JavaScript(String::new());
+        let scoped = || Value::JavaScriptWithScope {
+            code: String::new(),
+            scope: DocumentBuf::new(),
+        };
+        let binary = || Value::Binary {
+            subtype: 0,
+            bytes: Vec::new(),
+        };
+        let pointer = || Value::DbPointer {
+            namespace: String::new(),
+            id: ObjectId([0; 12]),
+        };
+        let regex = || Value::Regex {
+            pattern: String::new(),
+            options: String::new(),
+        };
+        let (low, high, closed) = match type_of {
+            Type::MinKey => return Interval::point(Value::MinKey),
+            Type::MaxKey => return Interval::point(Value::MaxKey),
+            Type::Undefined => return Interval::point(Value::Undefined),
+            Type::Null => return Interval::point(Value::Null),
+            Type::Double | Type::Int32 | Type::Int64 | Type::Decimal128 => {
+                (Value::Double(f64::NAN), Value::Double(f64::INFINITY), true)
+            }
+            Type::String | Type::Symbol => (text(""), Value::Document(DocumentBuf::new()), false),
+            Type::Document => (
+                Value::Document(DocumentBuf::new()),
+                Value::Array(ArrayBuf::new()),
+                false,
+            ),
+            Type::Array => (Value::Array(ArrayBuf::new()), binary(), false),
+            Type::Binary => (binary(), Value::ObjectId(ObjectId([0; 12])), false),
+            Type::ObjectId => (
+                Value::ObjectId(ObjectId([0; 12])),
+                Value::ObjectId(ObjectId([0xFF; 12])),
+                true,
+            ),
+            Type::Bool => (Value::Bool(false), Value::Bool(true), true),
+            Type::DateTime => (Value::DateTime(i64::MIN), Value::DateTime(i64::MAX), true),
+            Type::Timestamp => (
+                Value::Timestamp(Timestamp::from_bits(0)),
+                Value::Timestamp(Timestamp::from_bits(u64::MAX)),
+                true,
+            ),
+            Type::Regex => (regex(), pointer(), false),
+            Type::DbPointer => (pointer(), code(), false),
+            Type::JavaScript => (code(), scoped(), false),
+            Type::JavaScriptWithScope => (scoped(), Value::MaxKey, false),
+        };
+        Interval::new(low, true, high, closed)
+    }
+
+    /// Strings that begin with the prefix.
+    pub fn of_prefix(prefix: &str) -> Interval {
+        let strings = Interval::of_type(Type::String);
+        let mut characters: Vec<char> = prefix.chars().collect();
+        while let Some(last) = characters.pop() {
+            if let Some(next) = following(last) {
+                characters.push(next);
+                let high = Value::String(characters.into_iter().collect());
+                return Interval::new(Value::String(prefix.to_owned()), true, high, false);
+            }
+        }
+        Interval::new(Value::String(prefix.to_owned()), true, strings.high, false)
+    }
+
+    fn intersect(&self, other: &Interval) -> Interval {
+        let (lower, upper) = (
+            if self.from >= other.from { self } else { other },
+            if self.to <= other.to { self } else { other },
+        );
+        Interval {
+            low: lower.low.clone(),
+            includes_low: lower.includes_low,
+            from: lower.from.clone(),
+            high: upper.high.clone(),
+            includes_high: upper.includes_high,
+            to: upper.to.clone(),
+        }
+    }
+
+    /// The directed key bytes of what is inside: from the first up to the second, which is out.
+    pub fn key_range(&self, descending: bool) -> (Vec<u8>, Vec<u8>) {
+        if !descending {
+            return (self.from.clone(), self.to.clone());
+        }
+        let from = edge(self.high.as_ref(), true, !self.includes_high);
+        let to = edge(self.low.as_ref(), true, self.includes_low);
+        (from, to)
+    }
+
+    /// As explain prints it: `[1, 5)`; the ends change places where the scan goes downward.
+    pub fn print(&self, downward: bool) -> String {
+        let (open, close) = if downward {
+            (self.includes_high, self.includes_low)
+        } else {
+            (self.includes_low, self.includes_high)
+        };
+        let (first, last) = if downward {
+            (&self.high, &self.low)
+        } else {
+            (&self.low, &self.high)
+        };
+        let (open, close) = (if open { '[' } else { '(' }, if close { ']' } else { ')' });
+        format!(
+            "{open}{}, {}{close}",
+            print_value(first.as_ref()),
+            print_value(last.as_ref())
+        )
+    }
+}
+
+fn following(character: char) -> Option<char> {
+    (character as u32 + 1..=char::MAX as u32).find_map(char::from_u32)
+}
+
+/// A value in the shell's notation.
+fn print_value(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::MinKey => "MinKey".to_owned(),
+        ValueRef::MaxKey => "MaxKey".to_owned(),
+        ValueRef::Undefined => "undefined".to_owned(),
+        ValueRef::Double(number) => print_double(number),
+        ValueRef::Int64(number) => number.to_string(),
+        ValueRef::Decimal128(number) => format!("NumberDecimal(\"{number}\")"),
+        ValueRef::ObjectId(id) => format!("ObjectId('{id}')"),
+        ValueRef::DateTime(millis) => format!("new Date({millis})"),
+        ValueRef::Timestamp(time) => format!("Timestamp({}, {})", time.seconds, time.increment),
+        ValueRef::Regex { pattern, options } => format!("/{pattern}/{options}"),
+        ValueRef::Binary { subtype, bytes } => {
+            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+            format!("BinData({subtype}, {digits})")
+        }
+        ValueRef::Document(document) => {
+            let fields = document
+                .iter()
+                .map(|(name, value)| format!("{name}: {}", print_value(value)));
+            braced("{", fields.collect(), "}")
+        }
+        ValueRef::Array(array) => braced("[", array.iter().map(print_value).collect(), "]"),
+        other => other.to_string(),
+    }
+}
+
+fn braced(open: &str, parts: Vec<String>, close: &str) -> String {
+    if parts.is_empty() {
+        return format!("{open}{close}");
+    }
+    format!("{open} {} {close}", parts.join(", "))
+}
+
+fn print_double(number: f64) -> String {
+    if number.is_nan() {
+        "nan.0".to_owned()
+    } else if number.is_infinite() {
+        if number > 0.0 { "inf.0" } else { "-inf.0" }.to_owned()
+    } else {
+        format!("{number:?}")
+    }
+}
+
+/// Intervals in ascending order that do not touch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Intervals(Vec<Interval>);
+
+impl Intervals {
+    pub fn none() -> Intervals {
+        Intervals(Vec::new())
+    }
+
+    pub fn full() -> Intervals {
+        Intervals(vec![Interval::full()])
+    }
+
+    pub fn of(interval: Interval) -> Intervals {
+        Intervals::union([interval])
+    }
+
+    /// All of them: sorted, those that touch made one.
+    pub fn union(intervals: impl IntoIterator<Item = Interval>) -> Intervals {
+        let mut sorted: Vec<Interval> = intervals
+            .into_iter()
+            .filter(|interval| !interval.is_empty())
+            .collect();
+        sorted.sort_by(|one, other| one.from.cmp(&other.from).then(other.to.cmp(&one.to)));
+        let mut merged: Vec<Interval> = Vec::with_capacity(sorted.len());
+        for interval in sorted {
+            match merged.last_mut() {
+                Some(last) if joins(last, &interval) => {
+                    if interval.to > last.to {
+                        last.to = interval.to;
+                        last.high = interval.high;
+                        last.includes_high = interval.includes_high;
+                    }
+                }
+                _ => merged.push(interval),
+            }
+        }
+        Intervals(merged)
+    }
+
+    pub fn intersection(&self, other: &Intervals) -> Intervals {
+        let pairs = self
+            .0
+            .iter()
+            .flat_map(|one| other.0.iter().map(move |two| one.intersect(two)));
+        Intervals::union(pairs)
+    }
+
+    /// Everything else.
+    pub fn complement(&self) -> Intervals {
+        let mut gaps = Vec::with_capacity(self.0.len() + 1);
+        let (mut low, mut includes_low) = (Value::MinKey, true);
+        for interval in &self.0 {
+            let (high, includes_high) = (interval.low.clone(), !interval.includes_low);
+            gaps.push(Interval::new(low, includes_low, high, includes_high));
+            (low, includes_low) = (interval.high.clone(), !interval.includes_high);
+        }
+        gaps.push(Interval::new(low, includes_low, Value::MaxKey, true));
+        Intervals::union(gaps)
+    }
+
+    /// Whether everything in it is in the other.
+    pub fn is_within(&self, other: &Intervals) -> bool {
+        self.0.iter().all(|one| {
+            other
+                .0
+                .iter()
+                .any(|two| two.from <= one.from && one.to <= two.to)
+        })
+    }
+
+    pub fn is_full(&self) -> bool {
+        matches!(self.0.as_slice(), [one] if one.is_full())
+    }
+
+    pub fn are_points(&self) -> bool {
+        self.0.iter().all(Interval::is_point)
+    }
+
+    pub fn as_slice(&self) -> &[Interval] {
+        &self.0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Whether one interval reaches the next; two points next to each other stay two.
+fn joins(one: &Interval, next: &Interval) -> bool {
+    match next.from.cmp(&one.to) {
+        Ordering::Less => true,
+        Ordering::Equal => one.high.as_ref().equals(next.low.as_ref()),
+        Ordering::Greater => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Decimal128, array, doc};
+
+    fn decimal(text: &str) -> Value {
+        Value::Decimal128(Decimal128::parse(text).unwrap())
+    }
+
+    fn print(intervals: &Intervals) -> String {
+        let parts = intervals.as_slice().iter().map(|one| one.print(false));
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    fn between(low: i32, high: i32) -> Interval {
+        Interval::new(low.into(), true, high.into(), false)
+    }
+
+    #[test]
+    fn intervals_print_as_explain_has_them() {
+        let cases = [
+            (Interval::of_type(Type::String), "[\"\", {})"),
+            (Interval::of_type(Type::Int32), "[nan.0, inf.0]"),
+            (Interval::of_type(Type::Bool), "[false, true]"),
+            (Interval::of_prefix("ab"), "[\"ab\", \"ac\")"),
+            (Interval::point(1.into()), "[1, 1]"),
+            (Interval::point(2.5.into()), "[2.5, 2.5]"),
+            (
+                Interval::point(decimal("1.5")),
+                "[NumberDecimal(\"1.5\"), NumberDecimal(\"1.5\")]",
+            ),
+            (
+                Interval::point(doc! { "a": 1 }.into()),
+                "[{ a: 1 }, { a: 1 }]",
+            ),
+            (Interval::point(array![1, 2].into()), "[[ 1, 2 ], [ 1, 2 ]]"),
+            (Interval::full(), "[MinKey, MaxKey]"),
+        ];
+        for (interval, expected) in cases {
+            assert_eq!(interval.print(false), expected);
+        }
+        assert_eq!(between(1, 5).print(true), "(5, 1]");
+    }
+
+    #[test]
+    fn lists_are_united_intersected_and_turned_around() {
+        let union = Intervals::union([between(5, 9), between(1, 3), between(3, 4), between(6, 7)]);
+        assert_eq!(print(&union), "[1, 4) [5, 9)");
+        let points = Intervals::union([Interval::point(2.into()), Interval::point(1.into())]);
+        assert_eq!(print(&points), "[1, 1] [2, 2]");
+        let both = union.intersection(&Intervals::of(between(2, 6)));
+        assert_eq!(print(&both), "[2, 4) [5, 6)");
+        assert_eq!(print(&both.complement()), "[MinKey, 2) [4, 5) [6, MaxKey]");
+        assert_eq!(print(&Intervals::of(between(3, 3))), "");
+        assert!(both.is_within(&union) && !union.is_within(&both));
+    }
+
+    #[test]
+    fn key_ranges_hold_what_is_inside_both_ways() {
+        let intervals = [
+            between(1, 5),
+            Interval::point(3.into()),
+            Interval::of_type(Type::String),
+        ];
+        let values: [Value; 6] = [
+            0.into(),
+            1.into(),
+            3.into(),
+            5.into(),
+            "".into(),
+            "z".into(),
+        ];
+        for interval in &intervals {
+            for value in &values {
+                let inside = (&interval.low, &interval.high);
+                let low = value.as_ref().compare(inside.0.as_ref());
+                let high = value.as_ref().compare(inside.1.as_ref());
+                let expected = (low.is_gt() || low.is_eq() && interval.includes_low)
+                    && (high.is_lt() || high.is_eq() && interval.includes_high);
+                for descending in [false, true] {
+                    let (from, to) = interval.key_range(descending);
+                    let bytes = key_of(value.as_ref(), descending);
+                    assert_eq!(
+                        from <= bytes && bytes < to,
+                        expected,
+                        "{value} in {interval:?}"
+                    );
+                }
+            }
+        }
+    }
+}

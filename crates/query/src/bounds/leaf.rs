@@ -1,0 +1,287 @@
+//! The intervals of an index field in which one condition can be true.
+
+use windrow_document::{Type, Value, ValueRef};
+use windrow_mql::filter::{Comparison, Node, Regex, TypeSet};
+
+use super::interval::{Interval, Intervals};
+
+/// Where a condition on a field can hold, in terms of the entries of an index on the field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extent {
+    pub intervals: Intervals,
+    /// Whether an entry inside is enough for the condition to hold.
+    pub exact: bool,
+}
+
+fn exact(intervals: Intervals) -> Option<Extent> {
+    Some(Extent {
+        intervals,
+        exact: true,
+    })
+}
+
+fn inexact(intervals: Intervals) -> Option<Extent> {
+    Some(Extent {
+        intervals,
+        exact: false,
+    })
+}
+
+/// The extent of a condition on one path; None where an index on the path says nothing about it.
+pub fn extent(node: &Node) -> Option<Extent> {
+    match node {
+        Node::Compare {
+            operator: Comparison::Eq,
+            value,
+            ..
+        } => Some(equality(value)),
+        Node::Compare {
+            operator, value, ..
+        } => comparison(*operator, value),
+        Node::In {
+            values, regexes, ..
+        } => Some(any_of(values, regexes)),
+        Node::Exists { .. } => inexact(Intervals::full()),
+        Node::Type { types, .. } => inexact(types_extent(*types)),
+        Node::Regex { regex, .. } => Some(regex_extent(regex)),
+        Node::Mod { .. } => inexact(Intervals::of(Interval::of_type(Type::Double))),
+        Node::Not(child) => negation(child),
+        _ => None,
+    }
+}
+
+/// Null also finds what is missing, which an index holds as null, and the undefined of old.
+fn equality(value: &Value) -> Extent {
+    match value {
+        Value::Null => nulls(),
+        Value::Array(array) => {
+            let first = array
+                .iter()
+                .next()
+                .map_or(Value::Undefined, ValueRef::to_value);
+            let points = [Interval::point(value.clone()), Interval::point(first)];
+            Extent {
+                intervals: Intervals::union(points),
+                exact: false,
+            }
+        }
+        _ => Extent {
+            intervals: Intervals::of(Interval::point(value.clone())),
+            exact: true,
+        },
+    }
+}
+
+fn nulls() -> Extent {
+    let points = [
+        Interval::point(Value::Undefined),
+        Interval::point(Value::Null),
+    ];
+    Extent {
+        intervals: Intervals::union(points),
+        exact: false,
+    }
+}
+
+fn comparison(operator: Comparison, value: &Value) -> Option<Extent> {
+    match value {
+        Value::Array(_) | Value::MinKey | Value::MaxKey => inexact(Intervals::full()),
+        Value::Null if operator.accepts_equal() => Some(nulls()),
+        value if is_nan(value.as_ref()) && operator.accepts_equal() => {
+            exact(Intervals::of(Interval::point(value.clone())))
+        }
+        value if is_nan(value.as_ref()) => exact(Intervals::none()),
+        value => exact(Intervals::of(bracketed(operator, value))),
+    }
+}
+
+fn is_nan(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Double(number) => number.is_nan(),
+        ValueRef::Decimal128(number) => number.is_nan(),
+        _ => false,
+    }
+}
+
+/// On one side of the value, within its type.
+fn bracketed(operator: Comparison, value: &Value) -> Interval {
+    let mut bracket = Interval::of_type(value.type_of());
+    if value.as_ref().is_number() {
+        bracket = Interval::new(f64::NEG_INFINITY.into(), true, f64::INFINITY.into(), true);
+    }
+    let inclusive = operator.accepts_equal();
+    match operator {
+        Comparison::Lt | Comparison::Lte => {
+            Interval::new(bracket.low, true, value.clone(), inclusive)
+        }
+        _ => Interval::new(
+            value.clone(),
+            inclusive,
+            bracket.high,
+            bracket.includes_high,
+        ),
+    }
+}
+
+fn any_of(values: &[Value], regexes: &[Regex]) -> Extent {
+    let extents = values
+        .iter()
+        .map(equality)
+        .chain(regexes.iter().map(regex_extent));
+    let extents: Vec<Extent> = extents.collect();
+    let exact = extents.iter().all(|extent| extent.exact);
+    let intervals = extents
+        .into_iter()
+        .flat_map(|extent| extent.intervals.as_slice().to_vec());
+    Extent {
+        intervals: Intervals::union(intervals),
+        exact,
+    }
+}
+
+/// An array is of its own type and of the types of its elements.
+fn types_extent(types: TypeSet) -> Intervals {
+    if types.contains(Type::Array) {
+        return Intervals::full();
+    }
+    Intervals::union(types.iter().map(Interval::of_type))
+}
+
+/// The strings that can match, and the expression itself as a value.
+fn regex_extent(regex: &Regex) -> Extent {
+    let itself = Value::Regex {
+        pattern: regex.pattern().to_owned(),
+        options: regex.options().to_owned(),
+    };
+    let (strings, exact) = match regex.prefix() {
+        Some((prefix, whole)) => (Interval::of_prefix(prefix), whole),
+        None => (Interval::of_type(Type::String), false),
+    };
+    Extent {
+        intervals: Intervals::union([strings, Interval::point(itself)]),
+        exact,
+    }
+}
+
+fn negation(child: &Node) -> Option<Extent> {
+    match child {
+        Node::Exists { .. } => inexact(Intervals::of(Interval::point(Value::Null))),
+        // An empty array is no null, but undefined in an index.
+        Node::Compare {
+            operator: Comparison::Eq,
+            value: Value::Null,
+            ..
+        } => inexact(Intervals::of(Interval::point(Value::Null)).complement()),
+        Node::Compare {
+            value: Value::Array(_),
+            ..
+        } => None,
+        Node::In {
+            values, regexes, ..
+        } => {
+            let plain = |value: &Value| !matches!(value, Value::Null | Value::Array(_));
+            let usable = regexes.is_empty() && values.iter().all(plain);
+            usable.then(|| complement(any_of(values, &[]))).flatten()
+        }
+        Node::Compare { .. } => extent(child).and_then(complement),
+        _ => None,
+    }
+}
+
+fn complement(extent: Extent) -> Option<Extent> {
+    extent.exact.then(|| Extent {
+        intervals: extent.intervals.complement(),
+        exact: true,
+    })
+}
+
+/// Whether the condition is true of a document that does not have the path.
+pub fn accepts_missing(node: &Node) -> bool {
+    match node {
+        Node::Compare {
+            operator, value, ..
+        } => match value {
+            Value::Null => operator.accepts_equal(),
+            Value::MinKey => matches!(operator, Comparison::Gt | Comparison::Gte),
+            Value::MaxKey => matches!(operator, Comparison::Lt | Comparison::Lte),
+            _ => false,
+        },
+        Node::In { values, .. } => values.contains(&Value::Null),
+        Node::Not(child) => !accepts_missing(child),
+        _ => false,
+    }
+}
+
+/// The path of a condition on one path, also of a negated one.
+pub fn path_of(node: &Node) -> Option<&windrow_document::path::Path> {
+    match node {
+        Node::Not(child) => child.path(),
+        other => other.path(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, array, doc};
+    use windrow_mql::filter::Filter;
+
+    fn check(condition: impl Into<Value>, expected: &str, exactly: bool) {
+        let mut source = DocumentBuf::new();
+        source.push("a", condition);
+        let filter = Filter::parse(source.as_document()).unwrap();
+        let found = extent(filter.root()).unwrap();
+        let parts = found
+            .intervals
+            .as_slice()
+            .iter()
+            .map(|one| one.print(false));
+        assert_eq!(parts.collect::<Vec<_>>().join(" "), expected, "{source}");
+        assert_eq!(found.exact, exactly, "{source}");
+    }
+
+    #[test]
+    fn conditions_become_intervals() {
+        check(5, "[5, 5]", true);
+        check(doc! { "$gt": 5 }, "(5, inf.0]", true);
+        check(doc! { "$lte": 5 }, "[-inf.0, 5]", true);
+        check(doc! { "$lt": "x" }, "[\"\", \"x\")", true);
+        check(doc! { "$gte": "x" }, "[\"x\", {})", true);
+        check(doc! { "$gte": true }, "[true, true]", true);
+        check(
+            doc! { "$in": [3, 1, "x"] },
+            "[1, 1] [3, 3] [\"x\", \"x\"]",
+            true,
+        );
+        check(Value::Null, "[undefined, undefined] [null, null]", false);
+        check(array![1, 2], "[1, 1] [[ 1, 2 ], [ 1, 2 ]]", false);
+        check(array![], "[undefined, undefined] [[], []]", false);
+        check(doc! { "$ne": 5 }, "[MinKey, 5) (5, MaxKey]", true);
+        check(
+            doc! { "$ne": (Value::Null) },
+            "[MinKey, null) (null, MaxKey]",
+            false,
+        );
+        check(
+            doc! { "$nin": [1, 2] },
+            "[MinKey, 1) (1, 2) (2, MaxKey]",
+            true,
+        );
+        check(doc! { "$exists": true }, "[MinKey, MaxKey]", false);
+        check(doc! { "$exists": false }, "[null, null]", false);
+        check(doc! { "$type": "string" }, "[\"\", {})", false);
+        check(
+            doc! { "$regex": "^ab" },
+            "[\"ab\", \"ac\") [/^ab/, /^ab/]",
+            true,
+        );
+        check(doc! { "$regex": "b" }, "[\"\", {}) [/b/, /b/]", false);
+        check(doc! { "$mod": [4, 1] }, "[nan.0, inf.0]", false);
+        check(doc! { "$gt": (f64::NAN) }, "", true);
+        check(
+            doc! { "$not": { "$gt": 5 } },
+            "[MinKey, 5] (inf.0, MaxKey]",
+            true,
+        );
+    }
+}

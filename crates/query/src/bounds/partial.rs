@@ -1,0 +1,97 @@
+//! Whether a filter implies the filter of a partial index.
+
+use windrow_mql::filter::Node;
+
+use super::leaf;
+
+/// Whether every document that fulfils `filter` fulfils `partial`, as far as can be seen.
+pub fn implies(filter: &Node, partial: &Node) -> bool {
+    match (filter, partial) {
+        (_, Node::AlwaysTrue) | (Node::AlwaysFalse, _) => true,
+        (_, Node::And(parts)) => parts.iter().all(|part| implies(filter, part)),
+        (Node::Or(branches), _) => branches.iter().all(|branch| implies(branch, partial)),
+        (_, Node::Or(parts)) if parts.iter().any(|part| implies(filter, part)) => true,
+        (Node::And(conditions), _) => conditions.iter().any(|one| implies(one, partial)),
+        _ => leaf_implies(filter, partial),
+    }
+}
+
+fn leaf_implies(filter: &Node, partial: &Node) -> bool {
+    let same_path = leaf::path_of(filter).is_some_and(|path| leaf::path_of(partial) == Some(path));
+    if !same_path {
+        return false;
+    }
+    if format!("{filter:?}") == format!("{partial:?}") {
+        return true;
+    }
+    if matches!(filter, Node::Not(_)) || matches!(partial, Node::Not(_)) {
+        return matches!(partial, Node::Exists { .. }) && !leaf::accepts_missing(filter);
+    }
+    match partial {
+        Node::Exists { .. } => !leaf::accepts_missing(filter),
+        _ => match (leaf::extent(filter), leaf::extent(partial)) {
+            (Some(one), Some(other)) => other.exact && one.intervals.is_within(&other.intervals),
+            _ => false,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+    use windrow_mql::filter::Filter;
+
+    #[test]
+    fn filters_that_imply_others() {
+        let cases: [(DocumentBuf, DocumentBuf, bool); 12] = [
+            (doc! { "a": 5 }, doc! { "a": { "$gt": 1 } }, true),
+            (doc! { "a": { "$gt": 5 } }, doc! { "a": { "$gt": 1 } }, true),
+            (
+                doc! { "a": { "$gt": 0 } },
+                doc! { "a": { "$gt": 1 } },
+                false,
+            ),
+            (
+                doc! { "a": { "$in": [2, 3] } },
+                doc! { "a": { "$gt": 1 } },
+                true,
+            ),
+            (doc! { "a": "x" }, doc! { "a": { "$gt": 1 } }, false),
+            (doc! { "a": 1, "b": 2 }, doc! { "b": 2 }, true),
+            (doc! { "a": 1 }, doc! { "a": 1, "b": 2 }, false),
+            (doc! { "a": 1 }, doc! { "a": { "$exists": true } }, true),
+            (
+                doc! { "a": { "$ne": 1 } },
+                doc! { "a": { "$exists": true } },
+                false,
+            ),
+            (
+                doc! { "$or": [{ "a": 2 }, { "a": 3 }] },
+                doc! { "a": { "$gt": 1 } },
+                true,
+            ),
+            (
+                doc! { "$or": [{ "a": 2 }, { "b": 3 }] },
+                doc! { "a": { "$gt": 1 } },
+                false,
+            ),
+            (
+                doc! { "a": { "$type": "string" } },
+                doc! { "a": { "$type": "string" } },
+                true,
+            ),
+        ];
+        for (filter, partial, expected) in cases {
+            let (one, other) = (
+                Filter::parse(filter.as_document()).unwrap(),
+                Filter::parse(partial.as_document()).unwrap(),
+            );
+            assert_eq!(
+                implies(one.root(), other.root()),
+                expected,
+                "{filter} → {partial}"
+            );
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Bounds as ranges of key bytes: what a scan reads.
+//!
+//! Fields that are restricted to points, and the first that is not, give ranges of whole keys. What
+//! the fields behind them are restricted to is checked entry by entry.
+//!
+//! ```text
+//! a = 1 or 2, b > 5, c < 7   →   [1 5… , 1 …) [2 5…, 2 …), checked: the third value below 7
+//! ```
+
+use windrow_index::{Definition, KeyKind};
+
+use super::IndexBounds;
+use super::interval::{Intervals, after};
+
+/// More ranges than this are not listed: the fields behind are checked instead.
+const RANGES_MAX: usize = 4096;
+
+/// From the first key up to the second, which is out.
+pub type KeyRange = (Vec<u8>, Vec<u8>);
+
+/// What to read of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanRanges {
+    /// In the order of the index.
+    pub ranges: Vec<KeyRange>,
+    /// Per field, the key bytes that its value may have; None: any.
+    pub checks: Vec<Option<Vec<KeyRange>>>,
+    /// Which fields descend.
+    pub descending: Vec<bool>,
+}
+
+impl ScanRanges {
+    pub fn of(definition: &Definition, bounds: &IndexBounds) -> ScanRanges {
+        let directions = definition
+            .fields
+            .iter()
+            .map(|field| field.kind == KeyKind::Descending);
+        let descending: Vec<bool> = directions.collect();
+        let directed: Vec<Vec<KeyRange>> = bounds
+            .fields
+            .iter()
+            .zip(&descending)
+            .map(|(intervals, descending)| directed(intervals, *descending))
+            .collect();
+        let (mut ranges, mut done) = (vec![Vec::new()], 0);
+        for (intervals, own) in bounds.fields.iter().zip(&directed) {
+            if !intervals.are_points() || ranges.len() * own.len() > RANGES_MAX {
+                break;
+            }
+            ranges = product(&ranges, own).map(|(from, _)| from).collect();
+            done += 1;
+        }
+        let next = bounds.fields.get(done).zip(directed.get(done));
+        let ranges = match next {
+            Some((intervals, own))
+                if !intervals.is_full() && ranges.len() * own.len() <= RANGES_MAX =>
+            {
+                done += 1;
+                product(&ranges, own).collect()
+            }
+            _ => ranges.iter().map(|prefix| whole(prefix)).collect(),
+        };
+        let check = |(number, (intervals, own)): (usize, (&Intervals, Vec<KeyRange>))| {
+            (number >= done && !intervals.is_full()).then_some(own)
+        };
+        let checks = bounds
+            .fields
+            .iter()
+            .zip(directed)
+            .enumerate()
+            .map(check)
+            .collect();
+        ScanRanges {
+            ranges,
+            checks,
+            descending,
+        }
+    }
+
+    /// Whether every entry inside the ranges is wanted.
+    pub fn is_plain(&self) -> bool {
+        self.checks.iter().all(Option::is_none)
+    }
+}
+
+fn whole(prefix: &[u8]) -> KeyRange {
+    let to = if prefix.is_empty() {
+        vec![0xFF; 2]
+    } else {
+        after(prefix)
+    };
+    (prefix.to_vec(), to)
+}
+
+fn directed(intervals: &Intervals, descending: bool) -> Vec<KeyRange> {
+    let ranges = intervals
+        .as_slice()
+        .iter()
+        .map(|interval| interval.key_range(descending));
+    let mut ranges: Vec<KeyRange> = ranges.collect();
+    if descending {
+        ranges.reverse();
+    }
+    ranges
+}
+
+fn product<'p>(
+    prefixes: &'p [Vec<u8>],
+    ranges: &'p [KeyRange],
+) -> impl Iterator<Item = KeyRange> + 'p {
+    prefixes.iter().flat_map(move |prefix| {
+        ranges.iter().map(move |(from, to)| {
+            (
+                [prefix.as_slice(), from].concat(),
+                [prefix.as_slice(), to].concat(),
+            )
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::predicates;
+    use crate::source::SourceIndex;
+    use std::sync::Arc;
+    use windrow_document::{Document, DocumentBuf, Value, doc, key};
+    use windrow_index::Multikey;
+    use windrow_mql::filter::Filter;
+
+    /// Every key of a small grid is inside exactly where the filter holds.
+    fn check(filter: DocumentBuf, ranges: usize, plain: bool) {
+        let specification = doc! { "key": { "a": 1, "b": -1, "c": 1 }, "name": "i" };
+        let definition = Arc::new(Definition::parse(specification.as_document()).unwrap());
+        let index = SourceIndex {
+            definition: definition.clone(),
+            multikey: Multikey::of(3),
+        };
+        let parsed = Filter::parse(filter.as_document()).unwrap();
+        let bounds = IndexBounds::of(&index, &predicates(parsed.root()));
+        let scan = ScanRanges::of(&definition, &bounds);
+        assert_eq!(
+            (scan.ranges.len(), scan.is_plain()),
+            (ranges, plain),
+            "{filter}"
+        );
+        assert!(scan.ranges.is_sorted());
+        for number in 0..125 {
+            let (a, b, c) = (number / 25, number / 5 % 5, number % 5);
+            let document = doc! { "a": a, "b": b, "c": c };
+            assert_eq!(
+                is_inside(&scan, document.as_document()),
+                parsed.matches(document.as_document()).unwrap(),
+                "{document} {filter}"
+            );
+        }
+    }
+
+    fn is_inside(scan: &ScanRanges, document: Document<'_>) -> bool {
+        let parts: Vec<Vec<u8>> = ["a", "b", "c"]
+            .iter()
+            .map(|name| {
+                let mut bytes = Vec::new();
+                let value = document.get(name).unwrap();
+                key::append_directed(&mut bytes, value, *name == "b");
+                bytes
+            })
+            .collect();
+        let whole = parts.concat();
+        let within = |ranges: &[KeyRange], bytes: &Vec<u8>| {
+            ranges.iter().any(|(from, to)| from <= bytes && bytes < to)
+        };
+        let checked = scan.checks.iter().zip(&parts);
+        within(&scan.ranges, &whole)
+            && checked
+                .into_iter()
+                .all(|(check, part)| check.as_ref().is_none_or(|ranges| within(ranges, part)))
+    }
+
+    #[test]
+    fn ranges_and_checks_hold_what_the_filter_holds() {
+        check(doc! {}, 1, true);
+        check(doc! { "a": 1 }, 1, true);
+        check(doc! { "a": { "$in": [1, 3] }, "b": 2 }, 2, true);
+        check(doc! { "a": { "$in": [1, 3] }, "b": { "$gt": 2 } }, 2, true);
+        check(
+            doc! { "a": { "$in": [1, 3] }, "b": { "$gt": 2 }, "c": { "$lt": 4 } },
+            2,
+            false,
+        );
+        check(doc! { "a": { "$gt": 1 }, "b": { "$in": [0, 4] } }, 1, false);
+        check(doc! { "a": 1, "c": { "$ne": 3 } }, 1, false);
+        check(
+            doc! { "a": { "$gte": 2, "$lt": 4 }, "c": { "$gt": 1 } },
+            1,
+            false,
+        );
+        check(doc! { "a": { "$ne": 2 } }, 2, true);
+        check(doc! { "a": { "$gt": (Value::Double(f64::NAN)) } }, 0, true);
+    }
+}

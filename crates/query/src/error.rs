@@ -1,0 +1,55 @@
+//! What can go wrong with a query, and whose fault it is.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The text is a sentence for the caller.
+#[derive(Clone, Debug)]
+pub enum Error {
+    /// The caller's: the query breaks a rule of the language, or the values that it met do. Carries
+    /// MongoDB's code.
+    Language(windrow_mql::Error),
+    /// The operation was told to stop: killed, or over its time. Carries MongoDB's code.
+    Interrupted { code: i32, message: String },
+    /// The collection's or the machine's: what the source of documents said.
+    Source(Arc<dyn std::error::Error + Send + Sync>),
+}
+
+impl Error {
+    /// An error of the caller with MongoDB's code.
+    pub fn new(code: i32, message: impl Into<String>) -> Error {
+        Error::Language(windrow_mql::Error::new(code, message))
+    }
+
+    /// An error of the collection or the machine.
+    pub fn of_source(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+        Error::Source(Arc::new(error))
+    }
+
+    /// MongoDB's code where this crate knows it.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Error::Language(error) => Some(error.code),
+            Error::Interrupted { code, .. } => Some(*code),
+            Error::Source(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Language(error) => error.fmt(formatter),
+            Error::Interrupted { message, .. } => formatter.write_str(message),
+            Error::Source(error) => error.fmt(formatter),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<windrow_mql::Error> for Error {
+    fn from(error: windrow_mql::Error) -> Error {
+        Error::Language(error)
+    }
+}

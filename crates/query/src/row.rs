@@ -1,0 +1,114 @@
+//! What operators hand to each other, and how they are told to stop.
+
+use bytes::Bytes;
+use windrow_document::{Document, DocumentBuf};
+use windrow_mql::Meta;
+
+use crate::{Error, RecordId};
+
+/// The bytes of a document: shared with the collection, or made by the query.
+#[derive(Clone, Debug)]
+pub enum Content {
+    Shared(Bytes),
+    Owned(DocumentBuf),
+}
+
+impl Content {
+    pub fn as_document(&self) -> Document<'_> {
+        Document::from_validated(self.as_bytes())
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Content::Shared(bytes) => bytes,
+            Content::Owned(document) => document.as_bytes(),
+        }
+    }
+
+    pub fn into_buf(self) -> DocumentBuf {
+        match self {
+            Content::Shared(bytes) => DocumentBuf::from_validated(bytes.to_vec()),
+            Content::Owned(document) => document,
+        }
+    }
+}
+
+impl From<DocumentBuf> for Content {
+    fn from(document: DocumentBuf) -> Content {
+        Content::Owned(document)
+    }
+}
+
+impl From<Bytes> for Content {
+    fn from(bytes: Bytes) -> Content {
+        Content::Shared(bytes)
+    }
+}
+
+/// A row on its way through the operators.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// Zero where the row is no record of a collection.
+    pub id: RecordId,
+    /// The document; before it is fetched, the empty one, or a document made of the index key.
+    pub content: Content,
+    pub meta: Meta,
+}
+
+impl Row {
+    /// A row that a stage made.
+    pub fn of(content: impl Into<Content>) -> Row {
+        Row {
+            id: RecordId(0),
+            content: content.into(),
+            meta: Meta::default(),
+        }
+    }
+
+    /// The same row with other content.
+    pub fn with(self, content: impl Into<Content>) -> Row {
+        Row {
+            content: content.into(),
+            ..self
+        }
+    }
+
+    pub fn document(&self) -> Document<'_> {
+        self.content.as_document()
+    }
+}
+
+/// Asked every so many rows whether to go on.
+pub trait Interrupt {
+    /// An error to stop: mostly [`Error::Interrupted`] with 11601 or 50.
+    fn check(&self) -> Result<(), Error>;
+}
+
+/// Never stops.
+#[derive(Clone, Copy, Debug)]
+pub struct Uninterrupted;
+
+impl Interrupt for Uninterrupted {
+    fn check(&self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+/// Rows between two questions to an [`Interrupt`].
+const ROWS_PER_CHECK: u32 = 256;
+
+/// Counts rows, and asks now and then.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(u32);
+
+impl Pace {
+    #[inline]
+    pub fn step(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        self.0 += 1;
+        if self.0 < ROWS_PER_CHECK {
+            return Ok(());
+        }
+        self.0 = 0;
+        interrupt.check()
+    }
+}

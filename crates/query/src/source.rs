@@ -1,0 +1,193 @@
+//! Where documents come from: a snapshot of one collection with its indexes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_document::ValueRef;
+use windrow_index::{Definition, Multikey};
+
+use crate::Error;
+
+/// The number of a record in its collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RecordId(pub u64);
+
+/// Which way a scan goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+impl Direction {
+    pub fn reversed(self) -> Direction {
+        match self {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        }
+    }
+
+    /// "forward" or "backward", as explain says it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Forward => "forward",
+            Direction::Backward => "backward",
+        }
+    }
+}
+
+/// An index as a snapshot sees it.
+#[derive(Clone, Debug)]
+pub struct SourceIndex {
+    pub definition: Arc<Definition>,
+    /// Which parts of the fields' paths have met arrays.
+    pub multikey: Multikey,
+}
+
+/// A snapshot of one collection. Numbers of indexes are places in [`Source::indexes`].
+pub trait Source: Send + Sync {
+    /// "database.collection".
+    fn namespace(&self) -> String;
+
+    /// Whether there is such a collection at all.
+    fn exists(&self) -> bool {
+        true
+    }
+
+    /// The number of documents.
+    fn count(&self) -> u64;
+
+    /// The indexes that can be read; the one on `_id` is the first.
+    fn indexes(&self) -> Vec<SourceIndex>;
+
+    /// A document's bytes.
+    fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error>;
+
+    /// The record of an `_id`.
+    fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error>;
+
+    /// All records in natural order.
+    fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error>;
+
+    /// All entries of an index in the order of their keys, then record ids.
+    fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error>;
+
+    /// About how many entries have `from <= key < to`.
+    fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
+}
+
+/// Goes through records.
+pub trait RecordCursor: Send {
+    /// Goes to the next record; false at the end.
+    fn next(&mut self) -> Result<bool, Error>;
+    fn id(&self) -> RecordId;
+    /// The record's document.
+    fn document(&self) -> &[u8];
+    /// The same, as a view that outlives the cursor.
+    fn document_bytes(&mut self) -> Bytes;
+}
+
+/// Goes through the entries of an index.
+pub trait EntryCursor: Send {
+    /// Goes to the next entry; false at the end.
+    fn next(&mut self) -> Result<bool, Error>;
+    fn key(&self) -> &[u8];
+    /// The shape of an ordinary key, the score of a text key.
+    fn payload(&self) -> &[u8];
+    fn id(&self) -> RecordId;
+    /// The next entry will be the first at or after this place; backward, the last at or before.
+    fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error>;
+}
+
+/// The collections that a pipeline can reach besides its own.
+pub trait Collections: Send + Sync {
+    /// A snapshot; of a collection that is not there, one without documents.
+    fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error>;
+}
+
+/// The snapshot of a collection that is not there.
+#[derive(Clone, Debug)]
+pub struct NoCollection {
+    pub namespace: String,
+}
+
+impl Source for NoCollection {
+    fn namespace(&self) -> String {
+        self.namespace.clone()
+    }
+
+    fn exists(&self) -> bool {
+        false
+    }
+
+    fn count(&self) -> u64 {
+        0
+    }
+
+    fn indexes(&self) -> Vec<SourceIndex> {
+        Vec::new()
+    }
+
+    fn get(&self, _: RecordId) -> Result<Option<Bytes>, Error> {
+        Ok(None)
+    }
+
+    fn find_id(&self, _: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
+        Ok(None)
+    }
+
+    fn records(&self, _: Direction) -> Result<Box<dyn RecordCursor>, Error> {
+        Ok(Box::new(Nothing))
+    }
+
+    fn entries(&self, _: usize, _: Direction) -> Result<Box<dyn EntryCursor>, Error> {
+        Ok(Box::new(Nothing))
+    }
+
+    fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
+        Ok(0)
+    }
+}
+
+/// A cursor that is at its end.
+struct Nothing;
+
+impl RecordCursor for Nothing {
+    fn next(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn id(&self) -> RecordId {
+        RecordId(0)
+    }
+
+    fn document(&self) -> &[u8] {
+        &[]
+    }
+
+    fn document_bytes(&mut self) -> Bytes {
+        Bytes::new()
+    }
+}
+
+impl EntryCursor for Nothing {
+    fn next(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    fn key(&self) -> &[u8] {
+        &[]
+    }
+
+    fn payload(&self) -> &[u8] {
+        &[]
+    }
+
+    fn id(&self) -> RecordId {
+        RecordId(0)
+    }
+
+    fn seek(&mut self, _: &[u8], _: RecordId) -> Result<(), Error> {
+        Ok(())
+    }
+}
