@@ -3,7 +3,6 @@
 //! WINDROW_ORACLE names the folder of the recordings; without it the test has nothing to compare with
 //! and says so.
 
-#[path = "update_oracle/json.rs"]
 mod json;
 
 use std::collections::BTreeMap;
