@@ -1,0 +1,596 @@
+//! What expressions give, case by case: `check` evaluates each on one document.
+
+mod json;
+
+use windrow_document::{DocumentBuf, Value, ValueRef};
+use windrow_mql::expression::{Context, Expression, Scope, Variables};
+use windrow_mql::{Error, Meta};
+
+/// The document that cases see.
+const DOCUMENT: &str = r#"{
+    "_id": 1, "int": 7, "zero": 0, "text": "mongo", "null": null, "list": [5, 3, 8, 3, 1],
+    "empty": [], "object": {"a": 1, "b.c": 2, "$d": 3}, "people": [
+        {"name": "Ann", "age": 30}, {"name": "Bob", "age": 25}, {"name": "Cid", "age": 30}],
+    "date": {"$date": {"$numberLong": "1563080767089"}}
+}"#;
+
+fn evaluate(expression: &str) -> Result<Option<Value>, Error> {
+    let Value::Document(document) = json::parse(DOCUMENT) else {
+        panic!("a document");
+    };
+    let source = json::parse(expression);
+    let mut variables = Variables::new();
+    variables.set("outer", Some(Value::Int32(42)));
+    let parsed = Expression::parse(source.as_ref(), &Scope::with_variables(&variables))?;
+    let meta = Meta {
+        text_score: Some(1.5),
+        ..Meta::default()
+    };
+    let context = Context::new(document.as_document())
+        .with_variables(&variables)
+        .with_now(1_700_000_000_000)
+        .with_meta(&meta);
+    Ok(parsed.evaluate(&context)?.into_value())
+}
+
+/// Each case: an expression, and the value that it gives ("missing": none).
+fn check(cases: &[(&str, &str)]) {
+    for (expression, expected) in cases {
+        let found = evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"));
+        let expected = (*expected != "missing").then(|| json::parse(expected));
+        assert_eq!(found, expected, "{expression}");
+    }
+}
+
+/// Each case: an expression, and the code of its error.
+fn refuse(cases: &[(&str, i32)]) {
+    for (expression, code) in cases {
+        match evaluate(expression) {
+            Err(error) => assert_eq!(error.code, *code, "{expression}: {error}"),
+            Ok(found) => panic!("{expression} gave {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn arithmetic_widens_and_overflows() {
+    check(&[
+        (r#"{"$add": ["$int", 1.5]}"#, "8.5"),
+        (
+            r#"{"$add": [2147483647, 1]}"#,
+            r#"{"$numberLong": "2147483648"}"#,
+        ),
+        (
+            r#"{"$add": [{"$numberLong": "9223372036854775807"}, 1]}"#,
+            "9.223372036854776e18",
+        ),
+        (r#"{"$add": ["$missing", 1]}"#, "null"),
+        (
+            r#"{"$add": ["$date", 11]}"#,
+            r#"{"$date": {"$numberLong": "1563080767100"}}"#,
+        ),
+        (r#"{"$add": [0.1, 0.2, 0.3]}"#, "0.6"),
+        (
+            r#"{"$subtract": ["$date", "$date"]}"#,
+            r#"{"$numberLong": "0"}"#,
+        ),
+        (
+            r#"{"$multiply": [65536, 65536]}"#,
+            r#"{"$numberLong": "4294967296"}"#,
+        ),
+        (r#"{"$divide": [7, 2]}"#, "3.5"),
+        (r#"{"$mod": [-7, 3]}"#, "-1"),
+        (r#"{"$mod": [7, {"$numberDouble": "4"}]}"#, "3"),
+        (r#"{"$round": [2.5, 0]}"#, r#"{"$numberDouble": "2"}"#),
+        (
+            r#"{"$round": [1234.5678, -2]}"#,
+            r#"{"$numberDouble": "1200"}"#,
+        ),
+        (r#"{"$trunc": [1234.5678, 2]}"#, "1234.56"),
+        (r#"{"$pow": [2, 10]}"#, "1024"),
+        (r#"{"$pow": [2, -1]}"#, "0.5"),
+        (
+            r#"{"$pow": [{"$numberDecimal": "1.5"}, 2]}"#,
+            r#"{"$numberDecimal": "2.25"}"#,
+        ),
+        (r#"{"$log": [100, 10]}"#, r#"{"$numberDouble": "2"}"#),
+        (r#"{"$bitAnd": [12, 10]}"#, "8"),
+        (
+            r#"{"$bitOr": [12, {"$numberLong": "10"}]}"#,
+            r#"{"$numberLong": "14"}"#,
+        ),
+        (r#"{"$bitXor": [12, 10]}"#, "6"),
+        (r#"{"$bitNot": 5}"#, "-6"),
+        (r#"{"$bitAnd": []}"#, "-1"),
+    ]);
+    refuse(&[
+        (r#"{"$add": ["$date", "$date"]}"#, 16612),
+        (r#"{"$divide": ["$int", "$zero"]}"#, 16608),
+        (r#"{"$mod": ["$int", "$zero"]}"#, 16610),
+        (r#"{"$pow": ["$zero", -1]}"#, 28764),
+        (r#"{"$bitAnd": [1.5]}"#, 14),
+        (r#"{"$abs": [1, 2]}"#, 16020),
+        (r#"{"$frobnicate": 1}"#, 168),
+    ]);
+}
+
+#[test]
+fn objects_give_and_take_fields() {
+    check(&[
+        (
+            r#"{"$getField": {"field": "b.c", "input": "$object"}}"#,
+            "2",
+        ),
+        (
+            r#"{"$getField": {"field": {"$literal": "$d"}, "input": "$object"}}"#,
+            "3",
+        ),
+        (r#"{"$getField": "int"}"#, "7"),
+        (
+            r#"{"$getField": {"field": "x", "input": "$object"}}"#,
+            "missing",
+        ),
+        (r#"{"$getField": {"field": "x", "input": "$null"}}"#, "null"),
+        (
+            r#"{"$setField": {"field": "b.c", "input": "$object", "value": 9}}"#,
+            r#"{"a": 1, "b.c": 9, "$d": 3}"#,
+        ),
+        (
+            r#"{"$setField": {"field": "new", "input": {"a": 1}, "value": "$int"}}"#,
+            r#"{"a": 1, "new": 7}"#,
+        ),
+        (
+            r#"{"$setField": {"field": "a", "input": "$object", "value": "$$REMOVE"}}"#,
+            r#"{"b.c": 2, "$d": 3}"#,
+        ),
+        (
+            r#"{"$unsetField": {"field": {"$literal": "$d"}, "input": "$object"}}"#,
+            r#"{"a": 1, "b.c": 2}"#,
+        ),
+        (
+            r#"{"$unsetField": {"field": "a", "input": "$null"}}"#,
+            "null",
+        ),
+        (
+            r#"{"$mergeObjects": [{"a": 1, "b": 2}, null, {"a": 3}]}"#,
+            r#"{"a": 3, "b": 2}"#,
+        ),
+        (r#"{"$objectToArray": {"a": 1}}"#, r#"[{"k": "a", "v": 1}]"#),
+        (
+            r#"{"$arrayToObject": [[["a", 1], ["a", 2]]]}"#,
+            r#"{"a": 2}"#,
+        ),
+    ]);
+    refuse(&[
+        (
+            r#"{"$setField": {"field": "a", "input": "$int", "value": 1}}"#,
+            4161105,
+        ),
+        (r#"{"$setField": {"field": "a", "value": 1}}"#, 4161109),
+        (
+            r#"{"$getField": {"field": 5, "input": "$object"}}"#,
+            5654602,
+        ),
+        (r#"{"$objectToArray": 1}"#, 40390),
+    ]);
+}
+
+#[test]
+fn arrays_are_taken_element_by_element() {
+    check(&[
+        (
+            r#"{"$map": {"input": "$list", "in": {"$add": ["$$this", 1]}}}"#,
+            "[6, 4, 9, 4, 2]",
+        ),
+        (
+            r#"{"$map": {"input": "$people", "as": "p", "in": "$$p.name"}}"#,
+            r#"["Ann", "Bob", "Cid"]"#,
+        ),
+        (
+            r#"{"$filter": {"input": "$list", "cond": {"$gt": ["$$this", 2]}, "limit": 2}}"#,
+            "[5, 3]",
+        ),
+        (
+            r#"{"$filter": {"input": "$people", "as": "p", "cond": {"$eq": ["$$p.age", 25]}}}"#,
+            r#"[{"name": "Bob", "age": 25}]"#,
+        ),
+        (
+            r#"{"$reduce": {"input": "$list", "initialValue": {"n": 0, "all": []}, "in":
+                {"n": {"$add": ["$$value.n", "$$this"]},
+                 "all": {"$concatArrays": ["$$value.all", ["$$this"]]}}}}"#,
+            r#"{"n": 20, "all": [5, 3, 8, 3, 1]}"#,
+        ),
+        (
+            r#"{"$sortArray": {"input": "$list", "sortBy": -1}}"#,
+            "[8, 5, 3, 3, 1]",
+        ),
+        (
+            r#"{"$sortArray": {"input": "$people", "sortBy": {"age": 1, "name": -1}}}"#,
+            r#"[{"name": "Bob", "age": 25}, {"name": "Cid", "age": 30}, {"name": "Ann", "age": 30}]"#,
+        ),
+        (r#"{"$firstN": {"n": 2, "input": "$list"}}"#, "[5, 3]"),
+        (r#"{"$lastN": {"n": 2, "input": "$list"}}"#, "[3, 1]"),
+        (r#"{"$minN": {"n": 2, "input": "$list"}}"#, "[1, 3]"),
+        (
+            r#"{"$maxN": {"n": 9, "input": "$list"}}"#,
+            "[8, 5, 3, 3, 1]",
+        ),
+        (r#"{"$slice": ["$list", -2]}"#, "[3, 1]"),
+        (r#"{"$slice": ["$list", 1, 2]}"#, "[3, 8]"),
+        (r#"{"$slice": ["$list", -9, 2]}"#, "[5, 3]"),
+        (r#"{"$range": [10, 0, -4]}"#, "[10, 6, 2]"),
+        (r#"{"$zip": {"inputs": [[1, 2], ["a"]]}}"#, r#"[[1, "a"]]"#),
+        (
+            r#"{"$zip": {"inputs": [[1, 2], ["a"]], "useLongestLength": true, "defaults": [0, "z"]}}"#,
+            r#"[[1, "a"], [2, "z"]]"#,
+        ),
+        (r#"{"$reverseArray": "$list"}"#, "[1, 3, 8, 3, 5]"),
+        (r#"{"$arrayElemAt": ["$list", -1]}"#, "1"),
+        (r#"{"$arrayElemAt": ["$list", 9]}"#, "missing"),
+        (r#"{"$in": [8, "$list"]}"#, "true"),
+        (r#"{"$size": "$list"}"#, "5"),
+        (
+            r#"{"$median": {"input": "$list", "method": "approximate"}}"#,
+            r#"{"$numberDouble": "3"}"#,
+        ),
+        (
+            r#"{"$percentile": {"input": "$list", "p": [0, 0.9], "method": "approximate"}}"#,
+            r#"[{"$numberDouble": "1"}, {"$numberDouble": "8"}]"#,
+        ),
+        (r#""$people.name""#, r#"["Ann", "Bob", "Cid"]"#),
+        (r#"{"$setUnion": ["$list", [9, 1]]}"#, "[1, 3, 5, 8, 9]"),
+        (r#"{"$setDifference": ["$list", [5]]}"#, "[3, 8, 1]"),
+    ]);
+    refuse(&[
+        (
+            r#"{"$filter": {"input": "$list", "cond": true, "limit": 0}}"#,
+            327392,
+        ),
+        (r#"{"$sortArray": {"input": "$int", "sortBy": 1}}"#, 2942504),
+        (r#"{"$firstN": {"n": 0, "input": "$list"}}"#, 5787908),
+        (r#"{"$firstN": {"n": 1.5, "input": "$list"}}"#, 5787903),
+        (r#"{"$firstN": {"n": 1, "input": "$int"}}"#, 5788200),
+        (r#"{"$size": "$missing"}"#, 17124),
+        (
+            r#"{"$map": {"input": "$list", "as": "Upper", "in": 1}}"#,
+            16867,
+        ),
+    ]);
+}
+
+/// A date in UTC as the value that cases write.
+fn date(text: &str) -> String {
+    let source = format!(r#"{{"$dateFromString": {{"dateString": "{text}"}}}}"#);
+    match evaluate(&source) {
+        Ok(Some(Value::DateTime(millis))) => {
+            format!(r#"{{"$date": {{"$numberLong": "{millis}"}}}}"#)
+        }
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn dates_are_shifted_in_the_calendar_of_their_zone() {
+    let add = |start: &str, unit: &str, amount: i32, zone: &str| {
+        let start = date(start);
+        format!(
+            r#"{{"$dateAdd": {{"startDate": {start}, "unit": "{unit}", "amount": {amount}, "timezone": "{zone}"}}}}"#
+        )
+    };
+    let cases = [
+        (
+            add("2020-10-31T12:10:05Z", "month", 1, "UTC"),
+            "2020-11-30T12:10:05Z",
+        ),
+        (
+            add("2021-01-31T00:00:00Z", "month", 1, "UTC"),
+            "2021-02-28T00:00:00Z",
+        ),
+        (
+            add("2020-02-29T00:00:00Z", "year", -1, "UTC"),
+            "2019-02-28T00:00:00Z",
+        ),
+        (
+            add("2020-12-31T00:00:00Z", "quarter", -3, "UTC"),
+            "2020-03-31T00:00:00Z",
+        ),
+        (
+            add("2020-12-31T00:00:00Z", "week", 2, "UTC"),
+            "2021-01-14T00:00:00Z",
+        ),
+        // A day keeps the clock's time where the clock is put forward, 24 hours do not.
+        (
+            add("2021-03-13T17:00:00Z", "day", 1, "America/New_York"),
+            "2021-03-14T16:00:00Z",
+        ),
+        (
+            add("2021-03-13T17:00:00Z", "hour", 24, "America/New_York"),
+            "2021-03-14T17:00:00Z",
+        ),
+        (
+            add("2021-03-13T17:00:00Z", "millisecond", 1, "UTC"),
+            "2021-03-13T17:00:00.001Z",
+        ),
+    ];
+    cases
+        .iter()
+        .for_each(|(expression, expected)| check(&[(expression, &date(expected))]));
+    refuse(&[
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": "eon", "amount": 1}}"#,
+            9,
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": "day", "amount": 1.5}}"#,
+            5166405,
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$int", "unit": "day", "amount": 1}}"#,
+            5166403,
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": "day"}}"#,
+            5166402,
+        ),
+    ]);
+}
+
+#[test]
+fn differences_of_dates_count_boundaries() {
+    let diff = |start: &str, end: &str, unit: &str, more: &str| {
+        let (start, end) = (date(start), date(end));
+        format!(
+            r#"{{"$dateDiff": {{"startDate": {start}, "endDate": {end}, "unit": "{unit}"{more}}}}}"#
+        )
+    };
+    let cases = [
+        (
+            diff("2020-12-31T23:59:59Z", "2021-01-01T00:00:00Z", "year", ""),
+            1,
+        ),
+        (
+            diff(
+                "2020-01-01T00:00:00Z",
+                "2020-12-31T00:00:00Z",
+                "quarter",
+                "",
+            ),
+            3,
+        ),
+        (
+            diff("2021-02-28T00:00:00Z", "2021-01-01T00:00:00Z", "month", ""),
+            -1,
+        ),
+        (
+            diff("2021-01-02T00:00:00Z", "2021-01-03T00:00:00Z", "week", ""),
+            1,
+        ),
+        (
+            diff(
+                "2021-01-02T00:00:00Z",
+                "2021-01-03T00:00:00Z",
+                "week",
+                r#", "startOfWeek": "mon""#,
+            ),
+            0,
+        ),
+        (
+            diff(
+                "2021-01-01T23:00:00Z",
+                "2021-01-02T01:00:00Z",
+                "day",
+                r#", "timezone": "America/New_York""#,
+            ),
+            0,
+        ),
+        (
+            diff("2021-01-01T00:59:59Z", "2021-01-01T01:00:00Z", "hour", ""),
+            1,
+        ),
+    ];
+    for (expression, expected) in cases {
+        check(&[(&expression, &format!(r#"{{"$numberLong": "{expected}"}}"#))]);
+    }
+}
+
+#[test]
+fn dates_are_cut_to_bins_from_the_year_2000() {
+    let cut = |moment: &str, unit: &str, more: &str| {
+        let moment = date(moment);
+        format!(r#"{{"$dateTrunc": {{"date": {moment}, "unit": "{unit}"{more}}}}}"#)
+    };
+    let cases = [
+        (
+            cut("2021-03-20T11:30:05Z", "month", ""),
+            "2021-03-01T00:00:00Z",
+        ),
+        (
+            cut("2021-03-20T11:30:05Z", "quarter", r#", "binSize": 2"#),
+            "2021-01-01T00:00:00Z",
+        ),
+        (
+            cut("2021-03-20T11:30:05Z", "week", ""),
+            "2021-03-14T00:00:00Z",
+        ),
+        (
+            cut(
+                "2021-03-20T11:30:05Z",
+                "week",
+                r#", "startOfWeek": "Monday""#,
+            ),
+            "2021-03-15T00:00:00Z",
+        ),
+        (
+            cut(
+                "2021-03-20T03:30:05Z",
+                "day",
+                r#", "timezone": "America/New_York""#,
+            ),
+            "2021-03-19T04:00:00Z",
+        ),
+        (
+            cut("2021-03-20T11:37:05Z", "minute", r#", "binSize": 15"#),
+            "2021-03-20T11:30:00Z",
+        ),
+        (
+            cut("1999-12-31T23:59:59Z", "year", r#", "binSize": 10"#),
+            "1990-01-01T00:00:00Z",
+        ),
+    ];
+    cases
+        .iter()
+        .for_each(|(expression, expected)| check(&[(expression, &date(expected))]));
+    refuse(&[(
+        r#"{"$dateTrunc": {"date": "$date", "unit": "day", "binSize": 0}}"#,
+        5439018,
+    )]);
+}
+
+#[test]
+fn dates_go_to_text_and_back() {
+    check(&[
+        (
+            r#"{"$dateToString": {"date": "$date", "format": "%d %b %B %Y %H:%M:%S.%L %j %u %U %V %w"}}"#,
+            r#""14 Jul July 2019 05:06:07.089 195 7 28 28 1""#,
+        ),
+        (
+            r#"{"$dateToString": {"date": "$date", "format": "%H %z", "timezone": "Asia/Kolkata"}}"#,
+            r#""10 +0530""#,
+        ),
+        (
+            r#"{"$dateToString": {"date": "$missing", "onNull": "none"}}"#,
+            r#""none""#,
+        ),
+        (
+            r#"{"$dateToParts": {"date": "$date", "timezone": "+02"}}"#,
+            r#"{"year": 2019, "month": 7, "day": 14, "hour": 7, "minute": 6, "second": 7, "millisecond": 89}"#,
+        ),
+        (
+            r#"{"$dateFromString": {"dateString": "bad", "onError": "oops"}}"#,
+            r#""oops""#,
+        ),
+        (
+            r#"{"$dateFromString": {"dateString": "14 Jul 2019", "format": "%d %b %Y"}}"#,
+            r#"{"$date": {"$numberLong": "1563062400000"}}"#,
+        ),
+        (
+            r#"{"$tsSecond": {"$timestamp": {"t": 9, "i": 4}}}"#,
+            r#"{"$numberLong": "9"}"#,
+        ),
+        (
+            r#"{"$tsIncrement": {"$timestamp": {"t": 9, "i": 4}}}"#,
+            r#"{"$numberLong": "4"}"#,
+        ),
+    ]);
+}
+
+#[test]
+fn conversions_of_binary_data() {
+    check(&[
+        (
+            r#"{"$toUUID": "00112233-4455-6677-8899-aabbccddeeff"}"#,
+            r#"{"$binary": {"base64": "ABEiM0RVZneImaq7zN3u/w==", "subType": "04"}}"#,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": "binData", "format": "base64"}}"#,
+            r#"{"$binary": {"base64": "aGk=", "subType": "00"}}"#,
+        ),
+        (
+            r#"{"$convert": {"input": {"$binary": {"base64": "aGk=", "subType": "00"}}, "to": "string", "format": "hex"}}"#,
+            r#""6869""#,
+        ),
+        (
+            r#"{"$convert": {"input": {"$binary": {"base64": "AQA=", "subType": "00"}}, "to": "int"}}"#,
+            "1",
+        ),
+        (
+            r#"{"$convert": {"input": 258, "to": {"type": "binData", "subtype": 0}, "byteOrder": "big"}}"#,
+            r#"{"$binary": {"base64": "AAABAg==", "subType": "00"}}"#,
+        ),
+        (
+            r#"{"$convert": {"input": "x", "to": "int", "onError": "$text"}}"#,
+            r#""mongo""#,
+        ),
+        (
+            r#"{"$convert": {"input": "$missing", "to": "int", "onNull": 0}}"#,
+            "0",
+        ),
+        (r#"{"$toInt": "0012"}"#, "12"),
+    ]);
+    refuse(&[
+        (r#"{"$toUUID": "0011"}"#, 241),
+        (r#"{"$toInt": "1.5"}"#, 241),
+    ]);
+}
+
+#[test]
+fn variables_and_what_is_known_besides_fields() {
+    check(&[
+        (r#""$$outer""#, "42"),
+        (
+            r#"{"$let": {"vars": {"x": "$int"}, "in": {"$multiply": ["$$x", "$$x"]}}}"#,
+            "49",
+        ),
+        (
+            r#"{"$let": {"vars": {"CURRENT": "$object"}, "in": "$a"}}"#,
+            "1",
+        ),
+        (
+            r#"{"$map": {"input": [1, 2], "as": "x", "in":
+                {"$map": {"input": [10, 20], "as": "y", "in": {"$add": ["$$x", "$$y"]}}}}}"#,
+            "[[11, 21], [12, 22]]",
+        ),
+        (
+            r#""$$NOW""#,
+            r#"{"$date": {"$numberLong": "1700000000000"}}"#,
+        ),
+        (r#""$$REMOVE""#, "missing"),
+        (r#"{"$meta": "textScore"}"#, "1.5"),
+        (r#"{"$literal": "$int"}"#, r#""$int""#),
+        (
+            r#"{"$and": [{"$gte": [{"$rand": {}}, 0]}, {"$lt": [{"$rand": {}}, 1]}]}"#,
+            "true",
+        ),
+    ]);
+    refuse(&[
+        (r#""$$nothing""#, 17276),
+        (r#"{"$meta": "nothing"}"#, 17308),
+    ]);
+}
+
+fn parse(source: &str) -> Expression {
+    Expression::parse(json::parse(source).as_ref(), &Scope::new()).expect(source)
+}
+
+#[test]
+fn constants_are_computed_while_parsing() {
+    let folded = parse(r#"{"$add": [1, {"$multiply": [2, 3]}]}"#);
+    assert_eq!(folded.constant(), Some(&Value::Int32(7)));
+    assert_eq!(parse(r#"{"$add": ["$a", 1]}"#).constant(), None);
+    assert_eq!(parse(r#"{"$rand": {}}"#).constant(), None);
+    refuse(&[(r#"{"$cond": ["$null", {"$divide": [1, 0]}, 1]}"#, 16608)]);
+}
+
+#[test]
+fn dependencies_name_what_is_read() {
+    let found = parse(
+        r#"{"$cond": [{"$gt": ["$a.b", 1]}, {"$map": {"input": "$list", "in": "$$this.x"}}, {"$meta": "textScore"}]}"#,
+    )
+    .paths();
+    assert_eq!(found.paths.into_iter().collect::<Vec<_>>(), ["a.b", "list"]);
+    assert!(found.text_score && !found.whole);
+    assert!(parse(r#"{"$type": "$$ROOT"}"#).paths().whole);
+    assert_eq!(parse(r#""$a.b""#).field_path().as_deref(), Some("a.b"));
+}
+
+#[test]
+fn values_within_the_document_are_not_copied() {
+    let document: DocumentBuf = windrow_document::doc! { "a": { "b": "text" } };
+    let path = parse(r#"{"$ifNull": ["$a.x", "$a.b"]}"#);
+    let context = Context::new(document.as_document());
+    let found = path.evaluate(&context).expect("a value");
+    let Some(ValueRef::String(text)) = found.as_ref() else {
+        panic!("{found:?}");
+    };
+    assert!(document.as_bytes().as_ptr_range().contains(&text.as_ptr()));
+}
