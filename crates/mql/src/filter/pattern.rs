@@ -4,7 +4,13 @@
 //! end, `{` and `[` are literal where they begin nothing, `\Q…\E` quotes, and the options m and x
 //! are resolved here (so that none of our own text is subject to them).
 
+mod class;
+mod prefix;
+
 use std::fmt::Write;
+
+use class::Member;
+pub(super) use prefix::prefix;
 
 /// A pattern in the other syntax.
 pub(super) struct Translated {
@@ -24,15 +30,10 @@ pub(super) struct Options {
     pub(super) positions: bool,
 }
 
-const DIGIT: &str = "0-9";
-const WORD: &str = "0-9A-Za-z_";
-const SPACE: &str = r"\x09-\x0D\x20";
 const WORD_BOUNDARY: &str =
     "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
 const NO_WORD_BOUNDARY: &str =
     "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
-const HORIZONTAL: &str = r"\x09\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
-const VERTICAL: &str = r"\x0A-\x0D\x{85}\x{2028}\x{2029}";
 
 /// Translates; the error is a sentence. What one engine writes as an assertion the other spells
 /// out, so a pattern that turns out to need backtracking is translated again for that engine.
@@ -99,12 +100,6 @@ struct Translator {
     backtracking: bool,
     groups: usize,
     highest_reference: usize,
-}
-
-/// One member of a class: a character, which may begin a range, or a set.
-enum Member {
-    Character(char),
-    Set(String),
 }
 
 impl Translator {
@@ -453,174 +448,6 @@ impl Translator {
             let _ = write!(self.out, r"\x{{{:X}}}", character as u32);
         }
     }
-
-    /// An escape that may stand in a class too.
-    fn escaped_member(&mut self, character: char) -> Result<Member, String> {
-        let set = |set: &str| Member::Set(set.to_owned());
-        let complement = |set: &str| Member::Set(format!("[^{set}]"));
-        Ok(match character {
-            'd' => set(DIGIT),
-            'D' => complement(DIGIT),
-            'w' => set(WORD),
-            'W' => complement(WORD),
-            's' => set(SPACE),
-            'S' => complement(SPACE),
-            'h' => set(HORIZONTAL),
-            'H' => complement(HORIZONTAL),
-            'v' => set(VERTICAL),
-            'V' => complement(VERTICAL),
-            'p' | 'P' => Member::Set(self.property(character)?),
-            'a' => Member::Character('\u{7}'),
-            'e' => Member::Character('\u{1B}'),
-            'f' => Member::Character('\u{C}'),
-            'n' => Member::Character('\n'),
-            'r' => Member::Character('\r'),
-            't' => Member::Character('\t'),
-            'c' => {
-                let control = self.next().ok_or("\\c at end of pattern")?;
-                let upper = control.to_ascii_uppercase() as u32;
-                Member::Character(char::from_u32(upper ^ 0x40).unwrap_or(control))
-            }
-            'x' => Member::Character(self.hex()?),
-            'o' => {
-                let text = if self.take("{") {
-                    self.until('}')?
-                } else {
-                    String::new()
-                };
-                Member::Character(code_point(&text, 8)?)
-            }
-            '0' => {
-                let mut text = String::from('0');
-                while let Some(digit) = self.peek().filter(|one| ('0'..'8').contains(one))
-                    && text.len() < 3
-                {
-                    text.push(digit);
-                    self.at += 1;
-                }
-                Member::Character(code_point(&text, 8)?)
-            }
-            other => Member::Character(other),
-        })
-    }
-
-    fn hex(&mut self) -> Result<char, String> {
-        if self.take("{") {
-            let text = self.until('}')?;
-            return code_point(&text, 16);
-        }
-        let mut text = String::new();
-        while let Some(digit) = self.peek().filter(char::is_ascii_hexdigit)
-            && text.len() < 2
-        {
-            text.push(digit);
-            self.at += 1;
-        }
-        code_point(if text.is_empty() { "0" } else { &text }, 16)
-    }
-
-    /// `\p{L}`, `\pL`, `\p{^L}`.
-    fn property(&mut self, sign: char) -> Result<String, String> {
-        let name = match self.next().ok_or("malformed \\P or \\p sequence")? {
-            '{' => self.until('}')?,
-            letter => letter.to_string(),
-        };
-        Ok(match (name.strip_prefix('^'), sign) {
-            (Some(name), 'p') => format!(r"\P{{{name}}}"),
-            (Some(name), _) => format!(r"\p{{{name}}}"),
-            (None, sign) => format!(r"\{sign}{{{name}}}"),
-        })
-    }
-
-    fn class(&mut self) -> Result<(), String> {
-        self.out.push('[');
-        if self.take("^") {
-            self.out.push('^');
-        }
-        let mut first = true;
-        loop {
-            if !std::mem::take(&mut first) && self.take("]") {
-                self.out.push(']');
-                return Ok(());
-            }
-            if self.take(r"\E") {
-                continue;
-            }
-            if self.take(r"\Q") {
-                while self.peek().is_some() && !self.take(r"\E") {
-                    let character = self.next().unwrap_or_default();
-                    self.hexadecimal(character);
-                }
-                continue;
-            }
-            match self.member()? {
-                Member::Set(set) => self.out.push_str(&set),
-                Member::Character(low) => self.range(low)?,
-            }
-        }
-    }
-
-    fn range(&mut self, low: char) -> Result<(), String> {
-        self.hexadecimal(low);
-        if self.peek() != Some('-') || matches!(self.peek_at(1), Some(']') | None) {
-            return Ok(());
-        }
-        self.at += 1;
-        match self.member()? {
-            Member::Character(high) => {
-                self.out.push('-');
-                self.hexadecimal(high);
-            }
-            Member::Set(set) => {
-                self.hexadecimal('-');
-                self.out.push_str(&set);
-            }
-        }
-        Ok(())
-    }
-
-    fn member(&mut self) -> Result<Member, String> {
-        match self
-            .next()
-            .ok_or("missing terminating ] for character class")?
-        {
-            '[' if self.peek() == Some(':') => match self.posix() {
-                Some(name) => Ok(Member::Set(name)),
-                None => Ok(Member::Character('[')),
-            },
-            '\\' => match self.next().ok_or("\\ at end of pattern")? {
-                'b' => Ok(Member::Character('\u{8}')),
-                digit @ '1'..='7' => {
-                    let mut text = String::from(digit);
-                    while let Some(digit) = self.peek().filter(|one| ('0'..'8').contains(one))
-                        && text.len() < 3
-                    {
-                        text.push(digit);
-                        self.at += 1;
-                    }
-                    code_point(&text, 8).map(Member::Character)
-                }
-                other => self.escaped_member(other),
-            },
-            literal => Ok(Member::Character(literal)),
-        }
-    }
-
-    /// `[:alpha:]`, `[:^alpha:]`; None where the bracket begins no such name.
-    fn posix(&mut self) -> Option<String> {
-        let rest = self.input.get(self.at..)?;
-        let name: String = rest
-            .iter()
-            .skip(1)
-            .take_while(|one| one.is_ascii_lowercase() || **one == '^')
-            .collect();
-        let end = 1 + name.len();
-        if rest.get(end..end + 2) != Some(&[':', ']']) {
-            return None;
-        }
-        self.at += end + 2;
-        Some(format!("[:{name}:]"))
-    }
 }
 
 /// What follows the group that the branches at the front belong to.
@@ -639,44 +466,6 @@ fn after_branches(rest: &[char]) -> &[char] {
         at += 1;
     }
     rest.get(at..).unwrap_or_default()
-}
-
-fn code_point(digits: &str, radix: u32) -> Result<char, String> {
-    u32::from_str_radix(digits, radix)
-        .ok()
-        .and_then(char::from_u32)
-        .ok_or_else(|| format!("character value '{digits}' is out of range"))
-}
-
-/// The literal text that every match of an anchored pattern begins with, and whether the pattern
-/// is no more than that. None where the pattern is not anchored or has branches.
-pub(super) fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
-    if options.case_insensitive || options.extended || pattern.contains('|') {
-        return None;
-    }
-    let rest = match pattern.strip_prefix(r"\A") {
-        Some(rest) => rest,
-        None if options.multiline => return None,
-        None => pattern.strip_prefix('^')?,
-    };
-    let (mut text, mut characters) = (String::new(), rest.chars().peekable());
-    while let Some(character) = characters.next() {
-        let literal = match character {
-            '\\' => match characters.next() {
-                Some(escaped) if !escaped.is_ascii_alphanumeric() => escaped,
-                _ => return Some((text, false)),
-            },
-            meta if ".[(^$)+*?{".contains(meta) => {
-                if "*?{".contains(meta) {
-                    text.pop();
-                }
-                return Some((text, false));
-            }
-            literal => literal,
-        };
-        text.push(literal);
-    }
-    Some((text, true))
 }
 
 #[cfg(test)]

@@ -1,0 +1,34 @@
+//! What every match of a pattern begins with: bounds for an index.
+
+use super::Options;
+
+/// The literal text that every match of an anchored pattern begins with, and whether the pattern
+/// is no more than that. None where the pattern is not anchored or has branches.
+pub(in crate::filter) fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
+    if options.case_insensitive || options.extended || pattern.contains('|') {
+        return None;
+    }
+    let rest = match pattern.strip_prefix(r"\A") {
+        Some(rest) => rest,
+        None if options.multiline => return None,
+        None => pattern.strip_prefix('^')?,
+    };
+    let (mut text, mut characters) = (String::new(), rest.chars().peekable());
+    while let Some(character) = characters.next() {
+        let literal = match character {
+            '\\' => match characters.next() {
+                Some(escaped) if !escaped.is_ascii_alphanumeric() => escaped,
+                _ => return Some((text, false)),
+            },
+            meta if ".[(^$)+*?{".contains(meta) => {
+                if "*?{".contains(meta) {
+                    text.pop();
+                }
+                return Some((text, false));
+            }
+            literal => literal,
+        };
+        text.push(literal);
+    }
+    Some((text, true))
+}
