@@ -216,7 +216,7 @@ impl Engine {
     }
 
     /// Drops a collection; false where there is none.
-    pub fn drop(&self, namespace: &Namespace) -> Result<bool, Error> {
+    pub fn drop_collection(&self, namespace: &Namespace) -> Result<bool, Error> {
         let _changing = self.core.catalog_change.lock();
         let Some(collection) = self.collection(namespace) else {
             return Ok(false);
