@@ -1,4 +1,4 @@
-//! A server without an engine: what speaks for itself (`hello`, `ping`, sessions, parameters).
+//! A server whose data lives in memory and ends with it.
 //!
 //!     cargo run -p windrow-server --example serve -- 127.0.0.1:27017
 
@@ -22,13 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let log = Arc::new(Log::to_stderr());
     log.take_panics();
-    let server = Server::bind(
-        config,
-        Services {
-            log,
-            status: Vec::new(),
-        },
-    )?;
+    let server = Server::bind(config, Services::in_memory(log)?)?;
     server.stop().on_signals()?;
     server.run()?;
     Ok(())

@@ -443,10 +443,7 @@ pub(crate) mod tests {
     #[test]
     fn a_result_opens_a_cursor_where_there_may_be_more() {
         let check = |count: i32, limit: usize, single: bool, given: usize, opens: bool| {
-            let services = Services {
-                log: Arc::new(Log::to_nowhere()),
-                status: Vec::new(),
-            };
+            let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
             let state = crate::State::new(Config::default(), services, 27017);
             let (client, generic) = (Client::for_tests(), Generic::default());
             with_operation(|operation| {

@@ -177,10 +177,7 @@ mod tests {
     use windrow_document::doc;
 
     fn state() -> State {
-        let services = Services {
-            log: Arc::new(Log::to_nowhere()),
-            status: Vec::new(),
-        };
+        let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
         State::new(Config::default(), services, 27017)
     }
 

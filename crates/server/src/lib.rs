@@ -10,7 +10,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use windrow_server::{Config, Log, Server, Services};
-//! let services = Services { log: Arc::new(Log::to_nowhere()), status: Vec::new() };
+//! let services = Services::in_memory(Arc::new(Log::to_nowhere()))?;
 //! let config = Config { listen: vec!["127.0.0.1:0".parse()?], ..Config::default() };
 //! let server = Server::bind(config, services)?;
 //! let stop = server.stop();
@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
+//! [`state`], [`errors`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
 //! [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -38,6 +38,7 @@ pub mod connection;
 pub mod context;
 pub mod cursors;
 pub mod dispatch;
+pub mod errors;
 pub mod generic;
 pub mod log;
 mod machine;

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::time::{Instant, SystemTime};
 
+use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId};
+use windrow_storage::MemoryDisk;
 
 use crate::buffers::Buffers;
 use crate::config::Config;
@@ -19,11 +21,25 @@ use crate::random;
 use crate::sessions::Sessions;
 use crate::stop::Stop;
 
-/// What a server is given by the program around it. The engine's handles stand here.
+/// What a server is given by the program around it.
 pub struct Services {
+    /// The data folder that it serves.
+    pub engine: Arc<Engine>,
     pub log: Arc<Log>,
     /// Further sections of `serverStatus`, asked anew at each call.
     pub status: Vec<StatusSection>,
+}
+
+impl Services {
+    /// Services over a disk in memory, for tests and examples.
+    pub fn in_memory(log: Arc<Log>) -> Result<Services, windrow_collection::Error> {
+        let options = EngineOptions::with_memory(64 << 20);
+        Ok(Services {
+            engine: Engine::open(Arc::new(MemoryDisk::default()), options)?,
+            log,
+            status: Vec::new(),
+        })
+    }
 }
 
 /// A section of `serverStatus`: its name, and what it says now.
@@ -47,6 +63,8 @@ pub struct State {
     pub host: String,
     /// Made anew at each start, so that drivers notice a restart.
     pub process_id: ObjectId,
+    /// The `_id`s of documents that come without.
+    pub object_ids: ObjectIdSource,
     /// The numbers of the messages that the server sends.
     pub(crate) replies: AtomicI32,
     /// Clients that are being told that there is no room for them.
@@ -70,6 +88,7 @@ impl State {
             started: Instant::now(),
             started_at: SystemTime::now(),
             process_id: ObjectIdSource::new(random::bits()).next_now(),
+            object_ids: ObjectIdSource::new(random::bits()),
             replies: AtomicI32::new(1),
             refusals: AtomicUsize::new(0),
         }

@@ -127,10 +127,7 @@ mod tests {
 
     /// A cursor over 0 to 4, and what a getMore with these arguments gives.
     fn check(arguments: DocumentBuf, expected: Result<(usize, bool), i32>) {
-        let services = Services {
-            log: Arc::new(Log::to_nowhere()),
-            status: Vec::new(),
-        };
+        let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
         let state = State::new(Config::default(), services, 27017);
         let (session, options) = (None, CursorOptions::default());
         let owner = CursorOwner {

@@ -20,10 +20,7 @@ pub struct Running {
 /// Starts a server on a free port.
 pub fn start(config: Config) -> Running {
     let log = Arc::new(Log::to_nowhere());
-    let services = Services {
-        log: Arc::clone(&log),
-        status: Vec::new(),
-    };
+    let services = Services::in_memory(Arc::clone(&log)).unwrap();
     let config = Config {
         listen: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
         ..config
