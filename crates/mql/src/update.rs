@@ -4,7 +4,7 @@
 //! replacement document, or a pipeline. [`Update::apply`] makes the new document out of BSON bytes,
 //! [`Update::upsert`] the one to insert where none matched.
 //!
-//! Operators become one tree over their paths ([`tree`]), which is applied in one walk ([`apply`]).
+//! Operators become one tree over their paths (`tree`), which is applied in one walk (`apply`).
 //! Fields that are there stay where they are; new ones follow in the order of their names, as the
 //! manual's "Update Operators Behavior" says. Not here: unique `_id`s, `multi`, writing.
 //!
@@ -19,9 +19,9 @@
 //! assert_eq!(applied.document, Some(doc! { "_id": 1, "n": 2, "tags": ["new"] }));
 //! ```
 //!
-//! Reading order: [`operators`] (the table), [`path`], [`tree`], [`apply`], [`rewrite`],
-//! [`modifier`] and the operators, [`array_filter`], [`replacement`], [`pipeline`], [`upsert`], [`storable`],
-//! [`touched`].
+//! Reading order: `operators` (the table), `path`, `tree`, `apply`, `rewrite`,
+//! `modifier` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
+//! `touched`.
 
 mod add_to_set;
 mod apply;
@@ -120,7 +120,8 @@ pub struct Applied {
 impl Update {
     /// Parses an update. Errors carry MongoDB's codes: 9 for operators that are unknown or have no
     /// document, 2, 14 and others for bad operands, 40 for paths in conflict, 56 for empty names,
-    /// 72 for stages that updates do not allow.
+    /// 72 for stages that updates do not allow. A statement's update is parsed before its filter:
+    /// where both are wrong, MongoDB reports the update.
     pub fn parse(update: ValueRef<'_>, array_filters: &[Document<'_>]) -> Result<Update, Error> {
         Update::parse_with(update, array_filters, &Variables::new())
     }

@@ -138,10 +138,7 @@ fn document_outcomes<'a>(
         if missing == 0 {
             break;
         }
-        let slot = fields
-            .search(found.name())
-            .ok()
-            .and_then(|at| founds.get_mut(at));
+        let slot = fields.find(found.name()).and_then(|at| founds.get_mut(at));
         if let Some(slot @ None) = slot {
             *slot = Some(found);
             missing -= 1;

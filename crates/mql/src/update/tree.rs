@@ -82,10 +82,22 @@ impl Fields {
         }
     }
 
-    /// The child of that name, or the place where it would stand.
-    pub fn search(&self, name: &[u8]) -> Result<usize, usize> {
+    /// The place of the child of that name, or the one where it would stand.
+    fn search(&self, name: &[u8]) -> Result<usize, usize> {
         self.children
             .binary_search_by(|(known, _)| known.order(name))
+    }
+
+    /// The place of the child of that name. A glance at each is faster than the search while they
+    /// are few, and this is asked for every field of a document.
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        const FEW: usize = 8;
+        if self.children.len() > FEW {
+            return self.search(name).ok();
+        }
+        self.children
+            .iter()
+            .position(|(known, _)| known.text().as_bytes() == name)
     }
 
     /// The same with `$` put in: it becomes the child of this place.
