@@ -16,21 +16,19 @@
 //! Reading order: [`Accumulator`] is the parsed form, [`AccumulatorState`] one group's values so far.
 
 mod collect;
-mod numeric;
 mod percentile;
 mod several;
 mod state;
 
-pub(crate) use numeric::{Average, Deviation};
-pub(crate) use percentile::{Percentiles, parse_specification as parse_percentile};
 pub use state::AccumulatorState;
 
 use windrow_document::{Document, ValueRef};
 
-use several::{Order, Pick};
+use several::Pick;
 
 use crate::Error;
-use crate::expression::{Computed, Context, Dependencies, Expression, Scope};
+use crate::expression::{Context, Dependencies, Expression, Scope};
+use crate::sort::{Sort, SortField};
 
 /// A parsed accumulator: its operator and what it is fed with.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +64,7 @@ enum Operator {
     Sum,
     /// The first or last by an order, one or `count` of them.
     Top {
-        order: Order,
+        order: Sort,
         bottom: bool,
         count: Option<Expression>,
     },
@@ -140,8 +138,9 @@ impl Accumulator {
     /// Evaluates what the document adds, and adds it.
     pub fn add(&self, state: &mut AccumulatorState, context: &Context<'_>) -> Result<(), Error> {
         if let Operator::Top { order, .. } = &self.operator {
-            let output = self.input.evaluate(context)?;
-            return state.add_ordered(order.key(context.root), output);
+            let mut key = Vec::new();
+            order.key(context.root, context.meta, &mut key)?;
+            return state.add_ordered(key, self.input.evaluate(context)?);
         }
         state.add(self.input.evaluate(context)?)
     }
@@ -161,7 +160,7 @@ impl Accumulator {
         match &self.operator {
             Operator::Several { count, .. } => count.collect(&mut dependencies),
             Operator::Top { order, count, .. } => {
-                order.collect(&mut dependencies);
+                add_order(order, &mut dependencies);
                 count
                     .iter()
                     .for_each(|count| count.collect(&mut dependencies));
@@ -169,6 +168,15 @@ impl Accumulator {
             _ => {}
         }
         dependencies
+    }
+}
+
+fn add_order(order: &Sort, dependencies: &mut Dependencies) {
+    for field in order.pattern() {
+        match field {
+            SortField::Path { path, .. } => dependencies.add(&path.to_string()),
+            SortField::TextScore { .. } => dependencies.text_score = true,
+        }
     }
 }
 
@@ -231,19 +239,4 @@ fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<Accumulator,
             "$count takes no arguments, i.e. $count:{}",
         )),
     }
-}
-
-/// `$sum`, `$avg`, … as expressions: over the arguments, or over the elements of one array.
-pub(crate) fn over_values(
-    name: &str,
-    values: &mut dyn Iterator<Item = Result<Computed<'_>, Error>>,
-) -> Result<windrow_document::Value, Error> {
-    let Some(Form::Unary(operator)) = find(name) else {
-        return Err(unknown(name));
-    };
-    let mut state = AccumulatorState::new(&operator, &Context::new(Document::EMPTY))?;
-    for value in values {
-        state.add(value?)?;
-    }
-    Ok(state.finish())
 }

@@ -12,7 +12,7 @@
 //! What is constant is computed while parsing, so its errors come then. [`operator`] has the table of
 //! all operators; one module beside it is one family of them.
 
-mod accumulated;
+pub(crate) mod accumulated;
 mod arithmetic;
 mod array;
 mod array_object;
@@ -33,10 +33,12 @@ mod meta;
 pub(crate) mod number;
 mod object;
 mod operator;
+pub(crate) mod percentile;
 mod real;
 mod regex;
 mod rounding;
 mod set;
+pub(crate) mod statistics;
 mod string;
 pub(crate) mod summation;
 mod variable;

@@ -2,12 +2,12 @@
 //! document in one pass over its bytes.
 //!
 //! ```
-//! use windrow_document::doc;
+//! use windrow_document::{ValueRef, doc};
 //! use windrow_mql::expression::{Context, Scope};
 //! use windrow_mql::reshape::Reshape;
 //! let specification = doc! { "a.b": 1, "double": { "$multiply": ["$n", 2] } };
-//! let project =
-//!     Reshape::parse_project(specification.as_document(), &Scope::new()).unwrap();
+//! let specification = ValueRef::Document(specification.as_document());
+//! let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
 //! let input = doc! { "_id": 1, "a": [{ "b": 1, "c": 2 }, 3], "n": 4 };
 //! let output = project.apply(input.as_document(), &Context::new(input.as_document())).unwrap();
 //! assert_eq!(output, doc! { "_id": 1, "a": [{ "b": 1 }], "double": 8 });
@@ -60,19 +60,13 @@ enum Field {
 impl Reshape {
     /// Parses the specification of `$project`: an inclusion, which may compute fields, or an
     /// exclusion. 15969 where it is no document.
-    pub fn parse_project<'v>(
-        specification: impl Into<ValueRef<'v>>,
-        scope: &Scope,
-    ) -> Result<Reshape, Error> {
-        parse::project(specification.into(), scope)
+    pub fn parse_project(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
+        parse::project(specification, scope)
     }
 
     /// Parses the specification of `$addFields` and `$set`. 40272 where it is no document.
-    pub fn parse_add_fields<'v>(
-        specification: impl Into<ValueRef<'v>>,
-        scope: &Scope,
-    ) -> Result<Reshape, Error> {
-        parse::add_fields(specification.into(), scope)
+    pub fn parse_add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {
+        parse::add_fields(specification, scope)
     }
 
     /// Parses the specification of `$unset`: a path or an array of paths.

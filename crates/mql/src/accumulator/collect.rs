@@ -1,11 +1,10 @@
-//! `$push`, `$addToSet`, `$mergeObjects`.
+//! `$push` and `$addToSet`.
 
 use std::collections::HashSet;
 
-use windrow_document::{ArrayBuf, ArrayBuilder, DocumentBuf, DocumentBuilder, Value, key};
+use windrow_document::{ArrayBuf, ArrayBuilder, Value, key};
 
 use super::state::value_bytes;
-use crate::Error;
 use crate::expression::Computed;
 
 /// All values in their order.
@@ -69,31 +68,4 @@ impl Set {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-}
-
-/// Adds the fields of one more document; fields that are there get the new value in their place.
-pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Result<(), Error> {
-    if value.is_nullish() {
-        return Ok(());
-    }
-    let Some(added) = value.as_document() else {
-        let found = value.type_name();
-        let message = format!("$mergeObjects requires object inputs, but input is of type {found}");
-        return Err(Error::new(40400, message));
-    };
-    if merged.as_document().is_empty() {
-        *merged = added.to_buf();
-        return Ok(());
-    }
-    let mut builder = DocumentBuilder::new();
-    for (name, old) in merged.iter() {
-        builder.append(name, added.get(name).unwrap_or(old));
-    }
-    for (name, new) in added {
-        if merged.get(name).is_none() {
-            builder.append(name, new);
-        }
-    }
-    *merged = builder.finish();
-    Ok(())
 }

@@ -1,15 +1,14 @@
 //! `$firstN`, `$lastN`, `$minN`, `$maxN`, and `$top`, `$topN`, `$bottom`, `$bottomN`.
 
-use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use windrow_document::path::{Component, Path};
-use windrow_document::{ArrayBuf, Document, Value, ValueRef};
+use windrow_document::{ArrayBuf, Value, ValueRef};
 
 use super::state::value_bytes;
 use super::{Accumulator, Operator};
 use crate::Error;
-use crate::expression::{Computed, Dependencies, Expression, Scope, parse_count};
+use crate::expression::{Computed, Expression, Scope, parse_count};
+use crate::sort::Sort;
 
 /// Which values of a group stay.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,105 +152,21 @@ impl Several {
     }
 }
 
-/// What documents are ordered by: paths, and whether each descends.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Order(Vec<(Path, bool)>);
+/// The bytes that a document has in an order.
+pub(super) type Key = Vec<u8>;
 
-/// The values of an order's paths in one document, with the direction of each.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Key(Vec<(Value, bool)>);
-
-impl Order {
-    fn parse(operator: &str, value: ValueRef<'_>) -> Result<Order, Error> {
-        let Some(document) = value.as_document() else {
-            let message = format!("invalid parameter: expected an object (sortBy) in {operator}");
-            return Err(Error::new(10065, message));
-        };
-        if document.is_empty() {
-            return Err(Error::new(
-                15976,
-                "$sort stage must have at least one sort key",
-            ));
-        }
-        let mut paths = Vec::new();
-        for (name, direction) in document {
-            let descending = match direction.as_whole() {
-                Some(1) => false,
-                Some(-1) => true,
-                _ => {
-                    let message =
-                        "$sort key ordering must be 1 (for ascending) or -1 (for descending)";
-                    return Err(Error::new(15975, message));
-                }
-            };
-            paths.push((Path::parse(name), descending));
-        }
-        Ok(Order(paths))
-    }
-
-    pub fn key(&self, document: Document<'_>) -> Key {
-        let value = |(path, descending): &(Path, bool)| {
-            let mut found = Vec::new();
-            leaves(ValueRef::Document(document), path.components(), &mut found);
-            let best = found.into_iter().reduce(|best, value| {
-                let better = if *descending {
-                    value.compare(best).is_gt()
-                } else {
-                    value.compare(best).is_lt()
-                };
-                if better { value } else { best }
-            });
-            (best.unwrap_or(ValueRef::Null).to_value(), *descending)
-        };
-        Key(self.0.iter().map(value).collect())
-    }
-
-    pub fn collect(&self, dependencies: &mut Dependencies) {
-        self.0
-            .iter()
-            .for_each(|(path, _)| dependencies.add(&path.to_string()));
-    }
-}
-
-/// The values at a path, arrays taken apart: what a sort chooses the least or greatest of.
-fn leaves<'v>(value: ValueRef<'v>, path: &[Component], found: &mut Vec<ValueRef<'v>>) {
-    let Some((component, rest)) = path.split_first() else {
-        match value {
-            ValueRef::Array(array) if array.is_empty() => found.push(ValueRef::Undefined),
-            ValueRef::Array(array) => found.extend(array),
-            value => found.push(value),
-        }
-        return;
+fn parse_order(operator: &str, value: ValueRef<'_>) -> Result<Sort, Error> {
+    let Some(document) = value.as_document() else {
+        let message = format!("invalid parameter: expected an object (sortBy) in {operator}");
+        return Err(Error::new(10065, message));
     };
-    match value {
-        ValueRef::Document(document) => match document.get(component.name()) {
-            Some(value) => leaves(value, rest, found),
-            None => found.push(ValueRef::Null),
-        },
-        ValueRef::Array(array) => {
-            if let Some(element) = component.index().and_then(|index| array.get(index)) {
-                leaves(element, rest, found);
-            }
-            let documents = array
-                .iter()
-                .filter(|element| element.as_document().is_some());
-            documents.for_each(|element| leaves(element, path, found));
-        }
-        _ => found.push(ValueRef::Null),
+    if document.is_empty() {
+        return Err(Error::new(
+            15976,
+            "$sort stage must have at least one sort key",
+        ));
     }
-}
-
-impl Key {
-    fn compare(&self, other: &Key) -> Ordering {
-        let pairs = self.0.iter().zip(&other.0);
-        pairs
-            .map(|((one, descending), (other, _))| {
-                let order = one.as_ref().compare(other.as_ref());
-                if *descending { order.reverse() } else { order }
-            })
-            .find(|order| order.is_ne())
-            .unwrap_or(Ordering::Equal)
-    }
+    Sort::parse(document)
 }
 
 pub(super) fn parse_top(
@@ -269,7 +184,7 @@ pub(super) fn parse_top(
         let [output, sort_by] = fields(name, operand, names, codes)?;
         (None, output, sort_by)
     };
-    let order = Order::parse(name, sort_by)?;
+    let order = parse_order(name, sort_by)?;
     let operator = Operator::Top {
         order,
         bottom: name.starts_with("$bottom"),
@@ -305,9 +220,7 @@ impl Top {
     /// Sorted, equal keys in the order of coming; what is beyond the count falls off the far end.
     pub fn add(&mut self, key: Key, value: Computed<'_>) {
         let count = self.count.unwrap_or(1);
-        let place = self
-            .values
-            .partition_point(|(kept, _)| kept.compare(&key).is_le());
+        let place = self.values.partition_point(|(kept, _)| *kept <= key);
         if !self.bottom && place >= count {
             return;
         }

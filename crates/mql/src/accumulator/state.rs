@@ -2,11 +2,14 @@
 
 use windrow_document::{Value, ValueRef};
 
-use super::collect::{Pushed, Set, merge_object};
+use super::Operator;
+use super::collect::{Pushed, Set};
 use super::several::{Key, Several, Top};
-use super::{Average, Deviation, Operator, Percentiles};
 use crate::Error;
+use crate::expression::accumulated::{keep, merge_object};
 use crate::expression::number::Number;
+use crate::expression::percentile::Percentiles;
+use crate::expression::statistics::{Average, Deviation};
 use crate::expression::summation::Sum;
 use crate::expression::{Computed, Context};
 use windrow_document::DocumentBuf;
@@ -167,19 +170,6 @@ impl AccumulatorState {
 fn with_number(value: &Computed<'_>, take: impl FnOnce(Number)) {
     if let Some(number) = value.as_ref().and_then(Number::of) {
         take(number);
-    }
-}
-
-/// Keeps the value where it stands before the best so far; null and missing never do.
-fn keep(best: &mut Option<Value>, value: Computed<'_>, better: fn(std::cmp::Ordering) -> bool) {
-    let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
-        return;
-    };
-    if best
-        .as_ref()
-        .is_none_or(|best| better(found.compare(best.as_ref())))
-    {
-        *best = value.into_value();
     }
 }
 

@@ -1,64 +1,140 @@
-//! `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop`, `$stdDevSamp`, `$mergeObjects`, `$percentile` and
-//! `$median` as expressions: over their arguments, or over the elements of one array.
+//! `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop`, `$stdDevSamp` and `$mergeObjects` as expressions:
+//! over their arguments, or over the elements of one array. Groups take the same from here.
 
-use windrow_document::ValueRef;
+use std::cmp::Ordering;
 
-use super::call::{Answer, Call, Prepared};
-use super::operator::{Operator, finish};
-use super::{Computed, Context, Expression, Scope};
+use windrow_document::{DocumentBuf, DocumentBuilder, Value};
+
+use super::call::{Answer, Call};
+use super::number::Number;
+use super::statistics::{Average, Deviation};
+use super::summation::Sum;
+use super::{Computed, Context};
 use crate::Error;
-use crate::accumulator::{self, Percentiles};
 
-pub(crate) fn accumulated<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let name = call.operator.name;
+/// Calls `take` with each value.
+fn each<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    take: &mut dyn FnMut(Computed<'_>) -> Result<(), Error>,
+) -> Result<(), Error> {
     if let [argument] = &*call.arguments {
         let value = argument.evaluate(context)?;
-        if let Some(array) = value.as_array() {
-            let mut elements = array.iter().map(|element| Ok(Computed::Borrowed(element)));
-            return Ok(accumulator::over_values(name, &mut elements)?.into());
-        }
-        return Ok(accumulator::over_values(name, &mut std::iter::once(Ok(value)))?.into());
-    }
-    let mut values = call
-        .arguments
-        .iter()
-        .map(|argument| argument.evaluate(context));
-    Ok(accumulator::over_values(name, &mut values)?.into())
-}
-
-/// Arguments: the input. The points are prepared.
-pub(crate) fn parse_percentile(
-    operator: &'static Operator,
-    operand: ValueRef<'_>,
-    scope: &Scope,
-) -> Result<Expression, Error> {
-    let specification = accumulator::parse_percentile(operator.name, operand)?;
-    let mut call = Call::new(
-        operator,
-        vec![Expression::parse(specification.input, scope)?],
-    );
-    let (points, is_median) = (specification.points, specification.is_median);
-    call.prepared = Prepared::Points { points, is_median };
-    finish(call)
-}
-
-pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let Prepared::Points { points, is_median } = &call.prepared else {
-        return Ok(Computed::Missing);
-    };
-    let input = call.value(0, context)?;
-    let mut percentiles = Percentiles::new(points.clone(), *is_median);
-    match input.as_ref() {
-        Some(ValueRef::Array(array)) => {
-            array
+        return match value.as_array() {
+            Some(array) => array
                 .iter()
-                .filter_map(ValueRef::as_f64)
-                .for_each(|number| percentiles.add(number));
-        }
-        other => other
-            .and_then(ValueRef::as_f64)
-            .into_iter()
-            .for_each(|n| percentiles.add(n)),
+                .try_for_each(|element| take(Computed::Borrowed(element))),
+            None => take(value),
+        };
     }
-    Ok(percentiles.finish().into())
+    call.arguments
+        .iter()
+        .try_for_each(|argument| take(argument.evaluate(context)?))
+}
+
+/// Calls `take` with each number; what is no number does not count.
+fn each_number<'a>(
+    call: &'a Call,
+    context: &Context<'a>,
+    mut take: impl FnMut(Number),
+) -> Result<(), Error> {
+    each(call, context, &mut |value| {
+        value
+            .as_ref()
+            .and_then(Number::of)
+            .into_iter()
+            .for_each(&mut take);
+        Ok(())
+    })
+}
+
+pub(crate) fn sum<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut sum = Sum::default();
+    each_number(call, context, |number| sum.add(number))?;
+    Ok(sum.number().into())
+}
+
+pub(crate) fn avg<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut average = Average::default();
+    each_number(call, context, |number| average.add(number))?;
+    Ok(average.finish().into())
+}
+
+fn deviation<'a>(call: &'a Call, context: &Context<'a>, sample: bool) -> Answer<'a> {
+    let mut deviation = Deviation::new(sample);
+    each_number(call, context, |number| deviation.add(number.to_f64()))?;
+    Ok(deviation.finish().map_or(Computed::NULL, Computed::from))
+}
+
+pub(crate) fn std_dev_pop<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    deviation(call, context, false)
+}
+
+pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    deviation(call, context, true)
+}
+
+/// Keeps the value where it stands before the best so far; null and missing never do.
+pub(crate) fn keep(best: &mut Option<Value>, value: Computed<'_>, better: fn(Ordering) -> bool) {
+    let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
+        return;
+    };
+    if best
+        .as_ref()
+        .is_none_or(|best| better(found.compare(best.as_ref())))
+    {
+        *best = value.into_value();
+    }
+}
+
+fn extreme<'a>(call: &'a Call, context: &Context<'a>, better: fn(Ordering) -> bool) -> Answer<'a> {
+    let mut best = None;
+    each(call, context, &mut |value| {
+        keep(&mut best, value, better);
+        Ok(())
+    })?;
+    Ok(best.map_or(Computed::NULL, Computed::Owned))
+}
+
+pub(crate) fn max<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    extreme(call, context, Ordering::is_gt)
+}
+
+pub(crate) fn min<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    extreme(call, context, Ordering::is_lt)
+}
+
+pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let mut merged = DocumentBuf::new();
+    each(call, context, &mut |value| {
+        merge_object(&mut merged, &value)
+    })?;
+    Ok(merged.into())
+}
+
+/// Adds the fields of one more document; fields that are there get the new value in their place.
+pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Result<(), Error> {
+    if value.is_nullish() {
+        return Ok(());
+    }
+    let Some(added) = value.as_document() else {
+        let found = value.type_name();
+        let message = format!("$mergeObjects requires object inputs, but input is of type {found}");
+        return Err(Error::new(40400, message));
+    };
+    if merged.as_document().is_empty() {
+        *merged = added.to_buf();
+        return Ok(());
+    }
+    let mut builder = DocumentBuilder::new();
+    for (name, old) in merged.iter() {
+        builder.append(name, added.get(name).unwrap_or(old));
+    }
+    for (name, new) in added {
+        if merged.get(name).is_none() {
+            builder.append(name, new);
+        }
+    }
+    *merged = builder.finish();
+    Ok(())
 }

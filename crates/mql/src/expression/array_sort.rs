@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use windrow_document::path::Path;
+use windrow_document::path::{Component, Path};
 use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
 use super::array::array;
@@ -94,7 +94,8 @@ impl Order {
             Order::Fields(keys) => keys
                 .iter()
                 .map(|(path, descending)| {
-                    directed(key(path, one).compare(key(path, other)), *descending)
+                    let keys = (key(path, *descending, one), key(path, *descending, other));
+                    directed(keys.0.compare(keys.1), *descending)
                 })
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal),
@@ -102,12 +103,44 @@ impl Order {
     }
 }
 
-/// What a document is sorted by; what has no such field counts as null.
-fn key<'v>(path: &Path, value: ValueRef<'v>) -> ValueRef<'v> {
-    let document = value.as_document();
-    document
-        .and_then(|document| path.get(document))
-        .unwrap_or(ValueRef::Null)
+/// What an element is sorted by: of several values, as arrays on the path give, the least ascending
+/// and the greatest descending; null where there is none.
+fn key<'v>(path: &Path, descending: bool, element: ValueRef<'v>) -> ValueRef<'v> {
+    let mut found = Vec::new();
+    leaves(element, path.components(), &mut found);
+    let wanted = if descending {
+        Ordering::Greater
+    } else {
+        Ordering::Less
+    };
+    let best = found.into_iter().reduce(|best, value| {
+        if value.compare(best) == wanted {
+            value
+        } else {
+            best
+        }
+    });
+    best.unwrap_or(ValueRef::Null)
+}
+
+fn leaves<'v>(value: ValueRef<'v>, path: &[Component], found: &mut Vec<ValueRef<'v>>) {
+    match (value, path.split_first()) {
+        (ValueRef::Array(array), None) if array.is_empty() => found.push(ValueRef::Undefined),
+        (ValueRef::Array(array), None) => found.extend(array),
+        (value, None) => found.push(value),
+        (ValueRef::Document(document), Some((component, rest))) => {
+            match document.get(component.name()) {
+                Some(value) => leaves(value, rest, found),
+                None => found.push(ValueRef::Null),
+            }
+        }
+        (ValueRef::Array(array), Some(_)) => {
+            array
+                .iter()
+                .for_each(|element| leaves(element, path, found));
+        }
+        _ => found.push(ValueRef::Null),
+    }
 }
 
 pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {

@@ -1,6 +1,8 @@
 //! What an expression may refer to: names while it is parsed ([`Scope`]), values while it is
 //! evaluated ([`Context`]).
 
+use std::sync::LazyLock;
+
 use windrow_document::{Document, Timestamp, Value, ValueRef};
 
 use crate::{Error, Meta};
@@ -118,7 +120,7 @@ pub(crate) struct Frame<'a> {
 }
 
 /// What `$meta` answers where nothing is known.
-static NO_META: Meta = Meta { text_score: None };
+static NO_META: LazyLock<Meta> = LazyLock::new(Meta::default);
 
 /// The values that an expression is evaluated with. Cheap to copy.
 #[derive(Clone, Copy, Debug)]

@@ -1,9 +1,9 @@
-//! `$avg`, `$stdDevPop`, `$stdDevSamp`.
+//! Averages and deviations: of `$avg`, `$stdDevPop` and `$stdDevSamp`, in expressions and in groups.
 
 use windrow_document::{Decimal128, Value};
 
-use crate::expression::number::Number;
-use crate::expression::summation::Sum;
+use super::number::Number;
+use super::summation::Sum;
 
 /// A sum and how many numbers made it.
 #[derive(Clone, Copy, Debug, Default)]

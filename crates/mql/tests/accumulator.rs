@@ -1,0 +1,179 @@
+//! What accumulators make of groups of values, whole and in two merged halves.
+
+mod json;
+
+use windrow_document::{Document, DocumentBuf, Value, ValueRef};
+use windrow_mql::Error;
+use windrow_mql::accumulator::{Accumulator, AccumulatorState};
+use windrow_mql::expression::{Context, Scope};
+
+fn parse(source: &str) -> Result<Accumulator, Error> {
+    Accumulator::parse("r", json::parse(source).as_ref(), &Scope::new())
+}
+
+fn documents(values: &str) -> Vec<DocumentBuf> {
+    let Value::Array(documents) = json::parse(values) else {
+        panic!("an array of documents");
+    };
+    documents
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .map(Document::to_buf)
+        .collect()
+}
+
+fn fed(accumulator: &Accumulator, documents: &[DocumentBuf]) -> Result<AccumulatorState, Error> {
+    let mut state = accumulator.start(&Context::new(Document::EMPTY))?;
+    for document in documents {
+        accumulator.add(&mut state, &Context::new(document.as_document()))?;
+    }
+    Ok(state)
+}
+
+/// Each case: an accumulator, the documents of a group, and the result, which must be the same where
+/// two halves are merged.
+fn check(cases: &[(&str, &str, &str)]) {
+    for (source, values, expected) in cases {
+        let accumulator = parse(source).expect(source);
+        let (documents, expected) = (documents(values), json::parse(expected));
+        let whole = fed(&accumulator, &documents).expect(source);
+        assert!(whole.bytes() > 0);
+        assert_eq!(whole.finish(), expected, "{source} of {values}");
+        for place in 0..=documents.len() {
+            let (front, back) = documents.split_at(place);
+            let mut merged = fed(&accumulator, front).expect(source);
+            merged
+                .merge(fed(&accumulator, back).expect(source))
+                .expect(source);
+            assert_eq!(
+                merged.finish(),
+                expected,
+                "{source} of {values}, cut at {place}"
+            );
+        }
+    }
+}
+
+const VALUES: &str = r#"[{"v": 3, "w": "c"}, {"v": 1, "w": "a"}, {"w": "m"}, {"v": null, "w": "n"}, {"v": 3, "w": "d"},
+    {"v": 5, "w": "e"}]"#;
+
+#[test]
+fn groups_become_one_value() {
+    check(&[
+        (r#"{"$sum": "$v"}"#, VALUES, "12"),
+        (r#"{"$sum": 1}"#, VALUES, "6"),
+        (
+            r#"{"$sum": "$v"}"#,
+            r#"[{"v": 2147483647}, {"v": 1}]"#,
+            r#"{"$numberLong": "2147483648"}"#,
+        ),
+        (r#"{"$sum": "$v"}"#, r#"[{"v": "text"}]"#, "0"),
+        (
+            r#"{"$sum": "$v"}"#,
+            r#"[{"v": 1}, {"v": {"$numberDecimal": "0.10"}}]"#,
+            r#"{"$numberDecimal": "1.10"}"#,
+        ),
+        (r#"{"$avg": "$v"}"#, VALUES, r#"{"$numberDouble": "3"}"#),
+        (r#"{"$avg": "$v"}"#, r#"[{"v": "text"}]"#, "null"),
+        (r#"{"$min": "$v"}"#, VALUES, "1"),
+        (r#"{"$max": "$v"}"#, VALUES, "5"),
+        (r#"{"$max": "$v"}"#, "[{}]", "null"),
+        (r#"{"$first": "$v"}"#, VALUES, "3"),
+        (r#"{"$first": "$v"}"#, r#"[{}, {"v": 1}]"#, "null"),
+        (r#"{"$push": "$v"}"#, VALUES, "[3, 1, null, 3, 5]"),
+        (r#"{"$addToSet": "$v"}"#, VALUES, "[3, 1, null, 5]"),
+        (r#"{"$count": {}}"#, VALUES, "6"),
+        (
+            r#"{"$mergeObjects": "$v"}"#,
+            r#"[{"v": {"a": 1, "b": 1}}, {}, {"v": {"a": 2}}]"#,
+            r#"{"a": 2, "b": 1}"#,
+        ),
+        (
+            r#"{"$stdDevPop": "$v"}"#,
+            r#"[{"v": 1}, {"v": 3}]"#,
+            r#"{"$numberDouble": "1"}"#,
+        ),
+        (r#"{"$stdDevSamp": "$v"}"#, r#"[{"v": 1}]"#, "null"),
+        (r#"{"$firstN": {"n": 2, "input": "$v"}}"#, VALUES, "[3, 1]"),
+        (
+            r#"{"$firstN": {"n": 3, "input": "$v"}}"#,
+            VALUES,
+            "[3, 1, null]",
+        ),
+        (r#"{"$lastN": {"n": 2, "input": "$v"}}"#, VALUES, "[3, 5]"),
+        (r#"{"$minN": {"n": 2, "input": "$v"}}"#, VALUES, "[1, 3]"),
+        (r#"{"$maxN": {"n": 3, "input": "$v"}}"#, VALUES, "[5, 3, 3]"),
+        (
+            r#"{"$top": {"output": "$w", "sortBy": {"v": -1}}}"#,
+            VALUES,
+            r#""e""#,
+        ),
+        (
+            r#"{"$bottom": {"output": "$w", "sortBy": {"v": -1}}}"#,
+            VALUES,
+            r#""n""#,
+        ),
+        (
+            r#"{"$topN": {"n": 2, "output": "$w", "sortBy": {"v": -1}}}"#,
+            VALUES,
+            r#"["e", "c"]"#,
+        ),
+        (
+            r#"{"$bottomN": {"n": 2, "output": "$w", "sortBy": {"v": 1}}}"#,
+            VALUES,
+            r#"["d", "e"]"#,
+        ),
+        (
+            r#"{"$median": {"input": "$v", "method": "approximate"}}"#,
+            VALUES,
+            r#"{"$numberDouble": "3"}"#,
+        ),
+        (
+            r#"{"$percentile": {"input": "$v", "p": [0.1, 1], "method": "approximate"}}"#,
+            VALUES,
+            r#"[{"$numberDouble": "1"}, {"$numberDouble": "5"}]"#,
+        ),
+    ]);
+}
+
+#[test]
+fn the_last_value_is_the_last_one_even_where_it_is_missing() {
+    let last = parse(r#"{"$last": "$v"}"#).expect("an accumulator");
+    let finish = |values| fed(&last, &documents(values)).expect("a state").finish();
+    assert_eq!(finish(VALUES), Value::Int32(5));
+    assert_eq!(finish(r#"[{"v": 1}, {}]"#), Value::Null);
+}
+
+#[test]
+fn what_is_no_accumulator_is_refused() {
+    let cases = [
+        (r#"{"$frobnicate": 1}"#, 15952),
+        (r#"{"$sum": ["$a", "$b"]}"#, 40237),
+        (r#"{"$sum": 1, "$avg": 1}"#, 40238),
+        (r#"{"x": 1}"#, 40234),
+        (r#""$a""#, 40234),
+        (r#"{"$firstN": {"input": "$a"}}"#, 5787906),
+        (r#"{"$firstN": {"n": 1}}"#, 5787907),
+        (r#"{"$topN": {"n": 1, "output": "$a"}}"#, 5788005),
+        (r#"{"$count": 1}"#, 14),
+        (
+            r#"{"$percentile": {"input": "$a", "p": [2], "method": "approximate"}}"#,
+            7750303,
+        ),
+    ];
+    for (source, code) in cases {
+        assert_eq!(parse(source).expect_err(source).code, code, "{source}");
+    }
+    let named = |name: &str| {
+        Accumulator::parse(name, json::parse(r#"{"$sum": 1}"#).as_ref(), &Scope::new())
+    };
+    assert_eq!(named("a.b").expect_err("a dot").code, 40235);
+    assert_eq!(named("$a").expect_err("a dollar").code, 40236);
+    let merge = parse(r#"{"$mergeObjects": "$v"}"#).expect("an accumulator");
+    assert_eq!(
+        fed(&merge, &documents(r#"[{"v": 1}]"#))
+            .expect_err("a number")
+            .code,
+        40400
+    );
+}
