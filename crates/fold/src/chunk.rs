@@ -1,18 +1,19 @@
 //! A sorted stretch of entries in memory.
 //!
-//! Keys and payloads stand in arenas that are shared and never moved: sorting and merging move
-//! slots of 40 bytes alone, and a document in a log record is an entry without being copied.
+//! A slot of 48 bytes holds what most entries are, with the first 16 bytes of the key. Longer keys
+//! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
+//! alone, and a document in a log record is an entry without being copied.
 
 use std::cmp::Ordering;
 
 use bytes::Bytes;
 
-use crate::entry::{Entry, key_prefix};
+use crate::entry::{Entry, KeyHead};
 
-/// Where an entry stands: its key at `offset` of the arena, its payload right behind or elsewhere.
+/// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    prefix: u64,
+    head: KeyHead,
     id: u64,
     /// Relative to the chunk's base position.
     position: u32,
@@ -21,6 +22,17 @@ struct Slot {
     key_length: u32,
     /// The top bit says "deleted".
     payload_length: u32,
+}
+
+impl Slot {
+    /// How many bytes of the key stand in the arena: all or none.
+    fn key_bytes_in_arena(&self) -> u32 {
+        if self.key_length as usize > KeyHead::BYTES {
+            self.key_length
+        } else {
+            0
+        }
+    }
 }
 
 const DELETED: u32 = 1 << 31;
@@ -55,7 +67,7 @@ impl Chunk {
         self.newest
     }
 
-    fn slot_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
+    fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
         let start = (slot.offset + from) as usize;
         let arena = self.arenas.get(slot.arena as usize);
         arena
@@ -63,16 +75,29 @@ impl Chunk {
             .unwrap_or_default()
     }
 
+    #[inline]
+    fn key<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
+        match slot.head.key(slot.key_length as usize) {
+            Some(key) => key,
+            None => self.arena_bytes(slot, 0, slot.key_length),
+        }
+    }
+
     /// The entry of that number in order.
     #[inline]
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
         let slot = self.slots.get(number)?;
+        let payload_length = slot.payload_length & !DELETED;
+        let payload = match payload_length {
+            0 => &[],
+            length => self.arena_bytes(slot, slot.key_bytes_in_arena(), length),
+        };
         Some(Entry {
-            key: self.slot_bytes(slot, 0, slot.key_length),
+            key: self.key(slot),
             id: slot.id,
             position: self.base + u64::from(slot.position),
             deleted: slot.payload_length & DELETED != 0,
-            payload: self.slot_bytes(slot, slot.key_length, slot.payload_length & !DELETED),
+            payload,
         })
     }
 
@@ -85,7 +110,7 @@ impl Chunk {
         else {
             return Bytes::new();
         };
-        let start = (slot.offset + slot.key_length) as usize;
+        let start = (slot.offset + slot.key_bytes_in_arena()) as usize;
         arena.slice(start..start + (slot.payload_length & !DELETED) as usize)
     }
 
@@ -100,10 +125,13 @@ impl Chunk {
     }
 
     fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
-        let prefix = key_prefix(key);
+        let head = KeyHead::of(key).number();
         self.slots.partition_point(|slot| {
-            let keys = slot.prefix.cmp(&prefix);
-            let keys = keys.then_with(|| self.slot_bytes(slot, 0, slot.key_length).cmp(key));
+            let keys = slot
+                .head
+                .number()
+                .cmp(&head)
+                .then_with(|| self.key(slot).cmp(key));
             keys.then(slot.id.cmp(&id)) <= before
         })
     }
@@ -147,10 +175,8 @@ impl Chunk {
 }
 
 fn compare_slots(one: &Chunk, a: &Slot, other: &Chunk, b: &Slot) -> Ordering {
-    let keys = a.prefix.cmp(&b.prefix).then_with(|| {
-        one.slot_bytes(a, 0, a.key_length)
-            .cmp(other.slot_bytes(b, 0, b.key_length))
-    });
+    let heads = a.head.number().cmp(&b.head.number());
+    let keys = heads.then_with(|| one.key(a).cmp(other.key(b)));
     let newest_first =
         (other.base + u64::from(b.position)).cmp(&(one.base + u64::from(a.position)));
     keys.then(a.id.cmp(&b.id)).then(newest_first)
@@ -203,21 +229,21 @@ impl ChunkBuilder {
     /// Adds an entry; key and payload are copied.
     pub fn add(&mut self, entry: Entry<'_>) {
         let offset = self.arena.len() as u32;
-        self.arena.extend_from_slice(entry.key);
+        if entry.key.len() > KeyHead::BYTES {
+            self.arena.extend_from_slice(entry.key);
+        }
         self.arena.extend_from_slice(entry.payload);
         let deleted = if entry.deleted { DELETED } else { 0 };
-        self.push(
-            entry.position,
-            Slot {
-                prefix: key_prefix(entry.key),
-                id: entry.id,
-                position: 0,
-                arena: 0,
-                offset,
-                key_length: entry.key.len() as u32,
-                payload_length: entry.payload.len() as u32 | deleted,
-            },
-        );
+        let slot = Slot {
+            head: KeyHead::of(entry.key),
+            id: entry.id,
+            position: 0,
+            arena: 0,
+            offset,
+            key_length: entry.key.len() as u32,
+            payload_length: entry.payload.len() as u32 | deleted,
+        };
+        self.push(entry.position, slot);
     }
 
     /// Takes part in a buffer whose bytes [`add_shared`](Self::add_shared) refers to.
@@ -228,8 +254,9 @@ impl ChunkBuilder {
 
     /// Adds an entry with an empty key whose payload stands in a shared buffer.
     pub fn add_shared(&mut self, id: u64, position: u64, arena: u32, offset: u32, length: u32) {
+        let head = KeyHead::of(b"");
         let slot = Slot {
-            prefix: 0,
+            head,
             id,
             position: 0,
             arena,
@@ -244,7 +271,7 @@ impl ChunkBuilder {
         slot.position = (position - self.base) as u32;
         self.newest = self.newest.max(position);
         let payload = slot.payload_length & !DELETED;
-        self.bytes += (slot.key_length + payload) as usize + size_of::<Slot>();
+        self.bytes += (slot.key_bytes_in_arena() + payload) as usize + size_of::<Slot>();
         if self.sorted {
             let in_order = |last: &Slot| self.compare(last, &slot) != Ordering::Greater;
             self.sorted = self.slots.last().is_none_or(in_order);
@@ -252,22 +279,21 @@ impl ChunkBuilder {
         self.slots.push(slot);
     }
 
-    fn key_of(&self, slot: &Slot) -> &[u8] {
+    fn key<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
         let start = slot.offset as usize;
-        match slot.key_length {
-            0 => &[],
-            length => self
+        match slot.head.key(slot.key_length as usize) {
+            Some(key) => key,
+            None => self
                 .arena
-                .get(start..start + length as usize)
+                .get(start..start + slot.key_length as usize)
                 .unwrap_or_default(),
         }
     }
 
+    #[inline]
     fn compare(&self, a: &Slot, b: &Slot) -> Ordering {
-        let keys = a
-            .prefix
-            .cmp(&b.prefix)
-            .then_with(|| self.key_of(a).cmp(self.key_of(b)));
+        let heads = a.head.number().cmp(&b.head.number());
+        let keys = heads.then_with(|| self.key(a).cmp(self.key(b)));
         keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position))
     }
 
@@ -286,50 +312,10 @@ impl ChunkBuilder {
         }
     }
 
-    /// Sorts (prefix, number) pairs, which are a third of a slot, then puts the slots in place. What
-    /// all keys have in common is left out of the prefix.
     fn sort(&mut self) {
-        let skip = self.common_length();
-        let mut order: Vec<(u64, u32)> = (self.slots.iter().zip(0u32..))
-            .map(|(slot, number)| {
-                let key = self.key_of(slot);
-                (key_prefix(key.get(skip..).unwrap_or_default()), number)
-            })
-            .collect();
-        order.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| {
-                match (self.slots.get(a.1 as usize), self.slots.get(b.1 as usize)) {
-                    (Some(one), Some(other)) => self.compare_past(one, other, skip),
-                    _ => Ordering::Equal,
-                }
-            })
-        });
-        self.slots = order
-            .iter()
-            .filter_map(|(_, number)| self.slots.get(*number as usize).copied())
-            .collect();
-    }
-
-    fn compare_past(&self, a: &Slot, b: &Slot, skip: usize) -> Ordering {
-        let rest = |slot| self.key_of(slot).get(skip..).unwrap_or_default();
-        rest(a)
-            .cmp(rest(b))
-            .then(a.id.cmp(&b.id))
-            .then(b.position.cmp(&a.position))
-    }
-
-    /// How many bytes the first key has in common with all others.
-    fn common_length(&self) -> usize {
-        let Some(first) = self.slots.first().map(|slot| self.key_of(slot)) else {
-            return 0;
-        };
-        self.slots.iter().fold(first.len(), |common, slot| {
-            let head = first.get(..common).unwrap_or(first);
-            head.iter()
-                .zip(self.key_of(slot))
-                .take_while(|(a, b)| a == b)
-                .count()
-        })
+        let mut slots = std::mem::take(&mut self.slots);
+        slots.sort_unstable_by(|a, b| self.compare(a, b));
+        self.slots = slots;
     }
 }
 

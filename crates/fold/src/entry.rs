@@ -26,6 +26,38 @@ impl Entry<'_> {
     }
 }
 
+/// The first bytes of a key, zeros behind a shorter one. As a number they compare like the key, as far
+/// as they go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHead([u8; KeyHead::BYTES]);
+
+impl KeyHead {
+    pub const BYTES: usize = 16;
+
+    #[inline]
+    pub fn of(key: &[u8]) -> KeyHead {
+        if let Some(head) = key.first_chunk() {
+            return KeyHead(*head);
+        }
+        let mut head = [0; KeyHead::BYTES];
+        head.iter_mut()
+            .zip(key)
+            .for_each(|(slot, byte)| *slot = *byte);
+        KeyHead(head)
+    }
+
+    #[inline]
+    pub fn number(&self) -> u128 {
+        u128::from_be_bytes(self.0)
+    }
+
+    /// The whole key, where it is no longer than the head.
+    #[inline]
+    pub fn key(&self, length: usize) -> Option<&[u8]> {
+        self.0.get(..length)
+    }
+}
+
 /// The first eight bytes of a key as a number: compares like the key, as far as it goes.
 #[inline]
 pub fn key_prefix(key: &[u8]) -> u64 {
@@ -61,6 +93,8 @@ mod tests {
         ];
         for pair in keys.windows(2) {
             assert!(key_prefix(pair[0]) <= key_prefix(pair[1]));
+            assert!(KeyHead::of(pair[0]).number() <= KeyHead::of(pair[1]).number());
+            assert_eq!(KeyHead::of(pair[0]).key(pair[0].len()), Some(pair[0]));
         }
         assert_eq!(key_prefix(b"a"), 0x61 << 56);
     }

@@ -1,16 +1,18 @@
 //! Sorting many settled entries in little memory: what an index build is made of.
 //!
-//! An entry takes 16 bytes beside its key and payload: the first bytes of its key, and where it
-//! stands. What all keys have in common is left out of these first bytes, so that most comparisons
-//! end there.
+//! An entry with a key of at most 16 bytes and a payload of at most 8 is 32 bytes and stands in one
+//! place: sorting moves it, and writing reads it in order. A larger one has its key and payload in the
+//! arena.
 //!
 //! ```text
-//! arena   key length varint | key | id varint | payload length varint | payload, for each entry
+//! arena   key length varint | key | payload length varint | payload, for each larger entry
 //! ```
+
+use std::cmp::Ordering;
 
 use windrow_storage::StorageError;
 
-use crate::entry::{Entry, key_prefix};
+use crate::entry::{Entry, KeyHead};
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::varint;
 
@@ -23,8 +25,30 @@ pub struct Sorter {
 
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    prefix: u64,
-    offset: u32,
+    head: KeyHead,
+    /// The record id, of 40 bits; the key's length, of 16, its largest value for one in the arena;
+    /// the payload's length, of 8.
+    id_and_lengths: u64,
+    /// The payload, or where in the arena the entry stands.
+    payload: [u8; 8],
+}
+
+const ID_BITS: u32 = 40;
+/// A key's length that says "in the arena".
+const IN_ARENA: u64 = 0xFFFF;
+
+impl Place {
+    fn id(&self) -> u64 {
+        self.id_and_lengths & ((1 << ID_BITS) - 1)
+    }
+
+    fn key_length(&self) -> u64 {
+        self.id_and_lengths >> ID_BITS & 0xFFFF
+    }
+
+    fn payload_length(&self) -> usize {
+        (self.id_and_lengths >> 56) as usize
+    }
 }
 
 impl Sorter {
@@ -45,37 +69,49 @@ impl Sorter {
         self.arena.len() + self.places.len() * size_of::<Place>()
     }
 
-    /// Whether there is room for another entry: places are 32 bits wide.
-    pub fn is_full(&self) -> bool {
-        self.arena.len() > 3 << 30
-    }
-
+    /// Adds an entry. Record ids have at most 40 bits.
     pub fn add(&mut self, key: &[u8], id: u64, payload: &[u8]) {
-        let offset = self.arena.len() as u32;
-        varint::put(&mut self.arena, key.len() as u64);
-        self.arena.extend_from_slice(key);
-        varint::put(&mut self.arena, id);
-        varint::put(&mut self.arena, payload.len() as u64);
-        self.arena.extend_from_slice(payload);
+        debug_assert!(id < 1 << ID_BITS, "record id {id}");
+        let head = KeyHead::of(key);
+        let fits = key.len() <= KeyHead::BYTES && payload.len() <= 8;
+        let (key_length, payload_length, content) = if fits {
+            let mut content = [0; 8];
+            content
+                .iter_mut()
+                .zip(payload)
+                .for_each(|(slot, byte)| *slot = *byte);
+            (key.len() as u64, payload.len() as u64, content)
+        } else {
+            let offset = self.arena.len() as u64;
+            varint::put(&mut self.arena, key.len() as u64);
+            self.arena.extend_from_slice(key);
+            varint::put(&mut self.arena, payload.len() as u64);
+            self.arena.extend_from_slice(payload);
+            (IN_ARENA, 0, offset.to_le_bytes())
+        };
+        let id_and_lengths = id | key_length << ID_BITS | payload_length << 56;
         self.places.push(Place {
-            prefix: key_prefix(key),
-            offset,
+            head,
+            id_and_lengths,
+            payload: content,
         });
     }
 
-    fn key(&self, place: &Place) -> &[u8] {
-        let mut rest = self.arena.get(place.offset as usize..).unwrap_or_default();
-        let length = varint::take(&mut rest).unwrap_or_default();
-        varint::take_bytes(&mut rest, length).unwrap_or_default()
-    }
-
-    fn entry(&self, place: &Place) -> Entry<'_> {
-        let mut rest = self.arena.get(place.offset as usize..).unwrap_or_default();
-        let length = varint::take(&mut rest).unwrap_or_default();
-        let key = varint::take_bytes(&mut rest, length).unwrap_or_default();
-        let id = varint::take(&mut rest).unwrap_or_default();
-        let length = varint::take(&mut rest).unwrap_or_default();
-        let payload = varint::take_bytes(&mut rest, length).unwrap_or_default();
+    fn entry<'a>(&'a self, place: &'a Place) -> Entry<'a> {
+        let id = place.id();
+        let length = place.key_length();
+        let (key, payload) = if length == IN_ARENA {
+            self.in_arena(place).unwrap_or_default()
+        } else {
+            let key = place.head.key(length as usize).unwrap_or_default();
+            (
+                key,
+                place
+                    .payload
+                    .get(..place.payload_length())
+                    .unwrap_or_default(),
+            )
+        };
         Entry {
             key,
             id,
@@ -85,37 +121,33 @@ impl Sorter {
         }
     }
 
-    /// How many bytes all keys have in common.
-    fn common_length(&self) -> usize {
-        let Some(first) = self.places.first().map(|place| self.key(place)) else {
-            return 0;
-        };
-        let mut common = first.len();
-        for place in &self.places {
-            let key = self.key(place);
-            let head = first.get(..common).unwrap_or(first);
-            common = head.iter().zip(key).take_while(|(a, b)| a == b).count();
-            if common == 0 {
-                break;
-            }
-        }
-        common
+    fn in_arena(&self, place: &Place) -> Option<(&[u8], &[u8])> {
+        let mut rest = self
+            .arena
+            .get(u64::from_le_bytes(place.payload) as usize..)?;
+        let length = varint::take(&mut rest)?;
+        let key = varint::take_bytes(&mut rest, length)?;
+        let length = varint::take(&mut rest)?;
+        Some((key, varint::take_bytes(&mut rest, length)?))
     }
 
     fn sort(&mut self) {
-        let skip = self.common_length();
         let mut places = std::mem::take(&mut self.places);
-        if skip > 0 {
-            for place in &mut places {
-                place.prefix = key_prefix(self.key(place).get(skip..).unwrap_or_default());
-            }
-        }
         places.sort_unstable_by(|a, b| {
-            a.prefix
-                .cmp(&b.prefix)
-                .then_with(|| self.entry(a).compare_place(&self.entry(b)))
+            let heads = a.head.number().cmp(&b.head.number());
+            heads.then_with(|| self.compare_rest(a, b))
         });
         self.places = places;
+    }
+
+    /// Orders places with equal heads.
+    fn compare_rest(&self, a: &Place, b: &Place) -> Ordering {
+        if a.key_length() == IN_ARENA || b.key_length() == IN_ARENA {
+            return self.entry(a).compare_place(&self.entry(b));
+        }
+        a.key_length()
+            .cmp(&b.key_length())
+            .then(a.id().cmp(&b.id()))
     }
 
     /// Sorts the entries and writes them as a section; of equal places the first that comes. The
@@ -161,11 +193,24 @@ mod tests {
         let (mut sorter, mut expected) = (Sorter::new(), BTreeSet::new());
         for number in 0..20_000u64 {
             let key = format!("common-{:05}", number * 7919 % 5_003).into_bytes();
-            let payload = vec![1; (number % 3) as usize];
+            let payload = vec![
+                1;
+                if number % 7 == 0 {
+                    20
+                } else {
+                    (number % 3) as usize
+                }
+            ];
+            let key = if number % 5 == 0 {
+                [key, vec![b'x'; 9]].concat()
+            } else {
+                key
+            };
             sorter.add(&key, number, &payload);
             expected.insert((key, number, payload));
         }
-        sorter.add(b"common-00000", 0, b"");
+        let (key, id, payload) = expected.first().cloned().unwrap();
+        sorter.add(&key, id, &payload);
         let options = SectionOptions {
             filter: true,
             compression: Compression::Lz4,

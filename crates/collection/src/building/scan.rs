@@ -164,7 +164,7 @@ impl Scan<'_> {
                 self.check()?;
             }
             let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
-            if bytes >= self.bytes_per_worker || collected.sorters.iter().any(Sorter::is_full) {
+            if bytes >= self.bytes_per_worker {
                 collected.records.push((from, id + 1));
                 self.write(collected)?;
                 from = id + 1;
