@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`errors`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
+//! [`state`], [`errors`], [`writes`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], [`listed`],
 //! [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -40,6 +40,7 @@ pub mod cursors;
 pub mod dispatch;
 pub mod errors;
 pub mod generic;
+pub mod listed;
 pub mod log;
 mod machine;
 pub mod metrics;
@@ -52,6 +53,7 @@ pub mod sessions;
 pub mod state;
 pub mod stop;
 mod sync;
+pub mod writes;
 
 pub use config::Config;
 pub use context::Context;

@@ -22,6 +22,7 @@ mod get_more;
 mod get_parameter;
 mod hello;
 mod host_info;
+mod insert;
 mod kill_cursors;
 mod kill_op;
 mod kill_sessions;
@@ -104,6 +105,7 @@ pub static COMMANDS: &[&Command] = &[
     &get_parameter::GET_PARAMETER,
     &hello::HELLO,
     &host_info::HOST_INFO,
+    &insert::INSERT,
     &hello::IS_MASTER,
     &kill_cursors::KILL_CURSORS,
     &kill_op::KILL_OP,

@@ -1,0 +1,107 @@
+//! `insert`: documents as they came, in one buffer, to the collection.
+
+mod prepare;
+
+use bytes::Bytes;
+use windrow_collection::{Collection, Error as CollectionError, Namespace};
+use windrow_document::DocumentBuf;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::{Arguments, statements};
+use crate::context::Context;
+use crate::errors::{IntoCommandError, OrCommandError};
+use crate::metrics::Kind;
+use crate::writes::{self, WriteErrors, acknowledge, collection_name, writable};
+use prepare::{Chunk, Prepared};
+
+pub const INSERT: Command = Command {
+    name: "insert",
+    help: "inserts documents into a collection",
+    kind: Kind::Insert,
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["bypassDocumentValidation", "documents", "ordered"]),
+    run,
+    ..Command::EMPTY
+};
+
+/// How often a collection that was dropped under an insert is created anew.
+const ATTEMPTS: usize = 10;
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let name = collection_name(request)?;
+    let ordered = writes::switch(&arguments, "ordered", true)?;
+    writes::check_bypass(&arguments)?;
+    let documents = statements(request, "documents")?;
+    let namespace = writable(request, name)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let prepared = prepare::prepare(&documents, ordered, &context.state.object_ids);
+    let (count, errors) = insert(context, &namespace, prepared, ordered)?;
+    context.operation.note("ninserted", count as i32);
+    let mut reply = DocumentBuf::new();
+    reply.push("n", count as i32);
+    errors.add_to(&mut reply);
+    acknowledge(reply, context)
+}
+
+fn insert(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    prepared: Prepared,
+    ordered: bool,
+) -> Result<(usize, WriteErrors), CommandError> {
+    let mut count = 0;
+    let mut failed: Vec<(usize, CommandError)> = Vec::new();
+    for chunk in &prepared.chunks {
+        context.check()?;
+        let bytes = prepared.bytes.slice(chunk.range.clone());
+        let inserted = insert_chunk(context, namespace, bytes, ordered)?;
+        count += inserted.count;
+        failed.extend(numbered(inserted.errors, chunk, &prepared.numbers));
+        if ordered && !failed.is_empty() {
+            break;
+        }
+    }
+    if !(ordered && !failed.is_empty()) {
+        failed.extend(prepared.refused);
+        failed.sort_by_key(|(number, _)| *number);
+    }
+    let mut errors = WriteErrors::default();
+    failed
+        .iter()
+        .for_each(|(number, error)| errors.push(*number, error));
+    Ok((count, errors))
+}
+
+/// The errors of a chunk with the numbers that their documents have in the command.
+fn numbered<'p>(
+    errors: Vec<(usize, CollectionError)>,
+    chunk: &'p Chunk,
+    numbers: &'p [u32],
+) -> impl Iterator<Item = (usize, CommandError)> + 'p {
+    errors.into_iter().map(|(place, error)| {
+        let place = chunk.first + place;
+        let number = numbers.get(place).map_or(place, |number| *number as usize);
+        (number, error.into_command_error())
+    })
+}
+
+fn insert_chunk(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    documents: Bytes,
+    ordered: bool,
+) -> Result<windrow_collection::Inserted, CommandError> {
+    let engine = &context.state.services.engine;
+    let mut attempts = 0;
+    loop {
+        let collection = engine.collection_or_create(namespace).or_command_error()?;
+        attempts += 1;
+        match Collection::insert(&collection, documents.clone(), ordered) {
+            Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
+            other => return other.or_command_error(),
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! The documents of an insert made ready: each with its `_id` in front, those that no collection
+//! takes left out, one after the other in one buffer.
+//!
+//! Documents that are right as they came are not looked into: two searches for bytes tell whether
+//! there can be anything to do.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use windrow_collection::DOCUMENT_BYTES_MAX;
+use windrow_document::object_id::ObjectIdSource;
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Type, ValueRef};
+use windrow_wire::{CommandError, Documents, ErrorCode};
+
+use crate::writes;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    pub bytes: Bytes,
+    /// Stretches of the buffer that go to the collection at once.
+    pub chunks: Vec<Chunk>,
+    /// The number in the command of each document in the buffer; empty where they are the same.
+    pub numbers: Vec<u32>,
+    /// The documents that are not in the buffer: their numbers, and why.
+    pub refused: Vec<(usize, CommandError)>,
+}
+
+/// Whole documents of the buffer.
+#[derive(Debug, PartialEq)]
+pub struct Chunk {
+    pub range: Range<usize>,
+    /// The place of its first document among all in the buffer.
+    pub first: usize,
+}
+
+/// A chunk becomes one record of the log, so it has at most so many bytes, or one document.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// The deepest nesting of a document that is stored; a little less than what messages may have, so
+/// that it can come back within a reply.
+pub const DEPTH_MAX: usize = 180;
+
+/// A document with less bytes cannot be nested deeper than [`DEPTH_MAX`].
+const SHALLOW_BYTES: usize = DEPTH_MAX * 7;
+
+/// The bytes of `_id` with its end, as they follow the type of a first element.
+const ID_NAME: &[u8] = b"_id\0";
+
+/// Where a document stands that begins with this element.
+const FIRST_TYPE: usize = 4;
+
+/// Makes the documents ready. With `ordered`, nothing behind the first that is refused.
+pub fn prepare(documents: &Documents<'_>, ordered: bool, ids: &ObjectIdSource) -> Prepared {
+    let mut output = Output::new(documents);
+    let mut prepared = Prepared::default();
+    let buffer = documents.buffer();
+    for (number, range) in documents.ranges().enumerate() {
+        let bytes = buffer.get(range.clone()).unwrap_or_default();
+        match examine(Document::from_validated(bytes), ids) {
+            Ok(None) => output.take(range),
+            Ok(Some(changed)) => output.put(changed.as_bytes()),
+            Err(error) => {
+                prepared.refused.push((number, error));
+                if ordered {
+                    break;
+                }
+                continue;
+            }
+        }
+        output.numbers.push(number as u32);
+    }
+    let Output {
+        bytes,
+        chunks,
+        numbers,
+        ..
+    } = output.finish();
+    let is_same = prepared.refused.is_empty();
+    Prepared {
+        bytes: Bytes::from(bytes),
+        chunks,
+        numbers: if is_same { Vec::new() } else { numbers },
+        ..prepared
+    }
+}
+
+/// The buffer as it grows. Documents that follow each other are copied together.
+struct Output<'a> {
+    input: &'a [u8],
+    /// What of the input has been taken and not yet copied.
+    pending: Range<usize>,
+    bytes: Vec<u8>,
+    chunks: Vec<Chunk>,
+    numbers: Vec<u32>,
+}
+
+impl<'a> Output<'a> {
+    fn new(documents: &Documents<'a>) -> Output<'a> {
+        let mut output = Output {
+            input: documents.buffer(),
+            pending: 0..0,
+            bytes: Vec::with_capacity(documents.extent().len()),
+            chunks: Vec::new(),
+            numbers: Vec::with_capacity(documents.count()),
+        };
+        output.chunks.push(Chunk {
+            range: 0..0,
+            first: 0,
+        });
+        output
+    }
+
+    /// A document as it stands in the input.
+    fn take(&mut self, range: Range<usize>) {
+        self.place(range.len());
+        if self.pending.end != range.start {
+            self.flush();
+            self.pending.start = range.start;
+        }
+        self.pending.end = range.end;
+    }
+
+    /// A document that was made anew.
+    fn put(&mut self, document: &[u8]) {
+        self.place(document.len());
+        self.flush();
+        self.bytes.extend_from_slice(document);
+    }
+
+    fn flush(&mut self) {
+        let pending = std::mem::replace(&mut self.pending, 0..0);
+        let taken = self.input.get(pending).unwrap_or_default();
+        self.bytes.extend_from_slice(taken);
+    }
+
+    /// Makes room in the last chunk for a document, or begins another.
+    fn place(&mut self, length: usize) {
+        let first = self.numbers.len();
+        if let Some(chunk) = self.chunks.last_mut() {
+            if chunk.range.is_empty() || chunk.range.len() + length <= CHUNK_BYTES {
+                chunk.range.end += length;
+                return;
+            }
+            let start = chunk.range.end;
+            let range = start..start + length;
+            self.chunks.push(Chunk { range, first });
+        }
+    }
+
+    fn finish(mut self) -> Output<'a> {
+        self.flush();
+        self.chunks.retain(|chunk| !chunk.range.is_empty());
+        self
+    }
+}
+
+/// None where the document can be stored as it is; else the document to store.
+fn examine(
+    document: Document<'_>,
+    ids: &ObjectIdSource,
+) -> Result<Option<DocumentBuf>, CommandError> {
+    let bytes = document.as_bytes();
+    if bytes.len() > DOCUMENT_BYTES_MAX {
+        let message = format!(
+            "object to insert too large. size in bytes: {}, max size: {DOCUMENT_BYTES_MAX}",
+            bytes.len()
+        );
+        return Err(CommandError::new(ErrorCode::BSONObjectTooLarge, message));
+    }
+    check_depth(document)?;
+    let has_id_in_front = bytes
+        .get(FIRST_TYPE + 1..)
+        .is_some_and(|rest| rest.starts_with(ID_NAME));
+    if has_id_in_front && is_plain(bytes) {
+        return Ok(None);
+    }
+    let needs_change = look_closely(document)?;
+    if has_id_in_front && !needs_change {
+        return Ok(None);
+    }
+    let changed = with_id_in_front(document, ids);
+    if changed.as_bytes().len() > DOCUMENT_BYTES_MAX {
+        return Err(CommandError::new(
+            ErrorCode::BSONObjectTooLarge,
+            format!("object to insert too large with its _id, max size: {DOCUMENT_BYTES_MAX}"),
+        ));
+    }
+    Ok(Some(changed))
+}
+
+/// Whether the bytes show that there is nothing to find: no `$`, no byte that is the type of a
+/// timestamp, and an `_id` of a type that needs no look.
+fn is_plain(bytes: &[u8]) -> bool {
+    let id_type = bytes.get(FIRST_TYPE).copied().and_then(Type::from_byte);
+    let is_simple = !matches!(
+        id_type,
+        None | Some(Type::Array | Type::Regex | Type::Undefined)
+    );
+    is_simple && memchr::memchr2(b'$', Type::Timestamp as u8, bytes).is_none()
+}
+
+/// Checks names and `_id`; whether a timestamp of zero is to be set.
+fn look_closely(document: Document<'_>) -> Result<bool, CommandError> {
+    let mut needs_change = false;
+    for (name, value) in document {
+        match (name, value) {
+            ("_id", id) => check_id(id)?,
+            ("$ref" | "$id" | "$db", _) => {
+                let message = format!("Document can't have {name} prefixed field names: {name}");
+                return Err(CommandError::new(ErrorCode::BadValue, message));
+            }
+            (_, ValueRef::Timestamp(timestamp)) if timestamp.bits() == 0 => needs_change = true,
+            _ => {}
+        }
+    }
+    Ok(needs_change)
+}
+
+/// What an `_id` cannot be.
+fn check_id(id: ValueRef<'_>) -> Result<(), CommandError> {
+    match id {
+        ValueRef::Array(_) | ValueRef::Regex { .. } | ValueRef::Undefined => {
+            let message = format!("can't use a {} for _id", id.type_of().name());
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+        ValueRef::Document(document) => check_id_names(document),
+        _ => Ok(()),
+    }
+}
+
+fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
+    let is_wrong = |name: &str| name.starts_with('$') && !matches!(name, "$ref" | "$id" | "$db");
+    match id.iter().find(|(name, _)| is_wrong(name)) {
+        Some((name, _)) => Err(CommandError::new(
+            ErrorCode::DollarPrefixedFieldName,
+            format!(
+                "_id fields may not contain '$'-prefixed fields: {name} is not valid for storage."
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The document with its `_id`, or a new one, in front, and the time in timestamps of zero.
+fn with_id_in_front(document: Document<'_>, ids: &ObjectIdSource) -> DocumentBuf {
+    let mut builder =
+        DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 17));
+    let id = document.get("_id");
+    builder.append(
+        "_id",
+        id.unwrap_or_else(|| ValueRef::ObjectId(ids.next_now())),
+    );
+    let mut elements = document.elements();
+    let mut seen_id = false;
+    while let Some(element) = elements.next_raw() {
+        if element.name == b"_id" && !std::mem::replace(&mut seen_id, true) {
+            continue;
+        }
+        match element.value() {
+            Some(ValueRef::Timestamp(timestamp)) if timestamp.bits() == 0 => {
+                let name = element.name_str().unwrap_or_default();
+                builder.append(name, ValueRef::Timestamp(writes::timestamp()));
+            }
+            _ => builder.append_element(&element),
+        }
+    }
+    builder.finish()
+}
+
+/// Fails where documents and arrays are nested deeper than [`DEPTH_MAX`].
+pub fn check_depth(document: Document<'_>) -> Result<(), CommandError> {
+    if document.as_bytes().len() < SHALLOW_BYTES || is_within(document, DEPTH_MAX) {
+        return Ok(());
+    }
+    Err(CommandError::new(
+        ErrorCode::Overflow,
+        format!("cannot insert document because it exceeds {DEPTH_MAX} levels of nesting"),
+    ))
+}
+
+fn is_within(document: Document<'_>, levels: usize) -> bool {
+    let Some(below) = levels.checked_sub(1) else {
+        return false;
+    };
+    let mut elements = document.elements();
+    while let Some(element) = elements.next_raw() {
+        let fits = match element.type_of {
+            Type::Document | Type::Array => {
+                is_within(Document::from_validated(element.bytes), below)
+            }
+            _ => true,
+        };
+        if !fits {
+            return false;
+        }
+    }
+    true
+}

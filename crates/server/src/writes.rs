@@ -1,0 +1,134 @@
+//! What the commands that write have in common: where they write, what went wrong with which of
+//! their statements, and when they are acknowledged.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::SystemTime;
+
+use windrow_collection::Namespace;
+use windrow_document::{ArrayBuf, DocumentBuf, Timestamp, Value, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::clock;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::namespace::check_collection;
+
+/// The collection that a write command names with its first argument.
+pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
+    let name = match request.body().first() {
+        Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
+        other => {
+            let found = other.map_or("missing", |(_, value)| value.type_of().name());
+            let message = format!("collection name has invalid type {found}");
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+    };
+    check_collection(request.database(), name)?;
+    Ok(name)
+}
+
+/// The namespace that documents are to be written to, once it is sure that it may hold any.
+pub fn writable(request: &Request, name: &str) -> Result<Namespace, CommandError> {
+    let refuse = |code: ErrorCode| {
+        let message = format!("cannot write to '{}.{name}'", request.database());
+        Err(CommandError::new(code, message))
+    };
+    if name.starts_with("system.") && !WRITABLE_SYSTEM.contains(&name) {
+        return refuse(ErrorCode::InvalidNamespace);
+    }
+    if name.contains(".system.") {
+        return refuse(ErrorCode::BadValue);
+    }
+    Namespace::new(request.database(), name).or_command_error()
+}
+
+/// The collections of MongoDB's own that clients may write to.
+const WRITABLE_SYSTEM: &[&str] = &["system.js", "system.users", "system.roles"];
+
+/// A switch of a write command; null counts as missing.
+pub fn switch(
+    arguments: &Arguments<'_>,
+    name: &str,
+    otherwise: bool,
+) -> Result<bool, CommandError> {
+    match arguments.get(name) {
+        None | Some(ValueRef::Null | ValueRef::Undefined) => Ok(otherwise),
+        Some(_) => Ok(arguments.bool(name)?.unwrap_or(otherwise)),
+    }
+}
+
+/// `bypassDocumentValidation` is checked and means nothing: there are no validators.
+pub fn check_bypass(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    match arguments.get("bypassDocumentValidation") {
+        Some(ValueRef::Null | ValueRef::Undefined) => Ok(()),
+        _ => arguments.flag("bypassDocumentValidation").map(drop),
+    }
+}
+
+/// The time as a timestamp; no two calls give the same.
+pub fn timestamp() -> Timestamp {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let seconds = clock::millis(SystemTime::now()) as u64 / 1000;
+    let earliest = seconds << 32 | 1;
+    let next = |last: u64| (last + 1).max(earliest);
+    let last = LAST.fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
+    Timestamp::from_bits(next(last.unwrap_or_default()))
+}
+
+/// The statements of a command that failed, in order.
+#[derive(Debug, Default)]
+pub struct WriteErrors(Vec<Value>);
+
+impl WriteErrors {
+    /// `{index, code, …, errmsg}`
+    pub fn push(&mut self, index: usize, error: &CommandError) {
+        let mut entry = DocumentBuf::new();
+        entry.push("index", index as i32);
+        entry.push("code", error.code.number());
+        for (name, value) in error.extra.iter() {
+            entry.push(name, value);
+        }
+        entry.push("errmsg", &error.message);
+        self.0.push(Value::from(entry));
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds itself to a reply, where there are any.
+    pub fn add_to(self, reply: &mut DocumentBuf) {
+        if !self.0.is_empty() {
+            reply.push("writeErrors", Value::from(ArrayBuf::from_iter(self.0)));
+        }
+    }
+}
+
+/// Waits until what was written is as durable as the client wants it, and replies.
+pub fn acknowledge(reply: DocumentBuf, context: &Context<'_>) -> Result<Reply, CommandError> {
+    sync_if_wanted(context)?;
+    Ok(Reply::ok(reply))
+}
+
+/// Waits for the disk where the write concern asks for it.
+pub fn sync_if_wanted(context: &Context<'_>) -> Result<(), CommandError> {
+    if context.generic.write_concern.synced {
+        context.operation.wait_on_purpose();
+        context.state.services.engine.sync().or_command_error()?;
+    }
+    Ok(())
+}
+
+/// Whether an error ends the whole command, not only the statement that met it: the operation was
+/// killed, or is over its time.
+pub fn ends_command(error: &CommandError) -> bool {
+    matches!(
+        error.code,
+        ErrorCode::Interrupted
+            | ErrorCode::InterruptedAtShutdown
+            | ErrorCode::MaxTimeMSExpired
+            | ErrorCode::ClientMarkedKilled
+            | ErrorCode::ClientDisconnect
+    )
+}
