@@ -2,6 +2,7 @@
 //! `cargo run --release -p windrow-ingest --example extract_folder -- FOLDER [WORKERS]`.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -29,7 +30,7 @@ fn main() -> std::io::Result<()> {
     }
     let totals = Mutex::new(Totals::default());
     let started = Instant::now();
-    pool.run(&walked.files, &|file, event| {
+    pool.run(&walked.files, &|_, file, event| {
         let mut totals = totals.lock().expect("no thread panics with it");
         match event {
             Event::Document(document) => {
@@ -44,6 +45,7 @@ fn main() -> std::io::Result<()> {
             Event::End(End::Skipped(what)) => *totals.skipped.entry(what).or_default() += 1,
             Event::End(End::Done(_)) => {}
         }
+        ControlFlow::Continue(())
     })?;
     report(
         &walked,

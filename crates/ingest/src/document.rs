@@ -55,6 +55,12 @@ pub struct FailureDocument {
     pub failed_ms: i64,
 }
 
+/// Of what has no stamp to compare: it is tried again every time.
+const NO_STAMP: Stamp = Stamp {
+    size: 0,
+    modified_ns: i64::MIN,
+};
+
 impl Stamp {
     /// The time of the last change in milliseconds, as a date in a document has it.
     pub fn modified_ms(&self) -> i64 {
@@ -65,7 +71,7 @@ impl Stamp {
 impl FileDocument {
     /// The document for what was extracted from `file`, at the time `now_ms`.
     pub fn new(file: &Candidate, extracted: Extracted, now_ms: i64) -> Self {
-        let path = path_to_text(&file.path);
+        let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
         let name = || last_component(extracted.inner_path.as_deref().unwrap_or(&path));
         FileDocument {
@@ -95,25 +101,42 @@ impl FailureDocument {
             id: path.clone(),
             path,
             failure: Failure::of_file(FailureClass::Unreadable, &failure.reason),
-            stamp: Stamp {
-                size: 0,
-                modified_ns: 0,
-            },
+            stamp: NO_STAMP,
             failed_ms: now_ms,
         }
     }
 
-    /// The document for a failure of `file`, at the time `now_ms`.
+    /// The document for a failure of `file`, at the time `now_ms`. What may be read tomorrow though
+    /// nothing of the file changes has no stamp, so that it is tried again.
     pub fn new(file: &Candidate, failure: Failure, now_ms: i64) -> Self {
-        let path = path_to_text(&file.path);
-        let id = id(&path, failure.inner.as_deref());
+        let path = file.path_text();
+        let is_lasting = failure.class != FailureClass::Unreadable;
         FailureDocument {
-            id,
+            id: id(&path, failure.inner.as_deref()),
             path,
             failure,
-            stamp: file.stamp,
+            stamp: if is_lasting { file.stamp } else { NO_STAMP },
             failed_ms: now_ms,
         }
+    }
+
+    /// The marker of a file of which not all has been stored.
+    pub(crate) fn unfinished(file: &Candidate, now_ms: i64) -> Self {
+        FailureDocument {
+            id: Self::unfinished_id(file),
+            path: file.path_text(),
+            failure: Failure::of_file(
+                FailureClass::Unfinished,
+                "storing it was interrupted; the next run reads it again",
+            ),
+            stamp: NO_STAMP,
+            failed_ms: now_ms,
+        }
+    }
+
+    /// The `_id` of [`FailureDocument::unfinished`]. No path has two slashes in a row.
+    pub(crate) fn unfinished_id(file: &Candidate) -> String {
+        format!("{}//unfinished", file.path_text())
     }
 }
 

@@ -29,16 +29,22 @@ pub enum FailureClass {
     Deadline,
     /// The process that read it died: out of memory, or an error in a library.
     Crashed,
+    /// The database did not take what it became.
+    Refused,
+    /// Not all that it became has been stored yet.
+    Unfinished,
 }
 
 impl FailureClass {
-    pub const ALL: [FailureClass; 6] = [
+    pub const ALL: [FailureClass; 8] = [
         FailureClass::Unreadable,
         FailureClass::Malformed,
         FailureClass::Encrypted,
         FailureClass::Limit,
         FailureClass::Deadline,
         FailureClass::Crashed,
+        FailureClass::Refused,
+        FailureClass::Unfinished,
     ];
 
     /// The word that documents carry.
@@ -50,6 +56,8 @@ impl FailureClass {
             FailureClass::Limit => "limit",
             FailureClass::Deadline => "deadline",
             FailureClass::Crashed => "crashed",
+            FailureClass::Refused => "refused",
+            FailureClass::Unfinished => "unfinished",
         }
     }
 

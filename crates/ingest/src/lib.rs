@@ -2,13 +2,15 @@
 //!
 //! For: finding the files below some folders ([`walk`]), telling which of them changed since the
 //! last time ([`changes()`]), turning them into text in processes that may die ([`WorkerPool`]), and
-//! the shape of the documents that come of it ([`FileDocument`], [`FailureDocument`]). Not for:
-//! reading any format (that is `windrow-extract`), or writing into a collection.
+//! the shape of the documents that come of it ([`FileDocument`], [`FailureDocument`]); and all of it
+//! together: [`run()`] makes the documents of a [`Store`] follow the files. Not for: reading any
+//! format (that is `windrow-extract`), or searching.
 //!
 //! A binary that uses the pool has a hidden command that calls [`serve`] with its standard input
 //! and output, and nothing else:
 //!
 //! ```no_run
+//! use std::ops::ControlFlow;
 //! use windrow_ingest::{Event, WalkOptions, WorkerConfig, WorkerPool, serve, walk};
 //!
 //! if std::env::args().nth(1).as_deref() == Some("worker") {
@@ -16,10 +18,11 @@
 //! }
 //! let walked = walk(&["/usr/share/doc".into()], &WalkOptions::default());
 //! let pool = WorkerPool::new(WorkerConfig::this_program(&["worker"])?);
-//! pool.run(&walked.files, &|file, event| {
+//! pool.run(&walked.files, &|_worker, file, event| {
 //!     if let Event::Document(document) = event {
 //!         println!("{}: {} bytes", file.path.display(), document.text.len());
 //!     }
+//!     ControlFlow::Continue(())
 //! })?;
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -32,7 +35,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-// In reading order: files, what changed, their text, documents.
+// In reading order: files, what changed, their text, documents, where they go, the whole run.
 mod path_text;
 mod walk;
 
@@ -45,12 +48,22 @@ mod serve;
 mod worker;
 
 mod document;
+mod encode;
+
+mod engine_store;
+mod store;
+
+mod run;
+mod writer;
 
 pub use changes::{Changes, changes};
 pub use document::{FailureDocument, FileDocument};
+pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
 pub use path_text::{path_to_text, text_to_path};
-pub use pool::WorkerPool;
+pub use pool::{Sink, WorkerPool};
+pub use run::{Progress, RunError, RunOptions, Summary, run};
 pub use serve::{Convert, ReadError, serve, serve_with};
+pub use store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError};
 pub use walk::{Candidate, Identity, Stamp, WalkFailure, WalkOptions, Walked, walk};
 pub use worker::{End, Event, Worker, WorkerConfig};

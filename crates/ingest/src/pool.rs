@@ -2,12 +2,16 @@
 
 use std::io;
 use std::num::NonZero;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use crate::walk::Candidate;
 use crate::worker::{Event, Worker, WorkerConfig};
+
+/// Takes what files hold: the worker's number, the file, the event.
+pub type Sink<'s, 'f, F> = dyn Fn(usize, &'f F, Event) -> ControlFlow<()> + Sync + 's;
 
 /// Starts workers and deals files to them.
 #[derive(Debug, Clone)]
@@ -31,20 +35,27 @@ impl WorkerPool {
         }
     }
 
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
     /// Reads all `files` and tells `sink` what they hold, from as many threads as there are
-    /// workers. The events of one file come in order from one thread and end with [`Event::End`].
-    /// A `sink` that blocks holds its worker up, so that no more is read than is wanted.
+    /// workers, with the number of the worker. The events of one file come in order from one worker
+    /// and end with [`Event::End`]. A `sink` that blocks holds its worker up, so that no more is
+    /// read than is wanted; one that answers [`ControlFlow::Break`] ends the run.
     ///
     /// # Errors
     /// If workers cannot be started. Files without an end have not been read then.
-    pub fn run<'f, F>(&self, files: &'f [F], sink: &(dyn Fn(&'f F, Event) + Sync)) -> io::Result<()>
+    pub fn run<'f, F>(&self, files: &'f [F], sink: &Sink<'_, 'f, F>) -> io::Result<()>
     where
         F: AsRef<Candidate> + Sync,
     {
         let dealer = Dealer::new(files);
         thread::scope(|scope| {
-            for _ in 0..self.workers.min(files.len()) {
-                scope.spawn(|| dealer.note(self.work(&dealer, sink)));
+            for number in 0..self.workers.min(files.len()) {
+                let dealer = &dealer;
+                scope.spawn(move || dealer.note(self.work(number, dealer, sink)));
             }
         });
         dealer.finish()
@@ -52,12 +63,21 @@ impl WorkerPool {
 
     fn work<'f, F: AsRef<Candidate>>(
         &self,
+        number: usize,
         dealer: &Dealer<'f, F>,
-        sink: &(dyn Fn(&'f F, Event) + Sync),
+        sink: &Sink<'_, 'f, F>,
     ) -> io::Result<()> {
         let mut worker = Worker::start(&self.config)?;
         while let Some(file) = dealer.next() {
-            worker.extract(&file.as_ref().path, &mut |event| sink(file, event))?;
+            let mut flow = ControlFlow::Continue(());
+            worker.extract(&file.as_ref().path, &mut |event| {
+                if flow.is_continue() {
+                    flow = sink(number, file, event);
+                }
+            })?;
+            if flow.is_break() {
+                dealer.stop();
+            }
         }
         Ok(())
     }
@@ -69,7 +89,7 @@ impl AsRef<Candidate> for Candidate {
     }
 }
 
-/// Hands out the files one by one until one worker cannot go on.
+/// Hands out the files one by one until one worker cannot go on or its sink wants no more.
 struct Dealer<'f, F> {
     files: &'f [F],
     next: AtomicUsize,
@@ -97,13 +117,17 @@ impl<'f, F> Dealer<'f, F> {
 
     fn note(&self, result: io::Result<()>) {
         if let Err(error) = result {
-            self.stopped.store(true, Ordering::Relaxed);
+            self.stop();
             let mut first = self
                 .error
                 .lock()
                 .unwrap_or_else(|poisoned| poisoned.into_inner());
             first.get_or_insert(error);
         }
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
     }
 
     fn finish(self) -> io::Result<()> {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
+use crate::path_text::path_to_text;
+
 /// Which files below the given folders count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WalkOptions {
@@ -24,6 +26,13 @@ pub struct Candidate {
     pub path: PathBuf,
     pub stamp: Stamp,
     pub identity: Identity,
+}
+
+impl Candidate {
+    /// Its path as documents have it. See [`path_to_text`].
+    pub fn path_text(&self) -> String {
+        path_to_text(&self.path)
+    }
 }
 
 /// What changes when a file's content does.
@@ -145,7 +154,6 @@ fn failure(root: &Path, error: &walkdir::Error) -> WalkFailure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path_text::path_to_text;
     use std::ffi::OsStr;
     use std::fs;
     use std::os::unix::ffi::OsStrExt;

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Write, stdin, stdout};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -112,7 +113,7 @@ fn config(command: &str) -> WorkerConfig {
 /// What became of each file, by name.
 fn ends(pool: &WorkerPool, walked: &Walked) -> BTreeMap<String, End> {
     let ends = Mutex::new(BTreeMap::new());
-    pool.run(&walked.files, &|file, event| {
+    pool.run(&walked.files, &|_, file, event| {
         if let Event::End(end) = event {
             let name = file
                 .path
@@ -125,6 +126,7 @@ fn ends(pool: &WorkerPool, walked: &Walked) -> BTreeMap<String, End> {
                 "each file ends once"
             );
         }
+        ControlFlow::Continue(())
     })
     .unwrap();
     ends.into_inner().unwrap()
@@ -249,7 +251,7 @@ fn a_program_that_is_no_worker_is_an_error() {
     let folder = Folder::new(&[("a", b"")]);
     assert!(
         WorkerPool::new(missing)
-            .run(&folder.walk().files, &|_, _| ())
+            .run(&folder.walk().files, &|_, _, _| ControlFlow::Continue(()))
             .is_err()
     );
 }

@@ -1,0 +1,142 @@
+//! A store that is open in this process.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{BuildControl, Change, Collection, Direction, Engine, Error, Namespace};
+use windrow_collection::{Reader, RecordId};
+use windrow_document::{Value, ValueRef, key};
+use windrow_index::Definition;
+
+use crate::store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError};
+use crate::walk::Stamp;
+
+/// The collections of an open data folder.
+#[derive(Debug)]
+pub struct EngineStore {
+    engine: Arc<Engine>,
+    documents: Arc<Collection>,
+    failures: Arc<Collection>,
+}
+
+impl EngineStore {
+    /// Takes or makes the collections.
+    pub fn new(engine: Arc<Engine>) -> Result<Self, Error> {
+        let open = |place: Place| {
+            engine.collection_or_create(&Namespace::new(DATABASE, place.collection())?)
+        };
+        Ok(EngineStore {
+            documents: open(Place::Documents)?,
+            failures: open(Place::Failures)?,
+            engine,
+        })
+    }
+
+    fn collection(&self, place: Place) -> &Collection {
+        match place {
+            Place::Documents => &self.documents,
+            Place::Failures => &self.failures,
+        }
+    }
+}
+
+impl Store for EngineStore {
+    fn prepare(&self) -> Result<(), StoreError> {
+        for place in Place::ALL {
+            let definitions: Result<Vec<_>, _> = place
+                .indexes()
+                .iter()
+                .map(|specification| Definition::parse(specification.as_document()))
+                .collect();
+            let control = BuildControl {
+                should_stop: &|| None,
+                on_phase: &|_| {},
+            };
+            self.collection(place)
+                .create_indexes(definitions?, &control)?;
+        }
+        Ok(())
+    }
+
+    fn stamps(&self, place: Place, visit: &mut dyn FnMut(&str, Stamp)) -> Result<(), StoreError> {
+        let reader = self.collection(place).reader()?;
+        let mut entries = reader.entries(stamp_index(&reader)?, Direction::Forward)?;
+        while entries.next()? {
+            if let Some((path, stamp)) = stamp_of(entries.key(), entries.payload()) {
+                visit(&path, stamp);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError> {
+        let collection = self.collection(place);
+        let records = records_of(&collection.reader()?, paths)?;
+        Ok(delete(collection, records)?)
+    }
+
+    fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError> {
+        let reader = self.failures.reader()?;
+        let find = |id: &String| reader.find_id(ValueRef::String(id)).transpose();
+        let records: Result<Vec<_>, _> = ids.iter().filter_map(find).collect();
+        Ok(delete(&self.failures, records?)?)
+    }
+
+    fn insert(&self, place: Place, documents: Bytes) -> Result<Vec<Refusal>, StoreError> {
+        let inserted = self.collection(place).insert(documents, false)?;
+        let refusals = inserted.errors.into_iter();
+        Ok(refusals
+            .map(|(number, error)| (number, error.to_string()))
+            .collect())
+    }
+
+    /// What was written is folded as well, so that the next process to open the folder need not
+    /// make the entries of the text index from the log again.
+    fn finish(&self) -> Result<(), StoreError> {
+        self.engine.fold()?;
+        Ok(self.engine.sync()?)
+    }
+}
+
+fn stamp_index(reader: &Reader) -> Result<usize, Error> {
+    let found = reader
+        .indexes()
+        .iter()
+        .position(|index| index.name() == STAMP_INDEX);
+    found.ok_or_else(|| Error::IndexNotFound(STAMP_INDEX.to_owned()))
+}
+
+/// Path and stamp out of an entry of the index of stamps.
+fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Stamp)> {
+    let mut values = key::Reader::new(entry, shape);
+    let Value::String(path) = values.value(false)? else {
+        return None;
+    };
+    let size = values.value(false)?.as_ref().as_whole()?;
+    let modified_ns = values.value(false)?.as_ref().as_whole()?;
+    let size = u64::try_from(size).ok()?;
+    Some((path, Stamp { size, modified_ns }))
+}
+
+/// The records of all documents with one of these paths.
+fn records_of(reader: &Reader, paths: &[String]) -> Result<Vec<RecordId>, Error> {
+    let mut entries = reader.entries(stamp_index(reader)?, Direction::Forward)?;
+    let mut records = Vec::new();
+    for path in paths {
+        let mut start = Vec::new();
+        key::append(&mut start, ValueRef::String(path));
+        entries.seek(&start, RecordId(0))?;
+        while entries.next()? && entries.key().starts_with(&start) {
+            records.push(entries.id());
+        }
+    }
+    Ok(records)
+}
+
+fn delete(collection: &Collection, records: Vec<RecordId>) -> Result<(), Error> {
+    let mut batch = collection.batch();
+    for id in records {
+        batch.change(id, |_| Ok::<_, Error>(Change::Delete))?;
+    }
+    batch.commit()
+}
