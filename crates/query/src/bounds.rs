@@ -16,7 +16,7 @@ use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
 use interval::Intervals;
-use leaf::Extent;
+use leaf::{Certainty, Extent};
 
 pub use range::ScanRanges;
 
@@ -109,7 +109,9 @@ impl Predicates {
         if by_place && !pins.open.is_empty() {
             return;
         }
-        extent.exact &= !by_place;
+        if by_place {
+            extent.certainty = Certainty::Document;
+        }
         self.list.push(Predicate {
             path,
             extent,
@@ -125,8 +127,8 @@ impl Predicates {
 pub struct IndexBounds {
     /// For every field of the index.
     pub fields: Vec<Intervals>,
-    /// Every document with an entry inside fulfils the whole filter.
-    pub exact: bool,
+    /// What an entry inside says about the whole filter.
+    pub certainty: Certainty,
 }
 
 impl IndexBounds {
@@ -140,7 +142,7 @@ impl IndexBounds {
             .collect();
         IndexBounds {
             fields,
-            exact: false,
+            certainty: Certainty::Document,
         }
     }
 
@@ -165,13 +167,16 @@ impl IndexBounds {
                 }
             }
         }
-        let every = |(number, predicate): &(usize, &Predicate)| {
-            predicate.extent.exact
-                && !(predicate.is_negated && parts_with_arrays(index, *number) != 0)
-        };
-        bounds.exact = predicates.is_complete
-            && chosen.len() == predicates.list.len()
-            && chosen.iter().all(every);
+        let says =
+            |(number, predicate): &(usize, &Predicate)| match parts_with_arrays(index, *number) {
+                0 => predicate.extent.certainty,
+                _ if predicate.is_negated => Certainty::Document,
+                _ if predicate.extent.certainty == Certainty::Exact => Certainty::Exact,
+                _ => Certainty::Document,
+            };
+        if predicates.is_complete && chosen.len() == predicates.list.len() {
+            bounds.certainty = chosen.iter().map(says).min().unwrap_or(Certainty::Exact);
+        }
         bounds
     }
 
@@ -180,9 +185,11 @@ impl IndexBounds {
         self.fields.first().is_some_and(|first| !first.is_full())
     }
 
-    /// Whether no entry lies inside.
-    pub fn is_empty(&self) -> bool {
-        self.fields.iter().any(Intervals::is_empty)
+    /// Whether all entries inside have one and the same key.
+    pub fn is_one_key(&self) -> bool {
+        self.fields
+            .iter()
+            .all(|intervals| matches!(intervals.as_slice(), [one] if one.is_point()))
     }
 }
 
@@ -261,6 +268,7 @@ mod tests {
         let specification = doc! { "key": key, "name": "i" };
         let definition = Definition::parse(specification.as_document()).unwrap();
         SourceIndex {
+            number: 0,
             definition: Arc::new(definition),
             multikey: Multikey(arrays.to_vec()),
         }
@@ -275,7 +283,7 @@ mod tests {
         };
         let printed: Vec<String> = bounds.fields.iter().map(field).collect();
         assert_eq!(printed.join(" | "), expected, "{filter}");
-        assert_eq!(bounds.exact, exact, "{filter}");
+        assert_eq!(bounds.certainty == Certainty::Exact, exact, "{filter}");
     }
 
     #[test]
@@ -355,6 +363,7 @@ mod tests {
         let specification = doc! { "key": { "a": 1 }, "name": "i", "sparse": true };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let sparse = SourceIndex {
+            number: 0,
             definition: Arc::new(definition),
             multikey: Multikey(vec![0]),
         };

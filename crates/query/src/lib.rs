@@ -1,4 +1,22 @@
 //! Queries over collections: which indexes to read, in which order, and what to make of it.
+//!
+//! A query is data three times. [`Find`] is what is asked, [`plan::Plan`] what will be done,
+//! [`operators::Operator`]s do it, one row at a time, on a snapshot of the collection, a [`Source`].
+//! [`explain`] prints the second and the third.
+//!
+//! Not here: parsing of commands, sockets, cursors between batches, and everything that one document
+//! is enough for (`windrow_mql`).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use windrow_mql::filter::Filter;
+//! use windrow_query::{Find, NoCollection, Source, Uninterrupted};
+//! let source: Arc<dyn Source> = Arc::new(NoCollection { namespace: "a.b".to_owned() });
+//! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
+//! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
+//! ```
+//! Reading order: [`source`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
+//! [`operators`], [`count`], [`distinct`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -6,11 +24,23 @@
 )]
 
 pub mod bounds;
+pub mod choose;
+pub mod count;
+pub mod distinct;
 pub mod error;
+pub mod explain;
+pub mod find;
+pub mod operators;
+pub mod plan;
 pub mod row;
 pub mod source;
+pub mod text;
 
+pub use count::Count;
+pub use distinct::Distinct;
 pub use error::Error;
+pub use explain::{Verbosity, Wrapping};
+pub use find::{Cursor, Find, Hint};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
 pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,

@@ -33,6 +33,11 @@ impl Content {
     }
 }
 
+impl Content {
+    /// The document without fields.
+    pub const EMPTY: Content = Content::Shared(Bytes::from_static(&[5, 0, 0, 0, 0]));
+}
+
 impl From<DocumentBuf> for Content {
     fn from(document: DocumentBuf) -> Content {
         Content::Owned(document)
@@ -53,15 +58,26 @@ pub struct Row {
     /// The document; before it is fetched, the empty one, or a document made of the index key.
     pub content: Content,
     pub meta: Meta,
+    /// The index key by which it was found, where `returnKey` asks for it.
+    pub key: Option<Box<DocumentBuf>>,
 }
 
 impl Row {
+    /// A record's row.
+    pub fn of_record(id: RecordId, content: impl Into<Content>) -> Row {
+        Row {
+            id,
+            ..Row::of(content)
+        }
+    }
+
     /// A row that a stage made.
     pub fn of(content: impl Into<Content>) -> Row {
         Row {
             id: RecordId(0),
             content: content.into(),
             meta: Meta::default(),
+            key: None,
         }
     }
 

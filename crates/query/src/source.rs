@@ -39,6 +39,8 @@ impl Direction {
 /// An index as a snapshot sees it.
 #[derive(Clone, Debug)]
 pub struct SourceIndex {
+    /// Its place in [`Source::indexes`].
+    pub number: usize,
     pub definition: Arc<Definition>,
     /// Which parts of the fields' paths have met arrays.
     pub multikey: Multikey,
@@ -58,7 +60,10 @@ pub trait Source: Send + Sync {
     fn count(&self) -> u64;
 
     /// The indexes that can be read; the one on `_id` is the first.
-    fn indexes(&self) -> Vec<SourceIndex>;
+    fn indexes(&self) -> Vec<Arc<Definition>>;
+
+    /// Which parts of the paths of an index have met arrays.
+    fn multikey(&self, index: usize) -> Result<Multikey, Error>;
 
     /// A document's bytes.
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error>;
@@ -71,6 +76,13 @@ pub trait Source: Send + Sync {
 
     /// All entries of an index in the order of their keys, then record ids.
     fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error>;
+
+    /// The entries of an index from exactly this key on. Entries of other keys may be left out.
+    fn postings(&self, index: usize, key: &[u8]) -> Result<Box<dyn EntryCursor>, Error> {
+        let mut cursor = self.entries(index, Direction::Forward)?;
+        cursor.seek(key, RecordId(0))?;
+        Ok(cursor)
+    }
 
     /// About how many entries have `from <= key < to`.
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
@@ -124,8 +136,12 @@ impl Source for NoCollection {
         0
     }
 
-    fn indexes(&self) -> Vec<SourceIndex> {
+    fn indexes(&self) -> Vec<Arc<Definition>> {
         Vec::new()
+    }
+
+    fn multikey(&self, _: usize) -> Result<Multikey, Error> {
+        Ok(Multikey::default())
     }
 
     fn get(&self, _: RecordId) -> Result<Option<Bytes>, Error> {

@@ -5,25 +5,42 @@ use windrow_mql::filter::{Comparison, Node, Regex, TypeSet};
 
 use super::interval::{Interval, Intervals};
 
+/// What an entry inside the intervals says about the condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// The document has to be looked at.
+    Document,
+    /// The values in the key settle it.
+    Key,
+    /// The condition holds.
+    Exact,
+}
+
 /// Where a condition on a field can hold, in terms of the entries of an index on the field.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extent {
     pub intervals: Intervals,
-    /// Whether an entry inside is enough for the condition to hold.
-    pub exact: bool,
+    pub certainty: Certainty,
 }
 
 fn exact(intervals: Intervals) -> Option<Extent> {
     Some(Extent {
         intervals,
-        exact: true,
+        certainty: Certainty::Exact,
+    })
+}
+
+fn by_key(intervals: Intervals) -> Option<Extent> {
+    Some(Extent {
+        intervals,
+        certainty: Certainty::Key,
     })
 }
 
 fn inexact(intervals: Intervals) -> Option<Extent> {
     Some(Extent {
         intervals,
-        exact: false,
+        certainty: Certainty::Document,
     })
 }
 
@@ -42,9 +59,9 @@ pub fn extent(node: &Node) -> Option<Extent> {
             values, regexes, ..
         } => Some(any_of(values, regexes)),
         Node::Exists { .. } => inexact(Intervals::full()),
-        Node::Type { types, .. } => inexact(types_extent(*types)),
+        Node::Type { types, .. } => Some(types_extent(*types)),
         Node::Regex { regex, .. } => Some(regex_extent(regex)),
-        Node::Mod { .. } => inexact(Intervals::of(Interval::of_type(Type::Double))),
+        Node::Mod { .. } => by_key(Intervals::of(Interval::of_type(Type::Double))),
         Node::Not(child) => negation(child),
         _ => None,
     }
@@ -62,12 +79,12 @@ fn equality(value: &Value) -> Extent {
             let points = [Interval::point(value.clone()), Interval::point(first)];
             Extent {
                 intervals: Intervals::union(points),
-                exact: false,
+                certainty: Certainty::Document,
             }
         }
         _ => Extent {
             intervals: Intervals::of(Interval::point(value.clone())),
-            exact: true,
+            certainty: Certainty::Exact,
         },
     }
 }
@@ -79,19 +96,31 @@ fn nulls() -> Extent {
     ];
     Extent {
         intervals: Intervals::union(points),
-        exact: false,
+        certainty: Certainty::Document,
     }
 }
 
 fn comparison(operator: Comparison, value: &Value) -> Option<Extent> {
     match value {
-        Value::Array(_) | Value::MinKey | Value::MaxKey => inexact(Intervals::full()),
+        Value::Array(_) => inexact(Intervals::full()),
+        Value::MinKey | Value::MaxKey => exact(Intervals::of(extreme(operator, value))),
         Value::Null if operator.accepts_equal() => Some(nulls()),
         value if is_nan(value.as_ref()) && operator.accepts_equal() => {
             exact(Intervals::of(Interval::point(value.clone())))
         }
         value if is_nan(value.as_ref()) => exact(Intervals::none()),
         value => exact(Intervals::of(bracketed(operator, value))),
+    }
+}
+
+/// Everything lies between MinKey and MaxKey.
+fn extreme(operator: Comparison, value: &Value) -> Interval {
+    let inclusive = operator.accepts_equal();
+    match operator {
+        Comparison::Lt | Comparison::Lte => {
+            Interval::new(Value::MinKey, true, value.clone(), inclusive)
+        }
+        _ => Interval::new(value.clone(), inclusive, Value::MaxKey, true),
     }
 }
 
@@ -129,22 +158,36 @@ fn any_of(values: &[Value], regexes: &[Regex]) -> Extent {
         .map(equality)
         .chain(regexes.iter().map(regex_extent));
     let extents: Vec<Extent> = extents.collect();
-    let exact = extents.iter().all(|extent| extent.exact);
+    let certainty = extents.iter().map(|extent| extent.certainty).min();
+    let certainty = certainty.unwrap_or(Certainty::Exact);
     let intervals = extents
         .into_iter()
         .flat_map(|extent| extent.intervals.as_slice().to_vec());
     Extent {
         intervals: Intervals::union(intervals),
-        exact,
+        certainty,
     }
 }
 
 /// An array is of its own type and of the types of its elements.
-fn types_extent(types: TypeSet) -> Intervals {
+fn types_extent(types: TypeSet) -> Extent {
     if types.contains(Type::Array) {
-        return Intervals::full();
+        return Extent {
+            intervals: Intervals::full(),
+            certainty: Certainty::Document,
+        };
     }
-    Intervals::union(types.iter().map(Interval::of_type))
+    // The null of an index may be a missing field.
+    let nullish = types.contains(Type::Null) || types.contains(Type::Undefined);
+    let certainty = if nullish {
+        Certainty::Document
+    } else {
+        Certainty::Key
+    };
+    Extent {
+        intervals: Intervals::union(types.iter().map(Interval::of_type)),
+        certainty,
+    }
 }
 
 /// The strings that can match, and the expression itself as a value.
@@ -153,13 +196,14 @@ fn regex_extent(regex: &Regex) -> Extent {
         pattern: regex.pattern().to_owned(),
         options: regex.options().to_owned(),
     };
-    let (strings, exact) = match regex.prefix() {
-        Some((prefix, whole)) => (Interval::of_prefix(prefix), whole),
-        None => (Interval::of_type(Type::String), false),
+    let (strings, certainty) = match regex.prefix() {
+        Some((prefix, true)) => (Interval::of_prefix(prefix), Certainty::Exact),
+        Some((prefix, false)) => (Interval::of_prefix(prefix), Certainty::Key),
+        None => (Interval::of_type(Type::String), Certainty::Key),
     };
     Extent {
         intervals: Intervals::union([strings, Interval::point(itself)]),
-        exact,
+        certainty,
     }
 }
 
@@ -189,9 +233,10 @@ fn negation(child: &Node) -> Option<Extent> {
 }
 
 fn complement(extent: Extent) -> Option<Extent> {
-    extent.exact.then(|| Extent {
+    let is_exact = extent.certainty == Certainty::Exact;
+    is_exact.then(|| Extent {
         intervals: extent.intervals.complement(),
-        exact: true,
+        ..extent
     })
 }
 
@@ -237,7 +282,7 @@ mod tests {
             .iter()
             .map(|one| one.print(false));
         assert_eq!(parts.collect::<Vec<_>>().join(" "), expected, "{source}");
-        assert_eq!(found.exact, exactly, "{source}");
+        assert_eq!(found.certainty == Certainty::Exact, exactly, "{source}");
     }
 
     #[test]

@@ -30,7 +30,10 @@ fn leaf_implies(filter: &Node, partial: &Node) -> bool {
     match partial {
         Node::Exists { .. } => !leaf::accepts_missing(filter),
         _ => match (leaf::extent(filter), leaf::extent(partial)) {
-            (Some(one), Some(other)) => other.exact && one.intervals.is_within(&other.intervals),
+            (Some(one), Some(other)) => {
+                other.certainty == leaf::Certainty::Exact
+                    && one.intervals.is_within(&other.intervals)
+            }
             _ => false,
         },
     }

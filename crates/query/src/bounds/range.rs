@@ -133,6 +133,7 @@ mod tests {
         let specification = doc! { "key": { "a": 1, "b": -1, "c": 1 }, "name": "i" };
         let definition = Arc::new(Definition::parse(specification.as_document()).unwrap());
         let index = SourceIndex {
+            number: 0,
             definition: definition.clone(),
             multikey: Multikey::of(3),
         };

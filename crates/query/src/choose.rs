@@ -1,0 +1,389 @@
+//! Which plan answers a query with the least work.
+//!
+//! Every index that can say something about the filter, or that has the order asked for, is a
+//! candidate. What each would read is counted, not guessed: fence keys know how many entries a range
+//! has. A scan of the collection is taken only where there is no candidate.
+//!
+//! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], [`hint`].
+
+pub mod access;
+mod hint;
+pub mod order;
+
+use windrow_document::Value;
+use windrow_document::path::Path;
+use windrow_mql::filter::{Comparison, Node};
+use windrow_mql::sort::{Sort, SortField};
+
+use crate::Error;
+use crate::find::Find;
+use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
+use crate::source::{Direction, Source};
+use crate::text::{NO_PLANS, TextScan};
+use access::{Access, Scene};
+
+/// The plan to run, and the others that would have answered.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    pub winner: Plan,
+    pub rejected: Vec<Plan>,
+}
+
+impl Choice {
+    fn only(winner: Plan) -> Choice {
+        Choice {
+            winner,
+            rejected: Vec::new(),
+        }
+    }
+}
+
+/// See [`Find::plan`].
+pub fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+    if find.order().is_some_and(Sort::needs_text_score) && find.filter.text().is_none() {
+        return Err(Error::new(
+            40218,
+            "query requires text score metadata, but it is not available",
+        ));
+    }
+    if find.filter.text().is_some() {
+        return text(find, source).map(Choice::only);
+    }
+    if !source.exists() || matches!(find.filter.root(), Node::AlwaysFalse) {
+        hint::check(find, source)?;
+        return Ok(Choice::only(Plan::Eof));
+    }
+    if find.min.is_some() || find.max.is_some() {
+        let scan = hint::between(find, source)?;
+        return Ok(Choice::only(finish_scan(find, scan)));
+    }
+    if let Some(direction) = find.natural() {
+        hint::check(find, source)?;
+        return Ok(Choice::only(finish(
+            find,
+            collection_scan(find, direction),
+            None,
+        )));
+    }
+    if find.hint.is_some() {
+        return by_hint(find, source);
+    }
+    if let Some(id) = single_id(find) {
+        let plan = Plan::IdHack { id };
+        return Ok(Choice::only(finish(find, plan, None)));
+    }
+    free(find, source)
+}
+
+fn collection_scan(find: &Find, direction: Direction) -> Plan {
+    let filter = (!matches!(find.filter.root(), Node::AlwaysTrue)).then(|| find.filter.clone());
+    Plan::CollectionScan { direction, filter }
+}
+
+/// The `_id` where the filter is an equality on it and nothing else.
+fn single_id(find: &Find) -> Option<Value> {
+    match find.filter.root() {
+        Node::Compare {
+            path,
+            operator: Comparison::Eq,
+            value,
+        } if path.to_string() == "_id" && !find.return_key => {
+            (!matches!(value, Value::Array(_))).then(|| value.clone())
+        }
+        _ => None,
+    }
+}
+
+fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+    let Some(index) = hint::index(find, source)? else {
+        return Ok(Choice::only(finish(
+            find,
+            collection_scan(find, Direction::Forward),
+            None,
+        )));
+    };
+    if index.definition.is_text() {
+        return Ok(Choice::only(finish(
+            find,
+            collection_scan(find, Direction::Forward),
+            None,
+        )));
+    }
+    let scene = Scene::new(find.filter.root(), source);
+    if index.definition.partial.is_some() && !scene.has_all(&index) {
+        return Err(Error::new(
+            2,
+            "error processing query: planner returned error: bad hint",
+        ));
+    }
+    let mut access = scene.scan(index, find)?;
+    access.lead_in_order(find.order());
+    Ok(Choice::only(assemble(find, access)))
+}
+
+/// The cheapest of all ways.
+fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+    let scene = Scene::new(find.filter.root(), source);
+    let mut ways = scene.ways(find)?;
+    if ways.is_empty() {
+        return Ok(Choice::only(finish(
+            find,
+            collection_scan(find, Direction::Forward),
+            None,
+        )));
+    }
+    let least = ways
+        .iter()
+        .map(|way| way.documents)
+        .fold(f64::INFINITY, f64::min);
+    let total = source.count() as f64;
+    ways.sort_by(|one, other| {
+        let costs = (one.cost(find, least, total), other.cost(find, least, total));
+        costs.0.total_cmp(&costs.1)
+    });
+    let mut plans = ways.into_iter().map(|way| assemble(find, way));
+    let winner = plans.next().unwrap_or(Plan::Eof);
+    Ok(Choice {
+        winner,
+        rejected: plans.collect(),
+    })
+}
+
+/// Puts fetch, sort, window and projection above an access.
+fn assemble(find: &Find, access: Access) -> Plan {
+    let Access {
+        plan,
+        covers,
+        certain,
+        ordered,
+        ..
+    } = access;
+    let ordered = ordered || find.order().is_none();
+    if let Plan::IndexScan(mut scan) = plan {
+        if covers {
+            scan.filter = (!certain).then(|| find.filter.clone());
+            let nothing = certain
+                && ordered
+                && needed_paths(find).is_some_and(|paths| paths.is_empty())
+                && find.projection.is_none();
+            scan.output = if nothing {
+                KeyOutput::Nothing
+            } else {
+                KeyOutput::Document
+            };
+            let sorted = sort(find, Plan::IndexScan(scan), ordered);
+            return project(find, window(find, sorted, ordered), true);
+        }
+        return finish_with(find, scan, certain, ordered);
+    }
+    let filter = (!certain).then(|| find.filter.clone());
+    let fetched = plan.fetched(filter);
+    project(
+        find,
+        window(find, sort(find, fetched, ordered), ordered),
+        false,
+    )
+}
+
+fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
+    if find.return_key {
+        scan.output = KeyOutput::Flat;
+    }
+    let scan = Plan::IndexScan(scan);
+    if certain && ordered {
+        let skipped = scan.skipped(find.skip);
+        return project(find, skipped.fetched(None).limited(find.limit), false);
+    }
+    let fetched = scan.fetched((!certain).then(|| find.filter.clone()));
+    project(
+        find,
+        window(find, sort(find, fetched, ordered), ordered),
+        false,
+    )
+}
+
+/// A scan between `min` and `max`.
+fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
+    let direction = order::direction(&scan.index, &scan.bounds, find.order());
+    scan.direction = direction.unwrap_or(Direction::Forward);
+    let ordered = find.order().is_none() || direction.is_some();
+    let certain = matches!(find.filter.root(), Node::AlwaysTrue);
+    finish_with(find, scan, certain, ordered)
+}
+
+/// Sort, window and projection above rows that have their documents.
+fn finish(find: &Find, plan: Plan, ordered: Option<bool>) -> Plan {
+    let ordered = ordered.unwrap_or(find.order().is_none());
+    project(
+        find,
+        window(find, sort(find, plan, ordered), ordered),
+        false,
+    )
+}
+
+fn sort(find: &Find, plan: Plan, ordered: bool) -> Plan {
+    match find.order() {
+        Some(order) if !ordered => Plan::Sort {
+            sort: order.clone(),
+            limit: find.limit.map(|limit| limit.saturating_add(find.skip)),
+            allow_disk_use: find.allow_disk_use,
+            input: Box::new(plan),
+        },
+        _ => plan,
+    }
+}
+
+/// Behind a sort with a limit only the skip is left to do.
+fn window(find: &Find, plan: Plan, ordered: bool) -> Plan {
+    let skipped = plan.skipped(find.skip);
+    if ordered {
+        skipped.limited(find.limit)
+    } else {
+        skipped
+    }
+}
+
+fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
+    let plan = match &find.projection {
+        _ if find.return_key => Plan::ReturnKey {
+            input: Box::new(plan),
+        },
+        Some(projection) if !projection.is_identity() => Plan::Projection {
+            kind: match (covered, projection.plain_inclusion()) {
+                (true, _) => ProjectionKind::Covered,
+                (false, Some(paths)) if paths.iter().all(is_plain) => ProjectionKind::Simple,
+                _ => ProjectionKind::Default,
+            },
+            projection: projection.clone(),
+            input: Box::new(plan),
+        },
+        _ => plan,
+    };
+    if find.show_record_id {
+        Plan::RecordIds {
+            input: Box::new(plan),
+        }
+    } else {
+        plan
+    }
+}
+
+fn is_plain(path: &Path) -> bool {
+    path.components().len() == 1
+}
+
+/// A plan for a filter with `$text`.
+fn text(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
+    crate::text::text_index(source)?;
+    if find.hint.is_some() {
+        return Err(Error::new(2, "text and hint not allowed in same query"));
+    }
+    if find.min.is_some() || find.max.is_some() {
+        return Err(Error::new(
+            51173,
+            "When using min()/max() a hint of which index to use must be provided",
+        ));
+    }
+    if find.natural().is_some() {
+        return Err(Error::new(
+            2,
+            "text expression not allowed with $natural sort order",
+        ));
+    }
+    let root = find.filter.root();
+    let Some(query) = conjunct_text(root) else {
+        return text_in_or(find, source);
+    };
+    let mut scan = TextScan::plan(query, root, source)?;
+    scan.filter = has_more(root, &scan).then(|| find.filter.clone());
+    if !scan.must_fetch() && sorts_by_score_alone(find.order()) {
+        scan.fetches = false;
+        let sorted = sort(find, Plan::Text(scan), false).skipped(find.skip);
+        return Ok(project(find, sorted.fetched(None), false));
+    }
+    Ok(finish(find, Plan::Text(scan), None))
+}
+
+fn conjunct_text(root: &Node) -> Option<&windrow_mql::filter::TextQuery> {
+    match root {
+        Node::Text(query) => Some(query),
+        Node::And(children) => children.iter().find_map(conjunct_text),
+        _ => None,
+    }
+}
+
+/// Whether there is more than the text and the equalities that the index answers. Null and arrays are
+/// looked at again.
+fn has_more(root: &Node, scan: &TextScan) -> bool {
+    let answered = |node: &Node| match node {
+        Node::Text(_) => true,
+        Node::Compare {
+            path,
+            operator: Comparison::Eq,
+            value,
+        } => {
+            let fields = scan.definition.fields.iter().zip(&scan.prefix);
+            let plain = !matches!(value, Value::Null | Value::Array(_));
+            plain
+                && fields
+                    .into_iter()
+                    .any(|(field, known)| field.path == *path && known == value)
+        }
+        _ => false,
+    };
+    match root {
+        Node::And(children) => !children.iter().all(answered),
+        other => !answered(other),
+    }
+}
+
+fn sorts_by_score_alone(order: Option<&Sort>) -> bool {
+    order.is_some_and(|order| matches!(order.pattern(), [SortField::TextScore { .. }]))
+}
+
+/// `$text` in one branch of a `$or`, the others answered by indexes.
+fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
+    let no_plan = || {
+        Error::new(
+            NO_PLANS,
+            "error processing query: planner returned error: Failed to produce a solution for TEXT under \
+             OR - other non-TEXT clauses under OR have to be indexed as well.",
+        )
+    };
+    let branches = match find.filter.root() {
+        Node::Or(branches) => branches,
+        Node::And(children) => {
+            let or = children.iter().find_map(|child| match child {
+                Node::Or(branches) if branches.iter().any(|one| conjunct_text(one).is_some()) => {
+                    Some(branches)
+                }
+                _ => None,
+            });
+            or.ok_or_else(no_plan)?
+        }
+        _ => return Err(no_plan()),
+    };
+    let mut inputs = Vec::with_capacity(branches.len());
+    for branch in branches {
+        inputs.push(match conjunct_text(branch) {
+            Some(query) => Plan::Text(TextScan::plan(query, branch, source)?),
+            None => {
+                let way = Scene::new(branch, source).best()?.ok_or_else(no_plan)?;
+                way.plan
+            }
+        });
+    }
+    Ok(finish(
+        find,
+        Plan::Or(inputs).fetched(Some(find.filter.clone())),
+        None,
+    ))
+}
+
+/// The paths that the plan's result is made of; None: whole documents.
+pub(crate) fn needed_paths(find: &Find) -> Option<Vec<Path>> {
+    match &find.projection {
+        Some(projection) if !projection.is_identity() => projection.needed_paths(),
+        _ => find.needs.clone(),
+    }
+}

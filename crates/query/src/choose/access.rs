@@ -1,0 +1,265 @@
+//! Ways to the documents of a conjunction: one index, or for a `$or` one a branch.
+
+use windrow_document::path::Path;
+use windrow_mql::filter::Node;
+use windrow_mql::sort::{Sort, SortField};
+
+use super::{needed_paths, order};
+use crate::Error;
+use crate::bounds::leaf::Certainty;
+use crate::bounds::{IndexBounds, Predicates, ScanRanges, has_all, parts_with_arrays, predicates};
+use crate::find::Find;
+use crate::plan::{IndexScan, KeyOutput, Plan};
+use crate::source::{Direction, Source, SourceIndex};
+
+/// Ranges that are counted; the others are taken to be like them.
+const RANGES_COUNTED: usize = 64;
+
+// What things cost, in entries of an index read one after the other. Measured on the engine's
+// cursors: a fetch by record id is a search in the map of documents.
+const FETCH_COST: f64 = 4.0;
+const SEEK_COST: f64 = 6.0;
+const SORT_COST: f64 = 0.5;
+
+/// A filter's conjunction before a collection.
+pub struct Scene<'s> {
+    root: &'s Node,
+    predicates: Predicates,
+    source: &'s dyn Source,
+}
+
+/// A way, and what it takes.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// Rows without documents.
+    pub plan: Plan,
+    /// Entries read, about.
+    pub entries: f64,
+    /// Documents found, about.
+    pub documents: f64,
+    seeks: f64,
+    /// The keys have all that is asked for.
+    pub covers: bool,
+    /// Nothing of the filter is left to check.
+    pub certain: bool,
+    /// In the order that is asked for.
+    pub ordered: bool,
+}
+
+impl Access {
+    /// What the way costs where `least` documents match of `total`: a limit ends an ordered way early.
+    pub fn cost(&self, find: &Find, least: f64, total: f64) -> f64 {
+        let sorts = !self.ordered && find.order().is_some();
+        let wanted = find
+            .limit
+            .map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
+        let share = if sorts {
+            1.0
+        } else {
+            early_end(wanted, least, self.documents, total)
+        };
+        let fetch = if self.covers { 0.25 } else { FETCH_COST };
+        let sort = if sorts {
+            SORT_COST * self.documents * self.documents.max(2.0).log2()
+        } else {
+            0.0
+        };
+        share * (self.entries + fetch * self.documents) + SEEK_COST * self.seeks + sort
+    }
+
+    /// Turns the scan so that it gives the order, if it can.
+    pub fn lead_in_order(&mut self, wanted: Option<&Sort>) {
+        if let Plan::IndexScan(scan) = &mut self.plan
+            && let Some(direction) = order::direction(&scan.index, &scan.bounds, wanted)
+        {
+            scan.direction = direction;
+            self.ordered = true;
+        }
+    }
+}
+
+/// The share of a way that is gone before `wanted` documents are found.
+fn early_end(wanted: f64, least: f64, documents: f64, total: f64) -> f64 {
+    let matching = least.min(documents).max(1.0).min(total.max(1.0));
+    (wanted / matching).min(1.0)
+}
+
+impl<'s> Scene<'s> {
+    pub fn new(root: &'s Node, source: &'s dyn Source) -> Scene<'s> {
+        Scene {
+            root,
+            predicates: predicates(root),
+            source,
+        }
+    }
+
+    pub fn has_all(&self, index: &SourceIndex) -> bool {
+        has_all(index, self.root, &self.predicates)
+    }
+
+    /// All ways worth a look: those that restrict, and those that have the order.
+    pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
+        let mut ways = Vec::new();
+        for index in self.candidates(find.order())? {
+            let mut access = self.scan(index, find)?;
+            access.lead_in_order(find.order());
+            let Plan::IndexScan(scan) = &access.plan else {
+                continue;
+            };
+            if scan.bounds.restricts() || access.ordered {
+                ways.push(access);
+            }
+        }
+        ways.extend(self.by_or()?);
+        Ok(ways)
+    }
+
+    /// The cheapest way that restricts, order or not.
+    pub fn best(&self) -> Result<Option<Access>, Error> {
+        let find = Find::of(windrow_mql::filter::Filter::all());
+        let mut ways = self.ways(&find)?;
+        let total = self.source.count() as f64;
+        ways.sort_by(|one, other| {
+            let cost = |way: &Access| way.cost(&find, way.documents, total);
+            cost(one).total_cmp(&cost(other))
+        });
+        Ok(ways.into_iter().next())
+    }
+
+    /// The indexes that may be used and could help.
+    fn candidates(&self, order: Option<&Sort>) -> Result<Vec<SourceIndex>, Error> {
+        let mut found = Vec::new();
+        for (number, definition) in self.source.indexes().into_iter().enumerate() {
+            let Some(first) = definition.fields.first().map(|field| &field.path) else {
+                continue;
+            };
+            let helps = self.predicates.list.iter().any(|one| one.path == *first)
+                || order.is_some_and(|order| starts_with(order, first));
+            if !helps || definition.hidden || definition.is_text() {
+                continue;
+            }
+            let multikey = self.source.multikey(number)?;
+            let index = SourceIndex {
+                number,
+                definition,
+                multikey,
+            };
+            if self.has_all(&index) {
+                found.push(index);
+            }
+        }
+        Ok(found)
+    }
+
+    /// A scan of this index within the tightest bounds.
+    pub fn scan(&self, index: SourceIndex, find: &Find) -> Result<Access, Error> {
+        let bounds = IndexBounds::of(&index, &self.predicates);
+        let ranges = ScanRanges::of(&index.definition, &bounds);
+        let entries = self.count(index.number, &ranges)?;
+        let checked = ranges.checks.iter().flatten().count() as i32;
+        let covers = self.covers(&index, &bounds, find);
+        Ok(Access {
+            entries,
+            documents: entries * 0.5f64.powi(checked),
+            seeks: ranges.ranges.len() as f64,
+            covers,
+            certain: bounds.certainty == Certainty::Exact,
+            ordered: false,
+            plan: Plan::IndexScan(IndexScan {
+                index,
+                direction: Direction::Forward,
+                bounds,
+                range: None,
+                filter: None,
+                output: KeyOutput::Nothing,
+            }),
+        })
+    }
+
+    fn count(&self, index: usize, ranges: &ScanRanges) -> Result<f64, Error> {
+        let mut sum = 0;
+        for (from, to) in ranges.ranges.iter().take(RANGES_COUNTED) {
+            sum += self.source.count_about(index, from, to)?;
+        }
+        let counted = ranges.ranges.len().clamp(1, RANGES_COUNTED);
+        Ok(sum as f64 * ranges.ranges.len() as f64 / counted as f64)
+    }
+
+    /// Whether the keys have all that the answer is made of, and settle the filter.
+    fn covers(&self, index: &SourceIndex, bounds: &IndexBounds, find: &Find) -> bool {
+        let settles = match bounds.certainty {
+            Certainty::Exact => true,
+            Certainty::Key => self
+                .predicates
+                .list
+                .iter()
+                .all(|predicate| has_plain(index, &predicate.path)),
+            Certainty::Document => false,
+        };
+        let Some(mut paths) = needed_paths(find).filter(|_| settles && !find.return_key) else {
+            return false;
+        };
+        paths.extend(find.order().into_iter().flat_map(sorted_paths));
+        paths.iter().all(|path| has_plain(index, path))
+    }
+
+    /// For each branch of a `$or` the best way.
+    fn by_or(&self) -> Result<Option<Access>, Error> {
+        let (branches, alone) = match self.root {
+            Node::Or(branches) => (branches, true),
+            Node::And(children) => {
+                let or = children.iter().find_map(|child| match child {
+                    Node::Or(branches) => Some(branches),
+                    _ => None,
+                });
+                match or {
+                    Some(branches) => (branches, false),
+                    None => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        let mut whole = Access {
+            plan: Plan::Eof,
+            entries: 0.0,
+            documents: 0.0,
+            seeks: 0.0,
+            covers: false,
+            certain: alone,
+            ordered: false,
+        };
+        let mut inputs = Vec::with_capacity(branches.len());
+        for branch in branches {
+            let Some(way) = Scene::new(branch, self.source).best()? else {
+                return Ok(None);
+            };
+            whole.entries += way.entries;
+            whole.documents += way.documents;
+            whole.seeks += way.seeks;
+            whole.certain &= way.certain;
+            inputs.push(way.plan);
+        }
+        whole.plan = Plan::Or(inputs);
+        Ok(Some(whole))
+    }
+}
+
+fn starts_with(order: &Sort, first: &Path) -> bool {
+    // A field that the filter fixes may stand before the sorted ones: then it is in the filter.
+    matches!(order.pattern().first(), Some(SortField::Path { path, .. }) if path == first)
+}
+
+fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
+    order.pattern().iter().filter_map(|field| match field {
+        SortField::Path { path, .. } => Some(path.clone()),
+        SortField::TextScore { .. } => None,
+    })
+}
+
+/// Whether the path is a field of the index that never met an array.
+fn has_plain(index: &SourceIndex, path: &Path) -> bool {
+    let fields = index.definition.fields.iter().enumerate();
+    fields
+        .into_iter()
+        .any(|(number, field)| field.path == *path && parts_with_arrays(index, number) == 0)
+}

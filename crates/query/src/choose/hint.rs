@@ -1,0 +1,146 @@
+//! Hints, and the `min` and `max` that need one.
+
+use windrow_document::{Document, key};
+use windrow_index::KeyKind;
+
+use crate::Error;
+use crate::bounds::IndexBounds;
+use crate::find::{Find, Hint};
+use crate::plan::{IndexScan, KeyOutput};
+use crate::source::{Direction, Source, SourceIndex};
+use crate::text::NO_PLANS;
+
+fn no_such_index() -> Error {
+    Error::new(
+        2,
+        "error processing query: planner returned error: hint provided does not correspond to an \
+         existing index",
+    )
+}
+
+/// Refuses a hint that fits nothing or stands beside a natural sort.
+pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
+    let natural_sort = find
+        .sort
+        .as_ref()
+        .is_some_and(|sort| sort.natural().is_some());
+    match &find.hint {
+        Some(Hint::Name(_) | Hint::Key(_)) if natural_sort => Err(Error::new(
+            2,
+            "Cannot use sort with $natural if hint is not $natural",
+        )),
+        Some(Hint::Natural(_)) | None => Ok(()),
+        Some(_) if !source.exists() => Ok(()),
+        Some(_) => index(find, source).map(drop),
+    }
+}
+
+/// The index that is hinted at; None where nothing is.
+pub fn index(find: &Find, source: &dyn Source) -> Result<Option<SourceIndex>, Error> {
+    let found = match &find.hint {
+        None | Some(Hint::Natural(_)) => return Ok(None),
+        Some(Hint::Name(name)) => source
+            .indexes()
+            .into_iter()
+            .position(|one| one.name == *name),
+        Some(Hint::Key(key)) => source
+            .indexes()
+            .into_iter()
+            .position(|one| same_key(one.key_pattern(), key.as_document())),
+    };
+    let number = found.ok_or_else(no_such_index)?;
+    let definition = source
+        .indexes()
+        .into_iter()
+        .nth(number)
+        .ok_or_else(no_such_index)?;
+    if definition.hidden {
+        return Err(no_such_index());
+    }
+    let multikey = source.multikey(number)?;
+    Ok(Some(SourceIndex {
+        number,
+        definition,
+        multikey,
+    }))
+}
+
+fn same_key(one: Document<'_>, other: Document<'_>) -> bool {
+    one.count() == other.count()
+        && one
+            .iter()
+            .zip(other)
+            .all(|((name, value), (other_name, other_value))| {
+                name == other_name && value.equals(other_value)
+            })
+}
+
+/// The scan between `min` and `max`. Errors: 51173 without a hint, 51174 where a bound does not fit
+/// the index, 51175 where they are not in order, 51176 where they name different fields, 291 for a
+/// natural hint.
+pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
+    if find.hint.is_none() {
+        let message = "When using min()/max() a hint of which index to use must be provided";
+        return Err(Error::new(51173, message));
+    }
+    let Some(index) = index(find, source)? else {
+        return Err(Error::new(
+            NO_PLANS,
+            "min and max cannot be used with a $natural hint",
+        ));
+    };
+    let empty = Document::EMPTY;
+    let min = find.min.as_ref().map_or(empty, |min| min.as_document());
+    let max = find.max.as_ref().map_or(empty, |max| max.as_document());
+    let names = |document: Document<'_>| -> Vec<String> {
+        document.iter().map(|(name, _)| name.to_owned()).collect()
+    };
+    if !min.is_empty() && !max.is_empty() && names(min) != names(max) {
+        return Err(Error::new(
+            51176,
+            "min and max must have the same field names",
+        ));
+    }
+    let from = key_of(&index, min)?;
+    let to = key_of(&index, max)?.unwrap_or_else(|| vec![0xFF; 2]);
+    let from = from.unwrap_or_default();
+    if !min.is_empty() && from >= to {
+        return Err(Error::new(
+            51175,
+            "min must be less than max, according to the index's key pattern",
+        ));
+    }
+    let bounds = IndexBounds::full(&index);
+    Ok(IndexScan {
+        index,
+        direction: Direction::Forward,
+        bounds,
+        range: Some((from, to)),
+        filter: None,
+        output: KeyOutput::Nothing,
+    })
+}
+
+/// The key bytes of a bound; None of an empty one.
+fn key_of(index: &SourceIndex, bound: Document<'_>) -> Result<Option<Vec<u8>>, Error> {
+    if bound.is_empty() {
+        return Ok(None);
+    }
+    let fields = &index.definition.fields;
+    let fits = bound.count() == fields.len()
+        && bound
+            .iter()
+            .zip(fields)
+            .all(|((name, _), field)| field.path.to_string() == name);
+    if !fits {
+        return Err(Error::new(
+            51174,
+            "the index chosen is not compatible with min/max",
+        ));
+    }
+    let mut bytes = Vec::new();
+    for ((_, value), field) in bound.iter().zip(fields) {
+        key::append_directed(&mut bytes, value, field.kind == KeyKind::Descending);
+    }
+    Ok(Some(bytes))
+}

@@ -1,0 +1,46 @@
+//! `count`.
+
+use std::sync::Arc;
+
+use windrow_mql::filter::{Filter, Node};
+
+use crate::Error;
+use crate::find::{Find, Hint};
+use crate::row::Interrupt;
+use crate::source::Source;
+
+/// The parts of a `count`.
+#[derive(Clone, Debug)]
+pub struct Count {
+    pub filter: Filter,
+    pub skip: u64,
+    pub limit: Option<u64>,
+    pub hint: Option<Hint>,
+}
+
+impl Count {
+    /// The query that is counted: nothing of its documents is needed.
+    pub fn find(&self) -> Find {
+        Find {
+            skip: self.skip,
+            limit: self.limit,
+            hint: self.hint.clone(),
+            needs: Some(Vec::new()),
+            ..Find::of(self.filter.clone())
+        }
+    }
+
+    /// The number of documents that match, less those skipped, up to the limit.
+    pub fn run(&self, source: &Arc<dyn Source>, interrupt: &dyn Interrupt) -> Result<u64, Error> {
+        if matches!(self.filter.root(), Node::AlwaysTrue) && self.hint.is_none() {
+            let count = source.count().saturating_sub(self.skip);
+            return Ok(self.limit.map_or(count, |limit| count.min(limit)));
+        }
+        let mut cursor = self.find().open(source)?;
+        let mut count = 0;
+        while cursor.next_row(interrupt)?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+}

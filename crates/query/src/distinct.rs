@@ -1,0 +1,218 @@
+//! `distinct`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windrow_document::path::{Component, Path};
+use windrow_document::{Array, Document, Value, ValueRef, key};
+use windrow_mql::filter::Filter;
+
+use crate::Error;
+use crate::bounds::interval::after;
+use crate::bounds::leaf::Certainty;
+use crate::bounds::{IndexBounds, ScanRanges, has_all, predicates};
+use crate::find::{Find, Hint};
+use crate::row::{Interrupt, Pace};
+use crate::source::{Direction, EntryCursor, RecordId, Source, SourceIndex};
+
+/// The parts of a `distinct`.
+#[derive(Clone, Debug)]
+pub struct Distinct {
+    pub key: Path,
+    pub filter: Filter,
+    pub hint: Option<Hint>,
+}
+
+/// The sum of all values is limited: they are one reply.
+const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Values, each once, in order.
+#[derive(Default)]
+struct Values {
+    values: BTreeMap<Vec<u8>, Value>,
+    scratch: Vec<u8>,
+    bytes: usize,
+}
+
+impl Values {
+    fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
+        self.scratch.clear();
+        key::append(&mut self.scratch, value);
+        if self.values.contains_key(&self.scratch) {
+            return Ok(());
+        }
+        self.bytes += self.scratch.len() + 8;
+        if self.bytes > VALUES_BYTES_MAX {
+            return Err(Error::new(17217, "distinct too big, 16mb cap"));
+        }
+        self.values.insert(self.scratch.clone(), value.to_value());
+        Ok(())
+    }
+}
+
+impl Distinct {
+    /// The values at the key, those in arrays each by itself, in MongoDB's order. Error 17217 for more
+    /// than 16 MB.
+    pub fn run(
+        &self,
+        source: &Arc<dyn Source>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<Value>, Error> {
+        let mut values = Values::default();
+        match self.index(&**source)? {
+            Some(scan) => scan.read(&**source, &mut values, interrupt)?,
+            None => {
+                let mut cursor = self.find().open(source)?;
+                while let Some(row) = cursor.next_row(interrupt)? {
+                    let document = ValueRef::Document(row.document());
+                    collect(document, self.key.components(), &mut values)?;
+                }
+            }
+        }
+        Ok(values.values.into_values().collect())
+    }
+
+    /// The query whose documents have the values.
+    pub fn find(&self) -> Find {
+        Find {
+            hint: self.hint.clone(),
+            ..Find::of(self.filter.clone())
+        }
+    }
+
+    /// An index that has the values in its keys, and settles the filter. Like MongoDB's, it shows a
+    /// missing field as null.
+    fn index(&self, source: &dyn Source) -> Result<Option<KeyScan>, Error> {
+        let predicates = predicates(self.filter.root());
+        let by_place = self
+            .key
+            .components()
+            .iter()
+            .any(|part| part.index().is_some());
+        if self.hint.is_some() || self.filter.text().is_some() || by_place {
+            return Ok(None);
+        }
+        for (number, definition) in source.indexes().into_iter().enumerate() {
+            let place = definition
+                .fields
+                .iter()
+                .position(|field| field.path == self.key);
+            let Some(place) = place.filter(|_| !definition.is_text() && !definition.hidden) else {
+                continue;
+            };
+            let index = SourceIndex {
+                number,
+                multikey: source.multikey(number)?,
+                definition,
+            };
+            let bounds = IndexBounds::of(&index, &predicates);
+            let ranges = ScanRanges::of(&index.definition, &bounds);
+            let leads = place == 0 || bounds.restricts();
+            let settles = bounds.certainty == Certainty::Exact && ranges.is_plain();
+            let usable = leads && settles && !index.multikey.any();
+            if usable && has_all(&index, self.filter.root(), &predicates) {
+                return Ok(Some(KeyScan {
+                    number,
+                    place,
+                    ranges,
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The entries whose keys have the values at one place.
+struct KeyScan {
+    number: usize,
+    place: usize,
+    ranges: ScanRanges,
+}
+
+impl KeyScan {
+    /// Reads each value once: from a new one the scan seeks behind all entries that have it.
+    fn read(
+        &self,
+        source: &dyn Source,
+        values: &mut Values,
+        interrupt: &dyn Interrupt,
+    ) -> Result<(), Error> {
+        let mut cursor = source.entries(self.number, Direction::Forward)?;
+        let mut pace = Pace::default();
+        for (from, to) in &self.ranges.ranges {
+            cursor.seek(from, RecordId(0))?;
+            while cursor.next()? && cursor.key() < to.as_slice() {
+                pace.step(interrupt)?;
+                let Some(read_bytes) = self.read_value(&*cursor, values)? else {
+                    break;
+                };
+                let behind = after(cursor.key().get(..read_bytes).unwrap_or_default());
+                if behind >= *to {
+                    break;
+                }
+                cursor.seek(&behind, RecordId(0))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the value of the current entry; how many bytes of the key reach to its end. None where
+    /// the key is damaged.
+    fn read_value(
+        &self,
+        cursor: &dyn EntryCursor,
+        values: &mut Values,
+    ) -> Result<Option<usize>, Error> {
+        let key_bytes = cursor.key();
+        let mut reader = key::Reader::new(key_bytes, cursor.payload());
+        let mut value = None;
+        for descending in self.ranges.descending.iter().take(self.place + 1) {
+            value = reader.value(*descending);
+        }
+        let Some(value) = value else {
+            return Ok(None);
+        };
+        values.add(value.as_ref())?;
+        Ok(Some(key_bytes.len() - reader.rest().len()))
+    }
+}
+
+/// The values at the path: through arrays on the way and at the end.
+fn collect(value: ValueRef<'_>, path: &[Component], values: &mut Values) -> Result<(), Error> {
+    let Some((first, rest)) = path.split_first() else {
+        return match value {
+            ValueRef::Array(array) => array.iter().try_for_each(|element| values.add(element)),
+            value => values.add(value),
+        };
+    };
+    match value {
+        ValueRef::Document(document) => within(document, first.name(), rest, values),
+        ValueRef::Array(array) => in_array(array, path, values),
+        _ => Ok(()),
+    }
+}
+
+fn within(
+    document: Document<'_>,
+    name: &str,
+    rest: &[Component],
+    values: &mut Values,
+) -> Result<(), Error> {
+    match document.get(name) {
+        Some(inner) => collect(inner, rest, values),
+        None => Ok(()),
+    }
+}
+
+fn in_array(array: Array<'_>, path: &[Component], values: &mut Values) -> Result<(), Error> {
+    let Some((first, rest)) = path.split_first() else {
+        return Ok(());
+    };
+    if let Some(element) = first.index().and_then(|index| array.get(index)) {
+        return collect(element, rest, values);
+    }
+    array
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .try_for_each(|document| within(document, first.name(), rest, values))
+}

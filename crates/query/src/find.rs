@@ -1,0 +1,156 @@
+//! What `find` asks for, and the cursor that answers it.
+//!
+//! ```ignore
+//! let mut cursor = Find::of(filter).open(&source)?;
+//! while let Some(document) = cursor.next(&Uninterrupted)? { … }
+//! ```
+
+use std::sync::Arc;
+
+use windrow_document::path::Path;
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_mql::filter::Filter;
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::{Natural, Sort};
+
+use crate::Error;
+use crate::choose::{self, Choice};
+use crate::operators::{self, BoxOperator};
+use crate::row::{Content, Interrupt, Row};
+use crate::source::{Direction, Source};
+
+/// The parts of a `find`, parsed.
+#[derive(Clone, Debug)]
+pub struct Find {
+    pub filter: Filter,
+    pub projection: Option<Projection>,
+    /// None, or one that [`Sort::is_empty`]: any order.
+    pub sort: Option<Sort>,
+    pub skip: u64,
+    /// None: no limit. Zero rows are asked for with `Some(0)`.
+    pub limit: Option<u64>,
+    pub hint: Option<Hint>,
+    /// The first and, without it, the last key of the hinted index.
+    pub min: Option<DocumentBuf>,
+    pub max: Option<DocumentBuf>,
+    pub return_key: bool,
+    pub show_record_id: bool,
+    pub allow_disk_use: bool,
+    /// The paths that the caller reads of each document; None: all of it. A projection says so itself.
+    pub needs: Option<Vec<Path>>,
+}
+
+/// Which index to use.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hint {
+    Natural(Direction),
+    Name(String),
+    Key(DocumentBuf),
+}
+
+impl Hint {
+    /// Parses the `hint` of a command. None: an empty one, which says nothing. Errors: 9 for what is
+    /// neither string nor document, 2 for `$natural` beside other fields.
+    pub fn parse(value: ValueRef<'_>) -> Result<Option<Hint>, Error> {
+        match value {
+            ValueRef::String(name) => Ok(Some(Hint::Name(name.to_owned()))),
+            ValueRef::Document(key) if key.is_empty() => Ok(None),
+            ValueRef::Document(key) => match key.get("$natural") {
+                Some(_) if key.count() > 1 => Err(Error::new(
+                    2,
+                    format!("$natural hint cannot have other fields: {key}"),
+                )),
+                Some(order) if order.as_f64().is_some_and(|order| order < 0.0) => {
+                    Ok(Some(Hint::Natural(Direction::Backward)))
+                }
+                Some(_) => Ok(Some(Hint::Natural(Direction::Forward))),
+                None => Ok(Some(Hint::Key(key.to_buf()))),
+            },
+            other => Err(Error::new(
+                9,
+                format!("hint must be a string or an object: {other}"),
+            )),
+        }
+    }
+}
+
+impl Find {
+    /// All documents that match, in any order.
+    pub fn of(filter: Filter) -> Find {
+        Find {
+            filter,
+            projection: None,
+            sort: None,
+            skip: 0,
+            limit: None,
+            hint: None,
+            min: None,
+            max: None,
+            return_key: false,
+            show_record_id: false,
+            allow_disk_use: false,
+            needs: None,
+        }
+    }
+
+    /// The plan to run and those that were passed over. Errors: 2 for a hint that fits no index, 27 and
+    /// 291 where `$text` or the hint leaves no plan.
+    pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
+        choose::choose(self, source)
+    }
+
+    /// A cursor at the start.
+    pub fn open(&self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
+        let choice = self.plan(&**source)?;
+        Ok(Cursor {
+            operator: operators::open(&choice.winner, source)?,
+        })
+    }
+
+    /// The sort, where it orders anything but the natural order.
+    pub(crate) fn order(&self) -> Option<&Sort> {
+        self.sort.as_ref().filter(|sort| !sort.pattern().is_empty())
+    }
+
+    /// The direction in which a collection scan is asked for, by hint or sort.
+    pub(crate) fn natural(&self) -> Option<Direction> {
+        match (&self.hint, self.sort.as_ref().and_then(Sort::natural)) {
+            (_, Some(Natural::Backward)) => Some(Direction::Backward),
+            (_, Some(Natural::Forward)) => Some(Direction::Forward),
+            (Some(Hint::Natural(direction)), None) => Some(*direction),
+            _ => None,
+        }
+    }
+}
+
+/// Rows to come. It holds its snapshot until it is dropped.
+pub struct Cursor {
+    operator: BoxOperator,
+}
+
+impl Cursor {
+    pub(crate) fn of(operator: BoxOperator) -> Cursor {
+        Cursor { operator }
+    }
+
+    /// The next document; None at the end. Errors are those of expressions, of the machine, and what
+    /// `interrupt` says.
+    pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Content>, Error> {
+        Ok(self.operator.next(interrupt)?.map(|row| row.content))
+    }
+
+    /// The next row, with its record id: what updates and deletions go through.
+    pub fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        self.operator.next(interrupt)
+    }
+
+    pub(crate) fn into_operator(self) -> BoxOperator {
+        self.operator
+    }
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Cursor({:?})", self.operator.counters())
+    }
+}

@@ -1,0 +1,138 @@
+//! Plans at work: operators that are asked for one row after the other.
+//!
+//! Every step of a [`Plan`] becomes one [`Operator`]; [`open`] builds the tree. An operator owns what
+//! it reads from, so a cursor can wait between two batches for as long as it likes.
+
+mod collection_scan;
+mod fetch;
+pub(crate) mod id_set;
+mod index_scan;
+mod key_document;
+mod or;
+mod sort;
+mod transform;
+mod window;
+
+use std::sync::Arc;
+
+use crate::Error;
+use crate::plan::Plan;
+use crate::row::{Interrupt, Row};
+use crate::source::Source;
+use crate::text::TextOperator;
+
+pub(crate) use sort::{SORT_BYTES_MAX, Sorter};
+pub(crate) use window::{Limit, Skip};
+
+/// A step at work.
+pub trait Operator: Send {
+    /// The next row; None at the end, and ever after.
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error>;
+
+    /// What has been done so far.
+    fn counters(&self) -> Counters;
+
+    /// The operators below, in the order of the plan's inputs.
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        Vec::new()
+    }
+}
+
+/// An operator without its type.
+pub type BoxOperator = Box<dyn Operator>;
+
+/// Work done by one operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Times that a row was asked for, or looked at.
+    pub works: u64,
+    pub returned: u64,
+    pub keys_examined: u64,
+    pub documents_examined: u64,
+    pub seeks: u64,
+    pub duplicates_tested: u64,
+    pub duplicates_dropped: u64,
+    /// Bytes that a sort held at its end.
+    pub bytes_sorted: u64,
+    pub at_end: bool,
+}
+
+/// Makes a plan ready to run.
+pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
+    let input = |plan: &Plan| open(plan, source);
+    Ok(match plan {
+        Plan::Eof => Box::new(Eof::default()),
+        Plan::CollectionScan { direction, filter } => Box::new(
+            collection_scan::CollectionScan::new(source, *direction, filter.clone())?,
+        ),
+        Plan::IdHack { id } => Box::new(fetch::IdHack::new(source.clone(), id.clone())),
+        Plan::IndexScan(scan) => Box::new(index_scan::IndexScanner::new(source, scan)?),
+        Plan::Text(scan) => Box::new(TextOperator::new(source.clone(), scan)),
+        Plan::Or(inputs) => Box::new(or::Or::new(
+            inputs.iter().map(input).collect::<Result<_, _>>()?,
+        )),
+        Plan::Fetch {
+            filter,
+            input: from,
+        } => Box::new(fetch::Fetch::new(
+            source.clone(),
+            filter.clone(),
+            input(from)?,
+        )),
+        Plan::Sort {
+            sort,
+            limit,
+            allow_disk_use,
+            input: from,
+        } => Box::new(sort::Sort::new(
+            sort.clone(),
+            *limit,
+            *allow_disk_use,
+            input(from)?,
+        )),
+        Plan::Skip {
+            amount,
+            input: from,
+        } => Box::new(window::Skip::new(*amount, input(from)?)),
+        Plan::Limit {
+            amount,
+            input: from,
+        } => Box::new(window::Limit::new(*amount, input(from)?)),
+        Plan::Projection {
+            projection,
+            input: from,
+            ..
+        } => Box::new(transform::Project::new(projection.clone(), input(from)?)),
+        Plan::ReturnKey { input: from } => Box::new(transform::ReturnKey::new(input(from)?)),
+        Plan::RecordIds { input: from } => Box::new(transform::RecordIds::new(input(from)?)),
+    })
+}
+
+/// No rows.
+#[derive(Default)]
+struct Eof {
+    counters: Counters,
+}
+
+impl Operator for Eof {
+    fn next(&mut self, _: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        self.counters.works += 1;
+        self.counters.at_end = true;
+        Ok(None)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl Counters {
+    /// Notes an answer.
+    pub(crate) fn note(&mut self, row: &Option<Row>) {
+        self.works += 1;
+        match row {
+            Some(_) => self.returned += 1,
+            None => self.at_end = true,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! From record ids to documents.
+
+use std::sync::Arc;
+
+use windrow_document::{Document, Value};
+use windrow_mql::filter::Filter;
+
+use super::{BoxOperator, Counters, Operator};
+use crate::Error;
+use crate::row::{Interrupt, Row};
+use crate::source::Source;
+
+/// Gets the documents of the rows below.
+pub(super) struct Fetch {
+    source: Arc<dyn Source>,
+    filter: Option<Filter>,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl Fetch {
+    pub fn new(source: Arc<dyn Source>, filter: Option<Filter>, input: BoxOperator) -> Fetch {
+        Fetch {
+            source,
+            filter,
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Fetch {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        while let Some(row) = self.input.next(interrupt)? {
+            self.counters.works += 1;
+            let Some(bytes) = self.source.get(row.id)? else {
+                continue;
+            };
+            self.counters.documents_examined += 1;
+            if let Some(filter) = &self.filter
+                && !filter.matches(Document::from_validated(&bytes))?
+            {
+                continue;
+            }
+            self.counters.returned += 1;
+            return Ok(Some(row.with(bytes)));
+        }
+        self.counters.works += 1;
+        self.counters.at_end = true;
+        Ok(None)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}
+
+/// The document of one `_id`.
+pub(super) struct IdHack {
+    source: Arc<dyn Source>,
+    id: Value,
+    counters: Counters,
+}
+
+impl IdHack {
+    pub fn new(source: Arc<dyn Source>, id: Value) -> IdHack {
+        IdHack {
+            source,
+            id,
+            counters: Counters::default(),
+        }
+    }
+
+    fn find(&mut self) -> Result<Option<Row>, Error> {
+        let Some(id) = self.source.find_id(self.id.as_ref())? else {
+            return Ok(None);
+        };
+        self.counters.keys_examined += 1;
+        self.counters.documents_examined += 1;
+        let bytes = self.source.get(id)?;
+        Ok(bytes.map(|bytes| Row::of_record(id, bytes)))
+    }
+}
+
+impl Operator for IdHack {
+    fn next(&mut self, _: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.counters.at_end {
+            return Ok(None);
+        }
+        let row = self.find()?;
+        self.counters.note(&row);
+        self.counters.at_end = true;
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

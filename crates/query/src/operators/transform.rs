@@ -1,0 +1,116 @@
+//! What changes rows one by one: projection, `returnKey`, `showRecordId`.
+
+use windrow_document::{DocumentBuf, DocumentBuilder, ValueRef};
+use windrow_mql::projection::Projection;
+
+use super::{BoxOperator, Counters, Operator};
+use crate::Error;
+use crate::row::{Interrupt, Row};
+
+/// Applies a projection.
+pub(super) struct Project {
+    projection: Projection,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl Project {
+    pub fn new(projection: Projection, input: BoxOperator) -> Project {
+        Project {
+            projection,
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Project {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = self.input.next(interrupt)?;
+        self.counters.note(&row);
+        let Some(row) = row else {
+            return Ok(None);
+        };
+        let projected = self.projection.apply(row.document(), &row.meta)?;
+        Ok(Some(row.with(projected)))
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}
+
+/// Rows as the scan below made them of their keys.
+pub(super) struct ReturnKey {
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl ReturnKey {
+    pub fn new(input: BoxOperator) -> ReturnKey {
+        ReturnKey {
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for ReturnKey {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = self.input.next(interrupt)?;
+        self.counters.note(&row);
+        Ok(row.map(|mut row| {
+            let key = row.key.take().map_or_else(DocumentBuf::new, |key| *key);
+            row.with(key)
+        }))
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}
+
+/// Adds `$recordId`.
+pub(super) struct RecordIds {
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl RecordIds {
+    pub fn new(input: BoxOperator) -> RecordIds {
+        RecordIds {
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for RecordIds {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = self.input.next(interrupt)?;
+        self.counters.note(&row);
+        Ok(row.map(|row| {
+            let mut builder = DocumentBuilder::new();
+            builder.append_all(row.document());
+            builder.append("$recordId", ValueRef::Int64(row.id.0 as i64));
+            let document = builder.finish();
+            row.with(document)
+        }))
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

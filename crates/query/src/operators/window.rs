@@ -1,0 +1,80 @@
+//! Skip and limit.
+
+use super::{BoxOperator, Counters, Operator};
+use crate::Error;
+use crate::row::{Interrupt, Row};
+
+/// Leaves the first rows out.
+pub(crate) struct Skip {
+    left: u64,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl Skip {
+    pub fn new(amount: u64, input: BoxOperator) -> Skip {
+        Skip {
+            left: amount,
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Skip {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        while self.left > 0 && self.input.next(interrupt)?.is_some() {
+            self.left -= 1;
+            self.counters.works += 1;
+        }
+        let row = self.input.next(interrupt)?;
+        self.left = 0;
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}
+
+/// Ends after so many rows.
+pub(crate) struct Limit {
+    left: u64,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl Limit {
+    pub fn new(amount: u64, input: BoxOperator) -> Limit {
+        Limit {
+            left: amount,
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Limit {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = match self.left {
+            0 => None,
+            _ => self.input.next(interrupt)?,
+        };
+        self.left = self.left.saturating_sub(1);
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

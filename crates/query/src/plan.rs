@@ -1,0 +1,158 @@
+//! A plan: what will be done, as data. Printing it is [`crate::explain`]'s work, running it that of
+//! [`crate::operators`].
+
+use std::fmt;
+
+use windrow_document::Value;
+use windrow_mql::filter::Filter;
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
+
+use crate::bounds::IndexBounds;
+use crate::bounds::range::KeyRange;
+use crate::source::{Direction, SourceIndex};
+use crate::text::TextScan;
+
+/// A tree of steps; rows come from the leaves.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// No rows.
+    Eof,
+    /// All records in natural order, those that match.
+    CollectionScan {
+        direction: Direction,
+        filter: Option<Filter>,
+    },
+    /// The one document of an `_id`.
+    IdHack {
+        id: Value,
+    },
+    /// Entries of an index: rows without their documents.
+    IndexScan(IndexScan),
+    /// Documents that have a term of a `$text`.
+    Text(TextScan),
+    /// The rows of all inputs, each record once.
+    Or(Vec<Plan>),
+    /// Gets the document of each row; keeps those that match.
+    Fetch {
+        filter: Option<Filter>,
+        input: Box<Plan>,
+    },
+    /// The rows in order; at most `limit` of them.
+    Sort {
+        sort: Sort,
+        limit: Option<u64>,
+        allow_disk_use: bool,
+        input: Box<Plan>,
+    },
+    Skip {
+        amount: u64,
+        input: Box<Plan>,
+    },
+    Limit {
+        amount: u64,
+        input: Box<Plan>,
+    },
+    Projection {
+        kind: ProjectionKind,
+        projection: Projection,
+        input: Box<Plan>,
+    },
+    /// Rows are the index keys that they were found by.
+    ReturnKey {
+        input: Box<Plan>,
+    },
+    /// Adds `$recordId` to each document.
+    RecordIds {
+        input: Box<Plan>,
+    },
+}
+
+/// How explain calls a projection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProjectionKind {
+    /// From index keys alone.
+    Covered,
+    /// Includes whole fields and does nothing else.
+    Simple,
+    Default,
+}
+
+/// What is read of an index.
+#[derive(Clone, Debug)]
+pub struct IndexScan {
+    pub index: SourceIndex,
+    pub direction: Direction,
+    pub bounds: IndexBounds,
+    /// Where `min` and `max` were given: the key bytes in place of the bounds.
+    pub range: Option<KeyRange>,
+    /// Tested on the document that the key makes.
+    pub filter: Option<Filter>,
+    pub output: KeyOutput,
+}
+
+/// What a scan makes of the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOutput {
+    /// Nothing: the rows are fetched or counted.
+    Nothing,
+    /// A document with the values at their paths.
+    Document,
+    /// The document that `returnKey` shows: the paths are names.
+    Flat,
+}
+
+impl Plan {
+    /// The steps that this one takes its rows from.
+    pub fn inputs(&self) -> Vec<&Plan> {
+        match self {
+            Plan::Eof
+            | Plan::CollectionScan { .. }
+            | Plan::IdHack { .. }
+            | Plan::IndexScan(_)
+            | Plan::Text(_) => Vec::new(),
+            Plan::Or(inputs) => inputs.iter().collect(),
+            Plan::Fetch { input, .. }
+            | Plan::Sort { input, .. }
+            | Plan::Skip { input, .. }
+            | Plan::Limit { input, .. }
+            | Plan::Projection { input, .. }
+            | Plan::ReturnKey { input }
+            | Plan::RecordIds { input } => vec![input],
+        }
+    }
+
+    pub(crate) fn fetched(self, filter: Option<Filter>) -> Plan {
+        Plan::Fetch {
+            filter,
+            input: Box::new(self),
+        }
+    }
+
+    pub(crate) fn skipped(self, amount: u64) -> Plan {
+        match amount {
+            0 => self,
+            _ => Plan::Skip {
+                amount,
+                input: Box::new(self),
+            },
+        }
+    }
+
+    pub(crate) fn limited(self, limit: Option<u64>) -> Plan {
+        match limit {
+            None => self,
+            Some(amount) => Plan::Limit {
+                amount,
+                input: Box::new(self),
+            },
+        }
+    }
+}
+
+/// As explain shows it, in one line.
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        crate::explain::print_plan(self).fmt(formatter)
+    }
+}
