@@ -8,13 +8,14 @@
 //!   shape that gives the exact values back, mostly empty;
 //! - text keys: prefix values, the term as a string, suffix values; the payload is the score.
 //!
-//! Reading order: [`definition`], [`parse`], [`entries`], [`text`], [`score`].
+//! Reading order: [`definition`], [`parse`], [`conflict`], [`entries`], [`text`], [`score`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+pub mod conflict;
 pub mod definition;
 pub mod entries;
 pub mod parse;

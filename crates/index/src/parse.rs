@@ -1,7 +1,7 @@
 //! From MongoDB's index specification to a definition, and the normal form that `listIndexes` shows.
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
@@ -10,19 +10,29 @@ use crate::definition::{Definition, KeyField, KeyKind, TextDefinition, TextField
 
 const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
+const INVALID_OPTIONS: i32 = 72;
 
-/// Options that are known; those which are not honoured yet are refused by name.
+/// Options that are known; those which are not honoured yet are refused by name. Those of geospatial
+/// indexes mean nothing to others, and are kept as they came.
 const OPTIONS: &[&str] = &[
     "background",
+    "bits",
+    "bucketSize",
+    "coarsestIndexedLevel",
+    "collation",
     "default_language",
     "dropDups",
+    "finestIndexedLevel",
     "hidden",
     "key",
     "language_override",
+    "max",
+    "min",
     "name",
     "ns",
     "partialFilterExpression",
     "sparse",
+    "storageEngine",
     "textIndexVersion",
     "unique",
     "v",
@@ -30,18 +40,19 @@ const OPTIONS: &[&str] = &[
 ];
 const UNSUPPORTED: &[&str] = &[
     "2dsphereIndexVersion",
-    "bits",
-    "bucketSize",
-    "coarsestIndexedLevel",
-    "collation",
     "expireAfterSeconds",
-    "finestIndexedLevel",
-    "max",
-    "min",
     "prepareUnique",
-    "storageEngine",
     "wildcardProjection",
 ];
+
+/// The options that an index on `_id` may have.
+const ID_OPTIONS: &[&str] = &["collation", "key", "name", "ns", "v"];
+
+/// The name of the index on `_id`, whatever a client calls it.
+const ID_NAME: &str = "_id_";
+
+const KEY_FIELDS_MAX: usize = 32;
+const TOO_MANY_FIELDS: i32 = 13103;
 
 fn cannot(message: String) -> Error {
     Error::new(CANNOT_CREATE, message)
@@ -66,6 +77,19 @@ impl Definition {
             }
         };
         let name = name_of(specification)?;
+        let version = version_of(specification)?;
+        check_collation(specification)?;
+        check_storage_engine(specification)?;
+        if is_key_of_ids(key) {
+            check_of_ids(specification, key)?;
+            return Ok(Definition::of_ids());
+        }
+        if name == ID_NAME {
+            return Err(Error::bad_value(format!(
+                "The index name '_id_' is reserved for the _id index, which must have key pattern \
+                 {{_id: 1}}, found {key}"
+            )));
+        }
         let is_text = key
             .iter()
             .any(|(_, value)| value == ValueRef::String("text"));
@@ -88,7 +112,7 @@ impl Definition {
         } else {
             None
         };
-        let specification = normal_form(specification, key, &name, text.as_ref());
+        let specification = normal_form(specification, version, key, &name, text.as_ref());
         Ok(Definition {
             name,
             fields,
@@ -133,9 +157,98 @@ fn name_of(specification: Document<'_>) -> Result<String, Error> {
     }
 }
 
+/// 1 or 2. Both are built alike; the number is shown again.
+fn version_of(specification: Document<'_>) -> Result<i32, Error> {
+    let Some(value) = specification.get("v") else {
+        return Ok(2);
+    };
+    if !value.is_number() {
+        return Err(Error::type_mismatch(format!(
+            "The field 'v' must be a number, but got {}",
+            value.type_of().name()
+        )));
+    }
+    match value.as_whole() {
+        Some(1) => Ok(1),
+        Some(2) => Ok(2),
+        Some(other) => Err(cannot(format!(
+            "Invalid index specification; cannot create an index with v={other}"
+        ))),
+        None => Err(Error::bad_value(
+            "Index version must be representable as a 32-bit integer".to_owned(),
+        )),
+    }
+}
+
+/// Strings are compared by their bytes, which is what the locale "simple" says.
+fn check_collation(specification: Document<'_>) -> Result<(), Error> {
+    let collation = match specification.get("collation") {
+        None => return Ok(()),
+        Some(ValueRef::Document(collation)) => collation,
+        Some(other) => {
+            return Err(Error::type_mismatch(format!(
+                "The field 'collation' must be an object, but got {}",
+                other.type_of().name()
+            )));
+        }
+    };
+    match collation.get("locale") {
+        Some(ValueRef::String("simple")) => Ok(()),
+        Some(ValueRef::String(_)) => Err(cannot(
+            "the index option 'collation' is not supported".to_owned(),
+        )),
+        Some(other) => Err(Error::type_mismatch(format!(
+            "The field 'collation.locale' must be a string, but got {}",
+            other.type_of().name()
+        ))),
+        None => Err(Error::bad_value(
+            "The field 'collation' must have a locale".to_owned(),
+        )),
+    }
+}
+
+fn check_storage_engine(specification: Document<'_>) -> Result<(), Error> {
+    match specification.get("storageEngine") {
+        None => Ok(()),
+        Some(ValueRef::Document(options)) => match options.first() {
+            None => Ok(()),
+            Some((engine, _)) => Err(Error::new(
+                INVALID_OPTIONS,
+                format!("storageEngine has options of an engine that is not there: '{engine}'"),
+            )),
+        },
+        Some(_) => Err(cannot(
+            "\"storageEngine\" options must be a document".to_owned(),
+        )),
+    }
+}
+
+/// Whether a key is `_id` alone, up or down.
+fn is_key_of_ids(key: Document<'_>) -> bool {
+    let direction = key.get("_id").and_then(ValueRef::as_f64);
+    key.count() == 1 && direction.is_some_and(|direction| direction.abs() == 1.0)
+}
+
+fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Error> {
+    if key.get("_id").and_then(ValueRef::as_f64) != Some(1.0) {
+        return Err(Error::bad_value(format!(
+            "The field 'key' for an _id index must be {{_id: 1}}, but got {key}"
+        )));
+    }
+    let mut names = specification.iter().map(|(name, _)| name);
+    match names.find(|name| !ID_OPTIONS.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::new(
+            INVALID_OPTION,
+            format!("The field '{name}' is not valid for an _id index specification"),
+        )),
+    }
+}
+
 fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, Error> {
     match specification.get(name) {
         None => Ok(false),
+        Some(ValueRef::Null) if name != "hidden" => Ok(false),
         Some(ValueRef::Bool(flag)) => Ok(flag),
         Some(value) if value.is_number() && name != "hidden" => Ok(value.is_truthy()),
         Some(other) => Err(Error::type_mismatch(format!(
@@ -160,6 +273,12 @@ fn partial_of(specification: Document<'_>) -> Result<Option<Filter>, Error> {
 fn key_fields(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
     if key.is_empty() {
         return Err(cannot("Index keys cannot be empty.".to_owned()));
+    }
+    if key.count() > KEY_FIELDS_MAX {
+        return Err(Error::new(
+            TOO_MANY_FIELDS,
+            format!("Number of fields in compound index can't exceed {KEY_FIELDS_MAX}"),
+        ));
     }
     let mut fields: Vec<KeyField> = Vec::new();
     let already_stored = key.contains("_fts");
@@ -219,7 +338,10 @@ fn check_path(name: &str) -> Result<(), Error> {
             "Index keys cannot contain an empty field.".to_owned(),
         ));
     }
-    if name.split('.').any(|part| part.starts_with('$')) {
+    // The parts of a DBRef are fields like others, below a field.
+    let is_reference = |part: &str| matches!(part, "$ref" | "$id" | "$db");
+    let mut parts = name.split('.').enumerate();
+    if parts.any(|(depth, part)| part.starts_with('$') && (depth == 0 || !is_reference(part))) {
         return Err(cannot(format!(
             "Index key contains an illegal field name '{name}'"
         )));
@@ -321,28 +443,25 @@ fn stored_key(key: Document<'_>, is_text: bool) -> DocumentBuf {
     stored
 }
 
+/// In MongoDB's order: version, unique, key, name, then the options as they came.
 fn normal_form(
     specification: Document<'_>,
+    version: i32,
     key: Document<'_>,
     name: &str,
     text: Option<&TextDefinition>,
 ) -> DocumentBuf {
     let already_stored = key.contains("_fts");
     let stored = stored_key(key, text.is_some() && !already_stored);
-    let mut normal = doc! { "v": 2, "key": stored, "name": name };
+    let is_set = |option| specification.get(option).is_some_and(ValueRef::is_truthy);
+    let mut normal = doc! { "v": version };
+    if is_set("unique") {
+        normal.push("unique", true);
+    }
+    normal.push("key", stored);
+    normal.push("name", name);
     for (option, value) in specification {
-        let kept = matches!(
-            option,
-            "unique" | "sparse" | "partialFilterExpression" | "background"
-        ) || option == "hidden" && value.is_truthy();
-        let wanted = !matches!(option, "unique" | "sparse") || value.is_truthy();
-        if kept && wanted {
-            let flag = matches!(option, "unique" | "sparse" | "hidden" | "background");
-            let value = if flag {
-                Value::Bool(value.is_truthy())
-            } else {
-                value.to_value()
-            };
+        if is_kept(option, value, text.is_some()) {
             normal.push(option, value);
         }
     }
@@ -356,6 +475,16 @@ fn normal_form(
         normal.push("textIndexVersion", text.version.number());
     }
     normal
+}
+
+/// Whether an option is stored as it came.
+fn is_kept(option: &str, value: ValueRef<'_>, is_text: bool) -> bool {
+    match option {
+        "collation" | "dropDups" | "key" | "name" | "ns" | "unique" | "v" => false,
+        "hidden" => value.is_truthy(),
+        "default_language" | "language_override" | "textIndexVersion" | "weights" => !is_text,
+        _ => true,
+    }
 }
 
 /// Weights by field name in order, as MongoDB stores them.

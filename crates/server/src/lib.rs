@@ -40,6 +40,7 @@ pub mod cursors;
 pub mod dispatch;
 pub mod errors;
 pub mod generic;
+pub mod index_builds;
 pub mod listed;
 pub mod log;
 mod machine;

@@ -1,5 +1,6 @@
 //! Names of databases and collections: what clients may call them.
 
+use windrow_collection::Namespace;
 use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
@@ -46,6 +47,30 @@ pub fn collection(request: &Request) -> Result<&str, CommandError> {
     };
     check_collection(request.database(), name)?;
     Ok(name)
+}
+
+/// The namespace that a command names with its first argument, as it stands: one that no collection
+/// can have is simply not found.
+pub fn named(request: &Request) -> Result<Namespace, CommandError> {
+    Ok(Namespace {
+        database: request.database().to_owned(),
+        collection: collection(request)?.to_owned(),
+    })
+}
+
+/// Collections below `system.` that clients may create; the others are the server's own.
+const SYSTEM_COLLECTIONS: &[&str] = &["system.js", "system.users", "system.roles"];
+
+/// Fails with InvalidNamespace where clients may not create a collection of this name.
+pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
+    let name = namespace.collection.as_str();
+    if name.starts_with("system.") && !SYSTEM_COLLECTIONS.contains(&name) {
+        return Err(invalid(format!("Invalid system namespace: {namespace}")));
+    }
+    if name.contains('$') {
+        return Err(invalid(format!("Invalid collection name: {name}")));
+    }
+    Ok(())
 }
 
 fn invalid(message: String) -> CommandError {

@@ -1,1 +1,57 @@
-fn main() {}
+//! Windrow's program: the command line, and the wiring of the parts.
+//!
+//! `windrow COMMAND …`. A sub-command is a file and a line in [`SUBCOMMANDS`]; it reads its own
+//! arguments with `lexopt` and answers with an exit code or a [`Failure`].
+//!
+//! Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong.
+//!
+//! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`.
+
+mod bytes;
+mod command_line;
+mod memory;
+mod running;
+mod serve;
+
+use std::process::ExitCode;
+
+use command_line::{Failure, Subcommand, help, unknown};
+use lexopt::prelude::*;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// In the order in which `--help` shows them.
+const SUBCOMMANDS: &[&Subcommand] = &[&serve::SERVE];
+
+fn main() -> ExitCode {
+    match run(lexopt::Parser::from_env()) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("windrow: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(mut arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    match arguments.next()? {
+        None => Err(Failure::Usage(
+            "a command is missing; `windrow --help` shows them".to_owned(),
+        )),
+        Some(Short('h') | Long("help")) => {
+            print!("{}", help(SUBCOMMANDS));
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Short('V') | Long("version")) => {
+            println!("windrow {}", env!("CARGO_PKG_VERSION"));
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Value(name)) => {
+            let found = SUBCOMMANDS.iter().find(|one| name == one.name);
+            let subcommand = found.ok_or_else(|| unknown(&name, SUBCOMMANDS))?;
+            (subcommand.run)(arguments)
+        }
+        Some(other) => Err(other.unexpected().into()),
+    }
+}

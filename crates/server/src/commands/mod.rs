@@ -12,8 +12,15 @@ use crate::context::Context;
 use crate::metrics::Kind;
 
 mod build_info;
+mod coll_stats;
 mod connection_status;
+mod create;
+mod create_indexes;
 mod current_op;
+mod db_stats;
+mod drop;
+mod drop_database;
+mod drop_indexes;
 mod end_sessions;
 mod features;
 mod get_cmd_line_opts;
@@ -26,7 +33,10 @@ mod insert;
 mod kill_cursors;
 mod kill_op;
 mod kill_sessions;
+mod list_collections;
 mod list_commands;
+mod list_databases;
+mod list_indexes;
 mod logout;
 mod ping;
 mod refresh_sessions;
@@ -37,6 +47,7 @@ mod shutdown;
 mod start_session;
 mod transactions;
 mod users_info;
+mod validate;
 mod whats_my_uri;
 
 /// A command: what it is called, what it takes, and what it does.
@@ -94,9 +105,16 @@ impl Command {
 pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
     &build_info::BUILD_INFO,
+    &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
     &connection_status::CONNECTION_STATUS,
+    &create::CREATE,
+    &create_indexes::CREATE_INDEXES,
     &current_op::CURRENT_OP,
+    &db_stats::DB_STATS,
+    &drop::DROP,
+    &drop_database::DROP_DATABASE,
+    &drop_indexes::DROP_INDEXES,
     &end_sessions::END_SESSIONS,
     &features::FEATURES,
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
@@ -110,7 +128,10 @@ pub static COMMANDS: &[&Command] = &[
     &kill_cursors::KILL_CURSORS,
     &kill_op::KILL_OP,
     &kill_sessions::KILL_SESSIONS,
+    &list_collections::LIST_COLLECTIONS,
     &list_commands::LIST_COMMANDS,
+    &list_databases::LIST_DATABASES,
+    &list_indexes::LIST_INDEXES,
     &logout::LOGOUT,
     &ping::PING,
     &refresh_sessions::REFRESH_SESSIONS,
@@ -122,6 +143,7 @@ pub static COMMANDS: &[&Command] = &[
     &shutdown::SHUTDOWN,
     &start_session::START_SESSION,
     &users_info::USERS_INFO,
+    &validate::VALIDATE,
     &whats_my_uri::WHATS_MY_URI,
 ];
 

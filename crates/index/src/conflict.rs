@@ -1,0 +1,228 @@
+//! Which of the wanted indexes are new, and which are in the way of others.
+//!
+//! An index is there already where name, key and options are the same. Key documents and options
+//! are compared as values: `1` and `1.0` are the same.
+
+use std::sync::Arc;
+
+use windrow_document::order::compare_documents;
+use windrow_document::{Document, ValueRef};
+use windrow_mql::Error;
+
+use crate::definition::Definition;
+
+const CANNOT_CREATE: i32 = 67;
+const OPTIONS_CONFLICT: i32 = 85;
+const KEYS_CONFLICT: i32 = 86;
+
+/// The wanted indexes that are not among the known ones, in their order. Fails with MongoDB's code
+/// where one is in the way of a known one, or of another wanted one.
+pub fn new_ones(
+    known: &[Arc<Definition>],
+    wanted: Vec<Definition>,
+) -> Result<Vec<Definition>, Error> {
+    let mut new: Vec<Definition> = Vec::new();
+    for one in wanted {
+        let all = known.iter().map(Arc::as_ref).chain(&new);
+        if is_new(&one, all)? {
+            new.push(one);
+        }
+    }
+    Ok(new)
+}
+
+/// Whether an index is not among the known ones; an error where one of them is in its way.
+pub fn is_new<'a>(
+    wanted: &Definition,
+    known: impl Iterator<Item = &'a Definition> + Clone,
+) -> Result<bool, Error> {
+    if wanted.is_of_ids() {
+        return Ok(!known.clone().any(Definition::is_of_ids));
+    }
+    let same_key = |one: &&Definition| is_same(one.key_pattern(), wanted.key_pattern());
+    // The name comes first: it says which index is meant.
+    if let Some(one) = known.clone().find(|one| one.name == wanted.name) {
+        return match (same_key(&one), same_options(one, wanted)) {
+            (true, true) => Ok(false),
+            (true, false) => Err(other_options(one, wanted)),
+            (false, _) => Err(other_key(one, wanted)),
+        };
+    }
+    if let Some(one) = known.clone().find(same_key) {
+        return Err(other_name(one, wanted));
+    }
+    match known.clone().find(|one| one.is_text() && wanted.is_text()) {
+        Some(one) => Err(Error::new(
+            CANNOT_CREATE,
+            format!(
+                "only one text index per collection allowed, found existing text index '{}'",
+                one.name
+            ),
+        )),
+        None => Ok(true),
+    }
+}
+
+fn other_key(one: &Definition, wanted: &Definition) -> Error {
+    let message = format!(
+        "An existing index has the same name as the requested index. When index names are not \
+         specified, they are auto generated and can cause conflicts. Please refer to our \
+         documentation. Requested index: {}, existing index: {}",
+        wanted.specification, one.specification
+    );
+    Error::new(KEYS_CONFLICT, message)
+}
+
+fn other_options(one: &Definition, wanted: &Definition) -> Error {
+    let message = format!(
+        "An equivalent index already exists with the same name but different options. Requested \
+         index: {}, existing index: {}",
+        wanted.specification, one.specification
+    );
+    Error::new(OPTIONS_CONFLICT, message)
+}
+
+fn other_name(one: &Definition, wanted: &Definition) -> Error {
+    let message = match same_options(one, wanted) {
+        true => format!("Index already exists with a different name: {}", one.name),
+        false => format!(
+            "An equivalent index already exists with a different name and options. Requested \
+             index: {}, existing index: {}",
+            wanted.specification, one.specification
+        ),
+    };
+    Error::new(OPTIONS_CONFLICT, message)
+}
+
+fn is_same(one: Document<'_>, other: Document<'_>) -> bool {
+    compare_documents(one, other).is_eq()
+}
+
+/// Options that do not tell indexes apart, and those that a definition has as fields.
+const NOT_COMPARED: &[&str] = &[
+    "background",
+    "hidden",
+    "key",
+    "name",
+    "sparse",
+    "textIndexVersion",
+    "unique",
+    "v",
+];
+
+fn same_options(one: &Definition, other: &Definition) -> bool {
+    let (ours, theirs) = (options(one), options(other));
+    one.unique == other.unique
+        && one.sparse == other.sparse
+        && ours.len() == theirs.len()
+        && ours
+            .iter()
+            .zip(&theirs)
+            .all(|(ours, theirs)| ours.0 == theirs.0 && ours.1.equals(theirs.1))
+}
+
+fn options(definition: &Definition) -> Vec<(&str, ValueRef<'_>)> {
+    let all = definition.specification.iter();
+    let mut options: Vec<_> = all
+        .filter(|(name, _)| !NOT_COMPARED.contains(name))
+        .collect();
+    options.sort_by_key(|(name, _)| *name);
+    options
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    fn check(known: &[DocumentBuf], wanted: DocumentBuf, expected: Result<bool, i32>) {
+        let parse = |one: &DocumentBuf| Definition::parse(one.as_document()).unwrap();
+        let known: Vec<Definition> = known.iter().map(parse).collect();
+        let found = is_new(&parse(&wanted), known.iter()).map_err(|error| error.code);
+        assert_eq!(found, expected, "{wanted}");
+    }
+
+    #[test]
+    fn what_is_there_is_not_new() {
+        let plain = || [doc! { "key": { "a": 1 }, "name": "i" }];
+        check(
+            &plain(),
+            doc! { "key": { "a": 1.0 }, "name": "i" },
+            Ok(false),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "i", "hidden": true },
+            Ok(false),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "i", "background": true },
+            Ok(false),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": (-1) }, "name": "j" },
+            Ok(true),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1, "b": 1 }, "name": "j" },
+            Ok(true),
+        );
+        check(&[], doc! { "key": { "_id": 1 }, "name": "x" }, Ok(true));
+        check(
+            &[doc! { "key": { "_id": 1 }, "name": "_id_" }],
+            doc! { "key": { "_id": 1 }, "name": "x" },
+            Ok(false),
+        );
+        check(
+            &[doc! { "key": { "a": 1 }, "name": "i", "partialFilterExpression": { "b": 1 } }],
+            doc! { "key": { "a": 1 }, "name": "i", "partialFilterExpression": { "b": 1.0 } },
+            Ok(false),
+        );
+    }
+
+    #[test]
+    fn conflicts_have_mongodbs_codes() {
+        let plain = || [doc! { "key": { "a": 1 }, "name": "i" }];
+        check(&plain(), doc! { "key": { "a": 1 }, "name": "j" }, Err(85));
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "i", "unique": true },
+            Err(85),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "j", "sparse": true },
+            Err(85),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": (-1) }, "name": "i" },
+            Err(86),
+        );
+        check(&plain(), doc! { "key": { "a": 2 }, "name": "i" }, Err(86));
+        let text = || [doc! { "key": { "a": "text" }, "name": "t" }];
+        check(
+            &text(),
+            doc! { "key": { "b": "text" }, "name": "u" },
+            Err(85),
+        );
+        check(
+            &text(),
+            doc! { "key": { "p": 1, "b": "text" }, "name": "u" },
+            Err(67),
+        );
+    }
+
+    #[test]
+    fn wanted_indexes_are_in_each_others_way() {
+        let parse = |one: DocumentBuf| Definition::parse(one.as_document()).unwrap();
+        let one = || parse(doc! { "key": { "a": 1 }, "name": "i" });
+        let twice = new_ones(&[], vec![one(), one()]).unwrap();
+        assert_eq!(twice.len(), 1);
+        let other = parse(doc! { "key": { "a": 1 }, "name": "j" });
+        assert_eq!(new_ones(&[], vec![one(), other]).unwrap_err().code, 85);
+    }
+}

@@ -1,0 +1,192 @@
+//! `create`: makes a collection.
+
+use windrow_document::{DocumentBuf, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::namespace;
+
+pub const CREATE: Command = Command {
+    name: "create",
+    help: "makes a collection",
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&[
+        "autoIndexId",
+        "capped",
+        "changeStreamPreAndPostImages",
+        "clusteredIndex",
+        "collation",
+        "encryptedFields",
+        "expireAfterSeconds",
+        "flags",
+        "idIndex",
+        "indexOptionDefaults",
+        "max",
+        "pipeline",
+        "size",
+        "storageEngine",
+        "temp",
+        "timeseries",
+        "validationAction",
+        "validationLevel",
+        "validator",
+        "viewOn",
+    ]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let arguments = Arguments::new(request);
+    check_capped(&arguments)?;
+    check_id_index(&arguments)?;
+    check_not_supported(&arguments)?;
+    let options = options(&arguments)?;
+    namespace::check_creation(&namespace)?;
+    let engine = &context.state.services.engine;
+    engine
+        .create(&namespace, options.as_document())
+        .or_command_error()?;
+    let mut reply = DocumentBuf::new();
+    if arguments.get("autoIndexId").is_some() {
+        let note = "the autoIndexId option is deprecated and will be removed in a future release";
+        reply.push("note", note);
+    }
+    Ok(Reply::ok(reply))
+}
+
+/// The options that `listCollections` shows again.
+fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
+    let mut options = DocumentBuf::new();
+    for (name, known) in [
+        ("validationLevel", &["off", "strict", "moderate"][..]),
+        ("validationAction", &["error", "warn"]),
+    ] {
+        let Some(value) = arguments.string(name)? else {
+            continue;
+        };
+        if !known.contains(&value) {
+            return Err(bad_value(format!("invalid value for {name}: '{value}'")));
+        }
+        options.push(name, value);
+    }
+    Ok(options)
+}
+
+/// Capped collections are not there yet; what MongoDB says about their options comes first.
+fn check_capped(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    let capped = present(arguments, "capped") && arguments.flag("capped")?;
+    let number = |name| match present(arguments, name) {
+        true => arguments.whole_number(name),
+        false => Ok(None),
+    };
+    let (size, max) = (number("size")?, number("max")?);
+    if !capped && (size.is_some() || max.is_some()) {
+        let message = "the 'size' and 'max' fields are for capped collections only";
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    if capped && size.is_none() {
+        let message = "the 'size' field is required when 'capped' is true";
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    if size.is_some_and(|size| size < 0) {
+        return Err(bad_value("the 'size' field must be at least 0".to_owned()));
+    }
+    if max.is_some_and(|max| max > i64::from(i32::MAX)) {
+        return Err(bad_value(
+            "max in a capped collection has to be < 2^31".to_owned(),
+        ));
+    }
+    match capped {
+        true => Err(not_supported("capped")),
+        false => Ok(()),
+    }
+}
+
+/// Every collection has the usual index on `_id`; a client may say so, and nothing else.
+fn check_id_index(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    if present(arguments, "autoIndexId") && !arguments.flag("autoIndexId")? {
+        let message = "The autoIndexId option must not be false";
+        return Err(CommandError::new(ErrorCode(50_001), message));
+    }
+    let Some(index) = arguments.document("idIndex")? else {
+        return Ok(());
+    };
+    let key = index.get("key").and_then(ValueRef::as_document);
+    let key = key.ok_or_else(|| {
+        let message = "The 'key' field is a required property of an index specification";
+        CommandError::new(ErrorCode::FailedToParse, message)
+    })?;
+    let is_usual = key.count() == 1 && key.get("_id").and_then(ValueRef::as_f64) == Some(1.0);
+    if !is_usual {
+        return Err(bad_value(format!(
+            "The field 'key' for an _id index must be {{_id: 1}}, but got {key}"
+        )));
+    }
+    match index.get("collation") {
+        Some(_) => Err(not_supported("collation")),
+        None => Ok(()),
+    }
+}
+
+fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    if let Some(collation) = arguments.document("collation")? {
+        check_collation(collation.get("locale"))?;
+    }
+    // What is of a wrong type is told as such.
+    arguments.document("validator")?;
+    arguments.string("viewOn")?;
+    for name in [
+        "changeStreamPreAndPostImages",
+        "clusteredIndex",
+        "encryptedFields",
+        "expireAfterSeconds",
+        "timeseries",
+        "validator",
+        "viewOn",
+    ] {
+        if present(arguments, name) {
+            return Err(not_supported(name));
+        }
+    }
+    for name in ["storageEngine", "indexOptionDefaults"] {
+        let given = arguments.document(name)?;
+        if let Some((option, _)) = given.and_then(|given| given.first()) {
+            let message = format!("{name} has an option that is not known: '{option}'");
+            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        }
+    }
+    Ok(())
+}
+
+/// Strings are compared by their bytes, which is what the locale "simple" says.
+fn check_collation(locale: Option<ValueRef<'_>>) -> Result<(), CommandError> {
+    match locale {
+        Some(ValueRef::String("simple")) => Ok(()),
+        Some(ValueRef::String(_)) => Err(not_supported("collation")),
+        _ => Err(bad_value(
+            "the field 'collation.locale' is a required string".to_owned(),
+        )),
+    }
+}
+
+fn present(arguments: &Arguments<'_>, name: &str) -> bool {
+    arguments
+        .get(name)
+        .is_some_and(|value| value.type_of() != Type::Null)
+}
+
+fn not_supported(option: &str) -> CommandError {
+    let message = format!("the option '{option}' of create is not supported");
+    CommandError::new(ErrorCode::NotImplemented, message)
+}
+
+fn bad_value(message: String) -> CommandError {
+    CommandError::new(ErrorCode::BadValue, message)
+}

@@ -1,0 +1,76 @@
+//! `dbStats`: the sizes of a database.
+
+use windrow_document::{Value, doc};
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::coll_stats::scale;
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+
+/// Arguments are not checked, as in MongoDB.
+pub const DB_STATS: Command = Command {
+    name: "dbStats",
+    aliases: &["dbstats"],
+    help: "gives the sizes of a database",
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+/// Sums over the collections.
+#[derive(Default)]
+struct Sums {
+    collections: u64,
+    documents: u64,
+    bytes: u64,
+    storage: u64,
+    indexes: u64,
+    index_bytes: u64,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let scale = scale(&Arguments::new(request))?;
+    let mut sums = Sums::default();
+    for collection in context
+        .state
+        .services
+        .engine
+        .collections(request.database())
+    {
+        let statistics = collection.statistics();
+        sums.collections += 1;
+        sums.documents += statistics.documents;
+        sums.bytes += statistics.bytes;
+        sums.storage += statistics.bytes_stored + statistics.tail_bytes;
+        sums.indexes += statistics.indexes.len() as u64;
+        sums.index_bytes += statistics
+            .indexes
+            .iter()
+            .map(|one| one.bytes_stored)
+            .sum::<u64>();
+    }
+    Ok(Reply::ok(describe(request.database(), &sums, scale)))
+}
+
+fn describe(database: &str, sums: &Sums, scale: u64) -> windrow_document::DocumentBuf {
+    let count = |number: u64| Value::Int64(number as i64);
+    let scaled = |bytes: u64| Value::Double(bytes as f64 / scale as f64);
+    let average = match sums.documents {
+        0 => 0.0,
+        documents => sums.bytes as f64 / documents as f64,
+    };
+    doc! {
+        "db": database,
+        "collections": (count(sums.collections)),
+        "views": 0i64,
+        "objects": (count(sums.documents)),
+        "avgObjSize": average,
+        "dataSize": (scaled(sums.bytes)),
+        "storageSize": (scaled(sums.storage)),
+        "indexes": (count(sums.indexes)),
+        "indexSize": (scaled(sums.index_bytes)),
+        "totalSize": (scaled(sums.storage + sums.index_bytes)),
+        "scaleFactor": (count(scale)),
+    }
+}

@@ -1,0 +1,44 @@
+//! `drop`: drops a collection with its indexes.
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::namespace;
+
+/// Arguments are not checked, as in MongoDB.
+pub const DROP: Command = Command {
+    name: "drop",
+    help: "drops a collection with its indexes",
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let engine = &context.state.services.engine;
+    let not_found = || CommandError::new(ErrorCode::NamespaceNotFound, "ns not found");
+    let collection = engine.collection(&namespace).ok_or_else(not_found)?;
+    let indexes = collection.indexes().len();
+    if !engine.drop_collection(&namespace).or_command_error()? {
+        return Err(not_found());
+    }
+    let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
+    let log = &context.state.services.log;
+    log.info(
+        "COMMAND",
+        518_070,
+        &context.client.name(),
+        "CMD: drop",
+        attr,
+    );
+    Ok(Reply::ok(doc! {
+        "nIndexesWas": (indexes as i32), "ns": (namespace.to_string()),
+    }))
+}

@@ -1,0 +1,42 @@
+//! `dropDatabase`: drops all collections of a database.
+
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+
+pub const DROP_DATABASE: Command = Command {
+    name: "dropDatabase",
+    help: "drops all collections of a database",
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    if request.get("dropDatabase").and_then(ValueRef::as_f64) != Some(1.0) {
+        let message = "have to pass 1 as db parameter";
+        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+    }
+    let database = request.database();
+    let engine = &context.state.services.engine;
+    let dropped = engine.drop_database(database).or_command_error()?;
+    let attr = doc! { "db": database, "numCollectionsDropped": (dropped as i32) };
+    let log = &context.state.services.log;
+    log.info(
+        "COMMAND",
+        20_336,
+        &context.client.name(),
+        "dropDatabase",
+        attr,
+    );
+    let mut reply = DocumentBuf::new();
+    if dropped > 0 {
+        reply.push("dropped", database);
+    }
+    Ok(Reply::ok(reply))
+}

@@ -1,0 +1,125 @@
+//! `dropIndexes`: drops indexes by name, by key, or all.
+
+use windrow_collection::Collection;
+use windrow_document::{Array, Document, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::namespace;
+
+/// Arguments are not checked, as in MongoDB.
+pub const DROP_INDEXES: Command = Command {
+    name: "dropIndexes",
+    aliases: &["deleteIndexes"],
+    help: "drops indexes of a collection: by name, names, key, or \"*\" for all but the one on _id",
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let engine = &context.state.services.engine;
+    let collection = engine.collection(&namespace).ok_or_else(|| {
+        let message = format!("ns not found {namespace}");
+        CommandError::new(ErrorCode::NamespaceNotFound, message)
+    })?;
+    let before = collection.indexes().len() as i32;
+    let wanted = request.get("index");
+    // All names are found before the first index goes.
+    for name in names(&collection, wanted)? {
+        collection.drop_index(&name).or_command_error()?;
+        let attr = doc! { "namespace": (namespace.to_string()), "indexes": name };
+        let log = &context.state.services.log;
+        log.info(
+            "COMMAND",
+            51_806,
+            &context.client.name(),
+            "CMD: dropIndexes",
+            attr,
+        );
+    }
+    let mut reply = doc! { "nIndexesWas": before };
+    if wanted == Some(ValueRef::String("*")) {
+        reply.push("msg", "non-_id indexes dropped for collection");
+    }
+    Ok(Reply::ok(reply))
+}
+
+/// The names of the indexes that are meant. A value that is neither a name nor a key means none.
+fn names(
+    collection: &Collection,
+    wanted: Option<ValueRef<'_>>,
+) -> Result<Vec<String>, CommandError> {
+    match wanted {
+        Some(ValueRef::String("*")) => Ok(all_but_ids(collection)),
+        Some(ValueRef::String(name)) => Ok(vec![by_name(collection, name)?]),
+        Some(ValueRef::Document(key)) => Ok(vec![by_key(collection, key)?]),
+        Some(ValueRef::Array(all)) => by_names(collection, all),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn all_but_ids(collection: &Collection) -> Vec<String> {
+    let indexes = collection.indexes();
+    let others = indexes.iter().filter(|one| !one.definition.is_of_ids());
+    others.map(|one| one.definition.name.clone()).collect()
+}
+
+fn by_names(collection: &Collection, all: Array<'_>) -> Result<Vec<String>, CommandError> {
+    let mut names: Vec<String> = Vec::new();
+    for one in all.iter() {
+        let name = one.as_str().ok_or_else(|| {
+            let message = "dropIndexes takes names in an array, and keys alone";
+            CommandError::new(ErrorCode::TypeMismatch, message)
+        })?;
+        let name = by_name(collection, name)?;
+        if names.contains(&name) {
+            return Err(not_found(format!("index not found with name [{name}]")));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+fn by_name(collection: &Collection, name: &str) -> Result<String, CommandError> {
+    let indexes = collection.indexes();
+    let found = indexes.iter().find(|one| one.definition.name == name);
+    let found = found.ok_or_else(|| not_found(format!("index not found with name [{name}]")))?;
+    if found.definition.is_of_ids() {
+        return Err(of_ids());
+    }
+    Ok(name.to_owned())
+}
+
+fn by_key(collection: &Collection, key: Document<'_>) -> Result<String, CommandError> {
+    let indexes = collection.indexes();
+    let mut found = indexes.iter().filter(|one| {
+        windrow_document::order::compare_documents(one.definition.key_pattern(), key).is_eq()
+    });
+    match (found.next(), found.next()) {
+        (None, _) => Err(not_found(format!("can't find index with key: {key}"))),
+        (Some(one), None) if one.definition.is_of_ids() => Err(of_ids()),
+        (Some(one), None) => Ok(one.definition.name.clone()),
+        (Some(one), Some(other)) => Err(CommandError::new(
+            ErrorCode::AmbiguousIndexKeyPattern,
+            format!(
+                "{} indexes and more have the key {key}; drop one by name: '{}', '{}'",
+                2, one.definition.name, other.definition.name
+            ),
+        )),
+    }
+}
+
+fn not_found(message: String) -> CommandError {
+    CommandError::new(ErrorCode::IndexNotFound, message)
+}
+
+fn of_ids() -> CommandError {
+    CommandError::new(ErrorCode::InvalidOptions, "cannot drop _id index")
+}

@@ -1,0 +1,73 @@
+//! `listCollections`: the collections of a database.
+
+use windrow_collection::Collection;
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_mql::filter::Filter;
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::listed;
+
+/// Arguments are not checked, as in MongoDB.
+pub const LIST_COLLECTIONS: Command = Command {
+    name: "listCollections",
+    help: "lists the collections of a database",
+    in_api_version_1: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let filter = filter(&arguments)?;
+    let name_only = arguments.flag("nameOnly")?;
+    let engine = &context.state.services.engine;
+    let collections = engine.collections(request.database());
+    let described = collections.iter().map(|one| describe(one, name_only));
+    let mut found = Vec::new();
+    for one in described {
+        if matches(filter.as_ref(), &one)? {
+            found.push(one);
+        }
+    }
+    let namespace = format!("{}.$cmd.listCollections", request.database());
+    listed::reply(request, context, &namespace, found)
+}
+
+/// The filter that what is listed must match.
+pub fn filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError> {
+    let filter = arguments.document("filter")?;
+    filter
+        .map(|filter| Filter::parse(filter).or_command_error())
+        .transpose()
+}
+
+pub fn matches(filter: Option<&Filter>, described: &DocumentBuf) -> Result<bool, CommandError> {
+    match filter {
+        Some(filter) => filter.matches(described.as_document()).or_command_error(),
+        None => Ok(true),
+    }
+}
+
+fn describe(collection: &Collection, name_only: bool) -> DocumentBuf {
+    let mut described = doc! {
+        "name": (collection.namespace().collection), "type": "collection",
+    };
+    if name_only {
+        return described;
+    }
+    described.push("options", collection.options());
+    let uuid = Value::Binary {
+        subtype: 4,
+        bytes: collection.uuid().to_vec(),
+    };
+    described.push("info", doc! { "readOnly": false, "uuid": uuid });
+    if let Some(first) = collection.indexes().first() {
+        described.push("idIndex", first.definition.specification.clone());
+    }
+    described
+}

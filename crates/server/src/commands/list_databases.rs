@@ -1,0 +1,56 @@
+//! `listDatabases`: the databases and their sizes.
+
+use windrow_collection::Engine;
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_wire::{CommandError, Reply, Request};
+
+use super::list_collections::{filter, matches};
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+
+pub const LIST_DATABASES: Command = Command {
+    name: "listDatabases",
+    help: "lists the databases and their sizes",
+    admin_only: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["authorizedDatabases", "filter", "nameOnly"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let filter = filter(&arguments)?;
+    let name_only = arguments.flag("nameOnly")?;
+    arguments.flag("authorizedDatabases")?;
+    let engine = &context.state.services.engine;
+    let (mut listed, mut total) = (Vec::new(), 0);
+    for name in engine.databases() {
+        let size = size_on_disk(engine, &name);
+        let described = match name_only {
+            true => doc! { "name": name },
+            false => doc! { "name": name, "sizeOnDisk": (size as i64), "empty": false },
+        };
+        if matches(filter.as_ref(), &described)? {
+            listed.push(Value::from(described));
+            total += size;
+        }
+    }
+    let mut reply: DocumentBuf = doc! { "databases": listed };
+    if !name_only {
+        reply.push("totalSize", total as i64);
+        reply.push("totalSizeMb", (total >> 20) as i64);
+    }
+    Ok(Reply::ok(reply))
+}
+
+/// Bytes in run files, and log records that are not in one yet.
+fn size_on_disk(engine: &Engine, database: &str) -> u64 {
+    let sizes = engine.collections(database).into_iter().map(|collection| {
+        let statistics = collection.statistics();
+        let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes_stored).sum();
+        statistics.bytes_stored + statistics.tail_bytes + indexes
+    });
+    sizes.sum()
+}

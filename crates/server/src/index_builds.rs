@@ -1,0 +1,228 @@
+//! Index builds as the server sees them: a thread that builds, a command that waits, log lines of
+//! the phases, progress in `currentOp`.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windrow_collection::{
+    BuildControl, BuildPhase, Collection, CreatedIndexes, Engine, Error, Index,
+};
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_index::Definition;
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::errors::IntoCommandError;
+use crate::log::Log;
+use crate::operations::{Operation, Progress};
+use crate::sync::lock;
+
+/// What is to be built, and who hears of it.
+pub struct Build {
+    pub engine: Arc<Engine>,
+    pub collection: Arc<Collection>,
+    pub definitions: Vec<Definition>,
+    pub log: Arc<Log>,
+    /// The thread that asked, for log lines.
+    pub context: String,
+}
+
+/// Between the thread that builds and the command that waits.
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    indexes: Mutex<Vec<Arc<Index>>>,
+}
+
+/// How often a waiting command looks whether it may go on, and shows how far the build is.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The least time between two log lines about progress.
+const LOG_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Builds, and returns when the indexes are ready and durable.
+pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, CommandError> {
+    let shared = Arc::new(Shared::default());
+    let (sender, receiver) = channel();
+    let theirs = shared.clone();
+    let thread = thread::Builder::new().name("IndexBuild".into());
+    let spawned = thread.spawn(move || {
+        let outcome = build.run(&theirs);
+        // Nobody waits where the command has ended before.
+        drop(sender.send(outcome));
+    });
+    spawned.map_err(|error| {
+        let message = format!("no thread can be started for the index build: {error}");
+        CommandError::new(ErrorCode::OperationFailed, message)
+    })?;
+    wait(&shared, &receiver, operation)
+}
+
+fn wait(
+    shared: &Shared,
+    outcome: &Receiver<Result<CreatedIndexes, Error>>,
+    operation: &Operation,
+) -> Result<CreatedIndexes, CommandError> {
+    let mut interrupted = None;
+    loop {
+        match outcome.recv_timeout(LOOK) {
+            Ok(Ok(created)) => return Ok(created),
+            Ok(Err(error)) => return Err(interrupted.unwrap_or(error.into_command_error())),
+            Err(RecvTimeoutError::Disconnected) => {
+                let message =
+                    "the index build ended unexpectedly: the server's log has the details";
+                return Err(CommandError::new(ErrorCode::UnknownError, message));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        operation.set_progress(progress(&lock(&shared.indexes)));
+        if let Err(error) = operation.check() {
+            // A build whose server stops goes on at the next start.
+            if error.code == ErrorCode::InterruptedAtShutdown {
+                return Err(error);
+            }
+            shared.stop.store(true, Relaxed);
+            interrupted = Some(error);
+        }
+    }
+}
+
+/// How far the build of these indexes, which are built together, is.
+pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
+    let most = |of: fn(&Index) -> &AtomicU64| {
+        let all = indexes.iter().map(|index| of(index).load(Relaxed));
+        all.max().unwrap_or(0)
+    };
+    let total = most(|index| &index.progress.documents_total);
+    (total > 0).then(|| Progress {
+        message: "Index Build: scanning collection".to_owned(),
+        done: most(|index| &index.progress.documents).min(total),
+        total,
+    })
+}
+
+impl Build {
+    fn run(&self, shared: &Shared) -> Result<CreatedIndexes, Error> {
+        let started = Instant::now();
+        let last_line = Mutex::new(started);
+        let should_stop = || {
+            self.log_progress(shared, &last_line);
+            let stop = shared.stop.load(Relaxed);
+            stop.then(|| "the index build was interrupted".to_owned())
+        };
+        let on_phase = |phase: &BuildPhase| self.log_phase(phase, shared);
+        let control = BuildControl {
+            should_stop: &should_stop,
+            on_phase: &on_phase,
+        };
+        self.info(20_438, "Index build: registering", self.described());
+        let outcome = self
+            .collection
+            .create_indexes(self.definitions.clone(), &control)
+            .and_then(|created| self.engine.sync().map(|()| created));
+        self.log_end(&outcome, started);
+        outcome
+    }
+
+    fn info(&self, id: i32, message: &str, attr: DocumentBuf) {
+        self.log.info("INDEX", id, &self.context, message, attr);
+    }
+
+    fn namespace(&self) -> String {
+        self.collection.namespace().to_string()
+    }
+
+    fn described(&self) -> DocumentBuf {
+        let all = self.definitions.iter();
+        let specifications = all.map(|one| Value::from(one.specification.clone()));
+        doc! {
+            "namespace": (self.namespace()), "indexes": (self.definitions.len() as i32),
+            "specifications": (specifications.collect::<Vec<Value>>()),
+        }
+    }
+
+    fn log_phase(&self, phase: &BuildPhase, shared: &Shared) {
+        let namespace = self.namespace();
+        match phase {
+            BuildPhase::Registered { indexes } => {
+                lock(&shared.indexes).clone_from(indexes);
+                for index in indexes {
+                    let attr = doc! {
+                        "namespace": (namespace.clone()),
+                        "properties": (index.definition.specification.clone()),
+                    };
+                    self.info(20_384, "Index build: starting", attr);
+                }
+            }
+            BuildPhase::Scanned {
+                documents,
+                keys,
+                seconds,
+            } => {
+                let scanned = doc! {
+                    "namespace": (namespace.clone()), "totalRecords": (*documents as i64),
+                    "durationSeconds": (*seconds),
+                };
+                self.info(20_391, "Index build: collection scan done", scanned);
+                let inserted = doc! {
+                    "namespace": namespace, "keysInserted": (*keys as i64),
+                    "durationSeconds": (*seconds),
+                };
+                self.info(20_685, "Index build: inserted keys", inserted);
+            }
+            BuildPhase::Checked { seconds } => {
+                let attr = doc! { "namespace": namespace, "durationSeconds": (*seconds) };
+                self.info(20_689, "Index build: checked unique keys", attr);
+            }
+            BuildPhase::Ready { seconds } => {
+                for index in lock(&shared.indexes).iter() {
+                    let attr = doc! {
+                        "namespace": (namespace.clone()),
+                        "index": (index.definition.name.as_str()),
+                        "durationSeconds": (*seconds),
+                    };
+                    self.info(20_345, "Index build: done building", attr);
+                }
+            }
+        }
+    }
+
+    /// One thread of the scan at a time gets to write the line.
+    fn log_progress(&self, shared: &Shared, last_line: &Mutex<Instant>) {
+        let Ok(mut last) = last_line.try_lock() else {
+            return;
+        };
+        if last.elapsed() < LOG_INTERVAL {
+            return;
+        }
+        *last = Instant::now();
+        if let Some(progress) = progress(&lock(&shared.indexes)) {
+            let attr = doc! {
+                "namespace": (self.namespace()), "done": (progress.done as i64),
+                "total": (progress.total as i64),
+            };
+            self.info(51_773, "Index build: scanning collection", attr);
+        }
+    }
+
+    fn log_end(&self, outcome: &Result<CreatedIndexes, Error>, started: Instant) {
+        let namespace = self.namespace();
+        let seconds = started.elapsed().as_secs_f64();
+        match outcome {
+            Ok(created) => {
+                let attr = doc! {
+                    "namespace": namespace, "indexesBuilt": (created.created.len() as i32),
+                    "numIndexesBefore": (created.before as i32),
+                    "numIndexesAfter": (created.after as i32), "durationSeconds": seconds,
+                };
+                self.info(20_663, "Index build: completed successfully", attr);
+            }
+            Err(error) => {
+                let attr = doc! { "namespace": namespace, "error": (error.to_string()) };
+                self.info(20_649, "Index build: failed", attr);
+            }
+        }
+    }
+}

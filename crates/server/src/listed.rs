@@ -1,0 +1,114 @@
+//! Cursors over lists that are made at once: collections, indexes.
+
+use std::collections::VecDeque;
+
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_wire::limits::DOCUMENT_BYTES_MAX;
+use windrow_wire::{Batch, CommandError, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
+use crate::operations::Operation;
+
+/// What is left of a list.
+struct Listed(VecDeque<DocumentBuf>);
+
+impl Listed {
+    /// Takes up to `limit` documents, of up to so many bytes together; one always.
+    fn take(&mut self, limit: usize, bytes_max: usize) -> Vec<DocumentBuf> {
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        while taken.len() < limit {
+            let next = self.0.front().map_or(0, |next| next.as_bytes().len());
+            if !taken.is_empty() && bytes + next > bytes_max {
+                break;
+            }
+            let Some(document) = self.0.pop_front() else {
+                break;
+            };
+            bytes += next;
+            taken.push(document);
+        }
+        taken
+    }
+}
+
+impl BatchSource for Listed {
+    fn next_batch(
+        &mut self,
+        operation: &Operation,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<SourceBatch, CommandError> {
+        operation.check()?;
+        let taken = self.take(limit, bytes_max);
+        Ok(SourceBatch {
+            documents: taken
+                .iter()
+                .map(DocumentBuf::as_document)
+                .collect::<Batch>(),
+            finished: self.0.is_empty(),
+        })
+    }
+}
+
+/// `{cursor: {id, ns, firstBatch}}`, the order of fields that MongoDB has for lists. As many
+/// documents as `cursor: {batchSize}` says, else as many as fit a reply.
+pub fn reply(
+    request: &Request,
+    context: &Context<'_>,
+    namespace: &str,
+    documents: Vec<DocumentBuf>,
+) -> Result<Reply, CommandError> {
+    let limit = batch_size(request)?.unwrap_or(usize::MAX);
+    let mut listed = Listed(documents.into());
+    let first = listed.take(limit, DOCUMENT_BYTES_MAX);
+    let id = match listed.0.is_empty() {
+        true => 0,
+        false => context
+            .state
+            .cursors
+            .open(owner(request, context, namespace), Box::new(listed))?,
+    };
+    let first: Vec<Value> = first.into_iter().map(Value::from).collect();
+    Ok(Reply::ok(doc! {
+        "cursor": { "id": id, "ns": namespace, "firstBatch": first },
+    }))
+}
+
+fn batch_size(request: &Request) -> Result<Option<usize>, CommandError> {
+    let Some(cursor) = Arguments::new(request).document("cursor")? else {
+        return Ok(None);
+    };
+    let size = Arguments::within("cursor", cursor).count("batchSize")?;
+    Ok(size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)))
+}
+
+fn owner(request: &Request, context: &Context<'_>, namespace: &str) -> CursorOwner {
+    CursorOwner {
+        namespace: namespace.to_owned(),
+        session: context.generic.session,
+        options: CursorOptions::default(),
+        command: request.body().to_buf(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_comes_in_batches() {
+        let check = |limit: usize, bytes: usize, expected: usize| {
+            let all: Vec<DocumentBuf> = (0..5).map(|n| doc! { "n": n }).collect();
+            let mut listed = Listed(all.into());
+            assert_eq!(listed.take(limit, bytes).len(), expected, "{limit} {bytes}");
+            assert_eq!(listed.0.len(), 5 - expected);
+        };
+        check(0, 1000, 0);
+        check(2, 1000, 2);
+        check(9, 1000, 5);
+        check(9, 25, 2);
+        check(9, 1, 1);
+    }
+}

@@ -1,0 +1,50 @@
+//! How much memory the machine has.
+
+use std::fs;
+
+/// The least that the engine works with.
+pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
+
+/// What is assumed of a machine that does not tell.
+const UNKNOWN_MACHINE_BYTES: u64 = 2 << 30;
+
+/// A quarter of the memory that this process may have.
+pub fn default_bytes() -> u64 {
+    (machine_bytes() / 4).max(MEMORY_BYTES_MIN)
+}
+
+/// The machine's memory, or the limit of the process's control group where that is lower.
+fn machine_bytes() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let machine = meminfo_total(&machine).unwrap_or(UNKNOWN_MACHINE_BYTES);
+    let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").unwrap_or_default();
+    limit
+        .trim()
+        .parse()
+        .map_or(machine, |limit: u64| limit.min(machine))
+}
+
+fn meminfo_total(text: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_tells_its_memory() {
+        let check = |text: &str, expected: Option<u64>| assert_eq!(meminfo_total(text), expected);
+        check(
+            "MemTotal:       16384 kB\nMemFree: 1 kB\n",
+            Some(16_384 * 1024),
+        );
+        check("MemFree: 1 kB\n", None);
+        check("MemTotal: much\n", None);
+        assert!(default_bytes() >= MEMORY_BYTES_MIN);
+    }
+}

@@ -1,0 +1,276 @@
+//! `windrow serve`: a server on a data folder.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use lexopt::prelude::*;
+use windrow_collection::{Engine, EngineOptions};
+use windrow_document::{DocumentBuf, doc};
+use windrow_server::log::Severity;
+use windrow_server::{Config, Log, Server, Services};
+use windrow_storage::RealDisk;
+
+use crate::command_line::{Failure, Subcommand};
+use crate::running::Note;
+use crate::{bytes, memory};
+
+pub const SERVE: Subcommand = Subcommand {
+    name: "serve",
+    summary: Some("serves a data folder to MongoDB's drivers and tools"),
+    run,
+};
+
+const HELP: &str = "Serves a data folder to MongoDB's drivers and tools, until SIGTERM or SIGINT.
+
+Usage: windrow serve --data DIR [OPTION…]
+
+Options:
+  --data DIR          the data folder; made where there is none
+  --listen ADDRESS    where to listen, HOST:PORT; may be given several times
+                      [default: 127.0.0.1:27017]
+  --memory SIZE       memory for caches, tails and index builds together: bytes, 512MB, 2GiB
+                      [default: a quarter of the machine's]
+  --logpath FILE      append the log to a file [default: standard error]
+  -h, --help          this text
+
+There is no authentication: listen only where every client may do everything.
+
+Examples:
+  windrow serve --data ./data
+  windrow serve --data /var/lib/windrow --listen 127.0.0.1:27018 --memory 2GiB
+  mongosh mongodb://127.0.0.1:27017
+";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+struct Options {
+    data: PathBuf,
+    listen: Vec<SocketAddr>,
+    memory: u64,
+    logpath: Option<PathBuf>,
+}
+
+fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let Some(options) = parse(arguments)? else {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    serve(options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// None where help is asked for.
+fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    let (mut data, mut listen, mut memory, mut logpath) = (None, Vec::new(), None, None);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(None),
+            Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
+            Long("listen") => listen.extend(addresses(&arguments.value()?.string()?)?),
+            Long("memory") => memory = Some(memory_of(&arguments.value()?.string()?)?),
+            Long("logpath") => logpath = Some(PathBuf::from(arguments.value()?)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if listen.is_empty() {
+        listen.push(SocketAddr::from(([127, 0, 0, 1], 27017)));
+    }
+    Ok(Some(Options {
+        data: data.ok_or_else(|| Failure::missing("--data DIR", "serve"))?,
+        listen,
+        memory: memory.unwrap_or_else(memory::default_bytes),
+        logpath,
+    }))
+}
+
+fn addresses(text: &str) -> Result<Vec<SocketAddr>, Failure> {
+    let found = text.to_socket_addrs().map(Vec::from_iter);
+    found.ok().filter(|found| !found.is_empty()).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--listen {text:?} is no address; write HOST:PORT, as 127.0.0.1:27017"
+        ))
+    })
+}
+
+fn memory_of(text: &str) -> Result<u64, Failure> {
+    let bytes = bytes::parse(text).map_err(|why| Failure::Usage(format!("--memory {why}")))?;
+    if bytes < memory::MEMORY_BYTES_MIN {
+        let least = memory::MEMORY_BYTES_MIN >> 20;
+        return Err(Failure::Usage(format!(
+            "--memory {text} is too little; {least}MiB is the least"
+        )));
+    }
+    Ok(bytes)
+}
+
+/// Where problems of the engine's background work are told.
+static LOG: OnceLock<Arc<Log>> = OnceLock::new();
+
+fn serve(options: Options) -> Result<(), Failure> {
+    let log = open_log(options.logpath.as_deref())?;
+    log_start(&log, &options);
+    let engine = open_engine(&options)?;
+    let config = Config {
+        listen: options.listen.clone(),
+        arguments: std::env::args().collect(),
+        options: as_mongodb_says(&options),
+        ..Config::default()
+    };
+    let services = Services {
+        engine: engine.clone(),
+        log: log.clone(),
+        status: Vec::new(),
+    };
+    let server = Server::bind(config, services).map_err(failed)?;
+    server.stop().on_signals().map_err(failed)?;
+    // Without the note other commands do not find the server; it serves its clients all the same.
+    let address = server.addresses().first().copied();
+    let note = address.and_then(|address| Note::write(&options.data, address).ok());
+    server.run().map_err(failed)?;
+    drop(note);
+    engine.close().map_err(failed)?;
+    log.info(
+        "CONTROL",
+        23_138,
+        "main",
+        "Shutting down",
+        doc! { "exitCode": 0 },
+    );
+    Ok(())
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Run(error.to_string())
+}
+
+fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
+    let log = match path {
+        None => Log::to_stderr(),
+        Some(path) => Log::to_file(path)
+            .map_err(|error| failed(format!("the log {}: {error}", path.display())))?,
+    };
+    let log = Arc::new(log);
+    log.take_panics();
+    let _ = LOG.set(log.clone());
+    Ok(log)
+}
+
+fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
+    let disk = RealDisk::new(&options.data).map_err(failed)?;
+    let engine_options = EngineOptions {
+        on_problem: |what, error| {
+            let attr = doc! { "error": (error.to_string()) };
+            match LOG.get() {
+                Some(log) => log.write(Severity::Error, "STORAGE", PROBLEM, "engine", what, attr),
+                None => eprintln!("{what}: {error}"),
+            }
+        },
+        ..EngineOptions::with_memory(options.memory)
+    };
+    Engine::open(Arc::new(disk), engine_options).map_err(failed)
+}
+
+/// The number of the line about background work that failed; MongoDB has no such event.
+const PROBLEM: i32 = 9_000_003;
+
+fn log_start(log: &Log, options: &Options) {
+    let attr = doc! {
+        "pid": (i64::from(std::process::id())), "version": (env!("CARGO_PKG_VERSION")),
+        "dbPath": (options.data.display().to_string()), "memoryBytes": (options.memory as i64),
+    };
+    log.info(
+        "CONTROL",
+        4_615_611,
+        "initandlisten",
+        "Windrow starting",
+        attr,
+    );
+    if options.listen.iter().any(|one| !one.ip().is_loopback()) {
+        log.startup_warning(
+            22_120,
+            "Access control is not enabled: every client that reaches the server reads and writes all data",
+        );
+    }
+}
+
+/// The command line in the shape of MongoDB's configuration, for `getCmdLineOpts`.
+fn as_mongodb_says(options: &Options) -> DocumentBuf {
+    let hosts: Vec<String> = options
+        .listen
+        .iter()
+        .map(|one| one.ip().to_string())
+        .collect();
+    let port = options.listen.first().map_or(27017, SocketAddr::port);
+    let mut said = doc! {
+        "net": { "bindIp": (hosts.join(",")), "port": (i32::from(port)) },
+        "storage": { "dbPath": (options.data.display().to_string()) },
+    };
+    if let Some(path) = &options.logpath {
+        let log = doc! { "destination": "file", "path": (path.display().to_string()) };
+        said.push("systemLog", log);
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line() {
+        let check = |arguments: &[&str], expected: Result<Options, &str>| {
+            let found = parse(lexopt::Parser::from_args(arguments));
+            match expected {
+                Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
+                Err(said) => {
+                    let Err(Failure::Usage(why)) = found else {
+                        panic!("{arguments:?}: {found:?}");
+                    };
+                    assert!(why.contains(said), "{arguments:?}: {why}");
+                }
+            }
+        };
+        let options = Options {
+            data: "d".into(),
+            listen: vec!["127.0.0.1:27017".parse().unwrap()],
+            memory: 1 << 30,
+            logpath: None,
+        };
+        check(&["--data", "d", "--memory=1GiB"], Ok(options));
+        let options = Options {
+            data: "d".into(),
+            listen: vec!["127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap()],
+            memory: 20_000_000,
+            logpath: Some("l".into()),
+        };
+        check(
+            &[
+                "--dbpath",
+                "d",
+                "--listen",
+                "127.0.0.1:1",
+                "--listen",
+                "[::1]:2",
+                "--memory",
+                "20MB",
+                "--logpath",
+                "l",
+            ],
+            Ok(options),
+        );
+        check(&[], Err("--data"));
+        check(&["--data", "d", "--listen", "nowhere"], Err("nowhere"));
+        check(&["--data", "d", "--memory", "much"], Err("much"));
+        check(&["--data", "d", "--memory", "1MB"], Err("16MiB"));
+        check(&["--data", "d", "--port", "1"], Err("--port"));
+        check(&["--data", "d", "more"], Err("more"));
+        check(&["--data"], Err("--data"));
+    }
+
+    #[test]
+    fn help_is_no_error() {
+        assert_eq!(parse(lexopt::Parser::from_args(["--help"])), Ok(None));
+    }
+}
