@@ -3,7 +3,7 @@
 //! Unlike the paths of filters they never name a place in an array: `$a.0` is the field "0". Through
 //! an array a path gives the array of what its documents have.
 
-use windrow_document::{ArrayBuilder, Document, ValueRef};
+use windrow_document::{Array, ArrayBuilder, ValueRef};
 
 use super::{Computed, Context, Scope, context::Source};
 use crate::Error;
@@ -124,32 +124,34 @@ pub(crate) fn check_variable_for_writing(name: &str) -> Result<(), Error> {
     check_start(name, |first| first.is_ascii_lowercase())
 }
 
-fn follow_value<'a>(value: ValueRef<'a>, names: &[Box<str>]) -> Computed<'a> {
-    if names.is_empty() {
-        return Computed::Borrowed(value);
+/// Through documents step by step; an array on the way spreads the rest of the path over its
+/// documents.
+fn follow_value<'a>(mut value: ValueRef<'a>, names: &[Box<str>]) -> Computed<'a> {
+    let mut rest = names;
+    while let Some((name, below)) = rest.split_first() {
+        value = match value {
+            ValueRef::Document(document) => match document.get(name) {
+                Some(value) => value,
+                None => return Computed::Missing,
+            },
+            ValueRef::Array(array) => return spread(array, rest),
+            _ => return Computed::Missing,
+        };
+        rest = below;
     }
-    match value {
-        ValueRef::Document(document) => follow(document, names),
-        ValueRef::Array(array) => {
-            let mut found = ArrayBuilder::new();
-            for document in array.iter().filter_map(ValueRef::as_document) {
-                if let Some(value) = follow(document, names).as_ref() {
-                    found.push(value);
-                }
-            }
-            found.finish().into()
-        }
-        _ => Computed::Missing,
-    }
+    Computed::Borrowed(value)
 }
 
-/// What lies at the path in the document.
-pub(crate) fn follow<'a>(document: Document<'a>, names: &[Box<str>]) -> Computed<'a> {
-    let Some((name, rest)) = names.split_first() else {
-        return ValueRef::Document(document).into();
-    };
-    match document.get(name) {
-        Some(value) => follow_value(value, rest),
-        None => Computed::Missing,
+/// What the documents of an array have at the path.
+fn spread<'a>(array: Array<'_>, names: &[Box<str>]) -> Computed<'a> {
+    let mut found = ArrayBuilder::new();
+    for document in array
+        .iter()
+        .filter(|element| element.as_document().is_some())
+    {
+        if let Some(value) = follow_value(document, names).as_ref() {
+            found.push(value);
+        }
     }
+    found.finish().into()
 }

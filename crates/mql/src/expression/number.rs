@@ -1,7 +1,7 @@
 //! Numbers of the four kinds, and which kind an operation on two of them gives.
 
 use num_bigint::BigUint;
-use windrow_document::{Decimal128, Type, ValueRef};
+use windrow_document::{Decimal128, ValueRef};
 
 use super::Computed;
 
@@ -38,15 +38,6 @@ impl Number {
     /// Ints where they fit, longs otherwise.
     pub fn int_or_long(number: i64) -> Number {
         i32::try_from(number).map_or(Number::Long(number), Number::Int)
-    }
-
-    pub fn type_of(self) -> Type {
-        match self {
-            Number::Int(_) => Type::Int32,
-            Number::Long(_) => Type::Int64,
-            Number::Double(_) => Type::Double,
-            Number::Decimal(_) => Type::Decimal128,
-        }
     }
 
     pub fn to_f64(self) -> f64 {
@@ -158,6 +149,13 @@ pub(crate) fn double_text(number: f64) -> String {
             "-Infinity"
         }
         .to_owned();
+    }
+    let whole = number as i64;
+    if whole as f64 == number
+        && whole.abs() < 1_000_000
+        && (whole != 0 || number.is_sign_positive())
+    {
+        return whole.to_string();
     }
     let scientific = format!("{number:.5e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));

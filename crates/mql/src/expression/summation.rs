@@ -79,14 +79,21 @@ impl DoubleDouble {
 /// A sum of numbers of all kinds, which remembers the widest kind that it met.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sum {
+    /// Whole numbers, as long as nothing else came and the sum stays small: the common case.
+    whole: i64,
+    /// Doubles, and whole numbers from the first double on.
     binary: DoubleDouble,
     decimal: Decimal128,
     widest: Type,
 }
 
+/// Up to here doubles have every whole number.
+const WHOLE_MAX: i64 = 1 << 53;
+
 impl Default for Sum {
     fn default() -> Sum {
         Sum {
+            whole: 0,
             binary: DoubleDouble::default(),
             decimal: Decimal128::ZERO,
             widest: Type::Int32,
@@ -96,17 +103,47 @@ impl Default for Sum {
 
 impl Sum {
     pub fn add(&mut self, number: Number) {
-        self.widen(number.type_of());
         match number {
-            Number::Int(number) => self.binary.add_double(f64::from(number)),
-            Number::Long(number) => self.binary.add_long(number),
-            Number::Double(number) => self.binary.add_double(number),
-            Number::Decimal(number) => self.decimal = self.decimal.add(number),
+            Number::Int(number) => self.add_whole(i64::from(number)),
+            Number::Long(number) => {
+                self.widen(Type::Int64);
+                self.add_whole(number);
+            }
+            Number::Double(number) => {
+                self.widen(Type::Double);
+                self.flush();
+                self.binary.add_double(number);
+            }
+            Number::Decimal(number) => {
+                self.widest = Type::Decimal128;
+                self.decimal = self.decimal.add(number);
+            }
+        }
+    }
+
+    fn add_whole(&mut self, number: i64) {
+        let sum = self.whole.saturating_add(number);
+        if self.binary == DoubleDouble::default() && sum.unsigned_abs() < WHOLE_MAX as u64 {
+            self.whole = sum;
+        } else {
+            self.flush();
+            self.binary.add_long(number);
+        }
+    }
+
+    /// Brings the whole numbers before anything else, as the order of adding has it.
+    fn flush(&mut self) {
+        if self.whole != 0 {
+            self.binary.add_long(self.whole);
+            self.whole = 0;
         }
     }
 
     pub fn add_sum(&mut self, other: &Sum) {
         self.widen(other.widest);
+        let mut other = *other;
+        self.flush();
+        other.flush();
         self.binary.add(&other.binary);
         self.decimal = self.decimal.add(other.decimal);
     }
@@ -123,22 +160,31 @@ impl Sum {
         }
     }
 
+    /// All that is not decimal.
+    fn binary(&self) -> DoubleDouble {
+        let mut all = *self;
+        all.flush();
+        all.binary
+    }
+
     pub fn is_decimal(&self) -> bool {
         self.widest == Type::Decimal128
     }
 
     pub fn decimal(&self) -> Decimal128 {
-        self.decimal.add(self.binary.decimal())
+        self.decimal.add(self.binary().decimal())
     }
 
     pub fn double(&self) -> f64 {
-        self.binary.double()
+        self.binary().double()
     }
 
     /// As a long, where it is one and fits.
     pub fn long(&self) -> Option<i64> {
         if self.is_decimal() {
             self.decimal().truncated().map(|(whole, _)| whole)
+        } else if self.whole != 0 {
+            Some(self.whole)
         } else {
             self.binary.long()
         }
@@ -146,8 +192,10 @@ impl Sum {
 
     /// The sum as the widest kind; what overflows becomes the next wider one.
     pub fn number(&self) -> Number {
-        match (self.widest, self.binary.long()) {
-            (Type::Decimal128, _) => Number::Decimal(self.decimal()),
+        if self.is_decimal() {
+            return Number::Decimal(self.decimal());
+        }
+        match (self.widest, self.long()) {
             (Type::Int64, Some(sum)) => Number::Long(sum),
             (Type::Int32, Some(sum)) => Number::int_or_long(sum),
             _ => Number::Double(self.double()),
