@@ -49,6 +49,7 @@ pub mod namespace;
 pub mod operations;
 pub mod parameters;
 mod random;
+pub mod scan;
 pub mod server;
 pub mod sessions;
 pub mod state;

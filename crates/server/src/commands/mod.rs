@@ -23,6 +23,7 @@ mod drop_database;
 mod drop_indexes;
 mod end_sessions;
 mod features;
+mod find;
 mod get_cmd_line_opts;
 mod get_log;
 mod get_more;
@@ -117,6 +118,7 @@ pub static COMMANDS: &[&Command] = &[
     &drop_indexes::DROP_INDEXES,
     &end_sessions::END_SESSIONS,
     &features::FEATURES,
+    &find::FIND,
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
     &get_log::GET_LOG,
     &get_more::GET_MORE,
