@@ -251,6 +251,10 @@ fn arrays_are_taken_element_by_element() {
         (r#"{"$firstN": {"n": 1, "input": "$int"}}"#, 5788200),
         (r#"{"$size": "$missing"}"#, 17124),
         (
+            r#"{"$reduce": {"input": {"$range": [0, 500]}, "initialValue": 0, "in": ["$$value"]}}"#,
+            15,
+        ),
+        (
             r#"{"$map": {"input": "$list", "as": "Upper", "in": 1}}"#,
             16867,
         ),
@@ -439,10 +443,17 @@ fn dates_are_cut_to_bins_from_the_year_2000() {
     cases
         .iter()
         .for_each(|(expression, expected)| check(&[(expression, &date(expected))]));
-    refuse(&[(
-        r#"{"$dateTrunc": {"date": "$date", "unit": "day", "binSize": 0}}"#,
-        5439018,
-    )]);
+    refuse(&[
+        (
+            r#"{"$dateTrunc": {"date": "$date", "unit": "day", "binSize": 0}}"#,
+            5439018,
+        ),
+        (
+            r#"{"$dateTrunc": {"date": {"$date": {"$numberLong": "-9223372036854775807"}},
+                "unit": "year", "binSize": {"$numberLong": "9223372036854775807"}}}"#,
+            5976500,
+        ),
+    ]);
 }
 
 #[test]

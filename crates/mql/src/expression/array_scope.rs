@@ -187,6 +187,28 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             .argument(2)
             .evaluate(&context.with_frame(&so_far))?
             .into_owned();
+        check_depth(&value)?;
     }
     Ok(value)
+}
+
+/// Levels of documents and arrays that a value may have, as everywhere.
+const DEPTH_MAX: usize = 200;
+
+/// Each round may put its value one level deeper, which must not go on without end.
+fn check_depth(value: &Computed<'_>) -> Result<(), Error> {
+    if value.as_ref().is_none_or(|value| fits(value, DEPTH_MAX)) {
+        return Ok(());
+    }
+    let message = format!("$reduce made a value of more than {DEPTH_MAX} levels");
+    Err(Error::new(15, message))
+}
+
+fn fits(value: ValueRef<'_>, levels: usize) -> bool {
+    let inner = match value {
+        ValueRef::Document(document) => document,
+        ValueRef::Array(array) => array.as_document(),
+        _ => return true,
+    };
+    levels > 0 && inner.iter().all(|(_, value)| fits(value, levels - 1))
 }

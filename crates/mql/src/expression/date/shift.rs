@@ -56,6 +56,9 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     Ok(())
 }
 
+/// Years from 1970 that milliseconds in 64 bits reach.
+const YEARS_MAX: u64 = 292_000_000;
+
 /// A date among the arguments, of any type that holds one; `code` where it is none.
 fn date(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
     millis(value).map_err(|_| {
@@ -107,7 +110,7 @@ fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
             let date = local.date();
             let month =
                 (date.year * 12 + date.month - 1).checked_add(amount.checked_mul(months)?)?;
-            if month.unsigned_abs() > 12 * 292_000_000 {
+            if month.unsigned_abs() > 12 * YEARS_MAX {
                 return None;
             }
             let (year, month) = (month.div_euclid(12), month.rem_euclid(12) + 1);
@@ -190,11 +193,11 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         _ => Some(1),
     };
     match week_start {
-        Some(week_start) => {
-            let cut = truncated(moment, unit, bin, &zone, week_start);
-            Ok(ValueRef::DateTime(cut).into())
-        }
         None => Ok(Computed::NULL),
+        Some(week_start) => match truncated(moment, unit, bin, &zone, week_start) {
+            Some(cut) => Ok(ValueRef::DateTime(cut).into()),
+            None => Err(Error::new(5976500, "$dateTrunc overflowed")),
+        },
     }
 }
 
@@ -224,38 +227,36 @@ fn bin_size<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Er
     }
 }
 
-/// The start of the bin that has the moment; bins are counted from 2000-01-01 in the time zone.
-fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64) -> i64 {
+/// The start of the bin that has the moment; bins are counted from 2000-01-01 in the time zone. None
+/// beyond the range of dates.
+fn truncated(utc_millis: i64, unit: Unit, bin: i64, zone: &Zone, week_start: i64) -> Option<i64> {
     let local: Local = zone.local(utc_millis);
     let origin = Date {
         year: 2000,
         month: 1,
         day: 1,
     };
+    let cut = |since: i64, size: i64| since.div_euclid(size).checked_mul(size);
     match unit {
         Unit::Months(months) => {
-            let (date, size) = (local.date(), bin.saturating_mul(months));
-            let since = (date.year - origin.year) * 12 + date.month - 1;
-            let month = since.div_euclid(size).saturating_mul(size);
-            let start = Date::normalized(origin.year, month + 1, 1);
-            zone.utc(start.days() * DAY_MS)
+            let since = (local.date().year - origin.year) * 12 + local.date().month - 1;
+            let month = cut(since, bin.checked_mul(months)?)?;
+            let in_range = month.unsigned_abs() < 12 * YEARS_MAX;
+            let start = in_range.then(|| Date::normalized(origin.year, month + 1, 1))?;
+            Some(zone.utc(start.days().checked_mul(DAY_MS)?))
         }
         Unit::Days(days) => {
             let origin = match unit {
                 Unit::WEEK => first_weekday(origin.days(), week_start),
                 _ => origin.days(),
             };
-            let size = bin.saturating_mul(days);
-            let start = origin
-                + (local.days() - origin)
-                    .div_euclid(size)
-                    .saturating_mul(size);
-            zone.utc(start * DAY_MS)
+            let since = cut(local.days() - origin, bin.checked_mul(days)?)?;
+            Some(zone.utc(origin.checked_add(since)?.checked_mul(DAY_MS)?))
         }
         Unit::Millis(millis) => {
             let origin = zone.utc(origin.days() * DAY_MS);
-            let size = bin.saturating_mul(millis);
-            origin + (utc_millis - origin).div_euclid(size).saturating_mul(size)
+            let since = cut(utc_millis.checked_sub(origin)?, bin.checked_mul(millis)?)?;
+            origin.checked_add(since)
         }
     }
 }

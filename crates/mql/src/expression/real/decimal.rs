@@ -10,7 +10,7 @@ use super::fixed::{Scale, to_decimal};
 const BITS: u32 = 320;
 
 /// Beyond this no e^x is a decimal.
-const EXP_MAX: i64 = 14_300;
+const EXP_MAX: u64 = 14_300;
 
 fn one() -> Decimal128 {
     Decimal128::from_i64(1)
@@ -67,7 +67,7 @@ pub(crate) fn exp(x: Decimal128) -> Decimal128 {
 /// e^x as mantissa · 2^exponent; None where it is far beyond all decimals.
 fn exp_parts(x: Decimal128) -> Option<(BigInt, i64)> {
     let (whole, _) = x.truncated()?;
-    if whole.abs() > EXP_MAX {
+    if whole.unsigned_abs() > EXP_MAX {
         return None;
     }
     let scale = Scale { bits: BITS };
@@ -88,8 +88,8 @@ pub(crate) fn ln(x: Decimal128) -> Decimal128 {
     if is_one(x) {
         return Decimal128::ZERO;
     }
-    let scale = scale_for(x);
-    to_decimal(&scale.ln(&scale.of(x)), -i64::from(scale.bits))
+    let scale = Scale { bits: BITS };
+    to_decimal(&scale.ln_decimal(x), -i64::from(scale.bits))
 }
 
 fn is_one(x: Decimal128) -> bool {
@@ -104,9 +104,9 @@ pub(crate) fn log10(x: Decimal128) -> Decimal128 {
     if let Some(power) = power_of_ten(x) {
         return Decimal128::from_i64(power);
     }
-    let scale = scale_for(x);
+    let scale = Scale { bits: BITS };
     let ten = scale.ln(&(scale.one() * 10));
-    let result = scale.divide(&scale.ln(&scale.of(x)), &ten);
+    let result = scale.divide(&scale.ln_decimal(x), &ten);
     to_decimal(&result, -i64::from(scale.bits))
 }
 
@@ -201,22 +201,22 @@ fn exact_power(base: Decimal128, exponent: Decimal128) -> Option<Decimal128> {
     ))
 }
 
-/// e^(y ln x), with bits enough for the size of y ln x.
+/// e^(y ln x), with bits enough for the size of y.
 fn positive_power(base: Decimal128, exponent: Decimal128) -> Decimal128 {
-    let estimate = base.to_f64().ln() * exponent.to_f64();
-    if estimate.abs() > EXP_MAX as f64 * 1.1 {
-        return if estimate > 0.0 {
-            Decimal128::INFINITY
-        } else {
+    let estimate = ln(base).multiply(exponent);
+    let in_range = estimate
+        .truncated()
+        .is_some_and(|(whole, _)| whole.unsigned_abs() <= EXP_MAX);
+    if !in_range {
+        return if estimate.is_negative() {
             Decimal128::ZERO
+        } else {
+            Decimal128::INFINITY
         };
     }
-    let (x, y) = (scale_for(base), scale_for(exponent));
     let large = magnitude_bits(exponent).max(0) as u32;
-    let scale = Scale {
-        bits: x.bits.max(y.bits) + large,
-    };
-    let product = scale.multiply(&scale.ln(&scale.of(base)), &scale.of(exponent));
+    let scale = Scale { bits: BITS + large };
+    let product = scale.multiply(&scale.ln_decimal(base), &scale.of(exponent));
     let (mantissa, exponent) = exp_fixed(scale, &product);
     to_decimal(&mantissa, exponent)
 }
@@ -368,7 +368,7 @@ pub(crate) fn acos(x: Decimal128) -> Decimal128 {
 /// e^x and e^-x at one scale; None where they are too large for it.
 fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
     let (whole, _) = x.truncated()?;
-    if whole.abs() > EXP_MAX {
+    if whole.unsigned_abs() > EXP_MAX {
         return None;
     }
     // e^-x keeps its digits beside e^x where the scale has room for both.
@@ -491,9 +491,15 @@ mod tests {
     #[test]
     fn thirty_four_digits() {
         type Case = (fn(Decimal128) -> Decimal128, &'static str, &'static str);
-        let cases: [Case; 16] = [
+        let cases: [Case; 18] = [
             (exp, "12.75", "344551.8961378237009414187790437289"),
             (exp, "1", "2.718281828459045235360287471352662"),
+            (ln, "1E-6176", "-14220.76553433122614449511522413063"),
+            (
+                ln,
+                "1.000000000000000000000000000000001",
+                "9.999999999999999999999999999999995E-34",
+            ),
             (ln, "10", "2.302585092994045684017991454684364"),
             (log10, "12.75", "1.105510184769973975407720008134466"),
             (log10, "100", "2"),
@@ -532,6 +538,13 @@ mod tests {
             ("-2", "0.5", "NaN"),
             ("10", "7000", "Infinity"),
             ("0", "2", "0"),
+            ("1.000000000000000000000000000000001", "1E+6000", "Infinity"),
+            (
+                "1E-6000",
+                "0.5",
+                "1.000000000000000000000000000000000E-3000",
+            ),
+            ("3", "1E-6000", "1.000000000000000000000000000000000"),
         ];
         for (base, exponent, expected) in cases {
             let parse = |text| Decimal128::parse(text).unwrap();

@@ -113,16 +113,42 @@ impl Scale {
         sum
     }
 
-    /// ln x for any x above 0.
+    /// ln x for any x above 0. Near 1 its digits are those of x - 1.
     pub fn ln(self, x: &BigInt) -> BigInt {
-        let power = x.bits() as i64 - i64::from(self.bits);
-        let mantissa = if power > 0 {
-            x >> power as u32
-        } else {
-            x << power.unsigned_abs() as u32
+        self.ln_scaled(x, 0)
+    }
+
+    /// ln (x · 2^exponent): x is brought to between 0.75 and 1.5 first.
+    pub fn ln_scaled(self, x: &BigInt, exponent: i64) -> BigInt {
+        let mut shift = x.bits() as i64 - 1 - i64::from(self.bits);
+        if shifted(x, -shift) * 2 >= self.one() * 3 {
+            shift += 1;
+        }
+        let near_one = self.ln_near_one(&shifted(x, -shift));
+        match shift + exponent {
+            0 => near_one,
+            power => near_one + self.ln2() * power,
+        }
+    }
+
+    /// ln of a decimal above 0, however small or large.
+    pub fn ln_decimal(self, number: Decimal128) -> BigInt {
+        let Parts::Finite {
+            coefficient,
+            exponent,
+            ..
+        } = number.parts()
+        else {
+            return BigInt::ZERO;
         };
-        // Shifting right loses bits that an exact division of 2^power would keep: fewer than a unit.
-        self.ln_near_one(&mantissa) + self.ln2() * power
+        let power = BigInt::from(10).pow(exponent.unsigned_abs());
+        let coefficient = BigInt::from(coefficient);
+        if exponent >= 0 {
+            return self.ln_scaled(&(coefficient * power), i64::from(self.bits));
+        }
+        let room = u64::from(self.bits) + power.bits();
+        let quotient = (coefficient << room) / power;
+        self.ln_scaled(&quotient, i64::from(self.bits) - room as i64)
     }
 
     pub fn sin(self, x: &BigInt) -> BigInt {
@@ -155,6 +181,15 @@ impl Scale {
             sum += &power / count;
         }
         sum << HALVINGS
+    }
+}
+
+/// x · 2^places.
+fn shifted(x: &BigInt, places: i64) -> BigInt {
+    if places < 0 {
+        x >> places.unsigned_abs()
+    } else {
+        x << places.unsigned_abs()
     }
 }
 
