@@ -49,11 +49,10 @@ pub(crate) fn parse_if_null(
     operand: ValueRef<'_>,
     scope: &Scope,
 ) -> Result<Expression, Error> {
-    // MongoDB 5.0 widened it from exactly two, and with it changed the code of too few.
-    let code = 16020;
+    // Before MongoDB 5.0 it took exactly two; 16020 is the code of that time.
     finish(Call::new(
         operator,
-        list(operator.name, operand, scope, 2..=usize::MAX, code)?,
+        list(operator.name, operand, scope, 2..=usize::MAX, 16020)?,
     ))
 }
 
