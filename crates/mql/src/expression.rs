@@ -9,7 +9,7 @@
 //! let context = Context::new(item.as_document());
 //! assert_eq!(sum.evaluate(&context).unwrap().to_value(), Some(Value::Double(3.5)));
 //! ```
-//! What is constant is computed while parsing, so its errors come then. [`operator`] has the table of
+//! What is constant is computed while parsing, so its errors come then. `operator` has the table of
 //! all operators; one module beside it is one family of them.
 
 pub(crate) mod accumulated;
