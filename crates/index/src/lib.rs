@@ -8,7 +8,7 @@
 //!   shape that gives the exact values back, mostly empty;
 //! - text keys: prefix values, the term as a string, suffix values; the payload is the score.
 //!
-//! Reading order: [`definition`], [`parse`], [`conflict`], [`entries`], [`text`], [`score`].
+//! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`], [`entries`], [`text`], [`score`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -19,6 +19,7 @@ pub mod conflict;
 pub mod definition;
 pub mod entries;
 pub mod parse;
+pub mod partial;
 pub mod score;
 pub mod text;
 

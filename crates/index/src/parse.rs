@@ -7,6 +7,7 @@ use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition, TextField};
+use crate::partial;
 
 const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
@@ -61,7 +62,7 @@ fn cannot(message: String) -> Error {
 impl Definition {
     /// Parses a specification: `{key: …, name: …, options…}`.
     pub fn parse(specification: Document<'_>) -> Result<Definition, Error> {
-        check_options(specification)?;
+        check_known(specification)?;
         let key = match specification.get("key") {
             Some(ValueRef::Document(key)) => key,
             Some(other) => {
@@ -78,8 +79,6 @@ impl Definition {
         };
         let name = name_of(specification)?;
         let version = version_of(specification)?;
-        check_collation(specification)?;
-        check_storage_engine(specification)?;
         if is_key_of_ids(key) {
             check_of_ids(specification, key)?;
             return Ok(Definition::of_ids());
@@ -90,6 +89,9 @@ impl Definition {
                  {{_id: 1}}, found {key}"
             )));
         }
+        check_supported(specification)?;
+        check_collation(specification)?;
+        check_storage_engine(specification)?;
         let is_text = key
             .iter()
             .any(|(_, value)| value == ValueRef::String("text"));
@@ -126,21 +128,26 @@ impl Definition {
     }
 }
 
-fn check_options(specification: Document<'_>) -> Result<(), Error> {
-    for (name, _) in specification {
-        if UNSUPPORTED.contains(&name) {
-            return Err(cannot(format!(
-                "the index option '{name}' is not supported"
-            )));
-        }
-        if !OPTIONS.contains(&name) {
-            return Err(Error::new(
-                INVALID_OPTION,
-                format!("The field '{name}' is not valid for an index specification"),
-            ));
-        }
+fn check_known(specification: Document<'_>) -> Result<(), Error> {
+    let is_known = |name| OPTIONS.contains(&name) || UNSUPPORTED.contains(&name);
+    let mut names = specification.iter().map(|(name, _)| name);
+    match names.find(|name| !is_known(name)) {
+        None => Ok(()),
+        Some(name) => Err(Error::new(
+            INVALID_OPTION,
+            format!("The field '{name}' is not valid for an index specification"),
+        )),
     }
-    Ok(())
+}
+
+fn check_supported(specification: Document<'_>) -> Result<(), Error> {
+    let mut names = specification.iter().map(|(name, _)| name);
+    match names.find(|name| UNSUPPORTED.contains(name)) {
+        None => Ok(()),
+        Some(name) => Err(cannot(format!(
+            "the index option '{name}' is not supported"
+        ))),
+    }
 }
 
 fn name_of(specification: Document<'_>) -> Result<String, Error> {
@@ -242,7 +249,10 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
             INVALID_OPTION,
             format!("The field '{name}' is not valid for an _id index specification"),
         )),
-    }
+    }?;
+    check_collation(specification).map_err(|_| {
+        Error::bad_value("The _id index must have the same collation as the collection")
+    })
 }
 
 fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, Error> {
@@ -261,7 +271,7 @@ fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, Error> {
 fn partial_of(specification: Document<'_>) -> Result<Option<Filter>, Error> {
     match specification.get("partialFilterExpression") {
         None => Ok(None),
-        Some(ValueRef::Document(filter)) => Filter::parse(filter).map(Some),
+        Some(ValueRef::Document(filter)) => partial::parse(filter).map(Some),
         Some(other) => Err(Error::type_mismatch(format!(
             "The field 'partialFilterExpression' must be an object, but got {}",
             other.type_of().name()
@@ -522,7 +532,17 @@ mod tests {
     fn specifications_have_a_normal_form() {
         check(
             doc! { "key": { "a": 1, "b": (-1) }, "name": "x", "unique": 1, "sparse": false },
-            Ok(doc! { "v": 2, "key": { "a": 1, "b": (-1) }, "name": "x", "unique": true }),
+            Ok(doc! {
+                "v": 2, "unique": true, "key": { "a": 1, "b": (-1) }, "name": "x", "sparse": false,
+            }),
+        );
+        check(
+            doc! { "key": { "a": 1 }, "name": "x", "v": 1, "hidden": false, "dropDups": true, "max": 5 },
+            Ok(doc! { "v": 1, "key": { "a": 1 }, "name": "x", "max": 5 }),
+        );
+        check(
+            doc! { "key": { "_id": 1.0 }, "name": "x" },
+            Ok(doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" }),
         );
         let normal = doc! {
             "v": 2, "key": { "p": 1, "_fts": "text", "_ftsx": 1 }, "name": "t",
@@ -548,6 +568,24 @@ mod tests {
         check(doc! { "key": { "a": 1 }, "name": "x", "foo": 1 }, Err(197));
         check(
             doc! { "key": { "a": 1 }, "name": "x", "expireAfterSeconds": 1 },
+            Err(67),
+        );
+        check(doc! { "key": { "a": 1 }, "name": "_id_" }, Err(2));
+        check(doc! { "key": { "_id": (-1) }, "name": "x" }, Err(2));
+        check(
+            doc! { "key": { "_id": 1 }, "name": "x", "unique": true },
+            Err(197),
+        );
+        check(doc! { "key": { "a": 1 }, "name": "x", "v": 3 }, Err(67));
+        check(doc! { "key": { "a": 1 }, "name": "x", "v": 1.5 }, Err(2));
+        check(doc! { "key": { "a": 1 }, "name": "x", "v": "2" }, Err(14));
+        check(doc! { "key": { "a.$x": 1 }, "name": "x" }, Err(67));
+        check(
+            doc! { "key": { "a": 1 }, "name": "x", "hidden": 1 },
+            Err(14),
+        );
+        check(
+            doc! { "key": { "a": 1 }, "name": "x", "collation": { "locale": "en" } },
             Err(67),
         );
         check(

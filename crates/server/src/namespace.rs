@@ -7,6 +7,12 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 /// The longest name of a database, in bytes.
 const DATABASE_BYTES_MAX: usize = 63;
 
+/// MongoDB's code without a name.
+const NAMESPACE_TOO_LONG: ErrorCode = ErrorCode(17_381);
+
+/// The longest "database.collection", in bytes.
+const NAMESPACE_BYTES_MAX: usize = 255;
+
 /// Fails with InvalidNamespace where MongoDB would not have a database of this name.
 pub fn check_database(name: &str) -> Result<(), CommandError> {
     let is_wrong = name.is_empty()
@@ -69,6 +75,12 @@ pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     }
     if name.contains('$') {
         return Err(invalid(format!("Invalid collection name: {name}")));
+    }
+    if namespace.database.len() + 1 + name.len() > NAMESPACE_BYTES_MAX {
+        let message = format!(
+            "Fully qualified namespace is too long. Namespace: {namespace} Max: {NAMESPACE_BYTES_MAX}"
+        );
+        return Err(CommandError::new(NAMESPACE_TOO_LONG, message));
     }
     Ok(())
 }

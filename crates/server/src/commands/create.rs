@@ -41,6 +41,7 @@ pub const CREATE: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    check_name_type(request)?;
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
@@ -59,6 +60,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         reply.push("note", note);
     }
     Ok(Reply::ok(reply))
+}
+
+/// MongoDB has another code here than for other commands.
+fn check_name_type(request: &Request) -> Result<(), CommandError> {
+    match request.get("create").map(ValueRef::type_of) {
+        Some(Type::String | Type::Symbol) | None => Ok(()),
+        Some(other) => Err(bad_value(format!(
+            "collection name has invalid type {}",
+            other.name()
+        ))),
+    }
 }
 
 /// The options that `listCollections` shows again.

@@ -42,7 +42,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     let existing = engine.collection(&namespace);
     // Before a collection is made for them.
-    let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), definitions.clone())
+    let wanted = definitions.len();
+    let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), definitions)
         .or_command_error()?;
     check_count(existing.as_deref(), &new)?;
     let is_created = existing.is_none();
@@ -52,17 +53,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     if new.is_empty() {
         let count = collection.indexes().len();
-        return Ok(reply(None, count, count, definitions.len()));
+        return Ok(reply(None, count, count, wanted));
     }
     let build = Build {
         engine: engine.clone(),
         collection,
-        definitions: definitions.clone(),
+        definitions: new,
         log: context.state.services.log.clone(),
         context: context.client.name(),
     };
     let built = index_builds::run(build, context.operation)?;
-    let passed_over = definitions.len() - built.created.len();
+    let passed_over = wanted - built.created.len();
     Ok(reply(
         Some(is_created),
         built.before,
