@@ -1,0 +1,99 @@
+//! Which filters a partial index may have: those of which it is decided which queries imply them.
+//!
+//! MongoDB's documentation names equality, comparisons, `$exists: true`, `$type`, `$in`, `$and` and
+//! `$or` (https://www.mongodb.com/docs/manual/core/index-partial/).
+
+use windrow_document::Document;
+use windrow_mql::Error;
+use windrow_mql::filter::{Filter, Node};
+
+const CANNOT_CREATE: i32 = 67;
+const FEATURE_NOT_ALLOWED: i32 = 224;
+
+/// How deep `$and` and `$or` may stand in each other.
+const DEPTH_MAX: usize = 4;
+
+/// Parses the filter of a partial index.
+pub fn parse(document: Document<'_>) -> Result<Filter, Error> {
+    let filter = Filter::parse(document)?;
+    // The parser drops a condition that always holds; a filter without conditions is the empty one.
+    let is_empty = document.is_empty();
+    match filter.root() {
+        Node::AlwaysTrue if is_empty => {}
+        root => check(root, 0)?,
+    }
+    Ok(filter)
+}
+
+fn check(node: &Node, depth: usize) -> Result<(), Error> {
+    let refused = |what: &str| {
+        Err(cannot(format!(
+            "Expression not supported in partial index: {what}"
+        )))
+    };
+    match node {
+        Node::And(all) | Node::Or(all) if depth < DEPTH_MAX => {
+            all.iter().try_for_each(|one| check(one, depth + 1))
+        }
+        Node::And(_) | Node::Or(_) => Err(cannot(format!(
+            "partialFilterExpression depth may not exceed {DEPTH_MAX}"
+        ))),
+        Node::In { regexes, .. } if !regexes.is_empty() => refused("a regular expression"),
+        Node::Compare { .. } | Node::In { .. } | Node::Exists { .. } | Node::Type { .. } => Ok(()),
+        Node::Expr(_) => Err(not_allowed("$expr")),
+        Node::Schema(_) => Err(not_allowed("$jsonSchema")),
+        Node::AlwaysTrue | Node::AlwaysFalse => refused("$alwaysTrue, $alwaysFalse"),
+        Node::Nor(_) => refused("$nor"),
+        Node::Not(_) => refused("$not, $ne, $nin, $exists: false"),
+        Node::Regex { .. } => refused("$regex"),
+        Node::ElemMatchObject { .. } | Node::ElemMatchValue { .. } => refused("$elemMatch"),
+        Node::Size { .. } => refused("$size"),
+        Node::Mod { .. } => refused("$mod"),
+        Node::Bits { .. } => refused("$bitsAllSet and the like"),
+        Node::Text(_) => refused("$text"),
+    }
+}
+
+fn cannot(message: String) -> Error {
+    Error::new(CANNOT_CREATE, message)
+}
+
+fn not_allowed(operator: &str) -> Error {
+    let message = format!("{operator} is not allowed in the filter of a partial index");
+    Error::new(FEATURE_NOT_ALLOWED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    #[test]
+    fn what_a_filter_may_hold() {
+        let check = |filter: DocumentBuf, expected: Result<(), i32>| {
+            let found = parse(filter.as_document()).map(drop);
+            assert_eq!(found.map_err(|error| error.code), expected, "{filter}");
+        };
+        check(doc! {}, Ok(()));
+        check(doc! { "b": 1, "c": { "$gt": 2, "$lte": 5 } }, Ok(()));
+        check(doc! { "b": { "$exists": true } }, Ok(()));
+        check(doc! { "b": { "$type": "string" } }, Ok(()));
+        check(doc! { "b": { "$in": [1, 2] } }, Ok(()));
+        check(
+            doc! { "$or": [{ "b": 1 }, { "$and": [{ "c": 1 }, { "d": 1 }] }] },
+            Ok(()),
+        );
+        check(doc! { "b": { "$exists": false } }, Err(67));
+        check(doc! { "b": { "$ne": 1 } }, Err(67));
+        check(doc! { "b": { "$not": { "$gt": 1 } } }, Err(67));
+        check(doc! { "b": { "$regex": "x" } }, Err(67));
+        check(doc! { "b": { "$size": 1 } }, Err(67));
+        check(doc! { "b": { "$mod": [2, 0] } }, Err(67));
+        check(doc! { "b": { "$elemMatch": { "$gt": 1 } } }, Err(67));
+        check(doc! { "b": { "$bitsAllSet": 1 } }, Err(67));
+        check(doc! { "$alwaysTrue": 1 }, Err(67));
+        check(doc! { "$expr": { "$gt": ["$b", 5] } }, Err(224));
+        check(doc! { "$jsonSchema": { "required": ["b"] } }, Err(224));
+        check(doc! { "$foo": 1 }, Err(2));
+    }
+}
