@@ -1,7 +1,6 @@
 //! What can go wrong with a query, and whose fault it is.
 
 use std::fmt;
-use std::sync::Arc;
 
 /// The text is a sentence for the caller.
 #[derive(Clone, Debug)]
@@ -11,8 +10,8 @@ pub enum Error {
     Language(windrow_mql::Error),
     /// The operation was told to stop: killed, or over its time. Carries MongoDB's code.
     Interrupted { code: i32, message: String },
-    /// The collection's or the machine's: what the source of documents said.
-    Source(Arc<dyn std::error::Error + Send + Sync>),
+    /// The collection's or the machine's.
+    Collection(windrow_collection::Error),
 }
 
 impl Error {
@@ -21,17 +20,12 @@ impl Error {
         Error::Language(windrow_mql::Error::new(code, message))
     }
 
-    /// An error of the collection or the machine.
-    pub fn of_source(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-        Error::Source(Arc::new(error))
-    }
-
     /// MongoDB's code where this crate knows it.
     pub fn code(&self) -> Option<i32> {
         match self {
             Error::Language(error) => Some(error.code),
             Error::Interrupted { code, .. } => Some(*code),
-            Error::Source(_) => None,
+            Error::Collection(_) => None,
         }
     }
 }
@@ -41,7 +35,7 @@ impl fmt::Display for Error {
         match self {
             Error::Language(error) => error.fmt(formatter),
             Error::Interrupted { message, .. } => formatter.write_str(message),
-            Error::Source(error) => error.fmt(formatter),
+            Error::Collection(error) => error.fmt(formatter),
         }
     }
 }
@@ -51,5 +45,14 @@ impl std::error::Error for Error {}
 impl From<windrow_mql::Error> for Error {
     fn from(error: windrow_mql::Error) -> Error {
         Error::Language(error)
+    }
+}
+
+impl From<windrow_collection::Error> for Error {
+    fn from(error: windrow_collection::Error) -> Error {
+        match error {
+            windrow_collection::Error::Language(error) => Error::Language(error),
+            other => Error::Collection(other),
+        }
     }
 }

@@ -240,6 +240,13 @@ fn name(plan: &Plan) -> &'static str {
     }
 }
 
+fn direction_name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => "forward",
+        Direction::Backward => "backward",
+    }
+}
+
 fn append_filter(filter: Option<&Filter>, builder: &mut DocumentBuilder) {
     if let Some(filter) = filter {
         builder.append(
@@ -253,7 +260,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
     match plan {
         Plan::CollectionScan { direction, filter } => {
             append_filter(filter.as_ref(), builder);
-            builder.append("direction", ValueRef::String(direction.name()));
+            builder.append("direction", ValueRef::String(direction_name(*direction)));
         }
         Plan::Fetch { filter, .. } => append_filter(filter.as_ref(), builder),
         Plan::IndexScan(scan) => append_scan(scan, builder),
@@ -312,7 +319,10 @@ fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {
     builder.append("isSparse", ValueRef::Bool(definition.sparse));
     builder.append("isPartial", ValueRef::Bool(definition.partial.is_some()));
     builder.append("indexVersion", ValueRef::Int32(2));
-    builder.append("direction", ValueRef::String(scan.direction.name()));
+    builder.append(
+        "direction",
+        ValueRef::String(direction_name(scan.direction)),
+    );
     append_bounds(scan, builder);
 }
 

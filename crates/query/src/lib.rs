@@ -15,7 +15,7 @@
 //! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: [`source`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
+//! Reading order: [`source`], [`snapshot`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
 //! [`operators`], [`count`], [`distinct`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -33,6 +33,7 @@ pub mod find;
 pub mod operators;
 pub mod plan;
 pub mod row;
+pub mod snapshot;
 pub mod source;
 pub mod text;
 
@@ -42,6 +43,7 @@ pub use error::Error;
 pub use explain::{Verbosity, Wrapping};
 pub use find::{Cursor, Find, Hint};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
+pub use snapshot::{EngineCollections, Snapshot};
 pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,
 };

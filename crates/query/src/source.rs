@@ -8,33 +8,7 @@ use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 
-/// The number of a record in its collection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RecordId(pub u64);
-
-/// Which way a scan goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Forward,
-    Backward,
-}
-
-impl Direction {
-    pub fn reversed(self) -> Direction {
-        match self {
-            Direction::Forward => Direction::Backward,
-            Direction::Backward => Direction::Forward,
-        }
-    }
-
-    /// "forward" or "backward", as explain says it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Direction::Forward => "forward",
-            Direction::Backward => "backward",
-        }
-    }
-}
+pub use windrow_collection::{Direction, RecordId};
 
 /// An index as a snapshot sees it.
 #[derive(Clone, Debug)]

@@ -1,0 +1,146 @@
+//! The engine's collections as sources of documents.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{Collection, Engine, Namespace, Reader};
+use windrow_document::ValueRef;
+use windrow_index::{Definition, Multikey};
+
+use crate::Error;
+use crate::source::{
+    Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source,
+};
+
+/// A collection's reader with what a query has to know besides.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    reader: Reader,
+    namespace: String,
+    count: u64,
+}
+
+impl Snapshot {
+    /// The collection as it is now.
+    pub fn of(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
+        Ok(Arc::new(Snapshot {
+            reader: collection.reader()?,
+            namespace: collection.namespace().to_string(),
+            count: collection.count(),
+        }))
+    }
+}
+
+impl Source for Snapshot {
+    fn namespace(&self) -> String {
+        self.namespace.clone()
+    }
+
+    fn count(&self) -> u64 {
+        self.count
+    }
+
+    fn indexes(&self) -> Vec<Arc<Definition>> {
+        self.reader
+            .indexes()
+            .iter()
+            .map(|index| index.definition().clone())
+            .collect()
+    }
+
+    fn multikey(&self, index: usize) -> Result<Multikey, Error> {
+        self.reader.settle(index)?;
+        Ok(self
+            .reader
+            .indexes()
+            .get(index)
+            .map(|index| index.multikey())
+            .unwrap_or_default())
+    }
+
+    fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
+        Ok(self.reader.get(id)?)
+    }
+
+    fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
+        Ok(self.reader.find_id(id)?)
+    }
+
+    fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error> {
+        Ok(Box::new(self.reader.records(direction)))
+    }
+
+    fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error> {
+        Ok(Box::new(self.reader.entries(index, direction)?))
+    }
+
+    fn postings(&self, index: usize, key: &[u8]) -> Result<Box<dyn EntryCursor>, Error> {
+        Ok(Box::new(self.reader.postings(index, key)?))
+    }
+
+    fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
+        Ok(self.reader.count_about(index, from, to)?)
+    }
+}
+
+impl RecordCursor for windrow_collection::RecordCursor {
+    fn next(&mut self) -> Result<bool, Error> {
+        Ok(windrow_collection::RecordCursor::next(self)?)
+    }
+
+    fn id(&self) -> RecordId {
+        windrow_collection::RecordCursor::id(self)
+    }
+
+    fn document(&self) -> &[u8] {
+        windrow_collection::RecordCursor::document(self)
+    }
+
+    fn document_bytes(&mut self) -> Bytes {
+        windrow_collection::RecordCursor::document_bytes(self)
+    }
+}
+
+impl EntryCursor for windrow_collection::EntryCursor {
+    fn next(&mut self) -> Result<bool, Error> {
+        Ok(windrow_collection::EntryCursor::next(self)?)
+    }
+
+    fn key(&self) -> &[u8] {
+        windrow_collection::EntryCursor::key(self)
+    }
+
+    fn payload(&self) -> &[u8] {
+        windrow_collection::EntryCursor::payload(self)
+    }
+
+    fn id(&self) -> RecordId {
+        windrow_collection::EntryCursor::id(self)
+    }
+
+    fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
+        Ok(windrow_collection::EntryCursor::seek(self, key, id)?)
+    }
+}
+
+/// The collections of an engine.
+#[derive(Clone)]
+pub struct EngineCollections(pub Arc<Engine>);
+
+impl Collections for EngineCollections {
+    fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error> {
+        let namespace = Namespace::new(database, collection)?;
+        match self.0.collection(&namespace) {
+            Some(collection) => Snapshot::of(&collection),
+            None => Ok(Arc::new(NoCollection {
+                namespace: namespace.to_string(),
+            })),
+        }
+    }
+}
+
+impl std::fmt::Debug for EngineCollections {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("EngineCollections")
+    }
+}
