@@ -57,6 +57,18 @@ fn duplicate_key(duplicate: DuplicateKey, message: String) -> CommandError {
         .with("keyValue", duplicate.key_value)
 }
 
+impl IntoCommandError for windrow_query::Error {
+    fn into_command_error(self) -> CommandError {
+        match self {
+            windrow_query::Error::Language(error) => error.into_command_error(),
+            windrow_query::Error::Interrupted { code, message } => {
+                CommandError::new(ErrorCode(code), message)
+            }
+            windrow_query::Error::Collection(error) => error.into_command_error(),
+        }
+    }
+}
+
 impl IntoCommandError for StorageError {
     fn into_command_error(self) -> CommandError {
         let code = match &self {

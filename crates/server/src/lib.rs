@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`errors`], [`writes`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], [`listed`],
+//! [`state`], [`errors`], [`queries`], [`writes`], [`changes`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], [`listed`],
 //! [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -31,6 +31,7 @@
 
 pub mod arguments;
 mod buffers;
+pub mod changes;
 mod clock;
 pub mod commands;
 pub mod config;
@@ -48,8 +49,8 @@ pub mod metrics;
 pub mod namespace;
 pub mod operations;
 pub mod parameters;
+pub mod queries;
 mod random;
-pub mod scan;
 pub mod server;
 pub mod sessions;
 pub mod state;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
 use windrow_collection::Namespace;
-use windrow_document::{ArrayBuf, DocumentBuf, Timestamp, Value, ValueRef};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Timestamp, Type, Value, ValueRef};
+use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -41,6 +42,72 @@ pub fn writable(request: &Request, name: &str) -> Result<Namespace, CommandError
         return refuse(ErrorCode::BadValue);
     }
     Namespace::new(request.database(), name).or_command_error()
+}
+
+/// The namespace whose documents are to be changed; one that no collection can have is not found.
+pub fn existing(request: &Request, name: &str) -> Result<Namespace, CommandError> {
+    if name.contains('$') {
+        return Err(CommandError::new(
+            ErrorCode::InvalidNamespace,
+            format!(
+                "Invalid namespace specified '{}.{name}'",
+                request.database()
+            ),
+        ));
+    }
+    Ok(Namespace {
+        database: request.database().to_owned(),
+        collection: name.to_owned(),
+    })
+}
+
+/// Whether an upsert may create this collection.
+pub fn check_upsert_target(
+    request: &Request,
+    name: &str,
+    upsert: bool,
+) -> Result<(), CommandError> {
+    if upsert {
+        writable(request, name)?;
+    }
+    Ok(())
+}
+
+/// Refuses by name what a statement does not take.
+pub fn check_fields(
+    place: &str,
+    statement: Document<'_>,
+    known: &[&str],
+) -> Result<(), CommandError> {
+    match statement.iter().find(|(name, _)| !known.contains(name)) {
+        Some((name, _)) => Err(CommandError::new(
+            ErrorCode::IDLUnknownField,
+            format!("BSON field '{place}.{name}' is an unknown field."),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The `hint` of a statement.
+pub fn hint(value: Option<ValueRef<'_>>) -> Result<Option<Hint>, CommandError> {
+    let hint = value.map(Hint::parse).transpose().or_command_error()?;
+    Ok(hint.flatten())
+}
+
+/// The `arrayFilters` of a statement; null counts as missing.
+pub fn array_filters<'a>(arguments: &Arguments<'a>) -> Result<Vec<Document<'a>>, CommandError> {
+    if matches!(arguments.get("arrayFilters"), Some(ValueRef::Null)) {
+        return Ok(Vec::new());
+    }
+    let Some(filters) = arguments.array("arrayFilters")? else {
+        return Ok(Vec::new());
+    };
+    let documents = filters.iter().map(|filter| {
+        filter.as_document().ok_or_else(|| {
+            arguments.wrong_type("arrayFilters.0", filter.type_of(), &[Type::Document])
+        })
+    });
+    documents.collect()
 }
 
 /// The collections of MongoDB's own that clients may write to.

@@ -1,18 +1,19 @@
-//! `find`: the documents that match.
+//! `find`: the documents that match, in order, projected.
 
-use windrow_collection::Namespace;
 use windrow_document::{Document, Type, ValueRef, doc};
-use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
+use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
+use crate::arguments::truncated;
 use crate::context::Context;
-use crate::cursors::{self, CursorOptions, CursorOwner, FIRST_BATCH_COUNT, FirstBatch};
+use crate::cursors::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::errors::OrCommandError;
+use crate::generic::is_generic;
 use crate::metrics::Kind;
-use crate::scan::{Scan, Search};
+use crate::queries::{self, QueryBatches};
 
 pub const FIND: Command = Command {
     name: "find",
@@ -20,72 +21,172 @@ pub const FIND: Command = Command {
     kind: Kind::Query,
     read_concern: true,
     in_api_version_1: true,
+    // They are checked here: the code is another than that of other commands.
     arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };
 
+/// The arguments and what they may be. What is not here is unknown.
+const ARGUMENTS: &[(&str, Wanted)] = &[
+    ("filter", Wanted::Document),
+    ("projection", Wanted::Document),
+    ("sort", Wanted::Document),
+    ("hint", Wanted::Hint),
+    ("skip", Wanted::Number),
+    ("limit", Wanted::Number),
+    ("batchSize", Wanted::Number),
+    ("ntoreturn", Wanted::Number),
+    ("singleBatch", Wanted::Bool),
+    ("min", Wanted::Document),
+    ("max", Wanted::Document),
+    ("returnKey", Wanted::Bool),
+    ("showRecordId", Wanted::Bool),
+    ("tailable", Wanted::Bool),
+    ("awaitData", Wanted::Bool),
+    ("oplogReplay", Wanted::Bool),
+    ("noCursorTimeout", Wanted::Bool),
+    ("allowPartialResults", Wanted::Bool),
+    ("allowDiskUse", Wanted::Bool),
+    ("readOnce", Wanted::Bool),
+    ("collation", Wanted::Document),
+    ("let", Wanted::Document),
+];
+
+#[derive(Clone, Copy)]
+enum Wanted {
+    Document,
+    Number,
+    Bool,
+    Hint,
+}
+
+impl Wanted {
+    fn takes(self, value: ValueRef<'_>) -> bool {
+        let type_of = value.type_of();
+        match self {
+            Wanted::Document => type_of == Type::Document,
+            Wanted::Number => value.is_number(),
+            Wanted::Bool => type_of == Type::Bool,
+            Wanted::Hint => matches!(type_of, Type::Document | Type::String),
+        }
+    }
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let Some((_, ValueRef::String(name))) = body.first() else {
-        return Err(CommandError::new(
-            ErrorCode::FailedToParse,
-            "collection name has invalid type",
-        ));
-    };
-    crate::namespace::check_collection(request.database(), name)?;
-    let document = |field: &str| {
-        body.get(field)
-            .and_then(ValueRef::as_document)
-            .unwrap_or(Document::EMPTY)
-    };
-    let number = |field: &str| body.get(field).and_then(crate::arguments::truncated);
-    let filter = Filter::parse(document("filter")).or_command_error()?;
-    let projection = match document("projection") {
-        empty if empty.is_empty() => None,
-        projection => Some(Projection::parse(projection, &filter).or_command_error()?),
-    };
-    let sort = match document("sort") {
-        empty if empty.is_empty() => None,
-        sort => Some(Sort::parse(sort).or_command_error()?),
-    };
-    let limit = number("limit")
-        .filter(|limit| *limit > 0)
-        .map(|limit| limit as u64);
-    let skip = number("skip").unwrap_or(0).max(0) as u64;
-    let search = Search {
-        filter,
-        projection,
-        sort,
-        skip,
-        limit,
-    };
-    let namespace = Namespace {
-        database: request.database().to_owned(),
-        collection: name.to_owned(),
-    };
+    let namespace = queries::named(request.database(), body, ErrorCode::FailedToParse)?;
+    let asked = Asked::parse(body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
-    let Some(collection) = context.state.services.engine.collection(&namespace) else {
+    let source = queries::source(context.state, &namespace)?;
+    let cursor = asked.find.open(&source).or_command_error()?;
+    if !source.exists() {
         let cursor = doc! { "id": 0i64, "ns": (text), "firstBatch": [] };
         return Ok(Reply::ok(doc! { "cursor": cursor }));
+    }
+    let batches = QueryBatches::new(cursor, asked.find.limit);
+    let mut owner = queries::owner(context, text, body);
+    owner.options.no_timeout = asked.no_cursor_timeout;
+    cursors::reply(context, owner, Box::new(batches), asked.first)
+}
+
+/// A `find` as it was asked.
+pub struct Asked {
+    pub find: Find,
+    first: FirstBatch,
+    no_cursor_timeout: bool,
+}
+
+impl Asked {
+    /// Reads the arguments of a find command.
+    pub fn parse(body: Document<'_>) -> Result<Asked, CommandError> {
+        check_types(body)?;
+        let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
+        if switch("tailable") {
+            let message =
+                "error processing query: tailable cursor requested on non capped collection";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+        if switch("awaitData") {
+            let message = "Cannot set 'awaitData' without also setting 'tailable'";
+            return Err(failed_to_parse(message.to_owned()));
+        }
+        let (batch_size, to_return) = (count(body, "batchSize")?, count(body, "ntoreturn")?);
+        let limit = batch_size.or(to_return).map_or(FIRST_BATCH_COUNT, |size| {
+            usize::try_from(size).unwrap_or(usize::MAX)
+        });
+        let single = switch("singleBatch");
+        Ok(Asked {
+            find: read_find(body)?,
+            first: FirstBatch { limit, single },
+            no_cursor_timeout: switch("noCursorTimeout"),
+        })
+    }
+}
+
+fn read_find(body: Document<'_>) -> Result<Find, CommandError> {
+    let document = |name: &str| body.get(name).and_then(ValueRef::as_document);
+    let filled = |name: &str| document(name).filter(|document| !document.is_empty());
+    let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
+    queries::check_collation(document("collation"))?;
+    let environment = queries::environment(document("let"))?;
+    let filter = queries::filter(document("filter"), &environment)?;
+    let projection = filled("projection")
+        .map(|projection| Projection::parse_with(projection, &filter, &environment));
+    let hint = body.get("hint").map(Hint::parse).transpose();
+    Ok(Find {
+        projection: projection.transpose().or_command_error()?,
+        sort: filled("sort")
+            .map(Sort::parse)
+            .transpose()
+            .or_command_error()?,
+        skip: count(body, "skip")?.unwrap_or(0),
+        limit: count(body, "limit")?.filter(|limit| *limit > 0),
+        hint: hint.or_command_error()?.flatten(),
+        min: filled("min").map(Document::to_buf),
+        max: filled("max").map(Document::to_buf),
+        return_key: switch("returnKey"),
+        show_record_id: switch("showRecordId"),
+        allow_disk_use: switch("allowDiskUse"),
+        ..Find::of(filter)
+    })
+}
+
+fn check_types(body: Document<'_>) -> Result<(), CommandError> {
+    for (name, value) in body.iter().skip(1) {
+        match ARGUMENTS.iter().find(|(known, _)| *known == name) {
+            Some((_, wanted)) if wanted.takes(value) => {}
+            Some(_) => {
+                let found = value.type_of().name();
+                return Err(failed_to_parse(format!(
+                    "Failed to parse: {name}: unexpected type '{found}'"
+                )));
+            }
+            None if is_generic(name) => {}
+            None => {
+                return Err(failed_to_parse(format!(
+                    "Failed to parse: unrecognized field '{name}' of find"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A number that is not negative, without its fraction.
+fn count(body: Document<'_>, name: &str) -> Result<Option<u64>, CommandError> {
+    let Some(value) = body.get(name) else {
+        return Ok(None);
     };
-    let reader = collection.reader().or_command_error()?;
-    let source = Scan::open(&reader, search, context.operation)?;
-    let owner = CursorOwner {
-        namespace: text,
-        session: context.generic.session,
-        options: CursorOptions::default(),
-        command: body.to_buf(),
-    };
-    let single = body
-        .get("singleBatch")
-        .is_some_and(|it| it.type_of() == Type::Bool && it.is_truthy());
-    let limit = number("batchSize").map_or(FIRST_BATCH_COUNT, |size| size.max(0) as usize);
-    cursors::reply(
-        context,
-        owner,
-        Box::new(source),
-        FirstBatch { limit, single },
-    )
+    let is_number = value.as_f64().is_none_or(|number| !number.is_nan());
+    let number = truncated(value).filter(|_| is_number).unwrap_or(-1);
+    u64::try_from(number).map(Some).map_err(|_| {
+        let message = format!("{name} value must be non-negative, but received: {value}");
+        CommandError::new(ErrorCode::BadValue, message)
+    })
+}
+
+fn failed_to_parse(message: String) -> CommandError {
+    CommandError::new(ErrorCode::FailedToParse, message)
 }

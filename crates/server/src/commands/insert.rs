@@ -1,6 +1,6 @@
 //! `insert`: documents as they came, in one buffer, to the collection.
 
-mod prepare;
+pub(crate) mod prepare;
 
 use bytes::Bytes;
 use windrow_collection::{Collection, Error as CollectionError, Namespace};

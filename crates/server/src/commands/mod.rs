@@ -14,10 +14,13 @@ use crate::metrics::Kind;
 mod build_info;
 mod coll_stats;
 mod connection_status;
+mod count;
 mod create;
 mod create_indexes;
 mod current_op;
 mod db_stats;
+mod delete;
+mod distinct;
 mod drop;
 mod drop_database;
 mod drop_indexes;
@@ -30,7 +33,7 @@ mod get_more;
 mod get_parameter;
 mod hello;
 mod host_info;
-mod insert;
+pub(crate) mod insert;
 mod kill_cursors;
 mod kill_op;
 mod kill_sessions;
@@ -47,6 +50,7 @@ mod set_parameter;
 mod shutdown;
 mod start_session;
 mod transactions;
+mod update;
 mod users_info;
 mod validate;
 mod whats_my_uri;
@@ -109,10 +113,13 @@ pub static COMMANDS: &[&Command] = &[
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
     &connection_status::CONNECTION_STATUS,
+    &count::COUNT,
     &create::CREATE,
     &create_indexes::CREATE_INDEXES,
     &current_op::CURRENT_OP,
     &db_stats::DB_STATS,
+    &delete::DELETE,
+    &distinct::DISTINCT,
     &drop::DROP,
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
@@ -144,6 +151,7 @@ pub static COMMANDS: &[&Command] = &[
     &set_parameter::SET_PARAMETER,
     &shutdown::SHUTDOWN,
     &start_session::START_SESSION,
+    &update::UPDATE,
     &users_info::USERS_INFO,
     &validate::VALIDATE,
     &whats_my_uri::WHATS_MY_URI,

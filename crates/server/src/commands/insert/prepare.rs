@@ -243,7 +243,7 @@ fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
 }
 
 /// The document with its `_id`, or a new one, in front, and the time in timestamps of zero.
-fn with_id_in_front(document: Document<'_>, ids: &ObjectIdSource) -> DocumentBuf {
+pub fn with_id_in_front(document: Document<'_>, ids: &ObjectIdSource) -> DocumentBuf {
     let mut builder =
         DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 17));
     let id = document.get("_id");

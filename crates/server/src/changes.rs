@@ -1,0 +1,270 @@
+//! Changing the documents that a query finds.
+//!
+//! Candidates come from a snapshot. Each is locked and shown in its newest version; where that is no
+//! longer the one of the snapshot, it has to match again. So no document is met twice, and none is
+//! changed that has ceased to match.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{Batch, Change, Collection, Error as CollectionError, Namespace, Outcome};
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_mql::update::{Update, UpdateContext};
+use windrow_query::{Cursor, Find, Row, Snapshot};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::commands::insert::prepare::{check_depth, with_id_in_front};
+use crate::context::Context;
+use crate::errors::{IntoCommandError, OrCommandError};
+use crate::{queries, writes};
+
+/// What became of the documents that a query found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub matched: u64,
+    pub changed: u64,
+}
+
+/// Says what a document in its newest version is to become.
+pub type Decide<'d> = dyn FnMut(Document<'_>) -> Result<Change, CommandError> + 'd;
+
+/// Changes every document that the query finds. What was changed before an error stays changed.
+pub fn change_all(
+    context: &Context<'_>,
+    collection: &Collection,
+    find: &Find,
+    decide: &mut Decide<'_>,
+) -> Result<Tally, CommandError> {
+    let mut tally = Tally::default();
+    let mut cursor = open(collection, find)?;
+    let mut batch = collection.batch();
+    let changed = change_rows(context, &mut cursor, find, &mut batch, decide, &mut tally);
+    let committed = batch.commit().or_command_error();
+    changed.and(committed)?;
+    Ok(tally)
+}
+
+fn change_rows(
+    context: &Context<'_>,
+    cursor: &mut Cursor,
+    find: &Find,
+    batch: &mut Batch<'_>,
+    decide: &mut Decide<'_>,
+    tally: &mut Tally,
+) -> Result<(), CommandError> {
+    while let Some(row) = cursor.next_row(context.operation).or_command_error()? {
+        if let Some(outcome) = change_row(&row, find, batch, decide)? {
+            tally.matched += 1;
+            tally.changed += u64::from(outcome != Outcome::Kept);
+        }
+    }
+    Ok(())
+}
+
+/// Changes the first document that the query finds. Where somebody else was faster, it looks again.
+pub fn change_one(
+    context: &Context<'_>,
+    collection: &Collection,
+    find: &Find,
+    decide: &mut Decide<'_>,
+) -> Result<Tally, CommandError> {
+    let find = Find {
+        limit: Some(1),
+        ..find.clone()
+    };
+    loop {
+        context.check()?;
+        let mut cursor = open(collection, &find)?;
+        let Some(row) = cursor.next_row(context.operation).or_command_error()? else {
+            return Ok(Tally::default());
+        };
+        let mut batch = collection.batch();
+        if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
+            batch.commit().or_command_error()?;
+            return Ok(Tally {
+                matched: 1,
+                changed: u64::from(outcome != Outcome::Kept),
+            });
+        }
+    }
+}
+
+fn open(collection: &Collection, find: &Find) -> Result<Cursor, CommandError> {
+    let source = Snapshot::of(collection).or_command_error()?;
+    find.open(&source).or_command_error()
+}
+
+/// None where the document is gone, or does not match any more.
+fn change_row(
+    row: &Row,
+    find: &Find,
+    batch: &mut Batch<'_>,
+    decide: &mut Decide<'_>,
+) -> Result<Option<Outcome>, CommandError> {
+    let mut matches = true;
+    let outcome = batch.change(row.id, |newest| -> Result<Change, Failure> {
+        if newest.as_bytes() != row.document().as_bytes() {
+            matches = find.filter.matches(newest).or_command_error()?;
+        }
+        if !matches {
+            return Ok(Change::Keep);
+        }
+        Ok(decide(newest)?)
+    });
+    let outcome = outcome.map_err(|failure| failure.0)?;
+    Ok(Some(outcome).filter(|outcome| matches && *outcome != Outcome::Gone))
+}
+
+/// An error while a document is locked: of the command, or of the collection.
+struct Failure(CommandError);
+
+impl From<CollectionError> for Failure {
+    fn from(error: CollectionError) -> Failure {
+        Failure(error.into_command_error())
+    }
+}
+
+impl From<CommandError> for Failure {
+    fn from(error: CommandError) -> Failure {
+        Failure(error)
+    }
+}
+
+/// An update of what a query finds.
+pub struct Updating<'a> {
+    pub find: &'a Find,
+    pub update: &'a Update,
+    pub context: UpdateContext<'a>,
+    pub many: bool,
+    pub upsert: bool,
+}
+
+/// What an update did.
+#[derive(Debug, Default)]
+pub struct Updated {
+    pub tally: Tally,
+    /// The document before and after: of an update of one.
+    pub before: Option<DocumentBuf>,
+    pub after: Option<DocumentBuf>,
+    /// The document that was inserted, since none matched.
+    pub inserted: Option<DocumentBuf>,
+}
+
+/// How often an upsert looks again after another one has inserted its document.
+const UPSERT_ATTEMPTS: usize = 4;
+
+/// Updates, or inserts where nothing matches.
+pub fn update(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    updating: &Updating<'_>,
+    keep_documents: bool,
+) -> Result<Updated, CommandError> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match update_once(context, namespace, updating, keep_documents) {
+            Err(error) if may_try_again(&error, updating) && attempts < UPSERT_ATTEMPTS => {}
+            other => return other,
+        }
+    }
+}
+
+/// An upsert that found nothing and then a key that was there has most likely been overtaken by
+/// another one; a collection that is gone is created anew.
+fn may_try_again(error: &CommandError, updating: &Updating<'_>) -> bool {
+    let overtaken = matches!(
+        error.code,
+        ErrorCode::DuplicateKey | ErrorCode::NamespaceNotFound
+    );
+    updating.upsert && overtaken
+}
+
+fn update_once(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    updating: &Updating<'_>,
+    keep_documents: bool,
+) -> Result<Updated, CommandError> {
+    let mut updated = Updated::default();
+    if let Some(collection) = existing(context, namespace, updating)? {
+        let mut decide = |document: Document<'_>| {
+            let changed = apply(updating, document)?;
+            if keep_documents {
+                updated.before = Some(document.to_buf());
+                updated.after = Some(changed.clone().unwrap_or_else(|| document.to_buf()));
+            }
+            Ok(changed.map_or(Change::Keep, Change::Replace))
+        };
+        let change = if updating.many {
+            change_all
+        } else {
+            change_one
+        };
+        updated.tally = change(context, &collection, updating.find, &mut decide)?;
+    }
+    if updated.tally.matched == 0 && updating.upsert {
+        updated.inserted = Some(insert(context, namespace, updating)?);
+    }
+    Ok(updated)
+}
+
+/// The collection; checks the query all the same where there is none.
+fn existing(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    updating: &Updating<'_>,
+) -> Result<Option<Arc<Collection>>, CommandError> {
+    let collection = context.state.services.engine.collection(namespace);
+    if collection.is_none() {
+        let nothing = queries::source(context.state, namespace)?;
+        updating.find.open(&nothing).or_command_error()?;
+    }
+    Ok(collection)
+}
+
+fn apply(
+    updating: &Updating<'_>,
+    document: Document<'_>,
+) -> Result<Option<DocumentBuf>, CommandError> {
+    let applied = updating.update.apply(document, &updating.context);
+    let changed = applied.or_command_error()?.document;
+    if let Some(changed) = &changed {
+        check_depth(changed.as_document())?;
+    }
+    Ok(changed)
+}
+
+fn insert(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    updating: &Updating<'_>,
+) -> Result<DocumentBuf, CommandError> {
+    let new = updating
+        .update
+        .upsert(&updating.find.filter, &updating.context);
+    let new = new.or_command_error()?;
+    check_depth(new.as_document())?;
+    let new = match new.get("_id") {
+        Some(_) => new,
+        None => with_id_in_front(new.as_document(), &context.state.object_ids),
+    };
+    let engine = &context.state.services.engine;
+    let collection = engine.collection_or_create(namespace).or_command_error()?;
+    let bytes = Bytes::copy_from_slice(new.as_bytes());
+    let inserted = Collection::insert(&collection, bytes, true).or_command_error()?;
+    match inserted.errors.into_iter().next() {
+        Some((_, error)) => Err(error.into_command_error()),
+        None => Ok(new),
+    }
+}
+
+/// The `_id` of a document.
+pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
+    document.get("_id").unwrap_or(ValueRef::Null)
+}
+
+/// The time and the timestamp of one command's updates.
+pub fn update_context() -> UpdateContext<'static> {
+    UpdateContext::at(queries::now_millis(), writes::timestamp())
+}

@@ -1,0 +1,84 @@
+//! `count`: how many documents match.
+
+use windrow_document::{Document, ValueRef, doc};
+use windrow_query::{Count, Hint};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::metrics::Kind;
+use crate::queries;
+
+pub const COUNT: Command = Command {
+    name: "count",
+    help: "counts the documents of a collection that match a query",
+    kind: Kind::Command,
+    read_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&[
+        "collation",
+        "fields",
+        "hint",
+        "limit",
+        "query",
+        "queryOptions",
+        "skip",
+    ]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let body = request.body();
+    let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let count = parse(body)?;
+    let source = queries::source(context.state, &namespace)?;
+    let number = count.run(&source, context.operation).or_command_error()?;
+    let number = i64::try_from(number).unwrap_or(i64::MAX);
+    Ok(Reply::ok(match i32::try_from(number) {
+        Ok(small) => doc! { "n": small },
+        Err(_) => doc! { "n": number },
+    }))
+}
+
+/// Reads the arguments of a count command.
+pub fn parse(body: Document<'_>) -> Result<Count, CommandError> {
+    let arguments = Arguments::within("count", body);
+    queries::check_collation(arguments.document("collation")?)?;
+    let environment = queries::environment(None)?;
+    let filter = match arguments.get("query") {
+        Some(ValueRef::Null) => None,
+        _ => arguments.document("query")?,
+    };
+    let hint = body.get("hint").map(Hint::parse).transpose();
+    // A negative limit is a positive one that closes a cursor, which count has none of.
+    let limit = whole(body, "limit")?.map_or(0, i64::unsigned_abs);
+    let skip = whole(body, "skip")?.unwrap_or(0);
+    Ok(Count {
+        filter: queries::filter(filter, &environment)?,
+        skip: u64::try_from(skip).map_err(|_| {
+            let message = format!("Skip value is negative in count query: {skip}");
+            CommandError::new(ErrorCode::FailedToParse, message)
+        })?,
+        limit: (limit > 0).then_some(limit),
+        hint: hint.or_command_error()?.flatten(),
+    })
+}
+
+/// A number without a fraction.
+fn whole(body: Document<'_>, name: &str) -> Result<Option<i64>, CommandError> {
+    let Some(value) = body.get(name) else {
+        return Ok(None);
+    };
+    if !value.is_number() {
+        let message = format!("{name} value is not a valid number");
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    value.as_whole().map(Some).ok_or_else(|| {
+        let message = format!("Expected an integer: {name}: {value}");
+        CommandError::new(ErrorCode::FailedToParse, message)
+    })
+}

@@ -1,0 +1,128 @@
+//! `delete`: removes the documents that match.
+
+use windrow_collection::{Change, Namespace};
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_query::{Find, Hint};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::{Arguments, statements};
+use crate::changes::{self, Tally};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::metrics::Kind;
+use crate::queries;
+use crate::writes::{self, WriteErrors, acknowledge, collection_name};
+
+pub const DELETE: Command = Command {
+    name: "delete",
+    help: "removes documents from a collection",
+    kind: Kind::Delete,
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["bypassDocumentValidation", "deletes", "let", "ordered"]),
+    run,
+    ..Command::EMPTY
+};
+
+/// What may stand in a statement.
+const FIELDS: &[&str] = &["q", "limit", "collation", "hint"];
+
+/// One of `deletes`, its types checked.
+pub struct Statement<'a> {
+    filter: Document<'a>,
+    one: bool,
+    collation: Option<Document<'a>>,
+    hint: Option<Hint>,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let name = collection_name(request)?;
+    let ordered = writes::switch(&arguments, "ordered", true)?;
+    writes::check_bypass(&arguments)?;
+    let variables = arguments.document("let")?;
+    let deletes = statements(request, "deletes")?;
+    let parsed: Result<Vec<Statement<'_>>, CommandError> =
+        deletes.iter().map(Statement::parse).collect();
+    let namespace = writes::existing(request, name)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let (mut count, mut errors) = (0, WriteErrors::default());
+    for (number, statement) in parsed?.iter().enumerate() {
+        match delete(context, &namespace, statement, variables) {
+            Ok(tally) => count += tally.changed,
+            Err(error) if writes::ends_command(&error) => return Err(error),
+            Err(error) => errors.push(number, &error),
+        }
+        if ordered && !errors.is_empty() {
+            break;
+        }
+    }
+    context.operation.note("ndeleted", count as i64);
+    let mut reply = DocumentBuf::new();
+    reply.push("n", count as i32);
+    errors.add_to(&mut reply);
+    acknowledge(reply, context)
+}
+
+fn delete(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    statement: &Statement<'_>,
+    variables: Option<Document<'_>>,
+) -> Result<Tally, CommandError> {
+    let find = statement.find(variables)?;
+    let Some(collection) = context.state.services.engine.collection(namespace) else {
+        let nothing = queries::source(context.state, namespace)?;
+        return find
+            .open(&nothing)
+            .map(|_| Tally::default())
+            .or_command_error();
+    };
+    let mut decide = |_: Document<'_>| Ok(Change::Delete);
+    let change = if statement.one {
+        changes::change_one
+    } else {
+        changes::change_all
+    };
+    change(context, &collection, &find, &mut decide)
+}
+
+impl<'a> Statement<'a> {
+    pub fn parse(statement: Document<'a>) -> Result<Statement<'a>, CommandError> {
+        writes::check_fields("delete.deletes", statement, FIELDS)?;
+        let fields = Arguments::within("delete.deletes", statement);
+        let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
+        let limit = fields.get("limit").ok_or_else(|| fields.missing("limit"))?;
+        Ok(Statement {
+            filter,
+            one: read_limit(limit)?,
+            collation: fields.document("collation")?,
+            hint: writes::hint(fields.get("hint"))?,
+        })
+    }
+
+    /// The documents to delete.
+    pub fn find(&self, variables: Option<Document<'_>>) -> Result<Find, CommandError> {
+        queries::check_collation(self.collation)?;
+        let environment = queries::environment(variables)?;
+        let filter = queries::filter(Some(self.filter), &environment)?;
+        Ok(Find {
+            hint: self.hint.clone(),
+            limit: self.one.then_some(1),
+            ..Find::of(filter)
+        })
+    }
+}
+
+/// True for 1, false for 0; there is nothing between.
+fn read_limit(limit: ValueRef<'_>) -> Result<bool, CommandError> {
+    match limit.as_f64() {
+        Some(1.0) => Ok(true),
+        Some(0.0) => Ok(false),
+        _ => Err(CommandError::new(
+            ErrorCode::FailedToParse,
+            format!("The limit field in delete objects must be 0 or 1. Got {limit}"),
+        )),
+    }
+}

@@ -1,0 +1,83 @@
+//! `distinct`: the values at a key.
+
+use windrow_document::path::Path;
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_query::{Distinct, Hint};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::metrics::Kind;
+use crate::queries;
+
+pub const DISTINCT: Command = Command {
+    name: "distinct",
+    help: "gives the distinct values of a field",
+    kind: Kind::Command,
+    read_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let body = request.body();
+    let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let distinct = parse(body)?;
+    let source = queries::source(context.state, &namespace)?;
+    let values = distinct
+        .run(&source, context.operation)
+        .or_command_error()?;
+    let mut reply = DocumentBuf::new();
+    reply.push("values", Value::from(ArrayBuf::from_iter(values)));
+    Ok(Reply::ok(reply))
+}
+
+/// Reads the arguments of a distinct command.
+pub fn parse(body: Document<'_>) -> Result<Distinct, CommandError> {
+    let arguments = Arguments::within("distinct", body);
+    let key = match arguments.get("key") {
+        Some(ValueRef::Null) => None,
+        _ => arguments.string("key")?,
+    };
+    let key = key.ok_or_else(|| arguments.missing("key"))?;
+    check_key(key)?;
+    queries::check_collation(arguments.document("collation")?)?;
+    let environment = queries::environment(None)?;
+    let filter = match arguments.get("query") {
+        Some(ValueRef::Null) => None,
+        _ => arguments.document("query")?,
+    };
+    let hint = body.get("hint").map(Hint::parse).transpose();
+    Ok(Distinct {
+        key: Path::parse(key),
+        filter: queries::filter(filter, &environment)?,
+        hint: hint.or_command_error()?.flatten(),
+    })
+}
+
+fn check_key(key: &str) -> Result<(), CommandError> {
+    let refuse = |code: i32, what: &str| {
+        Err(CommandError::new(
+            ErrorCode(code),
+            format!("{what}: '{key}'"),
+        ))
+    };
+    if key.is_empty() {
+        return refuse(40352, "FieldPath cannot be constructed with empty string");
+    }
+    if key.split('.').any(|part| part.starts_with('$')) {
+        return refuse(16410, "FieldPath field names may not start with '$'");
+    }
+    if key.contains('\0') {
+        return refuse(16411, "FieldPath field names may not contain '\\0'");
+    }
+    if key.split('.').any(str::is_empty) {
+        return refuse(15998, "FieldPath field names may not be empty strings");
+    }
+    Ok(())
+}

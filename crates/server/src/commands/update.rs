@@ -1,0 +1,223 @@
+//! `update`: changes the documents that match, or inserts one.
+
+use windrow_collection::Namespace;
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
+use windrow_mql::expression::Variables;
+use windrow_mql::sort::Sort;
+use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
+use windrow_query::{Find, Hint};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::{Arguments, statements};
+use crate::changes::{self, Updated, Updating};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::metrics::Kind;
+use crate::queries;
+use crate::writes::{self, WriteErrors, acknowledge, collection_name};
+
+pub const UPDATE: Command = Command {
+    name: "update",
+    help: "changes documents of a collection",
+    kind: Kind::Update,
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["bypassDocumentValidation", "let", "ordered", "updates"]),
+    run,
+    ..Command::EMPTY
+};
+
+/// What may stand in a statement.
+const FIELDS: &[&str] = &[
+    "q",
+    "u",
+    "c",
+    "multi",
+    "upsert",
+    "arrayFilters",
+    "collation",
+    "hint",
+    "sort",
+];
+
+/// One of `updates`, its types checked.
+pub struct Statement<'a> {
+    filter: Document<'a>,
+    update: ValueRef<'a>,
+    constants: Option<Document<'a>>,
+    many: bool,
+    upsert: bool,
+    array_filters: Vec<Document<'a>>,
+    collation: Option<Document<'a>>,
+    hint: Option<Hint>,
+    sort: Option<Document<'a>>,
+}
+
+/// The counts of a whole command.
+#[derive(Default)]
+struct Totals {
+    matched: u64,
+    modified: u64,
+    upserted: Vec<Value>,
+    errors: WriteErrors,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let name = collection_name(request)?;
+    let ordered = writes::switch(&arguments, "ordered", true)?;
+    writes::check_bypass(&arguments)?;
+    let variables = arguments.document("let")?;
+    let updates = statements(request, "updates")?;
+    let parsed: Result<Vec<Statement<'_>>, CommandError> =
+        updates.iter().map(Statement::parse).collect();
+    let namespace = writes::existing(request, name)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let mut totals = Totals::default();
+    for (number, statement) in parsed?.iter().enumerate() {
+        let updated = writes::check_upsert_target(request, name, statement.upsert)
+            .and_then(|()| update(context, &namespace, statement, variables));
+        match updated {
+            Ok(updated) => totals.add(number, &updated),
+            Err(error) if writes::ends_command(&error) => return Err(error),
+            Err(error) => totals.errors.push(number, &error),
+        }
+        if ordered && !totals.errors.is_empty() {
+            break;
+        }
+    }
+    context.operation.note("nMatched", totals.matched as i64);
+    context.operation.note("nModified", totals.modified as i64);
+    acknowledge(totals.into_reply(), context)
+}
+
+impl Totals {
+    fn add(&mut self, number: usize, updated: &Updated) {
+        self.matched += updated.tally.matched;
+        self.modified += updated.tally.changed;
+        if let Some(inserted) = &updated.inserted {
+            self.matched += 1;
+            let mut entry = DocumentBuf::new();
+            entry.push("index", number as i32);
+            entry.push("_id", changes::id(inserted));
+            self.upserted.push(Value::from(entry));
+        }
+    }
+
+    fn into_reply(self) -> DocumentBuf {
+        let mut reply = DocumentBuf::new();
+        reply.push("n", self.matched as i32);
+        if !self.upserted.is_empty() {
+            reply.push("upserted", Value::from(ArrayBuf::from_iter(self.upserted)));
+        }
+        reply.push("nModified", self.modified as i32);
+        self.errors.add_to(&mut reply);
+        reply
+    }
+}
+
+fn update(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    statement: &Statement<'_>,
+    variables: Option<Document<'_>>,
+) -> Result<Updated, CommandError> {
+    let Prepared {
+        find,
+        update,
+        variables,
+    } = statement.prepare(variables)?;
+    let updating = Updating {
+        find: &find,
+        update: &update,
+        context: UpdateContext {
+            filter: Some(&find.filter),
+            variables: Some(&variables),
+            ..changes::update_context()
+        },
+        many: statement.many,
+        upsert: statement.upsert,
+    };
+    changes::update(context, namespace, &updating, false)
+}
+
+/// A statement whose languages have been parsed.
+pub struct Prepared {
+    pub find: Find,
+    pub update: Update,
+    pub variables: Variables,
+}
+
+impl<'a> Statement<'a> {
+    pub fn parse(statement: Document<'a>) -> Result<Statement<'a>, CommandError> {
+        writes::check_fields("update.updates", statement, FIELDS)?;
+        let fields = Arguments::within("update.updates", statement);
+        let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
+        let update = fields.get("u").ok_or_else(|| fields.missing("u"))?;
+        if !matches!(update.type_of(), Type::Document | Type::Array) {
+            let message = "Update argument must be either an object or an array";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
+        Ok(Statement {
+            filter,
+            update,
+            constants: fields.document("c")?,
+            many: writes::switch(&fields, "multi", false)?,
+            upsert: writes::switch(&fields, "upsert", false)?,
+            array_filters: writes::array_filters(&fields)?,
+            collation: fields.document("collation")?,
+            hint: writes::hint(fields.get("hint"))?,
+            sort: fields.document("sort")?,
+        })
+    }
+
+    /// Parses filter, update and sort.
+    pub fn prepare(&self, variables: Option<Document<'_>>) -> Result<Prepared, CommandError> {
+        queries::check_collation(self.collation)?;
+        let environment = queries::environment(variables)?;
+        let mut variables = Variables::clone(&environment.variables);
+        self.add_constants(&mut variables)?;
+        let update = Update::parse_with(self.update, &self.array_filters, &variables);
+        let update = update.or_command_error()?;
+        if self.many && update.is_replacement() {
+            let message = "multi update is not supported for replacement-style update";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
+        let filter = queries::filter(Some(self.filter), &environment)?;
+        if self.upsert {
+            check_upsert_filter(&filter).or_command_error()?;
+        }
+        let sort = self.sort.filter(|sort| !sort.is_empty()).map(Sort::parse);
+        let sort = sort.transpose().or_command_error()?;
+        if self.many && sort.is_some() {
+            let message = "Cannot specify sort with multi=true";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
+        let find = Find {
+            hint: self.hint.clone(),
+            sort,
+            ..Find::of(filter)
+        };
+        Ok(Prepared {
+            find,
+            update,
+            variables,
+        })
+    }
+
+    /// The statement's `c`: values that only pipelines see.
+    fn add_constants(&self, variables: &mut Variables) -> Result<(), CommandError> {
+        let Some(constants) = self.constants else {
+            return Ok(());
+        };
+        if self.update.type_of() != Type::Array {
+            let message = "Constant values may only be specified for pipeline updates";
+            return Err(CommandError::new(ErrorCode(51198), message));
+        }
+        constants
+            .iter()
+            .for_each(|(name, value)| variables.set(name, Some(value.to_value())));
+        Ok(())
+    }
+}

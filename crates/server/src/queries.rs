@@ -1,0 +1,208 @@
+//! The way to the query engine: snapshots of collections, cursors as sources of batches, and the
+//! arguments that several reading commands have.
+
+use std::sync::Arc;
+
+use windrow_collection::Namespace;
+use windrow_document::{Document, ValueRef};
+use windrow_mql::expression::{Context as ExpressionContext, Expression, Scope, Variables};
+use windrow_mql::filter::{Environment, Filter};
+use windrow_query::{
+    Cursor, EngineCollections, Error as QueryError, Interrupt, NoCollection, Snapshot, Source,
+};
+use windrow_wire::{Batch, CommandError, ErrorCode};
+
+use crate::context::Context;
+use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
+use crate::errors::OrCommandError;
+use crate::namespace::check_collection;
+use crate::operations::Operation;
+use crate::{clock, state::State};
+
+impl Interrupt for Operation {
+    fn check(&self) -> Result<(), QueryError> {
+        Operation::check(self).map_err(|error| QueryError::Interrupted {
+            code: error.code.number(),
+            message: error.message,
+        })
+    }
+}
+
+/// The namespace that a reading command names with its first field. One that no collection can have
+/// is simply not found, but for a dollar, which MongoDB refuses. `code`: of a name that is no string.
+pub fn named(
+    database: &str,
+    command: Document<'_>,
+    code: ErrorCode,
+) -> Result<Namespace, CommandError> {
+    let name = match command.first() {
+        Some((_, ValueRef::String(name) | ValueRef::Symbol(name))) => name,
+        other => {
+            let found = other.map_or("missing", |(_, value)| value.type_of().name());
+            let message = format!("collection name has invalid type {found}");
+            return Err(CommandError::new(code, message));
+        }
+    };
+    check_collection(database, name)?;
+    if name.contains('$') {
+        return Err(CommandError::new(
+            ErrorCode::InvalidNamespace,
+            format!("Invalid collection name: {name}"),
+        ));
+    }
+    Ok(Namespace {
+        database: database.to_owned(),
+        collection: name.to_owned(),
+    })
+}
+
+/// A snapshot of a collection; of one that is not there, one without documents.
+pub fn source(state: &State, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
+    match state.services.engine.collection(namespace) {
+        Some(collection) => Snapshot::of(&collection).or_command_error(),
+        None => Ok(Arc::new(NoCollection {
+            namespace: namespace.to_string(),
+        })),
+    }
+}
+
+/// The other collections that a pipeline may name.
+pub fn collections(state: &State) -> EngineCollections {
+    EngineCollections(Arc::clone(&state.services.engine))
+}
+
+/// The result of a query as the source of a cursor's batches.
+pub struct QueryBatches {
+    cursor: Cursor,
+    /// How many rows the query's own limit still allows.
+    left: Option<u64>,
+}
+
+impl QueryBatches {
+    pub fn new(cursor: Cursor, limit: Option<u64>) -> QueryBatches {
+        QueryBatches {
+            cursor,
+            left: limit,
+        }
+    }
+}
+
+impl BatchSource for QueryBatches {
+    fn next_batch(
+        &mut self,
+        operation: &Operation,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<SourceBatch, CommandError> {
+        Operation::check(operation)?;
+        let mut documents = Batch::new();
+        while documents.count() < limit && documents.bytes() < bytes_max && self.left != Some(0) {
+            let Some(content) = self.cursor.next(operation).or_command_error()? else {
+                let finished = true;
+                return Ok(SourceBatch {
+                    documents,
+                    finished,
+                });
+            };
+            documents.push(content.as_document());
+            self.left = self.left.map(|left| left - 1);
+        }
+        Ok(SourceBatch {
+            documents,
+            finished: self.left == Some(0),
+        })
+    }
+}
+
+/// To whom the cursor of this command belongs.
+pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) -> CursorOwner {
+    CursorOwner {
+        namespace,
+        session: context.generic.session,
+        options: CursorOptions::default(),
+        command: command.to_buf(),
+    }
+}
+
+/// What expressions of a command may refer to: the variables of its `let`, and one time for all.
+pub fn environment(variables: Option<Document<'_>>) -> Result<Environment, CommandError> {
+    let now = now_millis();
+    let mut environment = Environment {
+        now,
+        ..Environment::default()
+    };
+    if let Some(definitions) = variables {
+        environment.variables = Arc::new(let_variables(definitions, now)?);
+    }
+    Ok(environment)
+}
+
+/// Milliseconds since 1970.
+pub fn now_millis() -> i64 {
+    clock::millis(std::time::SystemTime::now())
+}
+
+/// The values of a `let`: expressions that see no document.
+fn let_variables(definitions: Document<'_>, now: i64) -> Result<Variables, CommandError> {
+    let mut variables = Variables::new();
+    for (name, definition) in definitions {
+        let expression = Expression::parse(definition, &Scope::default()).or_command_error()?;
+        let context = ExpressionContext::new(Document::EMPTY).with_now(now);
+        let value = expression.evaluate(&context).or_command_error()?;
+        variables.set(name, value.into_value());
+    }
+    Ok(variables)
+}
+
+/// The filter of a command.
+pub fn filter(
+    document: Option<Document<'_>>,
+    environment: &Environment,
+) -> Result<Filter, CommandError> {
+    let document = document.unwrap_or(Document::EMPTY);
+    Filter::parse_with(document, environment).or_command_error()
+}
+
+/// Strings are compared byte by byte; a collation that says otherwise is refused.
+pub fn check_collation(collation: Option<Document<'_>>) -> Result<(), CommandError> {
+    let Some(collation) = collation.filter(|collation| !collation.is_empty()) else {
+        return Ok(());
+    };
+    match collation.get("locale") {
+        Some(ValueRef::String("simple")) => Ok(()),
+        Some(ValueRef::String(locale)) if is_locale(locale) => Err(CommandError::new(
+            ErrorCode::NotImplemented,
+            format!("collations are not supported yet; 'locale' is '{locale}', not 'simple'"),
+        )),
+        Some(ValueRef::String(locale)) => Err(CommandError::new(
+            ErrorCode::BadValue,
+            format!("Field 'locale' is invalid in: {{ locale: \"{locale}\" }}"),
+        )),
+        Some(other) => Err(CommandError::new(
+            ErrorCode::TypeMismatch,
+            format!(
+                "BSON field 'collation.locale' is the wrong type '{}', expected type 'string'",
+                other.type_of().name()
+            ),
+        )),
+        None => Err(CommandError::new(
+            ErrorCode::IDLFailedToParse,
+            "BSON field 'collation.locale' is missing but a required field",
+        )),
+    }
+}
+
+/// Whether it may be a language with a country or script.
+fn is_locale(name: &str) -> bool {
+    const LANGUAGES: &[&str] = &[
+        "af", "am", "ar", "as", "az", "be", "bg", "bn", "bs", "ca", "chr", "cs", "cy", "da", "de",
+        "dsb", "dz", "ee", "el", "en", "eo", "es", "et", "fa", "fi", "fil", "fo", "fr", "ga", "gl",
+        "gu", "ha", "haw", "he", "hi", "hr", "hsb", "hu", "hy", "id", "ig", "is", "it", "ja", "ka",
+        "kk", "kl", "km", "kn", "ko", "kok", "ky", "lb", "lkt", "ln", "lo", "lt", "lv", "mk", "ml",
+        "mn", "mr", "ms", "mt", "my", "nb", "ne", "nl", "nn", "om", "or", "pa", "pl", "ps", "pt",
+        "ro", "ru", "se", "si", "sk", "sl", "smn", "sq", "sr", "sv", "sw", "ta", "te", "th", "to",
+        "tr", "ug", "uk", "ur", "uz", "vi", "wae", "yi", "yo", "zh", "zu",
+    ];
+    let language = name.split(['_', '@']).next().unwrap_or_default();
+    LANGUAGES.contains(&language)
+}
