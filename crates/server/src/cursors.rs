@@ -119,7 +119,11 @@ struct Cursor {
 
 enum State {
     Waiting(Box<dyn BatchSource>),
-    InUse { operation: i32 },
+    InUse {
+        operation: i32,
+    },
+    /// What it reads from is gone: the next `getMore` learns why.
+    Ended(&'static str),
 }
 
 /// What became of a cursor that should be killed.
@@ -207,6 +211,10 @@ impl Cursors {
                 let message = format!("cursor id {id} is already in use");
                 Err(CommandError::new(ErrorCode::CursorInUse, message))
             }
+            State::Ended(why) => {
+                open.remove(&id);
+                Err(CommandError::new(ErrorCode::QueryPlanKilled, why))
+            }
         }
     }
 
@@ -223,6 +231,20 @@ impl Cursors {
         }
     }
 
+    /// Ends the cursors on these namespaces, as MongoDB does when a collection is dropped: the next
+    /// `getMore` of each fails with QueryPlanKilled and the reason.
+    pub fn end_where(&self, is_meant: impl Fn(&str) -> bool, why: &'static str) {
+        let mut open = lock(&self.open);
+        let mut ended = Vec::new();
+        for cursor in open.values_mut() {
+            if is_meant(&cursor.owner.namespace) && matches!(cursor.state, State::Waiting(_)) {
+                ended.push(std::mem::replace(&mut cursor.state, State::Ended(why)));
+            }
+        }
+        // The sources are dropped after the lock is let go.
+        drop(open);
+    }
+
     pub fn kill_session(&self, session: SessionId) {
         self.remove_where(|cursor| cursor.owner.session == Some(session));
     }
@@ -231,7 +253,7 @@ impl Cursors {
     /// with it instead.
     pub fn expire(&self, now: Instant, timeout: Duration) -> usize {
         let expired = self.remove_where(|cursor| {
-            matches!(cursor.state, State::Waiting(_))
+            !matches!(cursor.state, State::InUse { .. })
                 && !cursor.owner.options.no_timeout
                 && cursor.owner.session.is_none()
                 && now.saturating_duration_since(cursor.used) >= timeout
@@ -436,6 +458,33 @@ pub(crate) mod tests {
             drop(taken);
             let gone = cursors.take(id, "a.b", None, operation).err().unwrap();
             assert_eq!(gone.code, ErrorCode::CursorNotFound);
+        });
+        assert_eq!(cursors.counts().open, 0);
+    }
+
+    #[test]
+    fn a_cursor_ends_with_its_collection() {
+        let cursors = Cursors::new(9);
+        let open = || {
+            let source = Box::new(Numbers(0..5));
+            cursors.open(owner(None, false), source).unwrap()
+        };
+        let (one, other) = (open(), open());
+        cursors.end_where(|namespace| namespace == "a.c", "dropped");
+        with_operation(|operation| {
+            cursors
+                .take(one, "a.b", None, operation)
+                .unwrap()
+                .put_back();
+            cursors.end_where(|namespace| namespace == "a.b", "dropped");
+            for (id, code) in [
+                (one, ErrorCode::QueryPlanKilled),
+                (one, ErrorCode::CursorNotFound),
+                (other, ErrorCode::QueryPlanKilled),
+            ] {
+                let error = cursors.take(id, "a.b", None, operation).err().unwrap();
+                assert_eq!(error.code, code);
+            }
         });
         assert_eq!(cursors.counts().open, 0);
     }

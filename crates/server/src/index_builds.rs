@@ -103,6 +103,87 @@ pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
     })
 }
 
+/// A collection with indexes that are not ready yet.
+pub struct Unfinished {
+    pub collection: Arc<Collection>,
+    pub indexes: Vec<Arc<Index>>,
+}
+
+/// The collections whose indexes are being built.
+pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
+    let databases = engine.databases();
+    let collections = databases.iter().flat_map(|name| engine.collections(name));
+    let of = |collection: Arc<Collection>| {
+        let mut indexes = collection.indexes();
+        indexes.retain(|index| !index.is_ready());
+        Unfinished {
+            collection,
+            indexes,
+        }
+    };
+    let all = collections.map(of);
+    all.filter(|one| !one.indexes.is_empty()).collect()
+}
+
+impl Unfinished {
+    /// What `currentOp` shows of a build that no client waits for.
+    pub fn describe(&self, host: &str) -> DocumentBuf {
+        let namespace = self.collection.namespace();
+        let specifications = self.indexes.iter();
+        let specifications: Vec<Value> = specifications
+            .map(|index| Value::from(index.definition.specification.clone()))
+            .collect();
+        let mut op = doc! {
+            "type": "op", "host": host, "desc": "IndexBuild", "active": true, "op": "command",
+            "ns": (namespace.to_string()),
+            "command": {
+                "createIndexes": (namespace.collection), "indexes": specifications,
+                "$db": (namespace.database),
+            },
+        };
+        if let Some(progress) = progress(&self.indexes) {
+            progress.describe(&mut op);
+        }
+        op
+    }
+}
+
+/// Tells the log of builds that an earlier run of the server left, and of their end.
+pub fn watch_left(engine: &Arc<Engine>, log: &Arc<Log>) {
+    for left in unfinished(engine) {
+        let log = log.clone();
+        let thread = thread::Builder::new().name("IndexBuild".into());
+        // Without the thread the build goes on, unwatched.
+        drop(thread.spawn(move || left.watch(&log)));
+    }
+}
+
+impl Unfinished {
+    fn watch(self, log: &Log) {
+        let namespace = self.collection.namespace().to_string();
+        let started = Instant::now();
+        let tell = |id: i32, message: &str, index: &Index| {
+            let attr = doc! {
+                "namespace": (namespace.clone()), "index": (index.definition.name.as_str()),
+                "durationSeconds": (started.elapsed().as_secs_f64()),
+            };
+            log.info("INDEX", id, "IndexBuild", message, attr);
+        };
+        for index in &self.indexes {
+            tell(20_660, "Index build: resuming", index);
+        }
+        for index in &self.indexes {
+            while !index.is_ready() && !index.is_dropped() {
+                thread::sleep(LOOK);
+            }
+            match index.is_ready() {
+                true => tell(20_345, "Index build: done building", index),
+                false => tell(20_649, "Index build: failed", index),
+            }
+        }
+    }
+}
+
 impl Build {
     fn run(&self, shared: &Shared) -> Result<CreatedIndexes, Error> {
         let started = Instant::now();

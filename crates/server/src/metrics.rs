@@ -38,6 +38,8 @@ pub struct Metrics {
     pub deletes: AtomicU64,
     pub get_mores: AtomicU64,
     pub commands: AtomicU64,
+    pub index_builds: AtomicU64,
+    pub index_builds_failed: AtomicU64,
     reads_latency: Latency,
     writes_latency: Latency,
     commands_latency: Latency,

@@ -43,6 +43,23 @@ pub struct Progress {
     pub total: u64,
 }
 
+impl Progress {
+    /// Adds what `currentOp` shows.
+    pub fn describe(&self, op: &mut DocumentBuf) {
+        let Progress {
+            message,
+            done,
+            total,
+        } = self;
+        let percent = (done * 100).checked_div(*total).unwrap_or(0);
+        op.push("msg", format!("{message}: {done}/{total} {percent}%"));
+        op.push(
+            "progress",
+            doc! { "done": (*done as i64), "total": (*total as i64) },
+        );
+    }
+}
+
 impl Operation {
     /// Fails where the operation was killed, the server stops, or its time (`maxTimeMS`) is over.
     /// Costs a load, and a look at the clock where there is a limit of time.
@@ -99,6 +116,10 @@ impl Operation {
     /// "IXSCAN { a: 1 }", for `currentOp` and the log of slow operations.
     pub fn set_plan_summary(&self, summary: &str) {
         *lock(&self.plan_summary) = Some(summary.to_owned());
+    }
+
+    pub fn has_progress(&self) -> bool {
+        lock(&self.progress).is_some()
     }
 
     pub fn set_progress(&self, progress: Option<Progress>) {
@@ -162,18 +183,8 @@ impl Operation {
         if let Some(summary) = lock(&self.plan_summary).clone() {
             op.push("planSummary", summary);
         }
-        if let Some(Progress {
-            message,
-            done,
-            total,
-        }) = lock(&self.progress).clone()
-        {
-            let percent = (done * 100).checked_div(total).unwrap_or(0);
-            op.push("msg", format!("{message}: {done}/{total} {percent}%"));
-            op.push(
-                "progress",
-                doc! { "done": (done as i64), "total": (total as i64) },
-            );
+        if let Some(progress) = lock(&self.progress).clone() {
+            progress.describe(op);
         }
         if self.is_killed() {
             op.push("killPending", true);

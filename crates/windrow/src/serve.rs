@@ -9,7 +9,7 @@ use lexopt::prelude::*;
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::{DocumentBuf, doc};
 use windrow_server::log::Severity;
-use windrow_server::{Config, Log, Server, Services};
+use windrow_server::{Config, Log, Server, Services, index_builds};
 use windrow_storage::RealDisk;
 
 use crate::command_line::{Failure, Subcommand};
@@ -112,6 +112,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     let log = open_log(options.logpath.as_deref())?;
     log_start(&log, &options);
     let engine = open_engine(&options)?;
+    index_builds::watch_left(&engine, &log);
     let config = Config {
         listen: options.listen.clone(),
         arguments: std::env::args().collect(),

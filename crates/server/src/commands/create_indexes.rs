@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::Collection;
 use windrow_document::{DocumentBuf, Type};
@@ -62,7 +63,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         log: context.state.services.log.clone(),
         context: context.client.name(),
     };
-    let built = index_builds::run(build, context.operation)?;
+    let metrics = &context.state.metrics;
+    metrics.index_builds.fetch_add(1, Relaxed);
+    let built = index_builds::run(build, context.operation)
+        .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))?;
     let passed_over = wanted - built.created.len();
     Ok(reply(
         Some(is_created),

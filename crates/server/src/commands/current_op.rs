@@ -1,12 +1,14 @@
 //! `currentOp`: what runs right now.
 
-use windrow_document::{Document, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::generic::is_generic;
+use crate::index_builds::unfinished;
+use crate::state::State;
 
 /// Besides its own arguments it takes fields that the shown operations must have.
 pub const CURRENT_OP: Command = Command {
@@ -30,13 +32,34 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
     let state = context.state;
-    let shown = state.operations.describe(&state.host, |_, op| {
+    let is_shown = |op: Document<'_>| {
         wanted
             .iter()
             .all(|(path, value)| at(op, path).is_some_and(|found| same(found, *value)))
-    });
+    };
+    let mut shown = state.operations.describe(&state.host, |_, op| is_shown(op));
+    shown.extend(
+        left_builds(state)
+            .into_iter()
+            .filter(|op| is_shown(op.as_document())),
+    );
     let shown: Vec<Value> = shown.into_iter().map(Value::from).collect();
     Ok(Reply::ok(doc! { "inprog": shown }))
+}
+
+/// Index builds that no client waits for: its connection is gone, or the server was started anew.
+fn left_builds(state: &State) -> Vec<DocumentBuf> {
+    let operations = state.operations.all();
+    let is_waited_for = |namespace: &str| {
+        operations
+            .iter()
+            .any(|one| one.has_progress() && one.namespace() == namespace)
+    };
+    let unfinished = unfinished(&state.services.engine);
+    let left = unfinished
+        .iter()
+        .filter(|one| !is_waited_for(&one.collection.namespace().to_string()));
+    left.map(|one| one.describe(&state.host)).collect()
 }
 
 fn is_wanted((name, _): &(&str, ValueRef<'_>)) -> bool {

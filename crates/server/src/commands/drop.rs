@@ -29,6 +29,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if !engine.drop_collection(&namespace).or_command_error()? {
         return Err(not_found());
     }
+    let name = namespace.to_string();
+    let cursors = &context.state.cursors;
+    cursors.end_where(|one| one == name, "collection dropped");
     let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
     let log = &context.state.services.log;
     log.info(

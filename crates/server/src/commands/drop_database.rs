@@ -25,6 +25,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let database = request.database();
     let engine = &context.state.services.engine;
     let dropped = engine.drop_database(database).or_command_error()?;
+    let prefix = format!("{database}.");
+    let cursors = &context.state.cursors;
+    cursors.end_where(|one| one.starts_with(&prefix), "database dropped");
     let attr = doc! { "db": database, "numCollectionsDropped": (dropped as i32) };
     let log = &context.state.services.log;
     log.info(

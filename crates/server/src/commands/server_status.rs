@@ -11,6 +11,7 @@ use windrow_wire::{CommandError, Reply, Request};
 use super::build_info::{MONGODB_VERSION, windrow};
 use super::{Accepted, Command};
 use crate::context::Context;
+use crate::index_builds::unfinished;
 use crate::metrics::int;
 use crate::state::State;
 use crate::{clock, machine};
@@ -53,6 +54,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     );
     add("mem", &memory);
     add("metrics", &|| cursor_metrics(state));
+    add("indexBuilds", &|| index_builds(state));
+    add("windrow", &|| engine(state));
     for (name, section) in &state.services.status {
         add(name, &|| section());
     }
@@ -70,8 +73,41 @@ fn identity(state: &State) -> DocumentBuf {
         "uptimeMillis": (uptime.as_millis() as i64),
         "uptimeEstimate": (uptime.as_secs() as i64),
         "localTime": (clock::date(SystemTime::now())),
-        "windrow": (windrow()),
     }
+}
+
+/// Counts since the start, and what is being built now.
+fn index_builds(state: &State) -> DocumentBuf {
+    let active = unfinished(&state.services.engine);
+    doc! {
+        "total": (int(&state.metrics.index_builds)),
+        "failed": (int(&state.metrics.index_builds_failed)),
+        "active": (active.len() as i32),
+    }
+}
+
+/// The engine: memory in bytes, and what it has done since the start.
+fn engine(state: &State) -> DocumentBuf {
+    let statistics = state.services.engine.statistics();
+    let number = |number: u64| Value::Int64(number as i64);
+    let mut engine = windrow();
+    let rest = doc! {
+        "memory": {
+            "limit": (number(statistics.memory)),
+            "cache": (number(statistics.cache_bytes)),
+            "tails": (number(statistics.tail_bytes)),
+        },
+        "folds": (number(statistics.folds)),
+        "merges": (number(statistics.merges)),
+        "delayedWrites": (number(statistics.delayed_writes)),
+        "openSnapshots": (number(statistics.open_snapshots)),
+        "log": {
+            "written": (number(statistics.written)), "synced": (number(statistics.synced)),
+        },
+    };
+    rest.iter()
+        .for_each(|(name, value)| engine.push(name, value));
+    engine
 }
 
 fn asserts(state: &State) -> DocumentBuf {
