@@ -5,13 +5,18 @@
 //!
 //! Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong.
 //!
-//! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`.
+//! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`; `index`, `progress`,
+//! `folder`, `worker`.
 
 mod bytes;
 mod command_line;
+mod folder;
+mod index;
 mod memory;
+mod progress;
 mod running;
 mod serve;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -22,7 +27,7 @@ use lexopt::prelude::*;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// In the order in which `--help` shows them.
-const SUBCOMMANDS: &[&Subcommand] = &[&serve::SERVE];
+const SUBCOMMANDS: &[&Subcommand] = &[&serve::SERVE, &index::INDEX, &worker::WORKER];
 
 fn main() -> ExitCode {
     match run(lexopt::Parser::from_env()) {

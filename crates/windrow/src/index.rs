@@ -1,0 +1,253 @@
+//! `windrow index`: folders become documents that can be searched.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use lexopt::prelude::*;
+use windrow_ingest::{
+    EngineStore, Progress, RunOptions, Summary, WalkOptions, WorkerPool, run as ingest,
+};
+
+use crate::command_line::{Failure, Subcommand};
+use crate::folder::{self, Opened};
+use crate::progress::{grouped, shown};
+use crate::{memory, worker};
+
+pub const INDEX: Subcommand = Subcommand {
+    name: "index",
+    summary: Some("makes the files of folders searchable"),
+    run,
+};
+
+const HELP: &str =
+    "Makes the files of folders searchable: plain text, Markdown, HTML, source code, mail (.eml and
+mbox), PDF, and gzip or zip around them. Each file or message becomes a document in the collection
+`documents` of the database `files`, with a text index. A file that cannot be read becomes a
+document in `failures` that says why.
+
+Called again, it takes only files that changed and removes what is gone. Interrupted, it goes on
+with the next call.
+
+Usage: windrow index FOLDER… --data DIR [OPTION…]
+
+Options:
+  --data DIR       the data folder; made where there is none
+  --workers N      how many files are read at the same time [default: the number of cores]
+  --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the machine's]
+  --hidden         take files and folders whose names begin with a dot as well
+  --follow-links   follow links below the folders
+  --retry          read files again that failed and have not changed
+  -h, --help       this text
+
+Examples:
+  windrow index ~/Documents ~/Mail --data ./data
+  windrow index /usr/share/doc --data ./data --workers 2
+  windrow search 'bread -white' --data ./data
+";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq)]
+struct Options {
+    folders: Vec<PathBuf>,
+    data: PathBuf,
+    workers: Option<usize>,
+    memory: u64,
+    walk: WalkOptions,
+    retry: bool,
+}
+
+fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
+    let Some(options) = parse(arguments)? else {
+        print!("{HELP}");
+        return Ok(ExitCode::SUCCESS);
+    };
+    index(&options)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// None where help is asked for.
+fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
+    let (mut folders, mut data, mut workers, mut memory) = (Vec::new(), None, None, None);
+    let (mut walk, mut retry) = (WalkOptions::default(), false);
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(None),
+            Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
+            Long("workers") => workers = Some(workers_of(&arguments.value()?.string()?)?),
+            Long("memory") => memory = Some(folder::memory_of(&arguments.value()?.string()?)?),
+            Long("hidden") => walk.hidden = true,
+            Long("follow-links") => walk.follow_links = true,
+            Long("retry") => retry = true,
+            Value(folder) => folders.push(PathBuf::from(folder)),
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    if folders.is_empty() {
+        return Err(Failure::missing("FOLDER", "index"));
+    }
+    Ok(Some(Options {
+        folders,
+        data: data.ok_or_else(|| Failure::missing("--data DIR", "index"))?,
+        workers,
+        memory: memory.unwrap_or_else(memory::default_bytes),
+        walk,
+        retry,
+    }))
+}
+
+fn workers_of(text: &str) -> Result<usize, Failure> {
+    const WORKERS_MAX: usize = 1024;
+    let number = text.parse().ok();
+    number
+        .filter(|number| (1..=WORKERS_MAX).contains(number))
+        .ok_or_else(|| {
+            Failure::Usage(format!(
+                "--workers {text:?} is no number of workers; write 1 to {WORKERS_MAX}"
+            ))
+        })
+}
+
+fn index(options: &Options) -> Result<(), Failure> {
+    check_folders(&options.folders)?;
+    let started = Instant::now();
+    let pool = WorkerPool::new(worker::config().map_err(failed)?);
+    let pool = match options.workers {
+        Some(workers) => pool.with_workers(workers),
+        None => pool,
+    };
+    let run_options = RunOptions {
+        walk: options.walk,
+        pool,
+        retry: options.retry,
+    };
+    let progress = Progress::default();
+    let summary = match folder::open(&options.data, options.memory)? {
+        Opened::Here(engine) => {
+            let store = EngineStore::new(engine.clone()).map_err(failed)?;
+            let run = || ingest(&store, &options.folders, &run_options, &progress);
+            let summary = shown(&progress, run).map_err(failed)?;
+            engine.close().map_err(failed)?;
+            summary
+        }
+        Opened::ByServer(address) => {
+            return Err(Failure::Run(format!(
+                "the data folder {} is open in the server at {address}; stop it first",
+                options.data.display()
+            )));
+        }
+    };
+    print!("{}", report(&summary, started.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+/// A folder that is not there is a slip of the fingers. What is stored of it must not go.
+fn check_folders(folders: &[PathBuf]) -> Result<(), Failure> {
+    for folder in folders {
+        folder
+            .metadata()
+            .map_err(|error| failed(format!("{}: {error}", folder.display())))?;
+    }
+    Ok(())
+}
+
+fn failed(error: impl std::fmt::Display) -> Failure {
+    Failure::Run(error.to_string())
+}
+
+fn report(summary: &Summary, seconds: f64) -> String {
+    let files = grouped(summary.files);
+    let megabytes = summary.bytes as f64 / 1e6;
+    let rate = summary.files as f64 / seconds.max(1e-3);
+    let mut text = format!(
+        "{files} files of {megabytes:.1} MB read in {seconds:.1} s ({rate:.0} files/s): {} documents, {} failures, {} skipped\n",
+        grouped(summary.documents),
+        grouped(summary.failures),
+        grouped(summary.skipped)
+    );
+    text.push_str(&format!(
+        "{} new, {} changed, {} unchanged, {} gone\n",
+        grouped(summary.added),
+        grouped(summary.replaced),
+        grouped(summary.unchanged),
+        grouped(summary.removed)
+    ));
+    if summary.failures > 0 {
+        text.push_str("the collection files.failures says what failed and why\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(arguments: &[&str], expected: Result<Options, &str>) {
+        let found = parse(lexopt::Parser::from_args(arguments));
+        match expected {
+            Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
+            Err(said) => {
+                let Err(Failure::Usage(why)) = found else {
+                    panic!("{arguments:?}: {found:?}");
+                };
+                assert!(why.contains(said), "{arguments:?}: {why}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line() {
+        let options = Options {
+            folders: vec!["a".into(), "b".into()],
+            data: "d".into(),
+            workers: Some(3),
+            memory: 1 << 30,
+            walk: WalkOptions {
+                hidden: true,
+                follow_links: true,
+            },
+            retry: true,
+        };
+        let arguments = [
+            "a",
+            "--data",
+            "d",
+            "b",
+            "--workers",
+            "3",
+            "--memory=1GiB",
+            "--hidden",
+            "--follow-links",
+            "--retry",
+        ];
+        check(&arguments, Ok(options));
+        check(&[], Err("FOLDER"));
+        check(&["a"], Err("--data"));
+        check(&["a", "--data", "d", "--workers", "0"], Err("--workers"));
+        check(&["a", "--data", "d", "--memory", "much"], Err("much"));
+        check(&["a", "--data", "d", "--fast"], Err("--fast"));
+        assert_eq!(parse(lexopt::Parser::from_args(["-h"])), Ok(None));
+    }
+
+    #[test]
+    fn a_report_says_what_was_done() {
+        let summary = Summary {
+            found: 1300,
+            unchanged: 100,
+            added: 1150,
+            replaced: 50,
+            removed: 2,
+            files: 1200,
+            bytes: 5_000_000,
+            documents: 1210,
+            failures: 1,
+            skipped: 3,
+        };
+        assert_eq!(
+            report(&summary, 2.0),
+            "1,200 files of 5.0 MB read in 2.0 s (600 files/s): 1,210 documents, 1 failures, 3 skipped\n\
+             1,150 new, 50 changed, 100 unchanged, 2 gone\n\
+             the collection files.failures says what failed and why\n"
+        );
+    }
+}

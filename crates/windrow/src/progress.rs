@@ -1,0 +1,183 @@
+//! How far `windrow index` is: a bar on a terminal, a line now and then elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windrow_ingest::Progress;
+
+const BAR_EVERY: Duration = Duration::from_millis(100);
+const LINE_EVERY: Duration = Duration::from_secs(10);
+const BAR_CELLS: u64 = 24;
+/// Ends the line that the cursor is in and clears what stood there.
+const CLEAR_LINE: &str = "\r\x1b[K";
+
+/// Does `work` while another thread shows how far it is on standard error.
+pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let shower = scope.spawn(|| show(progress, &ended));
+        let done = work();
+        ended.store(true, Ordering::Relaxed);
+        shower.thread().unpark();
+        done
+    })
+}
+
+fn show(progress: &Progress, ended: &AtomicBool) {
+    let started = Instant::now();
+    let is_terminal = io::stderr().is_terminal();
+    let every = if is_terminal { BAR_EVERY } else { LINE_EVERY };
+    let mut next = started + every;
+    while !ended.load(Ordering::Relaxed) {
+        thread::park_timeout(next.saturating_duration_since(Instant::now()));
+        if Instant::now() < next {
+            continue;
+        }
+        next += every;
+        let status = Status::of(progress, started.elapsed());
+        let mut to = io::stderr().lock();
+        // Whoever closed standard error does not want to know.
+        let _ = if is_terminal {
+            write!(to, "{CLEAR_LINE}{}", status.bar())
+        } else {
+            writeln!(to, "{}", status.line())
+        };
+        let _ = to.flush();
+    }
+    if is_terminal {
+        let _ = write!(io::stderr(), "{CLEAR_LINE}");
+    }
+}
+
+/// One look at the counters.
+struct Status {
+    files: u64,
+    files_total: u64,
+    /// Thousandths of the work: by bytes, and by files too, since each costs something.
+    done: u64,
+    documents: u64,
+    failures: u64,
+    seconds: f64,
+}
+
+impl Status {
+    fn of(progress: &Progress, elapsed: Duration) -> Status {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (files, files_total) = (get(&progress.files), get(&progress.files_total));
+        let (bytes, bytes_total) = (get(&progress.bytes), get(&progress.bytes_total));
+        Status {
+            files,
+            files_total,
+            done: (thousandths(files, files_total) + thousandths(bytes, bytes_total)) / 2,
+            documents: get(&progress.documents),
+            failures: get(&progress.failures),
+            seconds: elapsed.as_secs_f64(),
+        }
+    }
+
+    fn bar(&self) -> String {
+        let full = usize::try_from(self.done * BAR_CELLS / 1000).unwrap_or(0);
+        let empty = usize::try_from(BAR_CELLS).unwrap_or(0).saturating_sub(full);
+        format!(
+            "[{}{}] {}",
+            "█".repeat(full),
+            "░".repeat(empty),
+            self.line()
+        )
+    }
+
+    fn line(&self) -> String {
+        if self.files_total == 0 {
+            return "looking for files".to_owned();
+        }
+        let failures = match self.failures {
+            0 => String::new(),
+            failures => format!(", {} failures", grouped(failures)),
+        };
+        format!(
+            "{:3} % {} of {} files, {} documents{failures}, {:.0} s",
+            self.done / 10,
+            grouped(self.files),
+            grouped(self.files_total),
+            grouped(self.documents),
+            self.seconds
+        )
+    }
+}
+
+fn thousandths(part: u64, whole: u64) -> u64 {
+    match whole {
+        0 => 1000,
+        whole => (u128::from(part) * 1000 / u128::from(whole)).min(1000) as u64,
+    }
+}
+
+/// A number with a comma before every three digits.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        let cases = [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+
+    #[test]
+    fn a_bar_fills() {
+        let check = |files: u64, bytes: u64, expected: &str| {
+            let progress = Progress::default();
+            let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
+            (
+                set(&progress.files_total, 10),
+                set(&progress.bytes_total, 1000),
+            );
+            (set(&progress.files, files), set(&progress.bytes, bytes));
+            set(&progress.failures, files / 10);
+            let status = Status::of(&progress, Duration::from_secs(2));
+            assert_eq!(status.bar(), expected);
+        };
+        check(
+            0,
+            0,
+            "[░░░░░░░░░░░░░░░░░░░░░░░░]   0 % 0 of 10 files, 0 documents, 2 s",
+        );
+        check(
+            5,
+            500,
+            "[████████████░░░░░░░░░░░░]  50 % 5 of 10 files, 0 documents, 2 s",
+        );
+        check(
+            10,
+            1000,
+            "[████████████████████████] 100 % 10 of 10 files, 0 documents, 1 failures, 2 s",
+        );
+    }
+
+    #[test]
+    fn before_the_walk_there_is_nothing_to_count() {
+        let status = Status::of(&Progress::default(), Duration::ZERO);
+        assert_eq!(status.line(), "looking for files");
+    }
+}
