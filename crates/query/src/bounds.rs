@@ -27,6 +27,9 @@ pub struct Predicate {
     pub extent: Extent,
     accepts_missing: bool,
     is_negated: bool,
+    /// The negation of null: an element that is no document has null in the index, and nothing at the
+    /// path.
+    needs_no_arrays: bool,
     /// The `$elemMatch`es around it: how many parts of the path each pins to one element, and its
     /// number.
     pins: Vec<(usize, usize)>,
@@ -77,6 +80,12 @@ impl Predicates {
                     .iter()
                     .for_each(|child| self.collect(child, prefix, pins));
             }
+            // Arrays within arrays are whole values to an index.
+            Node::ElemMatchObject { path, .. } | Node::ElemMatchValue { path, .. }
+                if path.to_string().is_empty() =>
+            {
+                self.is_complete = false;
+            }
             Node::ElemMatchObject { path, condition } => {
                 self.within(&join(prefix, path), std::slice::from_ref(condition), pins);
             }
@@ -117,6 +126,7 @@ impl Predicates {
             extent,
             accepts_missing: leaf::accepts_missing(node),
             is_negated: matches!(node, Node::Not(_)),
+            needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child)),
             pins: pins.open.clone(),
         });
     }
@@ -157,7 +167,11 @@ impl IndexBounds {
             .zip(&mut bounds.fields)
             .enumerate()
         {
+            let has_arrays = parts_with_arrays(index, number) != 0;
             for predicate in on_path(predicates, &field.path) {
+                if has_arrays && predicate.needs_no_arrays {
+                    continue;
+                }
                 if chosen
                     .iter()
                     .all(|(other, one)| together(index, number, predicate, *other, one))
@@ -200,6 +214,7 @@ fn on_path<'p>(predicates: &'p Predicates, path: &Path) -> Vec<&'p Predicate> {
         .iter()
         .filter(|one| one.path == *path)
         .collect();
+    found.reverse();
     found.sort_by_key(|one| !one.extent.intervals.are_points());
     found
 }
@@ -323,7 +338,7 @@ mod tests {
         check(
             &tags,
             doc! { "t": { "$gt": 1, "$lt": 5 } },
-            "[-inf.0, 5)",
+            "(1, inf.0]",
             false,
         );
         check(&tags, doc! { "t": { "$gt": 1, "$eq": 3 } }, "[3, 3]", false);

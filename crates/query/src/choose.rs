@@ -94,6 +94,7 @@ fn single_id(find: &Find) -> Option<Value> {
     }
 }
 
+/// Hinted at, an index answers even where it does not have every document.
 fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     let Some(index) = hint::index(find, source)? else {
         return Ok(Choice::only(finish(
@@ -110,12 +111,6 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         )));
     }
     let scene = Scene::new(find.filter.root(), source);
-    if index.definition.partial.is_some() && !scene.has_all(&index) {
-        return Err(Error::new(
-            2,
-            "error processing query: planner returned error: bad hint",
-        ));
-    }
     let mut access = scene.scan(index, find)?;
     access.lead_in_order(find.order());
     Ok(Choice::only(assemble(find, access)))
@@ -363,6 +358,9 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
         }
         _ => return Err(no_plan()),
     };
+    // The text first: records found by several branches keep their score.
+    let mut branches: Vec<&Node> = branches.iter().collect();
+    branches.sort_by_key(|branch| conjunct_text(branch).is_none());
     let mut inputs = Vec::with_capacity(branches.len());
     for branch in branches {
         inputs.push(match conjunct_text(branch) {
