@@ -25,8 +25,10 @@ mod drop;
 mod drop_database;
 mod drop_indexes;
 mod end_sessions;
+mod explain;
 mod features;
 mod find;
+mod find_and_modify;
 mod get_cmd_line_opts;
 mod get_log;
 mod get_more;
@@ -124,8 +126,10 @@ pub static COMMANDS: &[&Command] = &[
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
     &end_sessions::END_SESSIONS,
+    &explain::EXPLAIN,
     &features::FEATURES,
     &find::FIND,
+    &find_and_modify::FIND_AND_MODIFY,
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
     &get_log::GET_LOG,
     &get_more::GET_MORE,

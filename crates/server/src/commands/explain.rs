@@ -1,0 +1,145 @@
+//! `explain`: what another command would do.
+
+use std::sync::Arc;
+
+use windrow_collection::Namespace;
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_query::{Find, Source, Verbosity, Wrapping};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command, count, delete, distinct, find, find_and_modify, update};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::metrics::Kind;
+use crate::queries;
+
+pub const EXPLAIN: Command = Command {
+    name: "explain",
+    help: "shows the plan of a command, and what it did",
+    kind: Kind::Command,
+    read_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&["verbosity"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let Some(ValueRef::Document(command)) = arguments.get("explain") else {
+        let message = "explain command requires a nested object";
+        return Err(CommandError::new(ErrorCode::FailedToParse, message));
+    };
+    let verbosity = match arguments.get("verbosity") {
+        None => Verbosity::AllPlansExecution,
+        Some(ValueRef::String(name)) => Verbosity::parse(name).or_command_error()?,
+        Some(_) => {
+            let message = "explain verbosity must be a string";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
+    };
+    explain(context, request.database(), command, verbosity)
+}
+
+/// Explains a command of this database.
+pub fn explain(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Reply, CommandError> {
+    let name = command.first().map_or("", |(name, _)| name);
+    let (find, wrapping) = match name {
+        "find" => (find::Asked::parse(command)?.find, Wrapping::None),
+        "count" => (count::parse(command)?.find(), Wrapping::Count),
+        "distinct" => (distinct::parse(command)?.find(), Wrapping::None),
+        "delete" => (only_delete(command)?, Wrapping::Delete),
+        "update" => (only_update(command)?, Wrapping::Update),
+        "findAndModify" | "findandmodify" => {
+            let asked = find_and_modify::Asked::parse(command)?;
+            let wrapping = if asked.removes() {
+                Wrapping::Delete
+            } else {
+                Wrapping::Update
+            };
+            (asked.find, wrapping)
+        }
+        other => return Err(not_explainable(other)),
+    };
+    let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
+    let source = open(context, &namespace)?;
+    let explained = explain_find(context, &find, &source, verbosity, wrapping)?;
+    Ok(Reply::ok(finish(context, explained, command)))
+}
+
+fn open(context: &Context<'_>, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
+    context.operation.set_namespace(&namespace.to_string());
+    queries::source(context.state, namespace)
+}
+
+fn explain_find(
+    context: &Context<'_>,
+    find: &Find,
+    source: &Arc<dyn Source>,
+    verbosity: Verbosity,
+    wrapping: Wrapping,
+) -> Result<DocumentBuf, CommandError> {
+    find.explain(source, verbosity, wrapping, context.operation)
+        .or_command_error()
+}
+
+/// The explanation with the command and the server that gave it.
+fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'_>) -> DocumentBuf {
+    explained.push("command", command);
+    let (host, port) = context.state.host.rsplit_once(':').unwrap_or_default();
+    let server = doc! {
+        "host": host, "port": (port.parse::<i32>().unwrap_or_default()),
+        "version": (super::build_info::MONGODB_VERSION), "gitVersion": "",
+    };
+    explained.push("serverInfo", server);
+    explained
+}
+
+fn not_explainable(name: &str) -> CommandError {
+    match super::find(name) {
+        Some(_) => CommandError::new(
+            ErrorCode::IllegalOperation,
+            format!("Cannot explain cmd: {name}"),
+        ),
+        None => CommandError::new(
+            ErrorCode::CommandNotFound,
+            format!("Explain failed due to unknown command: {name}"),
+        ),
+    }
+}
+
+/// The one statement of a write that is explained.
+fn only_statement<'a>(
+    command: Document<'a>,
+    name: &'a str,
+    list: &str,
+) -> Result<Document<'a>, CommandError> {
+    let arguments = Arguments::within(name, command);
+    let statements = arguments
+        .array(list)?
+        .ok_or_else(|| arguments.missing(list))?;
+    let mut documents = statements.iter().filter_map(ValueRef::as_document);
+    match (documents.next(), documents.next()) {
+        (Some(only), None) => Ok(only),
+        _ => Err(CommandError::new(
+            ErrorCode::InvalidLength,
+            "explained write batches must be of size 1",
+        )),
+    }
+}
+
+fn only_delete(command: Document<'_>) -> Result<Find, CommandError> {
+    let statement = only_statement(command, "delete", "deletes")?;
+    delete::Statement::parse(statement)?.find(None)
+}
+
+fn only_update(command: Document<'_>) -> Result<Find, CommandError> {
+    let statement = only_statement(command, "update", "updates")?;
+    Ok(update::Statement::parse(statement)?.prepare(None)?.find)
+}

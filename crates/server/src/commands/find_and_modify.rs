@@ -1,0 +1,267 @@
+//! `findAndModify`: changes or removes one document and gives it, as it was or as it is now.
+
+use windrow_collection::{Change, Namespace};
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_mql::Meta;
+use windrow_mql::expression::Variables;
+use windrow_mql::filter::{Environment, Filter};
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
+use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
+use windrow_query::{Find, Hint};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::arguments::Arguments;
+use crate::changes::{self, Updated, Updating};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::generic::is_generic;
+use crate::metrics::Kind;
+use crate::queries;
+use crate::writes::{self, acknowledge};
+
+pub const FIND_AND_MODIFY: Command = Command {
+    name: "findAndModify",
+    aliases: &["findandmodify"],
+    help: "changes or removes one document and returns it",
+    kind: Kind::Command,
+    write_concern: true,
+    in_api_version_1: true,
+    // They are checked here: the code is another than that of other commands.
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+const FIELDS: &[&str] = &[
+    "query",
+    "sort",
+    "remove",
+    "update",
+    "new",
+    "fields",
+    "upsert",
+    "arrayFilters",
+    "bypassDocumentValidation",
+    "collation",
+    "hint",
+    "let",
+];
+
+/// The command's arguments, parsed.
+pub struct Asked {
+    pub find: Find,
+    environment: Environment,
+    /// None: the document is removed.
+    update: Option<Update>,
+    upsert: bool,
+    new: bool,
+    fields: Option<Projection>,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let body = request.body();
+    let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let asked = Asked::parse(body)?;
+    writes::check_upsert_target(request, &namespace.collection, asked.upsert)?;
+    let (outcome, value) = match &asked.update {
+        Some(update) => asked.update(context, &namespace, update)?,
+        None => asked.remove(context, &namespace)?,
+    };
+    let value = match value {
+        Some(document) => Value::from(asked.project(document)?),
+        None => Value::Null,
+    };
+    let mut reply = DocumentBuf::new();
+    reply.push("lastErrorObject", outcome);
+    reply.push("value", value);
+    acknowledge(reply, context)
+}
+
+impl Asked {
+    fn update(
+        &self,
+        context: &Context<'_>,
+        namespace: &Namespace,
+        update: &Update,
+    ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
+        let updating = Updating {
+            find: &self.find,
+            update,
+            context: UpdateContext {
+                filter: Some(&self.find.filter),
+                variables: Some(&self.environment.variables),
+                ..changes::update_context()
+            },
+            many: false,
+            upsert: self.upsert,
+        };
+        let Updated {
+            tally,
+            before,
+            after,
+            inserted,
+        } = changes::update(context, namespace, &updating, true)?;
+        let n = i32::from(tally.matched > 0 || inserted.is_some());
+        let mut outcome = doc! { "n": n, "updatedExisting": (tally.matched > 0) };
+        if let Some(inserted) = &inserted {
+            outcome.push("upserted", changes::id(inserted));
+        }
+        Ok((outcome, if self.new { inserted.or(after) } else { before }))
+    }
+
+    fn remove(
+        &self,
+        context: &Context<'_>,
+        namespace: &Namespace,
+    ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
+        let mut removed = None;
+        let mut decide = |document: Document<'_>| {
+            removed = Some(document.to_buf());
+            Ok(Change::Delete)
+        };
+        match context.state.services.engine.collection(namespace) {
+            Some(collection) => {
+                changes::change_one(context, &collection, &self.find, &mut decide)?;
+            }
+            None => {
+                let nothing = queries::source(context.state, namespace)?;
+                self.find.open(&nothing).or_command_error()?;
+            }
+        }
+        let outcome = doc! { "n": (i32::from(removed.is_some())) };
+        Ok((outcome, removed))
+    }
+
+    fn project(&self, document: DocumentBuf) -> Result<DocumentBuf, CommandError> {
+        match &self.fields {
+            Some(fields) => fields
+                .apply(document.as_document(), &Meta::default())
+                .or_command_error(),
+            None => Ok(document),
+        }
+    }
+
+    /// Whether the document is removed.
+    pub fn removes(&self) -> bool {
+        self.update.is_none()
+    }
+
+    /// Reads the arguments of a findAndModify command.
+    pub fn parse(body: Document<'_>) -> Result<Asked, CommandError> {
+        check_names(body)?;
+        let arguments = Arguments::within("findAndModify", body);
+        let document = |name: &str| match arguments.get(name) {
+            Some(ValueRef::Null) => Ok(None),
+            _ => arguments.document(name),
+        };
+        let flags = Flags::parse(&arguments)?;
+        let array_filters = writes::array_filters(&arguments)?;
+        flags.check(&arguments)?;
+        writes::check_bypass(&arguments)?;
+        queries::check_collation(arguments.document("collation")?)?;
+        let environment = queries::environment(document("let")?)?;
+        let variables = &environment.variables;
+        let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
+        let filter = queries::filter(document("query")?, &environment)?;
+        if flags.upsert {
+            check_upsert_filter(&filter).or_command_error()?;
+        }
+        let hint = arguments.get("hint").map(Hint::parse).transpose();
+        Ok(Asked {
+            fields: parse_fields(document("fields")?, &filter, &environment)?,
+            find: Find {
+                sort: parse_sort(document("sort")?)?,
+                hint: hint.or_command_error()?.flatten(),
+                limit: Some(1),
+                ..Find::of(filter)
+            },
+            update,
+            upsert: flags.upsert,
+            new: flags.new,
+            environment,
+        })
+    }
+}
+
+fn check_names(body: Document<'_>) -> Result<(), CommandError> {
+    let mut names = body.iter().skip(1).map(|(name, _)| name);
+    match names.find(|name| !FIELDS.contains(name) && !is_generic(name)) {
+        Some(name) => Err(CommandError::new(
+            ErrorCode(51177),
+            format!("BSON field '{name}' is an unknown field of findAndModify."),
+        )),
+        None => Ok(()),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Flags {
+    remove: bool,
+    upsert: bool,
+    new: bool,
+}
+
+impl Flags {
+    fn parse(arguments: &Arguments<'_>) -> Result<Flags, CommandError> {
+        // MongoDB takes what is not a switch for one that is on or off, too.
+        let flag = |name: &str| arguments.get(name).is_some_and(ValueRef::is_truthy);
+        Ok(Flags {
+            remove: flag("remove"),
+            upsert: flag("upsert"),
+            new: flag("new"),
+        })
+    }
+
+    fn check(self, arguments: &Arguments<'_>) -> Result<(), CommandError> {
+        let has = |name: &str| arguments.get(name).is_some();
+        let what = match self {
+            Flags { remove: false, .. } if !has("update") => {
+                "Either an update or remove=true must be specified"
+            }
+            Flags { remove: false, .. } => return Ok(()),
+            _ if has("update") => "Cannot specify both an update and remove=true",
+            Flags { upsert: true, .. } => "Cannot specify both upsert=true and remove=true",
+            Flags { new: true, .. } => {
+                "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document"
+            }
+            _ if has("arrayFilters") => "Cannot specify arrayFilters and remove=true",
+            _ => return Ok(()),
+        };
+        Err(CommandError::new(ErrorCode::FailedToParse, what))
+    }
+}
+
+fn parse_update(
+    arguments: &Arguments<'_>,
+    remove: bool,
+    array_filters: &[Document<'_>],
+    variables: &Variables,
+) -> Result<Option<Update>, CommandError> {
+    let Some(update) = arguments.get("update").filter(|_| !remove) else {
+        return Ok(None);
+    };
+    if !matches!(update.type_of(), Type::Document | Type::Array) {
+        let message = "Update argument must be either an object or an array";
+        return Err(CommandError::new(ErrorCode::FailedToParse, message));
+    }
+    let update = Update::parse_with(update, array_filters, variables);
+    update.map(Some).or_command_error()
+}
+
+fn parse_sort(sort: Option<Document<'_>>) -> Result<Option<Sort>, CommandError> {
+    let sort = sort.filter(|sort| !sort.is_empty()).map(Sort::parse);
+    sort.transpose().or_command_error()
+}
+
+fn parse_fields(
+    fields: Option<Document<'_>>,
+    filter: &Filter,
+    environment: &Environment,
+) -> Result<Option<Projection>, CommandError> {
+    let fields = fields.filter(|fields| !fields.is_empty());
+    let fields = fields.map(|fields| Projection::parse_with(fields, filter, environment));
+    fields.transpose().or_command_error()
+}
