@@ -28,7 +28,9 @@ pub struct Collection {
     /// The map of its documents.
     pub(crate) records_map: u64,
     row: CollectionRow,
-    pub(crate) core: Weak<Core>,
+    core: Weak<Core>,
+    /// Memory that all tails hold, in bytes.
+    tail_bytes: Arc<AtomicU64>,
     state: ArcSwap<State>,
     /// Held while the state is replaced.
     changing_state: Mutex<()>,
@@ -93,9 +95,9 @@ impl Collection {
         folded: FoldedRow,
         records: Arc<Sections>,
         indexes: Vec<IndexState>,
-        core: Weak<Core>,
+        core: &Arc<Core>,
     ) -> Collection {
-        let active = Arc::new(Generation::new(folded.position));
+        let active = Arc::new(Generation::new(folded.position, &core.tail_bytes));
         let state = State {
             records,
             indexes,
@@ -107,7 +109,8 @@ impl Collection {
             id,
             records_map: row.records,
             row,
-            core,
+            core: Arc::downgrade(core),
+            tail_bytes: core.tail_bytes.clone(),
             state: ArcSwap::from_pointee(state),
             changing_state: Mutex::default(),
             active: Mutex::new(active),
@@ -217,7 +220,7 @@ impl Collection {
             next_record: self.next_record(),
         };
         let frozen = Frozen { generation, folded };
-        *active = Arc::new(Generation::new(folded.position));
+        *active = Arc::new(Generation::new(folded.position, &self.tail_bytes));
         self.change_state(|state| {
             state.frozen = Some(frozen.clone());
             state.active = active.clone();
@@ -225,11 +228,21 @@ impl Collection {
         Some(frozen)
     }
 
-    /// Bytes of log records in its tails.
-    pub fn tail_bytes(&self) -> usize {
+    /// Memory that its tails hold, in bytes.
+    pub fn tail_bytes(&self) -> u64 {
         self.state()
             .generations()
             .map(|generation| generation.bytes())
             .sum()
+    }
+
+    /// The most bytes of log records that one of its indexes has not made entries of.
+    pub(crate) fn bytes_unsettled(&self) -> u64 {
+        let state = self.state();
+        let indexes = state
+            .indexes
+            .iter()
+            .map(|it| state.active.bytes_unsettled(&it.index));
+        indexes.max().unwrap_or(0)
     }
 }

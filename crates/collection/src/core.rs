@@ -28,8 +28,8 @@ pub(crate) struct Core {
     next_id: AtomicU64,
     /// How many sections stand in each run; a run without any is removed.
     run_sections: Mutex<HashMap<u64, usize>>,
-    /// Bytes of log records in tails.
-    tail_bytes: AtomicU64,
+    /// Memory that tails hold, in bytes.
+    pub tail_bytes: Arc<AtomicU64>,
     pub background: Background,
     pub counters: Counters,
 }
@@ -40,14 +40,50 @@ pub(crate) struct Collections {
     pub by_id: HashMap<u64, Arc<Collection>>,
 }
 
-/// What wakes the background thread, and what stops it.
+/// What wakes the background threads, what they tell, and what stops them.
 #[derive(Default)]
 pub(crate) struct Background {
-    pub wanted: Mutex<bool>,
-    pub wake: Condvar,
-    /// Told when a fold has ended.
-    pub folded: Condvar,
+    pub fold: Call,
+    pub folded: Call,
+    pub settle: Call,
+    pub settled: Call,
     pub closing: AtomicBool,
+}
+
+/// Something that one thread asks or tells and others wait for.
+#[derive(Default)]
+pub(crate) struct Call {
+    called: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Call {
+    pub fn call(&self) {
+        let mut called = self.called.lock();
+        if !*called {
+            *called = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits for the next call, at most so long; one that came since the last wait counts.
+    pub fn wait(&self, at_most: Duration) {
+        let mut called = self.called.lock();
+        if !*called {
+            self.changed.wait_for(&mut called, at_most);
+        }
+        *called = false;
+    }
+}
+
+/// How far `held` is above a limit, in limits.
+fn excess(held: u64, limit: u64) -> f64 {
+    held.saturating_sub(limit) as f64 / limit.max(1) as f64
+}
+
+/// The longest that a writer waits at once.
+fn pause(behind: f64) -> Duration {
+    Duration::from_micros(((behind * 40_000.0) as u64).clamp(500, 40_000))
 }
 
 /// What the engine has done since it was opened.
@@ -75,7 +111,7 @@ impl Core {
             folding: Mutex::default(),
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
-            tail_bytes: AtomicU64::new(0),
+            tail_bytes: Arc::default(),
             background: Background::default(),
             counters: Counters::default(),
         }
@@ -112,60 +148,45 @@ impl Core {
         let Some(collection) = self.collections.read().by_id.get(&collection.id).cloned() else {
             return Err(Error::NamespaceNotFound(collection.namespace().to_string()));
         };
-        self.tail_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        let appended = self.storage.log.append(payload, move |position| {
+        self.storage.log.append(payload, move |position| {
             let commit = Commit {
                 position: position.0,
                 operations,
                 bytes,
             };
             collection.publish(commit, effect);
-        });
-        if appended.is_err() {
-            self.note_folded(bytes as u64);
-        }
+        })?;
         if self.tail_bytes() >= self.options.tail_bytes {
-            self.wake();
+            self.background.fold.call();
         }
-        Ok(appended.map(drop)?)
+        Ok(())
     }
 
     pub fn tail_bytes(&self) -> u64 {
         self.tail_bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts what recovery put into tails.
-    pub fn note_recovered(&self, bytes: u64) {
-        self.tail_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Counts what left the tails.
-    pub fn note_folded(&self, bytes: u64) {
-        self.tail_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Wakes the background thread.
-    pub fn wake(&self) {
-        let mut wanted = self.background.wanted.lock();
-        *wanted = true;
-        self.background.wake.notify_one();
-    }
-
-    /// Lets a writer wait where tails grow faster than they are folded: a little above the limit,
-    /// more the farther above it, so that writers slow down instead of stopping.
-    pub fn admit(&self, bytes: usize) {
-        let limit = self.options.tail_bytes;
-        let held = self.tail_bytes() + bytes as u64;
-        if held <= limit + limit / 2 {
-            return;
+    /// Lets a writer wait where background work falls behind: a little where it is a little behind,
+    /// more the farther, so that writers slow down instead of stopping. Two things are watched: records
+    /// of which a reader would have to make entries first, and tails that wait to be folded.
+    pub fn admit(&self, collection: &Collection) {
+        let unsettled = collection.bytes_unsettled();
+        let settle_limit = self.options.settle_bytes;
+        if unsettled >= settle_limit {
+            self.background.settle.call();
         }
-        self.counters.delayed_writes.fetch_add(1, Ordering::Relaxed);
-        let excess = (held - limit) as f64 / limit as f64;
-        let pause = Duration::from_millis((excess * excess * 10.0).min(40.0) as u64);
-        let mut wanted = self.background.wanted.lock();
-        *wanted = true;
-        self.background.wake.notify_one();
-        self.background.folded.wait_for(&mut wanted, pause);
+        let behind = excess(unsettled, 2 * settle_limit);
+        if behind > 0.0 {
+            self.background.settled.wait(pause(behind));
+        }
+        let behind = excess(self.tail_bytes(), self.options.tail_bytes * 3 / 2);
+        if behind > 0.0 {
+            self.background.fold.call();
+            self.background.folded.wait(pause(behind));
+        }
+        if behind > 0.0 || unsettled > 2 * settle_limit {
+            self.counters.delayed_writes.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Opens a section that the catalog has, and counts it for its run.

@@ -23,7 +23,7 @@ use crate::{building, folding, recovery};
 pub struct EngineOptions {
     /// Bytes of memory that caches, tails and builds share.
     pub memory: u64,
-    /// Bytes of log records in tails, at which a fold begins.
+    /// Bytes of memory of tails, at which a fold begins.
     pub tail_bytes: u64,
     /// Bytes of memory for all index builds together.
     pub build_bytes: u64,
@@ -34,23 +34,23 @@ pub struct EngineOptions {
     /// The longest that a commit stays in a tail alone.
     pub fold_interval: Duration,
     /// Bytes of log records that an index may lag behind before its entries are made unasked.
-    pub settle_bytes: usize,
+    pub settle_bytes: u64,
     /// Told of what goes wrong in the background.
     pub on_problem: fn(&str, &Error),
 }
 
 impl EngineOptions {
-    /// Shares of so many bytes of memory: half for the cache, up to a quarter for tails, 200 MB or a
-    /// quarter for builds.
+    /// Shares of so many bytes of memory: half for the cache, an eighth for tails until they are
+    /// folded, 200 MB or a quarter for builds.
     pub fn with_memory(memory: u64) -> EngineOptions {
         EngineOptions {
             memory,
-            tail_bytes: (memory / 16).clamp(1 << 20, 128 << 20),
+            tail_bytes: (memory / 8).clamp(1 << 20, 256 << 20),
             build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             compression: Compression::Lz4,
             fold_interval: Duration::from_secs(60),
-            settle_bytes: 4 << 20,
+            settle_bytes: 1 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
         }
     }
@@ -97,7 +97,8 @@ impl Engine {
     /// Stops the background threads and syncs the log.
     pub fn close(&self) -> Result<(), Error> {
         self.core.background.closing.store(true, Ordering::Release);
-        self.core.wake();
+        self.core.background.fold.call();
+        self.core.background.settle.call();
         for thread in self.background.lock().drain(..) {
             let _ = thread.join();
         }
@@ -198,15 +199,8 @@ impl Engine {
             index: Arc::new(index),
             sections: Arc::default(),
         }];
-        let weak = Arc::downgrade(core);
-        let collection = Arc::new(Collection::new(
-            id,
-            row,
-            folded,
-            Arc::default(),
-            indexes,
-            weak,
-        ));
+        let collection = Collection::new(id, row, folded, Arc::default(), indexes, core);
+        let collection = Arc::new(collection);
         let mut collections = core.collections.write();
         collections
             .by_name
@@ -261,7 +255,10 @@ impl Engine {
         collections.by_id.remove(&collection.id);
         drop(collections);
         collection.change_state(|state| state.dropped = true);
-        core.note_folded(collection.tail_bytes() as u64);
+        collection
+            .state()
+            .generations()
+            .for_each(|generation| generation.retire());
         let of_indexes = state
             .indexes
             .iter()
@@ -336,15 +333,7 @@ fn random_uuid() -> [u8; 16] {
 fn keep_folding(core: &Arc<Core>) {
     let mut last_fold = Instant::now();
     while !core.is_closing() {
-        {
-            let mut wanted = core.background.wanted.lock();
-            if !*wanted {
-                core.background
-                    .wake
-                    .wait_for(&mut wanted, Duration::from_millis(500));
-            }
-            *wanted = false;
-        }
+        core.background.fold.wait(Duration::from_millis(500));
         let full = core.tail_bytes() >= core.options.tail_bytes;
         let old = core.tail_bytes() > 0 && last_fold.elapsed() >= core.options.fold_interval;
         if core.is_closing() || !(full || old) {
@@ -355,7 +344,7 @@ fn keep_folding(core: &Arc<Core>) {
             std::thread::sleep(Duration::from_millis(200));
         }
         last_fold = Instant::now();
-        core.background.folded.notify_all();
+        core.background.folded.call();
         if let Err(error) = merge_all(core) {
             (core.options.on_problem)("merging failed", &error);
         }
@@ -402,12 +391,14 @@ fn merge_all(core: &Core) -> Result<bool, Error> {
 /// to make many.
 fn keep_settling(core: &Arc<Core>) {
     while !core.is_closing() {
-        std::thread::sleep(Duration::from_millis(20));
+        core.background.settle.wait(Duration::from_millis(500));
+        let position = core.storage.log.written().0;
         for collection in core.all() {
             let state = collection.state();
             for IndexState { index, .. } in &state.indexes {
                 if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
-                    state.active.index(index, core.storage.log.written().0);
+                    state.active.index(index, position);
+                    core.background.settled.call();
                 }
             }
         }

@@ -222,12 +222,12 @@ fn adopt(
         core.open_section(descriptor.clone())?;
         core.close_section(&descriptor)?;
     }
-    show(core, tasks, &opened);
+    show(tasks, &opened);
     Ok(())
 }
 
 /// Shows readers the new sections in place of the frozen tails.
-fn show(core: &Core, tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
+fn show(tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
         let own = |number: &usize| {
@@ -244,10 +244,7 @@ fn show(core: &Core, tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
             }
             state.frozen = None;
         });
-        // What a dropped collection held was counted when it was dropped.
-        if !collection.state().dropped {
-            core.note_folded(task.frozen.generation.bytes() as u64);
-        }
+        task.frozen.generation.retire();
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use windrow_document::Document;
@@ -22,35 +22,75 @@ pub struct Generation {
     /// Commits up to here are in older generations or sections.
     start: u64,
     commits: RwLock<Vec<Arc<Commit>>>,
-    bytes: AtomicUsize,
+    /// Bytes of log records.
+    record_bytes: AtomicU64,
     records: Tail,
-    indexes: Mutex<BTreeMap<u64, Arc<Tail>>>,
+    indexes: Mutex<BTreeMap<u64, Arc<IndexTail>>>,
+    held: Held,
+}
+
+/// An index's tail, and how many bytes of log records it has made entries of.
+#[derive(Debug)]
+struct IndexTail {
+    tail: Tail,
+    settled_bytes: AtomicU64,
+}
+
+/// Memory that tails hold, in bytes: of one generation, counted into the sum of all.
+#[derive(Debug)]
+struct Held {
+    all: Arc<AtomicU64>,
+    /// None once it is folded, and no longer counted.
+    own: Mutex<Option<u64>>,
+}
+
+impl Held {
+    fn add(&self, bytes: u64) {
+        if let Some(own) = self.own.lock().as_mut() {
+            *own += bytes;
+            self.all.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
 }
 
 impl Generation {
-    pub fn new(start: u64) -> Generation {
+    /// `held` counts the memory of all generations.
+    pub fn new(start: u64, held: &Arc<AtomicU64>) -> Generation {
         Generation {
             start,
             commits: RwLock::default(),
-            bytes: AtomicUsize::new(0),
+            record_bytes: AtomicU64::new(0),
             records: Tail::new(start),
             indexes: Mutex::default(),
+            held: Held {
+                all: held.clone(),
+                own: Mutex::new(Some(0)),
+            },
         }
     }
 
     /// Adds the next commit in the order of the log.
     pub fn push(&self, commit: Commit) {
-        self.bytes.fetch_add(commit.bytes, Ordering::Relaxed);
+        let bytes = commit.bytes as u64;
         self.commits.write().push(Arc::new(commit));
+        self.record_bytes.fetch_add(bytes, Ordering::Release);
+        self.held.add(bytes);
+    }
+
+    /// Says that it is folded or dropped: its memory is not counted any more.
+    pub fn retire(&self) {
+        if let Some(own) = self.held.own.lock().take() {
+            self.held.all.fetch_sub(own, Ordering::Relaxed);
+        }
+    }
+
+    /// Memory held, in bytes: log records and entries.
+    pub fn bytes(&self) -> u64 {
+        self.held.own.lock().unwrap_or(0)
     }
 
     pub fn is_empty(&self) -> bool {
         self.commits.read().is_empty()
-    }
-
-    /// Bytes of the log records that the generation holds.
-    pub fn bytes(&self) -> usize {
-        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The position of the newest commit, or where the generation starts.
@@ -86,34 +126,41 @@ impl Generation {
 
     /// The chunks of an index up to at least `position`.
     pub fn index(&self, index: &Index, position: u64) -> Arc<Vec<Arc<Chunk>>> {
-        let tail = {
-            let mut tails = self.indexes.lock();
-            let start = self.start.max(index.since);
-            tails
-                .entry(index.map)
-                .or_insert_with(|| Arc::new(Tail::new(start)))
-                .clone()
-        };
-        tail.settle(position, |from| {
+        let tail = self.index_tail(index);
+        tail.tail.settle(position, |from| {
+            let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
             let settled = commits
                 .last()
                 .map_or(position, |last| last.position.max(position));
-            (index_chunk(index, &commits), settled)
+            let chunk = index_chunk(index, &commits);
+            self.held.add(chunk.bytes() as u64);
+            tail.settled_bytes.store(bytes, Ordering::Release);
+            (chunk, settled)
         })
     }
 
-    /// How many bytes of commits an index has not made entries of.
-    pub fn bytes_unsettled(&self, index: &Index) -> usize {
-        let settled = self
-            .indexes
+    fn index_tail(&self, index: &Index) -> Arc<IndexTail> {
+        let make = || {
+            let tail = Tail::new(self.start.max(index.since));
+            Arc::new(IndexTail {
+                tail,
+                settled_bytes: AtomicU64::new(0),
+            })
+        };
+        self.indexes
             .lock()
-            .get(&index.map)
-            .map_or(0, |tail| tail.settled());
-        self.commits_since(settled.max(index.since))
-            .iter()
-            .map(|commit| commit.bytes)
-            .sum()
+            .entry(index.map)
+            .or_insert_with(make)
+            .clone()
+    }
+
+    /// About how many bytes of log records an index has not made entries of.
+    pub fn bytes_unsettled(&self, index: &Index) -> u64 {
+        let settled = self.index_tail(index).settled_bytes.load(Ordering::Acquire);
+        self.record_bytes
+            .load(Ordering::Acquire)
+            .saturating_sub(settled)
     }
 }
 

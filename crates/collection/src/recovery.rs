@@ -87,8 +87,7 @@ fn open_collection(
         None => FoldedRow::default(),
     };
     let namespace = row.namespace.clone();
-    let weak = Arc::downgrade(core);
-    let collection = Arc::new(Collection::new(id, row, folded, records, indexes, weak));
+    let collection = Arc::new(Collection::new(id, row, folded, records, indexes, core));
     let mut collections = core.collections.write();
     collections.by_name.insert(namespace, collection.clone());
     collections.by_id.insert(id, collection);
@@ -116,7 +115,6 @@ fn replay(core: &Core, folded: Position) -> Result<(), Error> {
             let what = "it cannot be decoded".to_owned();
             return Err(StorageError::Damaged { place, what }.into());
         };
-        core.note_recovered(commit.bytes as u64);
         collection.publish(commit, effect);
     }
     Ok(())

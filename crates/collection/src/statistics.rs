@@ -10,7 +10,7 @@ pub struct CollectionStatistics {
     pub bytes: u64,
     /// In run files, of documents.
     pub bytes_stored: u64,
-    /// Log records in tails.
+    /// Memory that tails hold.
     pub tail_bytes: u64,
     pub sections: u64,
     pub indexes: Vec<IndexStatistics>,
@@ -41,7 +41,7 @@ impl Collection {
             documents: self.count(),
             bytes: self.bytes(),
             bytes_stored: state.records.bytes_stored(),
-            tail_bytes: self.tail_bytes() as u64,
+            tail_bytes: self.tail_bytes(),
             sections: state.records.all().len() as u64,
             indexes: state.indexes.iter().map(of_index).collect(),
         }

@@ -35,7 +35,7 @@ impl Collection {
     /// `_id`. `ordered`: the first that cannot be inserted ends it.
     pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<Inserted, Error> {
         let core = self.core()?;
-        core.admit(documents.len());
+        core.admit(self);
         let _schema = self.schema.read();
         let state = self.state();
         if state.dropped {

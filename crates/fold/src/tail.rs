@@ -1,4 +1,8 @@
 //! The tail of a map: chunks in the order of the log, merged so that there are never many.
+//!
+//! Small chunks are merged with neighbours of like size at once. Large ones stay until there are many,
+//! since a fold merges them all the same, and moving them before costs more than a dozen of them costs
+//! a reader.
 
 use std::sync::Arc;
 
@@ -6,8 +10,12 @@ use parking_lot::Mutex;
 
 use crate::chunk::Chunk;
 
-/// Chunks, oldest first. Pushing merges neighbours of like size, so that n entries stand in about
-/// log n chunks and each was moved about log n times.
+/// Chunks with together more entries than this are merged only where there are many chunks.
+const LARGE_ENTRIES: usize = 256 << 10;
+/// So many chunks are many.
+const CHUNKS_MAX: usize = 12;
+
+/// Chunks, oldest first.
 #[derive(Debug, Default)]
 pub struct Tail {
     state: Mutex<State>,
@@ -66,10 +74,17 @@ impl Tail {
 
 fn push(chunks: &mut Vec<Arc<Chunk>>, chunk: Chunk) {
     let mut chunk = chunk;
-    while let Some(last) = chunks.pop_if(|last| last.len() < 2 * chunk.len()) {
-        chunk = Chunk::merge(&last, &chunk);
+    loop {
+        let count = chunks.len();
+        let joins = |last: &mut Arc<Chunk>| {
+            let small = last.len() + chunk.len() <= LARGE_ENTRIES;
+            last.len() < 2 * chunk.len() && (small || count >= CHUNKS_MAX)
+        };
+        match chunks.pop_if(joins) {
+            Some(last) => chunk = Chunk::merge(&last, &chunk),
+            None => return chunks.push(Arc::new(chunk)),
+        }
     }
-    chunks.push(Arc::new(chunk));
 }
 
 #[cfg(test)]
