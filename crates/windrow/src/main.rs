@@ -6,15 +6,18 @@
 //! Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong.
 //!
 //! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`; `index`, `progress`,
-//! `folder`, `worker`.
+//! `worker`, `search`, `found`, `folder`, `client`.
 
 mod bytes;
+mod client;
 mod command_line;
 mod folder;
+mod found;
 mod index;
 mod memory;
 mod progress;
 mod running;
+mod search;
 mod serve;
 mod worker;
 
@@ -27,7 +30,12 @@ use lexopt::prelude::*;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// In the order in which `--help` shows them.
-const SUBCOMMANDS: &[&Subcommand] = &[&serve::SERVE, &index::INDEX, &worker::WORKER];
+const SUBCOMMANDS: &[&Subcommand] = &[
+    &serve::SERVE,
+    &index::INDEX,
+    &search::SEARCH,
+    &worker::WORKER,
+];
 
 fn main() -> ExitCode {
     match run(lexopt::Parser::from_env()) {

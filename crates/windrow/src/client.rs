@@ -1,0 +1,263 @@
+//! A client of a server that runs beside this process: one connection, one command after another.
+
+use std::fmt;
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_wire::header::HEADER_BYTES;
+use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
+
+const CONNECT: Duration = Duration::from_secs(5);
+/// The flags of OP_MSG and the kind of its first section.
+const BODY_OFFSET: usize = HEADER_BYTES + 5;
+
+/// See the module.
+pub struct Client {
+    address: SocketAddr,
+    stream: TcpStream,
+    reply: Vec<u8>,
+    request_id: i32,
+}
+
+/// Why there is no good answer; a sentence.
+#[derive(Debug)]
+pub enum ClientError {
+    /// The server cannot be reached or does not speak as one.
+    Connection { address: SocketAddr, why: String },
+    /// The server's answer.
+    Command { code: i32, message: String },
+}
+
+impl Client {
+    pub fn connect(address: SocketAddr) -> Result<Client, ClientError> {
+        let stream = TcpStream::connect_timeout(&address, CONNECT);
+        let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
+        let stream = stream.map_err(|error| ClientError::at(address, &error))?;
+        Ok(Client {
+            address,
+            stream,
+            reply: Vec::new(),
+            request_id: 0,
+        })
+    }
+
+    /// Runs a command. `sequence` is a name and the BSON documents under it, one after the other.
+    pub fn run(
+        &mut self,
+        command: Document<'_>,
+        sequence: Option<(&str, &[u8])>,
+    ) -> Result<Document<'_>, ClientError> {
+        self.request_id = self.request_id.wrapping_add(1);
+        let message = message(self.request_id, command, sequence);
+        let address = self.address;
+        self.stream
+            .write_all(&message)
+            .map_err(|error| ClientError::at(address, &error))?;
+        let reply = self.read().map_err(|why| ClientError::at(address, &why))?;
+        let is_ok = reply.get("ok").and_then(ValueRef::as_f64) == Some(1.0);
+        if is_ok {
+            return Ok(reply);
+        }
+        let code = reply.get("code").and_then(ValueRef::as_whole);
+        let message = reply.get("errmsg").and_then(ValueRef::as_str);
+        Err(ClientError::Command {
+            code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(0),
+            message: message
+                .unwrap_or("the server refused without saying why")
+                .to_owned(),
+        })
+    }
+
+    fn read(&mut self) -> Result<Document<'_>, String> {
+        let said = |error: WireError| error.to_string();
+        let header = read_header(&mut self.stream).map_err(said)?;
+        let header = header.ok_or("it closed the connection")?;
+        read_message(&mut self.stream, &header, &mut self.reply).map_err(said)?;
+        if header.op_code != OpCode::MSG {
+            return Err(format!("it answered with {}", header.op_code.name()));
+        }
+        let body = self.reply.get(BODY_OFFSET..).unwrap_or_default();
+        Document::from_bytes(body).map_err(|error| error.to_string())
+    }
+
+    /// All documents that a command with a cursor answers, as far as `take` wants them: it says
+    /// whether to go on.
+    pub fn documents(
+        &mut self,
+        command: Document<'_>,
+        take: &mut dyn FnMut(Document<'_>) -> bool,
+    ) -> Result<(), ClientError> {
+        let database = command.get("$db").and_then(ValueRef::as_str);
+        let database = database.unwrap_or("admin").to_owned();
+        let collection = command.first().and_then(|(_, value)| value.as_str());
+        let collection = collection.unwrap_or_default().to_owned();
+        let mut next = command.to_buf();
+        loop {
+            let reply = self.run(next.as_document(), None)?;
+            let cursor = reply.get("cursor").and_then(ValueRef::as_document);
+            let cursor = cursor.unwrap_or(Document::EMPTY);
+            let batch = cursor.get("firstBatch").or(cursor.get("nextBatch"));
+            let batch = batch.and_then(ValueRef::as_array);
+            for document in batch.into_iter().flat_map(|batch| batch.iter()) {
+                if document
+                    .as_document()
+                    .is_some_and(|document| !take(document))
+                {
+                    return Ok(());
+                }
+            }
+            let id = cursor.get("id").and_then(ValueRef::as_whole).unwrap_or(0);
+            if id == 0 {
+                return Ok(());
+            }
+            next = windrow_document::doc! {
+                "getMore": id, "collection": (collection.clone()), "$db": (database.clone()),
+            };
+        }
+    }
+}
+
+/// A whole OP_MSG.
+fn message(request_id: i32, command: Document<'_>, sequence: Option<(&str, &[u8])>) -> Vec<u8> {
+    let mut bytes = vec![0; BODY_OFFSET];
+    bytes.extend_from_slice(command.as_bytes());
+    if let Some((name, documents)) = sequence {
+        let length = 4 + name.len() + 1 + documents.len();
+        bytes.push(1);
+        bytes.extend_from_slice(&(length as i32).to_le_bytes());
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(0);
+        bytes.extend_from_slice(documents);
+    }
+    let header = Header {
+        length: bytes.len(),
+        request_id,
+        response_to: 0,
+        op_code: OpCode::MSG,
+    };
+    bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
+    bytes
+}
+
+impl ClientError {
+    fn at(address: SocketAddr, why: &dyn fmt::Display) -> ClientError {
+        ClientError::Connection {
+            address,
+            why: why.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::Connection { address, why } => {
+                write!(formatter, "the server at {address}: {why}")
+            }
+            ClientError::Command { code, message } => {
+                write!(formatter, "the server says: {message} (code {code})")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+    use windrow_document::doc;
+    use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request, write_reply};
+
+    /// A server of one connection that answers requests with these replies.
+    fn server(replies: Vec<Reply>) -> (SocketAddr, thread::JoinHandle<Vec<DocumentBuf>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let served = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut spare, mut asked) = (Vec::new(), Vec::new());
+            for reply in replies {
+                let header = read_header(&mut stream).unwrap().unwrap();
+                let mut buffer = Vec::new();
+                read_message(&mut stream, &header, &mut buffer).unwrap();
+                let request = Request::parse(&header, buffer, &mut spare).unwrap();
+                asked.push(request.body().to_buf());
+                if let Ok(Some(documents)) = request.documents("documents") {
+                    asked.extend(documents.iter().map(Document::to_buf));
+                }
+                write_reply(&mut stream, &request.reply_to(), &reply, 1, &mut spare).unwrap();
+            }
+            asked
+        });
+        (address, served)
+    }
+
+    #[test]
+    fn a_command_and_its_documents_arrive() {
+        let (address, served) = server(vec![Reply::ok(doc! { "n": 2 })]);
+        let mut client = Client::connect(address).unwrap();
+        let command = doc! { "insert": "c", "$db": "d" };
+        let documents = [doc! { "_id": 1 }, doc! { "_id": 2 }];
+        let bytes: Vec<u8> = documents
+            .iter()
+            .flat_map(|it| it.as_bytes().to_vec())
+            .collect();
+        let reply = client
+            .run(command.as_document(), Some(("documents", &bytes)))
+            .unwrap();
+        assert_eq!(reply.get("n"), Some(ValueRef::Int32(2)));
+        let [first, second] = documents;
+        assert_eq!(served.join().unwrap(), [command, first, second]);
+    }
+
+    #[test]
+    fn batches_come_one_after_another() {
+        let batch = |numbers: &[i32]| {
+            let documents: Vec<_> = numbers
+                .iter()
+                .map(|number| doc! { "a": (*number) })
+                .collect();
+            documents
+                .iter()
+                .map(DocumentBuf::as_document)
+                .collect::<Batch>()
+        };
+        let replies = vec![
+            Reply::first_batch("d.c", 7, batch(&[1, 2])),
+            Reply::next_batch("d.c", 0, batch(&[3])),
+        ];
+        let (address, served) = server(replies);
+        let mut client = Client::connect(address).unwrap();
+        let mut found = Vec::new();
+        let command = doc! { "find": "c", "$db": "d" };
+        client
+            .documents(command.as_document(), &mut |document| {
+                found.push(document.get("a").and_then(ValueRef::as_whole).unwrap());
+                true
+            })
+            .unwrap();
+        assert_eq!(found, [1, 2, 3]);
+        let more = doc! { "getMore": 7i64, "collection": "c", "$db": "d" };
+        assert_eq!(served.join().unwrap(), [command, more]);
+    }
+
+    #[test]
+    fn failures_are_sentences() {
+        let error = CommandError::new(ErrorCode(27), "text index required");
+        let (address, served) = server(vec![Reply::document(error.to_document())]);
+        let mut client = Client::connect(address).unwrap();
+        let command = doc! { "find": "c", "$db": "d" };
+        let refused = client.run(command.as_document(), None).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the server says: text index required (code 27)"
+        );
+        served.join().unwrap();
+        let gone = client.run(command.as_document(), None).unwrap_err();
+        assert!(gone.to_string().contains(&address.to_string()), "{gone}");
+    }
+}
