@@ -277,9 +277,9 @@ macro_rules! doc_fields {
 macro_rules! array {
     ($($inner:tt)*) => {{
         #[allow(unused_mut)]
-        let mut values: Vec<$crate::Value> = Vec::new();
-        $crate::array_values!(values; $($inner)*);
-        values.into_iter().collect::<$crate::ArrayBuf>()
+        let mut builder = $crate::ArrayBuilder::new();
+        $crate::array_values!(builder; $($inner)*);
+        builder.finish()
     }};
 }
 
@@ -287,22 +287,22 @@ macro_rules! array {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! array_values {
-    ($values:ident;) => {};
-    ($values:ident; null $(, $($rest:tt)*)?) => {
-        $values.push($crate::Value::Null);
-        $($crate::array_values!($values; $($rest)*);)?
+    ($builder:ident;) => {};
+    ($builder:ident; null $(, $($rest:tt)*)?) => {
+        $builder.push($crate::ValueRef::Null);
+        $($crate::array_values!($builder; $($rest)*);)?
     };
-    ($values:ident; { $($inner:tt)* } $(, $($rest:tt)*)?) => {
-        $values.push($crate::Value::from($crate::doc! { $($inner)* }));
-        $($crate::array_values!($values; $($rest)*);)?
+    ($builder:ident; { $($inner:tt)* } $(, $($rest:tt)*)?) => {
+        $builder.push($crate::Value::from($crate::doc! { $($inner)* }).as_ref());
+        $($crate::array_values!($builder; $($rest)*);)?
     };
-    ($values:ident; [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
-        $values.push($crate::Value::from($crate::array! [ $($inner)* ]));
-        $($crate::array_values!($values; $($rest)*);)?
+    ($builder:ident; [ $($inner:tt)* ] $(, $($rest:tt)*)?) => {
+        $builder.push($crate::Value::from($crate::array! [ $($inner)* ]).as_ref());
+        $($crate::array_values!($builder; $($rest)*);)?
     };
-    ($values:ident; $value:expr $(, $($rest:tt)*)?) => {
-        $values.push($crate::Value::from($value));
-        $($crate::array_values!($values; $($rest)*);)?
+    ($builder:ident; $value:expr $(, $($rest:tt)*)?) => {
+        $builder.push($crate::Value::from($value).as_ref());
+        $($crate::array_values!($builder; $($rest)*);)?
     };
 }
 

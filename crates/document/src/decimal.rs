@@ -254,6 +254,9 @@ impl Decimal128 {
         }
     }
 
+    /// A method like its neighbours, which no operator of Rust's stands for: MongoDB's rules, not IEEE's
+    /// flags.
+    #[allow(clippy::should_implement_trait)]
     pub fn add(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         match (self.parts(), other.parts()) {

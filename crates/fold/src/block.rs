@@ -248,6 +248,10 @@ impl Stretch {
         self.slots.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     pub fn clear(&mut self) {
         self.keys.clear();
         self.key_ends.clear();

@@ -26,7 +26,6 @@ pub struct Keep {
 
 /// Writes what has to be kept of entries in order, from where `merge` stands up to its end, or up to the
 /// first entry at or after the place `until`.
-
 pub fn write(
     merge: &mut Merge,
     until: Option<(&[u8], u64)>,

@@ -121,9 +121,10 @@ impl Section {
         Ok(self.fences()?.find(key, id))
     }
 
-    /// The separator and id from which on a block's entries stand, its entry count.
-    pub fn fence(&self, block: usize) -> Result<Option<(&[u8], u64, u64)>, StorageError> {
-        Ok(self.fences()?.get(block))
+    /// How many entries a block holds.
+    pub fn entries_in(&self, block: usize) -> Result<u64, StorageError> {
+        let fences = self.fences()?;
+        Ok(fences.entries_before(block + 1) - fences.entries_before(block))
     }
 
     /// How many entries the blocks before this one hold.

@@ -171,11 +171,7 @@ fn count_in_section(
         }
         return Ok(count);
     }
-    let half = |block| {
-        Ok(section
-            .fence(block)?
-            .map_or(0, |(_, _, entries)| entries / 2))
-    };
+    let half = |block| Ok::<u64, StorageError>(section.entries_in(block)? / 2);
     let between = section.entries_before(end)? - section.entries_before(first + 1)?;
     Ok(between + half(first)? + half(end)?)
 }

@@ -207,7 +207,8 @@ impl Expansion<'_, '_> {
             return Err(self.definition.too_many(self.count));
         }
         let Scratch { key, shape, .. } = self.scratch;
-        (key.clear(), shape.clear());
+        key.clear();
+        shape.clear();
         let mut ordinal = 0;
         for (state, field) in states.iter().zip(&self.definition.fields) {
             let value = match state {

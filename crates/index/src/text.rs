@@ -85,7 +85,8 @@ impl Definition {
         path.clear();
         let mut collect = |value: &str, weight, language| terms.add(value, weight, language);
         text.visit(document, path, text.default_language, &mut collect)?;
-        (key.clear(), suffix.clear());
+        key.clear();
+        suffix.clear();
         self.around_term(document, key, suffix)?;
         let prefix_length = key.len();
         for (word, value) in terms.iter() {

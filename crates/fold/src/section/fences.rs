@@ -59,11 +59,6 @@ impl Fences {
         self.separators.get(start..end(block)).unwrap_or_default()
     }
 
-    pub fn get(&self, block: usize) -> Option<(&[u8], u64, u64)> {
-        let fence = self.blocks.get(block)?;
-        Some((self.separator(block), fence.id, fence.entries))
-    }
-
     pub fn entries_before(&self, block: usize) -> u64 {
         match self.blocks.get(block) {
             Some(fence) => fence.entries_before,
