@@ -209,13 +209,21 @@ fn update_once(
     Ok(updated)
 }
 
-/// The collection; checks the query all the same where there is none.
+/// The collection; one that an upsert may need is created before anything can go wrong, as MongoDB
+/// does. Checks the query all the same where there is none.
 fn existing(
     context: &Context<'_>,
     namespace: &Namespace,
     updating: &Updating<'_>,
 ) -> Result<Option<Arc<Collection>>, CommandError> {
-    let collection = context.state.services.engine.collection(namespace);
+    let engine = &context.state.services.engine;
+    if updating.upsert {
+        return engine
+            .collection_or_create(namespace)
+            .map(Some)
+            .or_command_error();
+    }
+    let collection = engine.collection(namespace);
     if collection.is_none() {
         let nothing = queries::source(context.state, namespace)?;
         updating.find.open(&nothing).or_command_error()?;

@@ -4,6 +4,8 @@ use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::shell_text;
+
 /// An error of a layer below, as the client learns of it.
 pub trait IntoCommandError {
     fn into_command_error(self) -> CommandError;
@@ -38,7 +40,7 @@ impl IntoCommandError for CollectionError {
         let code = match self {
             CollectionError::Language(error) => return error.into_command_error(),
             CollectionError::Storage(error) => return error.into_command_error(),
-            CollectionError::DuplicateKey(duplicate) => return duplicate_key(*duplicate, message),
+            CollectionError::DuplicateKey(duplicate) => return duplicate_key(*duplicate),
             CollectionError::IndexConflict { code, .. } => ErrorCode(code),
             CollectionError::InvalidNamespace(_) => ErrorCode::InvalidNamespace,
             CollectionError::NamespaceExists(_) => ErrorCode::NamespaceExists,
@@ -51,7 +53,13 @@ impl IntoCommandError for CollectionError {
     }
 }
 
-fn duplicate_key(duplicate: DuplicateKey, message: String) -> CommandError {
+fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
+    let message = format!(
+        "E11000 duplicate key error collection: {} index: {} dup key: {}",
+        duplicate.namespace,
+        duplicate.index,
+        shell_text::document(duplicate.key_value.as_document())
+    );
     CommandError::new(ErrorCode::DuplicateKey, message)
         .with("keyPattern", duplicate.key_pattern)
         .with("keyValue", duplicate.key_value)
@@ -85,5 +93,53 @@ impl IntoCommandError for StorageError {
             }
         };
         CommandError::new(code, self.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn errors_have_mongodbs_codes() {
+        let check = |error: CollectionError, code: i32| {
+            assert_eq!(error.into_command_error().code.number(), code);
+        };
+        let text = || "x".to_owned();
+        check(CollectionError::InvalidNamespace(text()), 73);
+        check(CollectionError::NamespaceExists(text()), 48);
+        check(CollectionError::NamespaceNotFound(text()), 26);
+        check(CollectionError::IndexNotFound(text()), 27);
+        check(CollectionError::DocumentTooLarge { bytes: 1 }, 10334);
+        check(
+            CollectionError::Language(windrow_mql::Error::new(171, text())),
+            171,
+        );
+        check(StorageError::Full { place: text() }.into(), 14031);
+        let damaged = StorageError::Damaged {
+            place: text(),
+            what: text(),
+        };
+        check(damaged.into(), 301);
+    }
+
+    #[test]
+    fn a_duplicate_key_is_shown() {
+        let duplicate = DuplicateKey {
+            namespace: "a.b".to_owned(),
+            index: "n_1".to_owned(),
+            key_pattern: doc! { "n": 1 },
+            key_value: doc! { "n": "x" },
+        };
+        let error = CollectionError::DuplicateKey(Box::new(duplicate)).into_command_error();
+        assert_eq!(
+            error.extra,
+            doc! { "keyPattern": { "n": 1 }, "keyValue": { "n": "x" } }
+        );
+        assert_eq!(
+            error.message,
+            "E11000 duplicate key error collection: a.b index: n_1 dup key: { n: \"x\" }"
+        );
     }
 }

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`errors`], [`queries`], [`writes`], [`changes`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], [`listed`],
+//! [`state`], [`errors`], [`shell_text`], [`queries`], [`collation`], [`writes`], [`changes`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], [`listed`],
 //! [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -33,6 +33,7 @@ pub mod arguments;
 mod buffers;
 pub mod changes;
 mod clock;
+pub mod collation;
 pub mod commands;
 pub mod config;
 pub mod connection;
@@ -53,6 +54,7 @@ pub mod queries;
 mod random;
 pub mod server;
 pub mod sessions;
+pub mod shell_text;
 pub mod state;
 pub mod stop;
 mod sync;

@@ -94,18 +94,15 @@ pub fn hint(value: Option<ValueRef<'_>>) -> Result<Option<Hint>, CommandError> {
     Ok(hint.flatten())
 }
 
-/// The `arrayFilters` of a statement; null counts as missing.
+/// The `arrayFilters` of a statement.
 pub fn array_filters<'a>(arguments: &Arguments<'a>) -> Result<Vec<Document<'a>>, CommandError> {
-    if matches!(arguments.get("arrayFilters"), Some(ValueRef::Null)) {
-        return Ok(Vec::new());
-    }
     let Some(filters) = arguments.array("arrayFilters")? else {
         return Ok(Vec::new());
     };
-    let documents = filters.iter().map(|filter| {
-        filter.as_document().ok_or_else(|| {
-            arguments.wrong_type("arrayFilters.0", filter.type_of(), &[Type::Document])
-        })
+    let documents = filters.iter().enumerate().map(|(number, filter)| {
+        let name = format!("arrayFilters.{number}");
+        let wrong = || arguments.wrong_type(&name, filter.type_of(), &[Type::Document]);
+        filter.as_document().ok_or_else(wrong)
     });
     documents.collect()
 }

@@ -6,6 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -47,7 +48,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 /// Reads the arguments of a count command.
 pub fn parse(body: Document<'_>) -> Result<Count, CommandError> {
     let arguments = Arguments::within("count", body);
-    queries::check_collation(arguments.document("collation")?)?;
+    collation::check(arguments.document("collation")?)?;
     let environment = queries::environment(None)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,
@@ -55,7 +56,12 @@ pub fn parse(body: Document<'_>) -> Result<Count, CommandError> {
     };
     let hint = body.get("hint").map(Hint::parse).transpose();
     // A negative limit is a positive one that closes a cursor, which count has none of.
-    let limit = whole(body, "limit")?.map_or(0, i64::unsigned_abs);
+    let limit = whole(body, "limit")?.unwrap_or(0);
+    let limit = limit.checked_abs().ok_or_else(|| {
+        let message = format!("Invalid value for limit: {limit}");
+        CommandError::new(ErrorCode::BadValue, message)
+    })?;
+    let limit = limit.unsigned_abs();
     let skip = whole(body, "skip")?.unwrap_or(0);
     Ok(Count {
         filter: queries::filter(filter, &environment)?,

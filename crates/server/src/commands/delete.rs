@@ -8,6 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::{Accepted, Command};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -104,7 +105,7 @@ impl<'a> Statement<'a> {
 
     /// The documents to delete.
     pub fn find(&self, variables: Option<Document<'_>>) -> Result<Find, CommandError> {
-        queries::check_collation(self.collation)?;
+        collation::check(self.collation)?;
         let environment = queries::environment(variables)?;
         let filter = queries::filter(Some(self.filter), &environment)?;
         Ok(Find {

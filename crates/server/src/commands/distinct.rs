@@ -7,6 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -46,7 +47,7 @@ pub fn parse(body: Document<'_>) -> Result<Distinct, CommandError> {
     };
     let key = key.ok_or_else(|| arguments.missing("key"))?;
     check_key(key)?;
-    queries::check_collation(arguments.document("collation")?)?;
+    collation::check(arguments.document("collation")?)?;
     let environment = queries::environment(None)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,
@@ -74,7 +75,10 @@ fn check_key(key: &str) -> Result<(), CommandError> {
         return refuse(16410, "FieldPath field names may not start with '$'");
     }
     if key.contains('\0') {
-        return refuse(16411, "FieldPath field names may not contain '\\0'");
+        return refuse(31032, "FieldPath field names may not contain '\\0'");
+    }
+    if key.ends_with('.') {
+        return refuse(40353, "FieldPath must not end with a '.'");
     }
     if key.split('.').any(str::is_empty) {
         return refuse(15998, "FieldPath field names may not be empty strings");

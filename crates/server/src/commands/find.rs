@@ -8,6 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::arguments::truncated;
+use crate::collation;
 use crate::context::Context;
 use crate::cursors::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::errors::OrCommandError;
@@ -85,6 +86,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let cursor = doc! { "id": 0i64, "ns": (text), "firstBatch": [] };
         return Ok(Reply::ok(doc! { "cursor": cursor }));
     }
+    if asked.tailable {
+        let message = "error processing query: tailable cursor requested on non capped collection";
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
     let batches = QueryBatches::new(cursor, asked.find.limit);
     let mut owner = queries::owner(context, text, body);
     owner.options.no_timeout = asked.no_cursor_timeout;
@@ -96,6 +101,7 @@ pub struct Asked {
     pub find: Find,
     first: FirstBatch,
     no_cursor_timeout: bool,
+    tailable: bool,
 }
 
 impl Asked {
@@ -103,12 +109,8 @@ impl Asked {
     pub fn parse(body: Document<'_>) -> Result<Asked, CommandError> {
         check_types(body)?;
         let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
-        if switch("tailable") {
-            let message =
-                "error processing query: tailable cursor requested on non capped collection";
-            return Err(CommandError::new(ErrorCode::BadValue, message));
-        }
-        if switch("awaitData") {
+        let tailable = switch("tailable");
+        if switch("awaitData") && !tailable {
             let message = "Cannot set 'awaitData' without also setting 'tailable'";
             return Err(failed_to_parse(message.to_owned()));
         }
@@ -121,6 +123,7 @@ impl Asked {
             find: read_find(body)?,
             first: FirstBatch { limit, single },
             no_cursor_timeout: switch("noCursorTimeout"),
+            tailable,
         })
     }
 }
@@ -129,7 +132,7 @@ fn read_find(body: Document<'_>) -> Result<Find, CommandError> {
     let document = |name: &str| body.get(name).and_then(ValueRef::as_document);
     let filled = |name: &str| document(name).filter(|document| !document.is_empty());
     let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
-    queries::check_collation(document("collation"))?;
+    collation::check(document("collation"))?;
     let environment = queries::environment(document("let"))?;
     let filter = queries::filter(document("filter"), &environment)?;
     let projection = filled("projection")

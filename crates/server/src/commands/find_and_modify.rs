@@ -14,6 +14,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::changes::{self, Updated, Updating};
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
@@ -161,7 +162,7 @@ impl Asked {
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
         writes::check_bypass(&arguments)?;
-        queries::check_collation(arguments.document("collation")?)?;
+        collation::check(arguments.document("collation")?)?;
         let environment = queries::environment(document("let")?)?;
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
@@ -171,7 +172,7 @@ impl Asked {
         }
         let hint = arguments.get("hint").map(Hint::parse).transpose();
         Ok(Asked {
-            fields: parse_fields(document("fields")?, &filter, &environment)?,
+            fields: parse_fields(arguments.document("fields")?, &filter, &environment)?,
             find: Find {
                 sort: parse_sort(document("sort")?)?,
                 hint: hint.or_command_error()?.flatten(),

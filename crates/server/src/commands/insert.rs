@@ -64,7 +64,7 @@ fn insert(
             break;
         }
     }
-    if !(ordered && !failed.is_empty()) {
+    if !ordered || failed.is_empty() {
         failed.extend(prepared.refused);
         failed.sort_by_key(|(number, _)| *number);
     }

@@ -11,6 +11,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::{Accepted, Command};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -159,13 +160,14 @@ impl<'a> Statement<'a> {
             let message = "Update argument must be either an object or an array";
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
         }
+        check_stages(update)?;
         Ok(Statement {
             filter,
             update,
             constants: fields.document("c")?,
             many: writes::switch(&fields, "multi", false)?,
             upsert: writes::switch(&fields, "upsert", false)?,
-            array_filters: writes::array_filters(&fields)?,
+            array_filters: array_filters(&fields)?,
             collation: fields.document("collation")?,
             hint: writes::hint(fields.get("hint"))?,
             sort: fields.document("sort")?,
@@ -174,7 +176,7 @@ impl<'a> Statement<'a> {
 
     /// Parses filter, update and sort.
     pub fn prepare(&self, variables: Option<Document<'_>>) -> Result<Prepared, CommandError> {
-        queries::check_collation(self.collation)?;
+        collation::check(self.collation)?;
         let environment = queries::environment(variables)?;
         let mut variables = Variables::clone(&environment.variables);
         self.add_constants(&mut variables)?;
@@ -220,4 +222,34 @@ impl<'a> Statement<'a> {
             .for_each(|(name, value)| variables.set(name, Some(value.to_value())));
         Ok(())
     }
+}
+
+/// The codes of an `arrayFilters` of another type are those of an update alone.
+fn array_filters<'a>(fields: &Arguments<'a>) -> Result<Vec<Document<'a>>, CommandError> {
+    let code = match fields.get("arrayFilters") {
+        None | Some(ValueRef::Array(_)) => return writes::array_filters(fields),
+        Some(ValueRef::Document(_)) => 40422,
+        Some(_) => 10065,
+    };
+    let message = "BSON field 'update.updates.arrayFilters' is not an array";
+    Err(CommandError::new(ErrorCode(code), message))
+}
+
+/// A pipeline's stages have to be documents of one field each before anything is updated.
+fn check_stages(update: ValueRef<'_>) -> Result<(), CommandError> {
+    let stages = update
+        .as_array()
+        .into_iter()
+        .flat_map(|stages| stages.iter());
+    for stage in stages {
+        let Some(stage) = stage.as_document() else {
+            let message = "Each element of the 'pipeline' array must be an object";
+            return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+        };
+        if stage.count() != 1 {
+            let message = "A pipeline stage specification object must contain exactly one field.";
+            return Err(CommandError::new(ErrorCode(40323), message));
+        }
+    }
+    Ok(())
 }

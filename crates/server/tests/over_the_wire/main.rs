@@ -3,3 +3,4 @@
 mod client;
 mod clients_say_hello;
 mod connections_end_alone;
+mod documents_are_written_and_read;

@@ -297,3 +297,85 @@ fn is_within(document: Document<'_>, levels: usize) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::request_for_tests;
+    use windrow_document::{Timestamp, Value, doc};
+
+    /// What is made of these documents, and the numbers of those that are refused.
+    fn check(
+        documents: Vec<DocumentBuf>,
+        ordered: bool,
+        expected: &[DocumentBuf],
+        refused: &[usize],
+    ) {
+        let list: Vec<Value> = documents.into_iter().map(Value::from).collect();
+        let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
+        let documents = request.documents("documents").unwrap().unwrap();
+        let prepared = prepare(&documents, ordered, &ObjectIdSource::new(1));
+        let bytes: Vec<u8> = expected
+            .iter()
+            .flat_map(|it| it.as_bytes().to_vec())
+            .collect();
+        assert_eq!(prepared.bytes, bytes);
+        let numbers: Vec<usize> = prepared.refused.iter().map(|(number, _)| *number).collect();
+        assert_eq!(numbers, refused);
+        let covered: usize = prepared.chunks.iter().map(|chunk| chunk.range.len()).sum();
+        assert_eq!(covered, bytes.len());
+    }
+
+    #[test]
+    fn documents_are_made_ready() {
+        let plain = || doc! { "_id": 1, "a": "$x" };
+        check(vec![plain(), plain()], true, &[plain(), plain()], &[]);
+        let moved = doc! { "_id": 2, "a": 1, "b": 3 };
+        check(
+            vec![doc! { "a": 1, "_id": 2, "b": 3 }, plain()],
+            true,
+            &[moved, plain()],
+            &[],
+        );
+        let bad = || doc! { "_id": [1] };
+        check(vec![plain(), bad(), plain()], true, &[plain()], &[1]);
+        check(
+            vec![bad(), plain(), bad(), plain()],
+            false,
+            &[plain(), plain()],
+            &[0, 2],
+        );
+        check(vec![bad()], false, &[], &[0]);
+    }
+
+    #[test]
+    fn a_timestamp_of_zero_becomes_the_time() {
+        let zero = Value::Timestamp(Timestamp::from_bits(0));
+        let document = doc! { "_id": 1, "t": (zero.clone()), "o": { "t": zero } };
+        let changed = examine(document.as_document(), &ObjectIdSource::new(1))
+            .unwrap()
+            .unwrap();
+        let time = |value: Option<ValueRef<'_>>| match value {
+            Some(ValueRef::Timestamp(timestamp)) => timestamp.bits(),
+            other => panic!("{other:?}"),
+        };
+        assert_ne!(time(changed.get("t")), 0);
+        let inner = changed.get("o").and_then(ValueRef::as_document).unwrap();
+        assert_eq!(time(inner.get("t")), 0);
+    }
+
+    #[test]
+    fn large_inserts_go_in_chunks() {
+        let large = |id: i32| doc! { "_id": id, "s": ("x".repeat(3 << 20)) };
+        let list: Vec<Value> = (0..3).map(|id| Value::from(large(id))).collect();
+        let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
+        let documents = request.documents("documents").unwrap().unwrap();
+        let prepared = prepare(&documents, true, &ObjectIdSource::new(1));
+        let firsts: Vec<usize> = prepared.chunks.iter().map(|chunk| chunk.first).collect();
+        assert_eq!(firsts, [0, 1, 2]);
+        for (chunk, id) in prepared.chunks.iter().zip(0..) {
+            let bytes = prepared.bytes.get(chunk.range.clone()).unwrap();
+            assert_eq!(bytes, large(id).as_bytes());
+        }
+    }
+}
