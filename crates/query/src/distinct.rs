@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use windrow_document::path::{Component, Path};
-use windrow_document::{Array, Document, Value, ValueRef, key};
+use windrow_document::path::Path;
+use windrow_document::{Document, Value, ValueRef, key};
 use windrow_mql::filter::Filter;
 
 use crate::Error;
+use crate::aggregate::visit;
 use crate::bounds::interval::after;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::{IndexBounds, ScanRanges, has_all, predicates};
@@ -50,6 +51,22 @@ impl Values {
     }
 }
 
+impl Values {
+    fn add_all(&mut self, document: Document<'_>, path: &Path) -> Result<(), Error> {
+        let mut result = Ok(());
+        visit(
+            ValueRef::Document(document),
+            path.components(),
+            &mut |value| {
+                if result.is_ok() {
+                    result = self.add(value);
+                }
+            },
+        );
+        result
+    }
+}
+
 impl Distinct {
     /// The values at the key, those in arrays each by itself, in MongoDB's order. Error 17217 for more
     /// than 16 MB.
@@ -64,8 +81,7 @@ impl Distinct {
             None => {
                 let mut cursor = self.find().open(source)?;
                 while let Some(row) = cursor.next_row(interrupt)? {
-                    let document = ValueRef::Document(row.document());
-                    collect(document, self.key.components(), &mut values)?;
+                    values.add_all(row.document(), &self.key)?;
                 }
             }
         }
@@ -175,44 +191,4 @@ impl KeyScan {
         values.add(value.as_ref())?;
         Ok(Some(key_bytes.len() - reader.rest().len()))
     }
-}
-
-/// The values at the path: through arrays on the way and at the end.
-fn collect(value: ValueRef<'_>, path: &[Component], values: &mut Values) -> Result<(), Error> {
-    let Some((first, rest)) = path.split_first() else {
-        return match value {
-            ValueRef::Array(array) => array.iter().try_for_each(|element| values.add(element)),
-            value => values.add(value),
-        };
-    };
-    match value {
-        ValueRef::Document(document) => within(document, first.name(), rest, values),
-        ValueRef::Array(array) => in_array(array, path, values),
-        _ => Ok(()),
-    }
-}
-
-fn within(
-    document: Document<'_>,
-    name: &str,
-    rest: &[Component],
-    values: &mut Values,
-) -> Result<(), Error> {
-    match document.get(name) {
-        Some(inner) => collect(inner, rest, values),
-        None => Ok(()),
-    }
-}
-
-fn in_array(array: Array<'_>, path: &[Component], values: &mut Values) -> Result<(), Error> {
-    let Some((first, rest)) = path.split_first() else {
-        return Ok(());
-    };
-    if let Some(element) = first.index().and_then(|index| array.get(index)) {
-        return collect(element, rest, values);
-    }
-    array
-        .iter()
-        .filter_map(ValueRef::as_document)
-        .try_for_each(|document| within(document, first.name(), rest, values))
 }

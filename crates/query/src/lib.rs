@@ -16,13 +16,14 @@
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //! Reading order: [`source`], [`snapshot`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
-//! [`operators`], [`count`], [`distinct`], [`explain`].
+//! [`operators`], [`count`], [`distinct`], [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
+pub mod aggregate;
 pub mod bounds;
 pub mod choose;
 pub mod count;
@@ -37,6 +38,7 @@ pub mod snapshot;
 pub mod source;
 pub mod text;
 
+pub use aggregate::{Aggregate, Pipeline};
 pub use count::Count;
 pub use distinct::Distinct;
 pub use error::Error;

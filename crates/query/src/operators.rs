@@ -21,7 +21,7 @@ use crate::row::{Interrupt, Row};
 use crate::source::Source;
 use crate::text::TextOperator;
 
-pub(crate) use sort::{SORT_BYTES_MAX, Sorter};
+pub(crate) use sort::{SORT_BYTES_MAX, Sort as SortOperator, bytes_max, over_memory};
 pub(crate) use window::{Limit, Skip};
 
 /// A step at work.

@@ -66,11 +66,7 @@ impl Sorter {
             best: BinaryHeap::new(),
             number: 0,
             bytes: 0,
-            bytes_max: if allow_disk_use {
-                SORT_BYTES_MAX_ALLOWED
-            } else {
-                SORT_BYTES_MAX
-            },
+            bytes_max: bytes_max(allow_disk_use),
             scratch: Vec::new(),
         }
     }
@@ -91,7 +87,7 @@ impl Sorter {
         };
         self.bytes += bytes_of(&keyed);
         if self.bytes > self.bytes_max {
-            return Err(over_memory());
+            return Err(over_memory("Sort"));
         }
         match self.limit {
             Some(_) => self.best.push(keyed),
@@ -129,12 +125,21 @@ fn bytes_of(keyed: &Keyed) -> usize {
     size_of::<Keyed>() + keyed.key.len() + keyed.row.content.as_bytes().len()
 }
 
-pub(crate) fn over_memory() -> Error {
+/// How much a step may hold that needs all of its input at once.
+pub(crate) fn bytes_max(allow_disk_use: bool) -> usize {
+    if allow_disk_use {
+        SORT_BYTES_MAX_ALLOWED
+    } else {
+        SORT_BYTES_MAX
+    }
+}
+
+pub(crate) fn over_memory(step: &str) -> Error {
     Error::new(
         OVER_MEMORY,
         format!(
-            "Sort exceeded memory limit of {SORT_BYTES_MAX} bytes, but did not opt in to external \
-             sorting. Aborting operation. Pass allowDiskUse:true to opt in."
+            "{step} exceeded its memory limit of {SORT_BYTES_MAX} bytes, but did not opt in to \
+             external sorting. Pass allowDiskUse:true to opt in."
         ),
     )
 }

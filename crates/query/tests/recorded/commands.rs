@@ -11,7 +11,8 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{
-    Collections, Count, Distinct, EngineCollections, Error, Find, Hint, Source, Uninterrupted,
+    Aggregate, Collections, Count, Distinct, EngineCollections, Error, Find, Hint, Pipeline,
+    Source, Uninterrupted,
 };
 use windrow_storage::MemoryDisk;
 
@@ -73,6 +74,14 @@ impl Database {
                 "maxTimeMS",
                 "let",
             ],
+            "aggregate" => &[
+                "aggregate",
+                "pipeline",
+                "cursor",
+                "hint",
+                "allowDiskUse",
+                "comment",
+            ],
             "count" => &["count", "query", "skip", "limit", "hint", "comment"],
             "distinct" => &["distinct", "key", "query", "comment", "hint"],
             _ => return Reply::Unknown(name.to_owned()),
@@ -86,6 +95,7 @@ impl Database {
             "createIndexes" => return self.create_indexes(collection, command),
             "find" => self.find(collection, command),
             "count" => self.count(collection, command),
+            "aggregate" => self.aggregate(collection, command),
             _ => self.distinct(collection, command),
         };
         match answer {
@@ -188,6 +198,42 @@ impl Database {
         };
         let count = count.run(&self.source(collection)?, &Uninterrupted)?;
         Ok(Some(vec![count.to_string()]))
+    }
+
+    fn aggregate(
+        &self,
+        collection: &str,
+        command: Document<'_>,
+    ) -> Result<Option<Vec<String>>, Error> {
+        let stages = command.get("pipeline").and_then(ValueRef::as_array);
+        let (Some(stages), Some(hint)) = (stages, hint(command)?) else {
+            return Ok(None);
+        };
+        let environment = Environment {
+            now: 1_600_000_000_000,
+            ..Environment::default()
+        };
+        let pipeline = match Pipeline::parse(stages, &environment) {
+            Err(error) if error.code() == Some(238) => return Ok(None),
+            pipeline => pipeline?,
+        };
+        let aggregate = Aggregate {
+            hint,
+            ..Aggregate::of(pipeline)
+        };
+        let collections = Arc::new(EngineCollections(self.engine.clone()));
+        let mut cursor = aggregate.open(&self.source(collection)?, &collections)?;
+        let batch = command.get("cursor").and_then(ValueRef::as_document);
+        let batch = batch
+            .and_then(|cursor| whole(cursor, "batchSize"))
+            .unwrap_or(101);
+        let mut found = Vec::new();
+        while found.len() < batch as usize
+            && let Some(document) = cursor.next(&Uninterrupted)?
+        {
+            found.push(print(ValueRef::Document(document.as_document())));
+        }
+        Ok(Some(found))
     }
 
     fn distinct(

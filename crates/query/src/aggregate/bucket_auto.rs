@@ -1,0 +1,288 @@
+//! `$bucketAuto`: so many groups of about the same size.
+
+use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef, key};
+use windrow_mql::accumulator::Accumulator;
+use windrow_mql::expression::{Context, Dependencies, Expression};
+use windrow_mql::filter::Environment;
+
+use super::granularity::Granularity;
+use super::group;
+use super::stage::{self, Kind};
+use super::transform::context;
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::row::{Interrupt, Row};
+
+/// A parsed `$bucketAuto`.
+#[derive(Clone, Debug)]
+pub struct BucketAuto {
+    group_by: Expression,
+    buckets: usize,
+    fields: Vec<(String, Accumulator)>,
+    granularity: Option<Granularity>,
+}
+
+/// Parses `{groupBy, buckets, output, granularity}`. Errors 40239 to 40261, one for every rule.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return Err(Error::new(
+            40240,
+            "The argument to $bucketAuto must be an object",
+        ));
+    };
+    let (mut group_by, mut buckets, mut fields, mut granularity) = (None, None, None, None);
+    for (name, value) in document {
+        match name {
+            "groupBy" if !stage::is_expression(value) => {
+                return Err(Error::new(
+                    40239,
+                    "The $bucketAuto 'groupBy' field must be defined as a $-prefixed path or an expression object",
+                ));
+            }
+            "groupBy" => group_by = Some(stage::expression(value, environment)?),
+            "buckets" => buckets = Some(parse_count(value)?),
+            "output" => match value.as_document() {
+                Some(output) => fields = Some(group::output_fields(output, environment)?),
+                None => {
+                    return Err(Error::new(
+                        40244,
+                        "The $bucketAuto 'output' field must be an object",
+                    ));
+                }
+            },
+            "granularity" => granularity = Some(Granularity::parse(value)?),
+            other => {
+                return Err(Error::new(
+                    40245,
+                    format!("Unrecognized option to $bucketAuto: {other}."),
+                ));
+            }
+        }
+    }
+    let (Some(group_by), Some(buckets)) = (group_by, buckets) else {
+        return Err(Error::new(
+            40246,
+            "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
+        ));
+    };
+    let fields = fields.map_or_else(
+        || Ok(vec![group::count_field(environment)?]),
+        Ok::<_, Error>,
+    )?;
+    Ok(vec![Kind::BucketAuto(BucketAuto {
+        group_by,
+        buckets,
+        fields,
+        granularity,
+    })])
+}
+
+fn parse_count(value: ValueRef<'_>) -> Result<usize, Error> {
+    if !value.is_number() {
+        return Err(Error::new(
+            40241,
+            "The $bucketAuto 'buckets' field must be a numeric value",
+        ));
+    }
+    let count = value
+        .as_whole()
+        .and_then(|count| i32::try_from(count).ok())
+        .ok_or_else(|| {
+            Error::new(
+                40242,
+                "The $bucketAuto 'buckets' field must be representable as a 32-bit integer",
+            )
+        })?;
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(Error::new(
+            40243,
+            "The $bucketAuto 'buckets' field must be greater than 0",
+        )),
+    }
+}
+
+impl BucketAuto {
+    pub fn dependencies(&self) -> Dependencies {
+        let mut found = self.group_by.paths();
+        self.fields
+            .iter()
+            .for_each(|(_, field)| found.extend(field.dependencies()));
+        found
+    }
+}
+
+/// A row with the value that it is sorted by.
+struct Keyed {
+    key: Vec<u8>,
+    value: Value,
+    row: Row,
+}
+
+/// A bucket: from one value up to another.
+struct Bucket {
+    min: Value,
+    max: Value,
+    rows: std::ops::Range<usize>,
+}
+
+pub(super) struct BucketAutoOperator {
+    bucket: BucketAuto,
+    environment: Environment,
+    bytes_max: usize,
+    input: BoxOperator,
+    done: Option<std::vec::IntoIter<DocumentBuf>>,
+    counters: Counters,
+}
+
+impl BucketAutoOperator {
+    pub fn new(
+        bucket: BucketAuto,
+        environment: Environment,
+        allow_disk_use: bool,
+        input: BoxOperator,
+    ) -> Result<BucketAutoOperator, Error> {
+        let bytes_max = bytes_max(allow_disk_use);
+        Ok(BucketAutoOperator {
+            bucket,
+            environment,
+            bytes_max,
+            input,
+            done: None,
+            counters: Counters::default(),
+        })
+    }
+
+    fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Keyed>, Error> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = self.input.next(interrupt)? {
+            let value = {
+                let context = context(&row, &self.environment);
+                self.bucket
+                    .group_by
+                    .evaluate(&context)?
+                    .to_value()
+                    .unwrap_or(Value::Null)
+            };
+            if let Some(granularity) = &self.bucket.granularity {
+                granularity.check(value.as_ref())?;
+            }
+            let mut key = Vec::new();
+            key::append(&mut key, value.as_ref());
+            bytes += key.len() + row.content.as_bytes().len() + size_of::<Keyed>();
+            if bytes > self.bytes_max {
+                return Err(over_memory("$bucketAuto"));
+            }
+            rows.push(Keyed { key, value, row });
+        }
+        rows.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(rows)
+    }
+
+    fn print(&self, bucket: &Bucket, rows: &[Keyed]) -> Result<DocumentBuf, Error> {
+        let mut builder = DocumentBuilder::new();
+        builder.begin_document("_id");
+        builder.append("min", bucket.min.as_ref());
+        builder.append("max", bucket.max.as_ref());
+        builder.end();
+        let empty = Context::new(windrow_document::Document::EMPTY);
+        for (name, field) in &self.bucket.fields {
+            let mut state = field.start(&empty)?;
+            for keyed in rows.get(bucket.rows.clone()).unwrap_or_default() {
+                field.add(&mut state, &context(&keyed.row, &self.environment))?;
+            }
+            builder.append(name, state.finish().as_ref());
+        }
+        Ok(builder.finish())
+    }
+
+    fn run(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<DocumentBuf>, Error> {
+        let rows = self.rows(interrupt)?;
+        let buckets = divide(&self.bucket, &rows);
+        buckets
+            .iter()
+            .map(|bucket| self.print(bucket, &rows))
+            .collect()
+    }
+}
+
+/// The buckets of sorted rows: each takes its share, and then what equals its last value, or lies below
+/// its rounded end.
+fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Vec<Bucket> {
+    let share = ((rows.len() as f64 / specification.buckets as f64).round() as usize).max(1);
+    let mut buckets: Vec<Bucket> = Vec::new();
+    let mut start = 0;
+    while start < rows.len() {
+        let is_last = buckets.len() + 1 == specification.buckets;
+        let mut end = if is_last {
+            rows.len()
+        } else {
+            rows.len().min(start + share)
+        };
+        let (Some(first), Some(last)) = (rows.get(start), rows.get(end - 1)) else {
+            break;
+        };
+        let equal = |place: usize| rows.get(place).is_some_and(|row| row.key == last.key);
+        while equal(end) {
+            end += 1;
+        }
+        let mut max = last.value.clone();
+        if let Some(granularity) = &specification.granularity {
+            max = granularity.above(last.value.as_ref());
+            let below = |place: usize| {
+                rows.get(place)
+                    .is_some_and(|row| row.value.as_ref().compare(max.as_ref()).is_lt())
+            };
+            while below(end) {
+                end += 1;
+            }
+        }
+        let min = match (buckets.last(), &specification.granularity) {
+            (Some(before), Some(_)) => before.max.clone(),
+            (None, Some(granularity)) => granularity.below(first.value.as_ref()),
+            _ => first.value.clone(),
+        };
+        buckets.push(Bucket {
+            min,
+            max,
+            rows: start..end,
+        });
+        start = end;
+    }
+    if specification.granularity.is_none() {
+        join_ends(&mut buckets);
+    }
+    buckets
+}
+
+/// A bucket ends where the next begins; the last one with its greatest value.
+fn join_ends(buckets: &mut [Bucket]) {
+    let mins: Vec<Value> = buckets
+        .iter()
+        .skip(1)
+        .map(|bucket| bucket.min.clone())
+        .collect();
+    buckets
+        .iter_mut()
+        .zip(mins)
+        .for_each(|(bucket, next)| bucket.max = next);
+}
+
+impl Operator for BucketAutoOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.done.is_none() {
+            self.done = Some(self.run(interrupt)?.into_iter());
+        }
+        let row = self.done.as_mut().and_then(Iterator::next).map(Row::of);
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

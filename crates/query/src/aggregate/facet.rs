@@ -1,0 +1,187 @@
+//! `$facet`: several pipelines over the same rows, each an array in one document.
+
+use bytes::Bytes;
+use windrow_document::{ArrayBuilder, DocumentBuilder, ValueRef};
+use windrow_mql::expression::Dependencies;
+use windrow_mql::filter::Environment;
+
+use super::stage::{self, Kind};
+use super::{DOCUMENT_BYTES_MAX, Pipeline, Rows, Setting};
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::row::{Content, Interrupt, Row};
+
+/// A parsed `$facet`.
+#[derive(Clone, Debug)]
+pub struct Facet {
+    pipelines: Vec<(String, Pipeline)>,
+}
+
+/// Stages that may not stand in a facet.
+const REFUSED: [&str; 8] = [
+    "$out",
+    "$merge",
+    "$facet",
+    "$collStats",
+    "$indexStats",
+    "$geoNear",
+    "$planCacheStats",
+    "$changeStream",
+];
+
+/// Parses `{name: [stages], …}`. Errors: 40169 for what is no document or empty, 40170 and 40171 for
+/// what is no pipeline, 40600 for a stage that may not stand here, 40218 for `$text`.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let document = operand
+        .as_document()
+        .filter(|document| !document.is_empty());
+    let Some(document) = document else {
+        return Err(Error::new(
+            40169,
+            "the $facet specification must be a non-empty object",
+        ));
+    };
+    let mut pipelines = Vec::new();
+    for (name, value) in document {
+        check_name(name)?;
+        let Some(stages) = value.as_array() else {
+            return Err(Error::new(
+                40170,
+                format!("arguments to $facet must be arrays, {name} is not"),
+            ));
+        };
+        for stage in stages {
+            let Some(stage) = stage.as_document() else {
+                return Err(Error::new(
+                    40171,
+                    "elements of arrays in $facet spec must be non-empty objects",
+                ));
+            };
+            match stage.first() {
+                Some((name, _)) if REFUSED.contains(&name) => {
+                    let message = format!("{name} is not allowed to be used within a $facet stage");
+                    return Err(Error::new(40600, message));
+                }
+                _ => {}
+            }
+        }
+        let pipeline = Pipeline::parse(stages, environment)?;
+        if pipeline.stages.first().is_some_and(stage::Stage::has_text) {
+            return Err(Error::new(
+                40218,
+                "$match with $text is not allowed within a $facet",
+            ));
+        }
+        pipelines.push((name.to_owned(), pipeline));
+    }
+    Ok(vec![Kind::Facet(Facet { pipelines })])
+}
+
+fn check_name(name: &str) -> Result<(), Error> {
+    match name {
+        "" => Err(Error::new(
+            15998,
+            "FieldPath field names may not be empty strings.",
+        )),
+        _ if name.contains('.') => Err(Error::new(
+            16412,
+            format!("FieldPath field names may not contain '.': {name}"),
+        )),
+        _ => stage::check_path(name).map(drop),
+    }
+}
+
+impl Facet {
+    pub fn collect_collections(&self, names: &mut Vec<String>) {
+        self.pipelines
+            .iter()
+            .for_each(|(_, pipeline)| names.extend(pipeline.other_collections()));
+    }
+
+    /// What the pipelines read, where all of them read no more than that.
+    pub fn dependencies(&self) -> Dependencies {
+        let mut found = Dependencies::default();
+        for (_, pipeline) in &self.pipelines {
+            let mut ends = false;
+            for stage in &pipeline.stages {
+                found.extend(stage.kind.dependencies());
+                ends |= stage.kind.ends_dependencies();
+                if ends {
+                    break;
+                }
+            }
+            found.whole |= !ends;
+        }
+        found
+    }
+}
+
+pub(super) struct FacetOperator {
+    facet: Facet,
+    setting: Setting,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl FacetOperator {
+    pub fn new(facet: Facet, setting: Setting, input: BoxOperator) -> FacetOperator {
+        FacetOperator {
+            facet,
+            setting,
+            input,
+            counters: Counters::default(),
+        }
+    }
+
+    /// All rows, in a form that is cheap to copy.
+    fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = self.input.next(interrupt)? {
+            bytes += row.content.as_bytes().len();
+            if bytes > bytes_max(self.setting.allow_disk_use) {
+                return Err(over_memory("$facet"));
+            }
+            rows.push(match row.content {
+                Content::Owned(document) => Content::Shared(Bytes::from(document.into_bytes())),
+                shared => shared,
+            });
+        }
+        Ok(rows)
+    }
+}
+
+impl Operator for FacetOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.counters.at_end {
+            return Ok(None);
+        }
+        let rows = self.rows(interrupt)?;
+        let mut builder = DocumentBuilder::new();
+        for (name, pipeline) in &self.facet.pipelines {
+            let input = Box::new(Rows::new(rows.clone()));
+            let mut chain = pipeline.over_rows(input, &self.setting)?;
+            let mut list = ArrayBuilder::new();
+            while let Some(row) = chain.next(interrupt)? {
+                list.push(ValueRef::Document(row.document()));
+                if builder.len() + list.len() > DOCUMENT_BYTES_MAX {
+                    return Err(Error::new(
+                        10334,
+                        "the document that $facet makes is larger than 16 MB",
+                    ));
+                }
+            }
+            builder.append(name, ValueRef::Array(list.finish().as_array()));
+        }
+        self.counters.at_end = true;
+        self.counters.returned = 1;
+        Ok(Some(Row::of(builder.finish())))
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

@@ -1,0 +1,296 @@
+//! `$graphLookup`: the documents that are reached from a row, step by step.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use windrow_document::path::Path;
+use windrow_document::{ArrayBuf, ArrayBuilder, Document, DocumentBuf, Value, ValueRef, key};
+use windrow_mql::expression::Expression;
+use windrow_mql::filter::{Environment, Filter};
+
+use super::place::{visit, with_value};
+use super::stage::{self, Kind};
+use super::transform::context;
+use super::{DOCUMENT_BYTES_MAX, Setting};
+use crate::Error;
+use crate::find::Find;
+use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
+use crate::row::{Content, Interrupt, Row};
+use crate::source::Source;
+
+/// A parsed `$graphLookup`.
+#[derive(Clone, Debug)]
+pub struct GraphLookup {
+    pub from: String,
+    start: Expression,
+    from_field: Path,
+    to_field: Path,
+    into: Path,
+    depth_max: Option<u64>,
+    depth_field: Option<Path>,
+    restriction: Option<DocumentBuf>,
+}
+
+fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
+    Err(Error::new(code, message))
+}
+
+/// Parses the operand. Errors 40100 to 40105, 40185 and 40327 for wrong and missing fields, 9 for a wrong
+/// `from`.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return wrong(
+            40327,
+            "the $graphLookup stage specification must be an object",
+        );
+    };
+    let (mut from, mut start, mut into) = (None, None, None);
+    let (mut from_field, mut to_field, mut depth_field) = (None, None, None);
+    let (mut depth_max, mut restriction) = (None, None);
+    for (name, value) in document {
+        match (name, value) {
+            ("startWith", value) => start = Some(stage::expression(value, environment)?),
+            ("maxDepth", value) => depth_max = Some(parse_depth(value)?),
+            ("restrictSearchWithMatch", ValueRef::Document(filter)) => {
+                if Filter::parse_with(filter, environment)?.text().is_some() {
+                    return wrong(2, "$text is not allowed within restrictSearchWithMatch");
+                }
+                restriction = Some(filter.to_buf());
+            }
+            ("restrictSearchWithMatch", _) => {
+                return wrong(
+                    40185,
+                    "$graphLookup argument 'restrictSearchWithMatch' must be an object",
+                );
+            }
+            ("from", ValueRef::String(text)) => from = Some(text.to_owned()),
+            ("from", _) => return wrong(9, "$graphLookup argument 'from' must be a string"),
+            ("as", ValueRef::String(text)) => into = Some(stage::check_path(text)?),
+            ("connectFromField", ValueRef::String(text)) => {
+                from_field = Some(stage::check_path(text)?)
+            }
+            ("connectToField", ValueRef::String(text)) => to_field = Some(stage::check_path(text)?),
+            ("depthField", ValueRef::String(text)) => depth_field = Some(stage::check_path(text)?),
+            ("as" | "connectFromField" | "connectToField" | "depthField", _) => {
+                return Err(Error::new(
+                    40103,
+                    format!("expected string as argument for {name}"),
+                ));
+            }
+            _ => {
+                return Err(Error::new(
+                    40104,
+                    format!("Unknown argument to $graphLookup: {name}"),
+                ));
+            }
+        }
+    }
+    let Some(from) = from else {
+        return wrong(9, "must specify 'from' field for a $graphLookup");
+    };
+    match (start, from_field, to_field, into) {
+        (Some(start), Some(from_field), Some(to_field), Some(into)) => {
+            Ok(vec![Kind::GraphLookup(GraphLookup {
+                from,
+                start,
+                from_field,
+                to_field,
+                into,
+                depth_max,
+                depth_field,
+                restriction,
+            })])
+        }
+        _ => wrong(
+            40105,
+            "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' \
+             to be specified.",
+        ),
+    }
+}
+
+fn parse_depth(value: ValueRef<'_>) -> Result<u64, Error> {
+    if !value.is_number() {
+        return wrong(40100, "maxDepth requires a numeric argument");
+    }
+    match value.as_f64() {
+        Some(number) if number < 0.0 => wrong(40101, "maxDepth requires a nonnegative argument"),
+        _ => match value.as_whole() {
+            Some(depth) => Ok(depth.unsigned_abs()),
+            None => wrong(40102, "maxDepth could not be represented as a long long"),
+        },
+    }
+}
+
+pub(super) struct GraphLookupOperator {
+    lookup: GraphLookup,
+    setting: Setting,
+    source: Arc<dyn Source>,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+/// What has been reached from one row.
+#[derive(Default)]
+struct Reached {
+    documents: Vec<(Content, u64)>,
+    ids: HashMap<Vec<u8>, (), RandomState>,
+    asked: HashMap<Vec<u8>, (), RandomState>,
+    bytes: usize,
+}
+
+impl GraphLookupOperator {
+    pub fn new(
+        lookup: GraphLookup,
+        setting: Setting,
+        input: BoxOperator,
+    ) -> Result<GraphLookupOperator, Error> {
+        let source = setting
+            .collections
+            .source(&setting.database, &lookup.from)?;
+        Ok(GraphLookupOperator {
+            lookup,
+            setting,
+            source,
+            input,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Breadth first: all documents of one depth before those of the next.
+    fn reach(&self, row: &Row, interrupt: &dyn Interrupt) -> Result<Reached, Error> {
+        let mut reached = Reached::default();
+        let mut frontier: VecDeque<Value> = VecDeque::new();
+        let start = self
+            .lookup
+            .start
+            .evaluate(&context(row, &self.setting.environment))?;
+        match start.to_value() {
+            Some(Value::Array(array)) => frontier.extend(array.iter().map(ValueRef::to_value)),
+            Some(value) => frontier.push_back(value),
+            None => frontier.push_back(Value::Null),
+        }
+        let mut depth = 0;
+        while !frontier.is_empty() && self.lookup.depth_max.is_none_or(|max| depth <= max) {
+            frontier.retain(|value| reached.asks(value.as_ref()));
+            let found = self.step(frontier.drain(..).collect(), interrupt)?;
+            for content in found {
+                if reached.insert(&content, depth)? {
+                    let document = ValueRef::Document(content.as_document());
+                    visit(
+                        document,
+                        self.lookup.from_field.components(),
+                        &mut |value| {
+                            frontier.push_back(value.to_value());
+                        },
+                    );
+                }
+            }
+            depth += 1;
+        }
+        Ok(reached)
+    }
+
+    /// The documents that one of the values leads to.
+    fn step(&self, values: Vec<Value>, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
+        if values.is_empty() {
+            return Ok(Vec::new());
+        }
+        let list: ArrayBuf = values.into_iter().collect();
+        let mut condition = DocumentBuf::new();
+        condition.push("$in", list);
+        let mut reachable = DocumentBuf::new();
+        reachable.push(&self.lookup.to_field.to_string(), condition);
+        let filter = match &self.lookup.restriction {
+            None => reachable,
+            Some(restriction) => {
+                let both: ArrayBuf = [restriction.clone(), reachable]
+                    .into_iter()
+                    .map(Value::from)
+                    .collect();
+                let mut filter = DocumentBuf::new();
+                filter.push("$and", both);
+                filter
+            }
+        };
+        let filter = Filter::parse_with(filter.as_document(), &self.setting.environment)?;
+        let mut cursor = Find::of(filter).open(&self.source)?;
+        let mut found = Vec::new();
+        while let Some(content) = cursor.next(interrupt)? {
+            found.push(content);
+        }
+        Ok(found)
+    }
+
+    fn list(&self, reached: &Reached) -> Result<ArrayBuf, Error> {
+        let mut list = ArrayBuilder::new();
+        for (content, depth) in &reached.documents {
+            let document = content.as_document();
+            match &self.lookup.depth_field {
+                Some(path) => {
+                    let depth = ValueRef::Int64(*depth as i64);
+                    let made = with_value(document, path, Some(depth));
+                    list.push(ValueRef::Document(made.as_document()));
+                }
+                None => list.push(ValueRef::Document(document)),
+            }
+            if list.len() > DOCUMENT_BYTES_MAX {
+                return Err(Error::new(
+                    10334,
+                    "the document that $graphLookup makes is larger than 16 MB",
+                ));
+            }
+        }
+        Ok(list.finish())
+    }
+}
+
+impl Reached {
+    /// Whether the value has not been asked for before; it has been from now on.
+    fn asks(&mut self, value: ValueRef<'_>) -> bool {
+        let mut bytes = Vec::new();
+        key::append(&mut bytes, value);
+        self.asked.insert(bytes, ()).is_none()
+    }
+
+    /// Whether the document is new. Error 40099 where there are too many.
+    fn insert(&mut self, content: &Content, depth: u64) -> Result<bool, Error> {
+        let document: Document<'_> = content.as_document();
+        let mut id = Vec::new();
+        key::append(&mut id, document.get("_id").unwrap_or(ValueRef::Null));
+        if self.ids.insert(id, ()).is_some() {
+            return Ok(false);
+        }
+        self.bytes += document.as_bytes().len() + 64;
+        if self.bytes > SORT_BYTES_MAX {
+            return Err(Error::new(
+                40099,
+                "$graphLookup reached maximum memory consumption",
+            ));
+        }
+        self.documents.push((content.clone(), depth));
+        Ok(true)
+    }
+}
+
+impl Operator for GraphLookupOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let Some(row) = self.input.next(interrupt)? else {
+            return Ok(None);
+        };
+        let list = self.list(&self.reach(&row, interrupt)?)?;
+        let value = ValueRef::Array(list.as_array());
+        let made = with_value(row.document(), &self.lookup.into, Some(value));
+        self.counters.returned += 1;
+        Ok(Some(row.with(made)))
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

@@ -1,0 +1,253 @@
+//! `$group`: accumulators by key. Also what `$bucket` and `$sortByCount` become.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc, key};
+use windrow_mql::accumulator::{Accumulator, AccumulatorState};
+use windrow_mql::expression::{Context, Dependencies, Expression};
+use windrow_mql::filter::Environment;
+use windrow_mql::sort::Sort;
+
+use super::bucket::Boundaries;
+use super::stage::{self, Kind};
+use super::transform::context;
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::row::{Interrupt, Row};
+
+/// A parsed `$group`.
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub id: GroupId,
+    pub fields: Vec<(String, Accumulator)>,
+}
+
+/// What rows are put together by.
+#[derive(Clone, Debug)]
+pub enum GroupId {
+    Expression(Expression),
+    Bucket(Boundaries),
+}
+
+/// Parses `{_id: expression, field: {accumulator: …}, …}`. Errors: 15947 for what is no document, 15955
+/// without an `_id`, and those of accumulators.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return Err(Error::new(
+            15947,
+            "a group's fields must be specified in an object",
+        ));
+    };
+    let (mut id, mut fields) = (None, Vec::new());
+    for (name, value) in document {
+        match name {
+            "_id" if id.is_some() => {
+                return Err(Error::new(
+                    15948,
+                    "a group's _id may only be specified once",
+                ));
+            }
+            "_id" => id = Some(stage::expression(value, environment)?),
+            _ => fields.push(field(name, value, environment)?),
+        }
+    }
+    let Some(id) = id else {
+        return Err(Error::new(
+            15955,
+            "a group specification must include an _id",
+        ));
+    };
+    Ok(vec![Kind::Group(Group {
+        id: GroupId::Expression(id),
+        fields,
+    })])
+}
+
+pub(super) fn field(
+    name: &str,
+    value: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<(String, Accumulator), Error> {
+    let accumulator = Accumulator::parse(name, value, &stage::scope(environment))?;
+    Ok((name.to_owned(), accumulator))
+}
+
+/// `{count: {$sum: 1}}`.
+pub(super) fn count_field(environment: &Environment) -> Result<(String, Accumulator), Error> {
+    let sum = doc! { "$sum": 1 };
+    field("count", ValueRef::Document(sum.as_document()), environment)
+}
+
+/// Parses the fields of `output`.
+pub(super) fn output_fields(
+    output: Document<'_>,
+    environment: &Environment,
+) -> Result<Vec<(String, Accumulator)>, Error> {
+    output
+        .iter()
+        .map(|(name, value)| field(name, value, environment))
+        .collect()
+}
+
+/// Parses `$sortByCount`: a group with a count, then a sort by it.
+pub(super) fn parse_sort_by_count(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Vec<Kind>, Error> {
+    let wrong = |code| {
+        let message =
+            "the sortByCount field must be specified as a $-prefixed path or an expression";
+        Err(Error::new(code, message))
+    };
+    match operand {
+        ValueRef::String(text) if !text.starts_with('$') => return wrong(40148),
+        ValueRef::Document(_) if !stage::is_expression(operand) => return wrong(40147),
+        ValueRef::String(_) | ValueRef::Document(_) => {}
+        _ => return wrong(40149),
+    }
+    let id = GroupId::Expression(stage::expression(operand, environment)?);
+    let group = Group {
+        id,
+        fields: vec![count_field(environment)?],
+    };
+    let order = Sort::parse(doc! { "count": -1 }.as_document())?;
+    Ok(vec![Kind::Group(group), Kind::Sort(order, None)])
+}
+
+impl Group {
+    pub fn dependencies(&self) -> Dependencies {
+        let mut found = match &self.id {
+            GroupId::Expression(id) => id.paths(),
+            GroupId::Bucket(boundaries) => boundaries.group_by.paths(),
+        };
+        self.fields
+            .iter()
+            .for_each(|(_, field)| found.extend(field.dependencies()));
+        found
+    }
+
+    /// The states of a new group.
+    fn start(&self, environment: &Environment, id: &Value) -> Result<Vec<AccumulatorState>, Error> {
+        let document = id.as_ref().as_document().unwrap_or(Document::EMPTY);
+        let context = Context::new(document)
+            .with_variables(&environment.variables)
+            .with_now(environment.now);
+        let states = self.fields.iter().map(|(_, field)| field.start(&context));
+        Ok(states.collect::<Result<_, _>>()?)
+    }
+}
+
+/// One group so far.
+struct Bin {
+    id: Value,
+    states: Vec<AccumulatorState>,
+}
+
+/// Takes all rows before it gives the first.
+pub(super) struct GroupOperator {
+    group: Group,
+    environment: Environment,
+    input: BoxOperator,
+    /// The place of the bin of a key.
+    places: HashMap<Box<[u8]>, usize, RandomState>,
+    bins: Vec<Bin>,
+    done: Option<std::vec::IntoIter<Bin>>,
+    bytes: usize,
+    bytes_max: usize,
+    key: Vec<u8>,
+    counters: Counters,
+}
+
+impl GroupOperator {
+    pub fn new(
+        group: Group,
+        environment: Environment,
+        allow_disk_use: bool,
+        input: BoxOperator,
+    ) -> GroupOperator {
+        GroupOperator {
+            group,
+            environment,
+            input,
+            places: HashMap::default(),
+            bins: Vec::new(),
+            done: None,
+            bytes: 0,
+            bytes_max: bytes_max(allow_disk_use),
+            key: Vec::new(),
+            counters: Counters::default(),
+        }
+    }
+
+    fn add(&mut self, row: &Row) -> Result<(), Error> {
+        let context = context(row, &self.environment);
+        let id = match &self.group.id {
+            GroupId::Expression(id) => id.evaluate(&context)?,
+            GroupId::Bucket(boundaries) => boundaries.place(&context)?,
+        };
+        self.key.clear();
+        key::append(&mut self.key, id.or_null());
+        let place = match self.places.get(self.key.as_slice()) {
+            Some(place) => *place,
+            None => {
+                let id = id.into_value().unwrap_or(Value::Null);
+                let states = self.group.start(&self.environment, &id)?;
+                self.bytes += 2 * self.key.len() + size_of::<Bin>() + 64;
+                self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
+                self.bins.push(Bin { id, states });
+                self.places
+                    .insert(self.key.as_slice().into(), self.bins.len() - 1);
+                self.bins.len() - 1
+            }
+        };
+        let Some(bin) = self.bins.get_mut(place) else {
+            return Ok(());
+        };
+        for ((_, field), state) in self.group.fields.iter().zip(&mut bin.states) {
+            let before = state.bytes();
+            field.add(state, &context)?;
+            self.bytes = (self.bytes + state.bytes()).saturating_sub(before);
+        }
+        if self.bytes > self.bytes_max {
+            return Err(over_memory("$group"));
+        }
+        Ok(())
+    }
+
+    fn print(&self, bin: Bin) -> DocumentBuf {
+        let mut builder = DocumentBuilder::new();
+        builder.append("_id", bin.id.as_ref());
+        for ((name, _), state) in self.group.fields.iter().zip(bin.states) {
+            builder.append(name, state.finish().as_ref());
+        }
+        builder.finish()
+    }
+}
+
+impl Operator for GroupOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.done.is_none() {
+            while let Some(row) = self.input.next(interrupt)? {
+                self.add(&row)?;
+            }
+            self.places = HashMap::default();
+            self.done = Some(std::mem::take(&mut self.bins).into_iter());
+        }
+        let bin = self.done.as_mut().and_then(Iterator::next);
+        let row = bin.map(|bin| Row::of(self.print(bin)));
+        if let Some(row) = &row {
+            super::check_size(row.document())?;
+        }
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

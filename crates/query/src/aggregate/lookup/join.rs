@@ -1,0 +1,198 @@
+//! Documents whose field equals a value of a row.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_index::{Definition, Multikey, Scratch};
+use windrow_mql::filter::Filter;
+
+use super::Equality;
+use crate::Error;
+use crate::aggregate::place::visit;
+use crate::bounds::leaf;
+use crate::find::Find;
+use crate::operators::SORT_BYTES_MAX;
+use crate::row::{Content, Interrupt};
+use crate::source::{Direction, Source};
+
+/// Finds the other collection's documents for the rows.
+pub struct Join {
+    equality: Equality,
+    source: Arc<dyn Source>,
+    way: Option<Way>,
+}
+
+enum Way {
+    /// A query for each row: there is an index, or too much for a table.
+    Query,
+    Table(Table),
+}
+
+/// The collection in memory: by the keys that an index on the field would have.
+#[derive(Default)]
+struct Table {
+    documents: Vec<Content>,
+    places: HashMap<Box<[u8]>, Vec<u32>, RandomState>,
+}
+
+impl Join {
+    pub fn new(equality: Equality, source: Arc<dyn Source>) -> Join {
+        Join {
+            equality,
+            source,
+            way: None,
+        }
+    }
+
+    /// The documents whose field equals the row's, in natural order or that of an index.
+    pub fn matching(
+        &mut self,
+        row: Document<'_>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<Content>, Error> {
+        let filter = self.filter(row)?;
+        if self.way.is_none() {
+            self.way = Some(self.choose(interrupt)?);
+        }
+        if let Some(Way::Table(table)) = &self.way
+            && let Some(found) = table.matching(&filter)?
+        {
+            return Ok(found);
+        }
+        let mut cursor = Find::of(filter).open(&self.source)?;
+        let mut found = Vec::new();
+        while let Some(content) = cursor.next(interrupt)? {
+            found.push(content);
+        }
+        Ok(found)
+    }
+
+    /// The condition on the other collection. What the row does not have counts as null; regular
+    /// expressions are values.
+    fn filter(&self, row: Document<'_>) -> Result<Filter, Error> {
+        let mut values: Vec<ValueRef<'_>> = Vec::new();
+        let path = self.equality.local.components();
+        visit(ValueRef::Document(row), path, &mut |value| {
+            values.push(value)
+        });
+        if values.is_empty() {
+            values.push(ValueRef::Null);
+        }
+        let has_regex = values
+            .iter()
+            .any(|value| matches!(value, ValueRef::Regex { .. }));
+        let foreign = self.equality.foreign.to_string();
+        let equals = |value: ValueRef<'_>| {
+            let mut condition = doc! {};
+            condition.push("$eq", value.to_value());
+            let mut filter = DocumentBuf::new();
+            filter.push(&foreign, condition);
+            filter
+        };
+        let filter = match values.as_slice() {
+            [value] => equals(*value),
+            _ if has_regex => {
+                let branches: ArrayBuf = values
+                    .into_iter()
+                    .map(|value| Value::Document(equals(value)))
+                    .collect();
+                doc! { "$or": (Value::Array(branches)) }
+            }
+            _ => {
+                let list: ArrayBuf = values.into_iter().collect();
+                let mut filter = DocumentBuf::new();
+                filter.push(&foreign, doc! { "$in": (Value::Array(list)) });
+                filter
+            }
+        };
+        Ok(Filter::parse(filter.as_document())?)
+    }
+
+    fn choose(&self, interrupt: &dyn Interrupt) -> Result<Way, Error> {
+        let leads = |definition: &Arc<Definition>| {
+            definition
+                .fields
+                .first()
+                .is_some_and(|first| first.path == self.equality.foreign)
+                && !definition.sparse
+                && definition.partial.is_none()
+                && !definition.is_text()
+                && !definition.hidden
+        };
+        if self.source.indexes().iter().any(leads) {
+            return Ok(Way::Query);
+        }
+        Ok(Table::read(&self.equality, &*self.source, interrupt)?.map_or(Way::Query, Way::Table))
+    }
+}
+
+impl Table {
+    /// Reads the collection; None where it is too large.
+    fn read(
+        equality: &Equality,
+        source: &dyn Source,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<Table>, Error> {
+        let mut pattern = DocumentBuf::new();
+        pattern.push(&equality.foreign.to_string(), 1);
+        let specification = doc! { "key": pattern, "name": "join" };
+        let Ok(definition) = Definition::parse(specification.as_document()) else {
+            return Ok(None);
+        };
+        let (mut table, mut scratch) = (Table::default(), Scratch::default());
+        let (mut multikey, mut bytes) = (Multikey::of(1), 0);
+        let mut cursor = source.records(Direction::Forward)?;
+        while cursor.next()? {
+            let place = table.documents.len() as u32;
+            if place % 256 == 0 {
+                interrupt.check()?;
+            }
+            let document = Document::from_validated(cursor.document());
+            bytes += document.as_bytes().len() + 64;
+            if bytes > SORT_BYTES_MAX {
+                return Ok(None);
+            }
+            let mut emit = |key: &[u8], _: &[u8]| match table.places.get_mut(key) {
+                Some(places) if places.last() == Some(&place) => {}
+                Some(places) => places.push(place),
+                None => drop(table.places.insert(key.into(), vec![place])),
+            };
+            if definition
+                .entries(document, &mut scratch, &mut multikey, &mut emit)
+                .is_err()
+            {
+                return Ok(None);
+            }
+            table.documents.push(cursor.document_bytes().into());
+        }
+        Ok(Some(table))
+    }
+
+    /// The documents that match; None where the table's keys do not tell.
+    fn matching(&self, filter: &Filter) -> Result<Option<Vec<Content>>, Error> {
+        let Some(extent) = leaf::extent(filter.root()) else {
+            return Ok(None);
+        };
+        let mut places: Vec<u32> = Vec::new();
+        let mut bytes = Vec::new();
+        for interval in extent.intervals.as_slice() {
+            bytes.clear();
+            key::append(&mut bytes, interval.low.as_ref());
+            places.extend(self.places.get(bytes.as_slice()).into_iter().flatten());
+        }
+        places.sort_unstable();
+        places.dedup();
+        let mut found = Vec::with_capacity(places.len());
+        for content in places
+            .iter()
+            .filter_map(|place| self.documents.get(*place as usize))
+        {
+            if filter.matches(content.as_document())? {
+                found.push(content.clone());
+            }
+        }
+        Ok(Some(found))
+    }
+}

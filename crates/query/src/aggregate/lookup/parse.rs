@@ -1,0 +1,125 @@
+//! The operand of `$lookup`.
+
+use std::sync::Arc;
+
+use windrow_document::{Array, Document, Value, ValueRef};
+use windrow_mql::expression::Variables;
+use windrow_mql::filter::Environment;
+
+use super::{Equality, Lookup, SubPipeline};
+use crate::Error;
+use crate::aggregate::Pipeline;
+use crate::aggregate::stage::{self, Kind};
+use crate::aggregate::union::refuse_writes;
+
+fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::new(9, message))
+}
+
+/// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that are wrong or
+/// missing, 14 for a pipeline that is none, 16410 for a wrong `as`, 16867 for a wrong variable, 51047
+/// for `$out` and `$merge` within.
+pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return wrong("the $lookup stage specification must be an object");
+    };
+    let (mut from, mut into, mut local, mut foreign) = (None, None, None, None);
+    let (mut variables, mut stages) = (Vec::new(), None);
+    for (name, value) in document {
+        match (name, value) {
+            ("pipeline", ValueRef::Array(array)) => stages = Some(array),
+            ("pipeline", _) => {
+                return Err(Error::new(
+                    14,
+                    "$lookup argument 'pipeline' must be an array",
+                ));
+            }
+            ("let", ValueRef::Document(document)) => variables = parse_let(document, environment)?,
+            ("from", ValueRef::String(text)) => from = Some(text.to_owned()),
+            ("as", ValueRef::String(text)) => into = Some(stage::check_path(text)?),
+            ("localField", ValueRef::String(text)) => local = Some(stage::check_path(text)?),
+            ("foreignField", ValueRef::String(text)) => foreign = Some(stage::check_path(text)?),
+            ("let" | "from" | "as" | "localField" | "foreignField", other) => {
+                return wrong(format!(
+                    "$lookup argument '{name}: {other}' has the wrong type"
+                ));
+            }
+            _ => return wrong(format!("unknown argument to $lookup: {name}")),
+        }
+    }
+    let Some(into) = into else {
+        return wrong("must specify 'as' field for a $lookup");
+    };
+    let Some(from) = from else {
+        return wrong("must specify 'from' field for a $lookup");
+    };
+    let equality = match (local, foreign) {
+        (Some(local), Some(foreign)) => Some(Equality { local, foreign }),
+        (None, None) if stages.is_some() => None,
+        _ => return wrong("$lookup requires both or neither of 'localField' and 'foreignField'"),
+    };
+    if stages.is_none() && !variables.is_empty() {
+        return wrong("$lookup with a 'let' argument must also specify a 'pipeline'");
+    }
+    let names = variables.iter().map(|(name, _)| name.as_str());
+    let pipeline = match stages {
+        Some(stages) => Some(parse_pipeline(stages, names, environment)?),
+        None => None,
+    };
+    Ok(vec![Kind::Lookup(Box::new(Lookup {
+        from,
+        into,
+        equality,
+        variables,
+        pipeline,
+    }))])
+}
+
+fn parse_let(
+    document: Document<'_>,
+    environment: &Environment,
+) -> Result<Vec<(String, windrow_mql::expression::Expression)>, Error> {
+    let mut variables = Vec::new();
+    for (name, value) in document {
+        if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) {
+            let message =
+                format!("'{name}' starts with an invalid character for a user variable name");
+            return Err(Error::new(16867, message));
+        }
+        if !name
+            .chars()
+            .all(|one| one.is_ascii_alphanumeric() || one == '_' || !one.is_ascii())
+        {
+            let message = format!("'{name}' contains an invalid character for a variable name");
+            return Err(Error::new(16868, message));
+        }
+        variables.push((name.to_owned(), stage::expression(value, environment)?));
+    }
+    Ok(variables)
+}
+
+/// Parses once with variables that have no value, for the errors; that is the pipeline where it uses
+/// none.
+fn parse_pipeline<'n>(
+    stages: Array<'_>,
+    names: impl Iterator<Item = &'n str>,
+    environment: &Environment,
+) -> Result<SubPipeline, Error> {
+    refuse_writes(stages, 51047, "$lookup")?;
+    let mut variables: Variables = (*environment.variables).clone();
+    let mut count = 0;
+    for name in names {
+        variables.set(name, None);
+        count += 1;
+    }
+    let inner = Environment {
+        variables: Arc::new(variables),
+        ..environment.clone()
+    };
+    let parsed = Pipeline::parse(stages, &inner)?;
+    let fixed = (count == 0).then_some(parsed);
+    Ok(SubPipeline {
+        stages: Value::Array(stages.to_buf()),
+        fixed,
+    })
+}

@@ -1,0 +1,165 @@
+//! Values at paths: reading all of them, and putting one in.
+
+use windrow_document::document::Element;
+use windrow_document::path::{Component, Path};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
+
+/// The document with the value at the path; None takes the field away. What is in the way and no
+/// document is replaced by one.
+pub fn with_value(document: Document<'_>, path: &Path, value: Option<ValueRef<'_>>) -> DocumentBuf {
+    let mut builder =
+        DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 64));
+    put(document, path.components(), value, &mut builder);
+    builder.finish()
+}
+
+fn put(
+    document: Document<'_>,
+    path: &[Component],
+    value: Option<ValueRef<'_>>,
+    builder: &mut DocumentBuilder,
+) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    let name = first.name();
+    let mut elements = document.elements();
+    let mut is_there = false;
+    while let Some(element) = elements.next_raw() {
+        if is_there || element.name != name.as_bytes() {
+            builder.append_element(&element);
+            continue;
+        }
+        is_there = true;
+        put_field(name, Some(element), rest, value, builder);
+    }
+    if !is_there {
+        put_field(name, None, rest, value, builder);
+    }
+}
+
+fn put_field(
+    name: &str,
+    element: Option<Element<'_>>,
+    rest: &[Component],
+    value: Option<ValueRef<'_>>,
+    builder: &mut DocumentBuilder,
+) {
+    if rest.is_empty() {
+        if let Some(value) = value {
+            builder.append(name, value);
+        }
+        return;
+    }
+    let inner = element
+        .and_then(|element| element.value())
+        .and_then(ValueRef::as_document);
+    match (inner, element, value) {
+        (None, None, None) => {}
+        (None, Some(element), None) => builder.append_element(&element),
+        (inner, ..) => {
+            builder.begin_document(name);
+            put(inner.unwrap_or(Document::EMPTY), rest, value, builder);
+            builder.end();
+        }
+    }
+}
+
+/// Visits every value that the path leads to: through the documents of arrays, by places in arrays, and
+/// into an array at its end, element by element.
+pub fn visit<'d>(value: ValueRef<'d>, path: &[Component], found: &mut impl FnMut(ValueRef<'d>)) {
+    let Some((first, rest)) = path.split_first() else {
+        match value {
+            ValueRef::Array(array) => array.iter().for_each(found),
+            value => found(value),
+        }
+        return;
+    };
+    match value {
+        ValueRef::Document(document) => {
+            if let Some(inner) = document.get(first.name()) {
+                visit(inner, rest, found);
+            }
+        }
+        ValueRef::Array(array) => match first.index() {
+            Some(index) => {
+                if let Some(element) = array.get(index) {
+                    visit(element, rest, found);
+                }
+            }
+            None => {
+                let documents = array
+                    .iter()
+                    .filter(|element| element.as_document().is_some());
+                documents.for_each(|element| visit(element, path, found));
+            }
+        },
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc};
+
+    #[test]
+    fn values_are_put_at_paths() {
+        let check =
+            |document: DocumentBuf, path: &str, value: Option<Value>, expected: DocumentBuf| {
+                let value = value.as_ref().map(Value::as_ref);
+                let found = with_value(document.as_document(), &Path::parse(path), value);
+                assert_eq!(found, expected, "{path} in {document}");
+            };
+        check(
+            doc! { "a": 1, "b": 2 },
+            "a",
+            Some(9.into()),
+            doc! { "a": 9, "b": 2 },
+        );
+        check(
+            doc! { "a": 1 },
+            "b",
+            Some(9.into()),
+            doc! { "a": 1, "b": 9 },
+        );
+        check(
+            doc! { "a": 1 },
+            "a.b",
+            Some(9.into()),
+            doc! { "a": { "b": 9 } },
+        );
+        check(
+            doc! { "a": { "c": 1 } },
+            "a.b",
+            Some(9.into()),
+            doc! { "a": { "c": 1, "b": 9 } },
+        );
+        check(doc! {}, "a.b", Some(9.into()), doc! { "a": { "b": 9 } });
+        check(
+            doc! { "a": { "b": 1, "c": 2 } },
+            "a.b",
+            None,
+            doc! { "a": { "c": 2 } },
+        );
+        check(doc! { "a": 1 }, "a.b", None, doc! { "a": 1 });
+        check(doc! { "a": 1 }, "b.c", None, doc! { "a": 1 });
+    }
+
+    #[test]
+    fn values_are_visited() {
+        let document = doc! { "a": [{ "b": 1 }, { "b": [2, 3] }, 4], "c": [5, [6]] };
+        let check = |path: &str, expected: &[&str]| {
+            let mut found = Vec::new();
+            let whole = ValueRef::Document(document.as_document());
+            visit(whole, Path::parse(path).components(), &mut |value| {
+                found.push(value.to_string())
+            });
+            assert_eq!(found, expected, "{path}");
+        };
+        check("a.b", &["1", "2", "3"]);
+        check("a.0.b", &["1"]);
+        check("c", &["5", "[6]"]);
+        check("x", &[]);
+    }
+}

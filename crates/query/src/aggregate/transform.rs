@@ -1,0 +1,187 @@
+//! Stages that make one row of one row, or none: `$match`, `$project` and its kin, `$replaceRoot`,
+//! `$redact`; and `$count`.
+
+use windrow_document::{DocumentBuf, Value, ValueRef};
+use windrow_mql::expression::Context;
+use windrow_mql::filter::{Environment, Filter};
+use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
+
+use super::stage::Kind;
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator};
+use crate::row::{Interrupt, Row};
+
+/// The values that a row's expressions see.
+pub(super) fn context<'a>(row: &'a Row, environment: &'a Environment) -> Context<'a> {
+    Context::new(row.document())
+        .with_variables(&environment.variables)
+        .with_now(environment.now)
+        .with_meta(&row.meta)
+}
+
+macro_rules! row_by_row {
+    ($(#[$doc:meta])* $name:ident, $work:ident: $type:ty, |$this:ident, $row:ident| $apply:expr) => {
+        $(#[$doc])*
+        pub(super) struct $name {
+            $work: $type,
+            environment: Environment,
+            input: BoxOperator,
+            counters: Counters,
+        }
+
+        impl $name {
+            pub fn new($work: $type, environment: Environment, input: BoxOperator) -> $name {
+                $name { $work, environment, input, counters: Counters::default() }
+            }
+
+            fn apply(&self, $row: &Row) -> Result<Option<DocumentBuf>, Error> {
+                let $this = self;
+                $apply
+            }
+        }
+
+        impl Operator for $name {
+            fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+                while let Some(row) = self.input.next(interrupt)? {
+                    if let Some(made) = self.apply(&row)? {
+                        self.counters.returned += 1;
+                        return Ok(Some(row.with(made)));
+                    }
+                }
+                Ok(None)
+            }
+
+            fn counters(&self) -> Counters {
+                self.counters
+            }
+
+            fn inputs(&self) -> Vec<&dyn Operator> {
+                vec![&*self.input]
+            }
+        }
+    };
+}
+
+row_by_row! {
+    /// `$project`, `$addFields`, `$unset`.
+    ReshapeRows, reshape: Reshape, |this, row| {
+        let context = context(row, &this.environment);
+        Ok(Some(this.reshape.apply(row.document(), &context)?))
+    }
+}
+
+row_by_row! {
+    /// `$replaceRoot` and `$replaceWith`.
+    ReplaceRows, replace: ReplaceRoot, |this, row| {
+        let context = context(row, &this.environment);
+        Ok(Some(this.replace.apply(row.document(), &context)?))
+    }
+}
+
+row_by_row! {
+    /// `$redact`.
+    RedactRows, redact: Redact, |this, row| {
+        let context = context(row, &this.environment);
+        Ok(this.redact.apply(row.document(), &context)?)
+    }
+}
+
+/// `$match` behind the front.
+pub(super) struct Match {
+    filter: Filter,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl Match {
+    pub fn new(filter: Filter, input: BoxOperator) -> Match {
+        Match {
+            filter,
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Match {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        while let Some(row) = self.input.next(interrupt)? {
+            if self.filter.matches(row.document())? {
+                self.counters.returned += 1;
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}
+
+/// Parses `{$count: "name"}`. Errors 40156 to 40160 for names that cannot be.
+pub(super) fn parse_count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    let ValueRef::String(name) = operand else {
+        return Err(Error::new(
+            40156,
+            "the count field must be a non-empty string",
+        ));
+    };
+    let wrong = |code, message: &str| Err(Error::new(code, message.to_owned()));
+    match name {
+        "" => wrong(40157, "the count field must be a non-empty string"),
+        _ if name.starts_with('$') => wrong(40158, "the count field cannot be a $-prefixed path"),
+        _ if name.contains('\0') => wrong(40159, "the count field cannot contain a null byte"),
+        _ if name.contains('.') => wrong(40160, "the count field cannot contain '.'"),
+        _ => Ok(vec![Kind::Count(name.to_owned())]),
+    }
+}
+
+/// `$count`: one row, or none of none.
+pub(super) struct Count {
+    name: String,
+    input: BoxOperator,
+    counters: Counters,
+}
+
+impl Count {
+    pub fn new(name: String, input: BoxOperator) -> Count {
+        Count {
+            name,
+            input,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Count {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let mut count = 0i64;
+        while !self.counters.at_end && self.input.next(interrupt)?.is_some() {
+            count += 1;
+        }
+        self.counters.at_end = true;
+        if count == 0 {
+            return Ok(None);
+        }
+        self.counters.returned += 1;
+        let mut document = DocumentBuf::new();
+        document.push(
+            &self.name,
+            i32::try_from(count).map_or(Value::Int64(count), Value::Int32),
+        );
+        Ok(Some(Row::of(document)))
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

@@ -1,0 +1,143 @@
+//! `$unionWith`: the rows of another collection behind one's own.
+
+use windrow_document::{Array, ValueRef};
+use windrow_mql::filter::Environment;
+
+use super::stage::Kind;
+use super::{Pipeline, Setting};
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator};
+use crate::row::{Interrupt, Row};
+
+/// A parsed `$unionWith`.
+#[derive(Clone, Debug)]
+pub struct UnionWith {
+    collection: String,
+    pipeline: Pipeline,
+}
+
+/// Parses a name, or `{coll, pipeline}`. Errors: 9 for neither, 40414 without `coll`, 40415 for another
+/// field, 14 for a name that is no string, 73 for an empty one, 31441 for `$out` and `$merge` within.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let (mut collection, mut stages) = (None, Array::EMPTY);
+    match operand {
+        ValueRef::String(name) => collection = Some(name),
+        ValueRef::Document(document) => {
+            for (name, value) in document {
+                match (name, value) {
+                    ("coll", ValueRef::String(name)) => collection = Some(name),
+                    ("pipeline", ValueRef::Array(array)) => stages = array,
+                    ("coll" | "pipeline", _) => {
+                        let message = format!("BSON field '$unionWith.{name}' is the wrong type");
+                        return Err(Error::new(14, message));
+                    }
+                    _ => {
+                        let message =
+                            format!("BSON field '$unionWith.{name}' is an unknown field.");
+                        return Err(Error::new(40415, message));
+                    }
+                }
+            }
+        }
+        _ => {
+            return Err(Error::new(
+                9,
+                "the $unionWith stage specification must be an object or string",
+            ));
+        }
+    }
+    let Some(collection) = collection else {
+        return Err(Error::new(
+            40414,
+            "BSON field '$unionWith.coll' is missing but a required field",
+        ));
+    };
+    if collection.is_empty() {
+        return Err(Error::new(73, "Invalid namespace specified"));
+    }
+    refuse_writes(stages, 31441, "$unionWith")?;
+    let pipeline = Pipeline::parse(stages, environment)?;
+    Ok(vec![Kind::UnionWith(UnionWith {
+        collection: collection.to_owned(),
+        pipeline,
+    })])
+}
+
+/// Refuses stages that write, in a pipeline within another.
+pub(super) fn refuse_writes(stages: Array<'_>, code: i32, outer: &str) -> Result<(), Error> {
+    let names = stages
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .filter_map(|stage| stage.first());
+    for (name, _) in names {
+        if matches!(name, "$out" | "$merge") {
+            return Err(Error::new(
+                code,
+                format!("{name} is not allowed within a {outer}'s sub-pipeline"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl UnionWith {
+    pub fn collect_collections(&self, names: &mut Vec<String>) {
+        names.push(self.collection.clone());
+        names.extend(self.pipeline.other_collections());
+    }
+}
+
+pub(super) struct Union {
+    union: UnionWith,
+    setting: Setting,
+    input: BoxOperator,
+    other: Option<BoxOperator>,
+    counters: Counters,
+}
+
+impl Union {
+    pub fn new(union: UnionWith, setting: Setting, input: BoxOperator) -> Union {
+        Union {
+            union,
+            setting,
+            input,
+            other: None,
+            counters: Counters::default(),
+        }
+    }
+
+    fn other(&mut self) -> Result<&mut BoxOperator, Error> {
+        let other = match self.other.take() {
+            Some(other) => other,
+            None => {
+                let setting = &self.setting;
+                let name = &self.union.collection;
+                let source = setting.collections.source(&setting.database, name)?;
+                self.union.pipeline.over_source(&source, None, setting)?
+            }
+        };
+        Ok(self.other.insert(other))
+    }
+}
+
+impl Operator for Union {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.other.is_none()
+            && let Some(row) = self.input.next(interrupt)?
+        {
+            self.counters.returned += 1;
+            return Ok(Some(row));
+        }
+        let row = self.other()?.next(interrupt)?;
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

@@ -1,0 +1,200 @@
+//! `$unwind`: a row for every element of an array.
+
+use windrow_document::path::Path;
+use windrow_document::{Value, ValueRef};
+use windrow_mql::filter::Environment;
+
+use super::place::with_value;
+use super::stage::{self, Kind};
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator};
+use crate::row::{Content, Interrupt, Row};
+
+/// A parsed `$unwind`.
+#[derive(Clone, Debug)]
+pub struct Unwind {
+    pub path: Path,
+    /// Where the place in the array is written.
+    index: Option<Path>,
+    keeps_empty: bool,
+}
+
+/// Parses a path, or `{path, includeArrayIndex, preserveNullAndEmptyArrays}`. Errors: 15981 for
+/// neither, 28808 to 28812, 28818 and 28822 for wrong options and paths.
+pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    let (mut path, mut index, mut keeps_empty) = (None, None, false);
+    match operand {
+        ValueRef::String(text) => path = Some(text),
+        ValueRef::Document(document) => {
+            for (name, value) in document {
+                match (name, value) {
+                    ("path", ValueRef::String(text)) => path = Some(text),
+                    ("path", _) => {
+                        return wrong(28808, "expected a string as the path for $unwind stage");
+                    }
+                    ("preserveNullAndEmptyArrays", ValueRef::Bool(flag)) => keeps_empty = flag,
+                    ("preserveNullAndEmptyArrays", _) => {
+                        return wrong(
+                            28809,
+                            "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage",
+                        );
+                    }
+                    ("includeArrayIndex", ValueRef::String(text)) if !text.is_empty() => {
+                        index = Some(text);
+                    }
+                    ("includeArrayIndex", _) => {
+                        return wrong(
+                            28810,
+                            "expected a non-empty string for the includeArrayIndex option to $unwind stage",
+                        );
+                    }
+                    _ => return wrong(28811, "unrecognized option to $unwind stage"),
+                }
+            }
+        }
+        _ => {
+            return wrong(
+                15981,
+                "expected either a string or an object as specification for $unwind stage",
+            );
+        }
+    }
+    let Some(path) = path.filter(|path| !path.is_empty()) else {
+        return wrong(28812, "no path specified to $unwind stage");
+    };
+    let Some(path) = path.strip_prefix('$') else {
+        return wrong(
+            28818,
+            "path option to $unwind stage should be prefixed with a '$'",
+        );
+    };
+    if index.is_some_and(|index| index.starts_with('$')) {
+        return wrong(
+            28822,
+            "includeArrayIndex option to $unwind stage should not be prefixed with a '$'",
+        );
+    }
+    let index = index.map(stage::check_path).transpose()?;
+    Ok(vec![Kind::Unwind(Unwind {
+        path: stage::check_path(path)?,
+        index,
+        keeps_empty,
+    })])
+}
+
+fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
+    Err(Error::new(code, message))
+}
+
+/// A row that is being unwound, and the elements that are still to come.
+struct Current {
+    row: Row,
+    place: usize,
+    rest: std::vec::IntoIter<Value>,
+}
+
+pub(super) struct UnwindOperator {
+    unwind: Unwind,
+    input: BoxOperator,
+    current: Option<Current>,
+    counters: Counters,
+}
+
+impl UnwindOperator {
+    pub fn new(unwind: Unwind, input: BoxOperator) -> UnwindOperator {
+        UnwindOperator {
+            unwind,
+            input,
+            current: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The row of the next element of the current row.
+    fn next_element(&mut self) -> Option<Row> {
+        let current = self.current.as_mut()?;
+        let value = current.rest.next()?;
+        let made = self
+            .unwind
+            .element(&current.row, value.as_ref(), current.place);
+        current.place += 1;
+        Some(current.row.clone().with(made))
+    }
+
+    /// The one row of a row without elements, where it stays at all.
+    fn without_elements(&self, row: Row) -> Option<Row> {
+        match self.unwind.path.get(row.document()) {
+            Some(ValueRef::Array(array)) if array.is_empty() => {
+                self.unwind.keeps_empty.then(|| {
+                    let made = with_value(row.document(), &self.unwind.path, None);
+                    self.with_null_index(row.with(made))
+                })
+            }
+            None => self.unwind.keeps_empty.then(|| self.with_null_index(row)),
+            Some(value) if value.is_nullish() => {
+                self.unwind.keeps_empty.then(|| self.with_null_index(row))
+            }
+            Some(_) => Some(self.with_null_index(row)),
+        }
+    }
+
+    fn with_null_index(&self, row: Row) -> Row {
+        match &self.unwind.index {
+            Some(path) => {
+                let made = with_value(row.document(), path, Some(ValueRef::Null));
+                row.with(made)
+            }
+            None => row,
+        }
+    }
+}
+
+impl Unwind {
+    fn element(&self, row: &Row, value: ValueRef<'_>, place: usize) -> Content {
+        let made = with_value(row.document(), &self.path, Some(value));
+        let place = ValueRef::Int64(place as i64);
+        match &self.index {
+            Some(path) => with_value(made.as_document(), path, Some(place)).into(),
+            None => made.into(),
+        }
+    }
+}
+
+impl Operator for UnwindOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        loop {
+            if let Some(row) = self.next_element() {
+                self.counters.returned += 1;
+                return Ok(Some(row));
+            }
+            self.current = None;
+            let Some(row) = self.input.next(interrupt)? else {
+                return Ok(None);
+            };
+            match self.unwind.path.get(row.document()) {
+                Some(ValueRef::Array(array)) if !array.is_empty() => {
+                    let rest: Vec<Value> = array.iter().map(ValueRef::to_value).collect();
+                    self.current = Some(Current {
+                        row,
+                        place: 0,
+                        rest: rest.into_iter(),
+                    });
+                }
+                _ => {
+                    if let Some(row) = self.without_elements(row) {
+                        self.counters.returned += 1;
+                        return Ok(Some(row));
+                    }
+                }
+            }
+        }
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}
