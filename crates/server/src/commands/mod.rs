@@ -11,6 +11,7 @@ use windrow_wire::{CommandError, Reply, Request};
 use crate::context::Context;
 use crate::metrics::Kind;
 
+mod aggregate;
 mod build_info;
 mod coll_stats;
 mod connection_status;
@@ -19,6 +20,8 @@ mod create;
 mod create_indexes;
 mod current_op;
 mod db_stats;
+#[cfg(test)]
+mod definition_tests;
 mod delete;
 mod distinct;
 mod drop;
@@ -111,6 +114,7 @@ impl Command {
 /// In order of the alphabet.
 pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
+    &aggregate::AGGREGATE,
     &build_info::BUILD_INFO,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
