@@ -117,7 +117,7 @@ fn characters(text: &str, range: &Range<usize>) -> Value {
 fn marked(snippet: &Snippet, marks: [&str; 2]) -> String {
     let Snippet { text, ranges, .. } = snippet;
     let piece = |range: Range<usize>| one_line(text.get(range).unwrap_or_default());
-    let mut line = String::from(if snippet.is_cut_before { "… " } else { "" });
+    let mut line = String::new();
     let mut end = 0;
     for range in ranges {
         line.push_str(&piece(end..range.start));
@@ -125,8 +125,12 @@ fn marked(snippet: &Snippet, marks: [&str; 2]) -> String {
         end = range.end;
     }
     line.push_str(&piece(end..text.len()));
-    let line = line.trim();
-    format!("{line}{}", if snippet.is_cut_after { " …" } else { "" })
+    let cut = |is_cut, mark| if is_cut { mark } else { "" };
+    let (before, after) = (
+        cut(snippet.is_cut_before, "… "),
+        cut(snippet.is_cut_after, " …"),
+    );
+    format!("{before}{}{after}", line.trim())
 }
 
 /// The text with every stretch of white space as one space, and without what could command a

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use lexopt::prelude::*;
 use windrow_ingest::{
-    EngineStore, Progress, RunOptions, Summary, WalkOptions, WorkerPool, run as ingest,
+    EngineStore, Progress, RunOptions, Store, Summary, WalkOptions, WorkerPool, run as ingest,
 };
 
 use crate::command_line::{Failure, Subcommand};
 use crate::folder::{self, Opened};
 use crate::progress::{grouped, shown};
+use crate::server_store::ServerStore;
 use crate::{memory, worker};
 
 pub const INDEX: Subcommand = Subcommand {
@@ -27,14 +28,15 @@ mbox), PDF, and gzip or zip around them. Each file or message becomes a document
 document in `failures` that says why.
 
 Called again, it takes only files that changed and removes what is gone. Interrupted, it goes on
-with the next call.
+with the next call. Where a server has the data folder open, it works through the server.
 
 Usage: windrow index FOLDER… --data DIR [OPTION…]
 
 Options:
   --data DIR       the data folder; made where there is none
   --workers N      how many files are read at the same time [default: the number of cores]
-  --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the machine's]
+  --memory SIZE    memory for the database: bytes, 512MB, 2GiB [default: a quarter of the
+                   machine's]; a server has its own
   --hidden         take files and folders whose names begin with a dot as well
   --follow-links   follow links below the folders
   --retry          read files again that failed and have not changed
@@ -122,20 +124,17 @@ fn index(options: &Options) -> Result<(), Failure> {
         retry: options.retry,
     };
     let progress = Progress::default();
+    let run = |store: &dyn Store| {
+        let run = || ingest(store, &options.folders, &run_options, &progress);
+        shown(&progress, run).map_err(failed)
+    };
     let summary = match folder::open(&options.data, options.memory)? {
         Opened::Here(engine) => {
-            let store = EngineStore::new(engine.clone()).map_err(failed)?;
-            let run = || ingest(&store, &options.folders, &run_options, &progress);
-            let summary = shown(&progress, run).map_err(failed)?;
+            let summary = run(&EngineStore::new(engine.clone()).map_err(failed)?)?;
             engine.close().map_err(failed)?;
             summary
         }
-        Opened::ByServer(address) => {
-            return Err(Failure::Run(format!(
-                "the data folder {} is open in the server at {address}; stop it first",
-                options.data.display()
-            )));
-        }
+        Opened::ByServer(address) => run(&ServerStore::connect(address).map_err(failed)?)?,
     };
     print!("{}", report(&summary, started.elapsed().as_secs_f64()));
     Ok(())
@@ -155,6 +154,8 @@ fn failed(error: impl std::fmt::Display) -> Failure {
     Failure::Run(error.to_string())
 }
 
+/// Files without text leave nothing behind and are looked at again by every run: they are not told
+/// among the new ones.
 fn report(summary: &Summary, seconds: f64) -> String {
     let files = grouped(summary.files);
     let megabytes = summary.bytes as f64 / 1e6;
@@ -167,7 +168,7 @@ fn report(summary: &Summary, seconds: f64) -> String {
     );
     text.push_str(&format!(
         "{} new, {} changed, {} unchanged, {} gone\n",
-        grouped(summary.added),
+        grouped(summary.added.saturating_sub(summary.skipped)),
         grouped(summary.replaced),
         grouped(summary.unchanged),
         grouped(summary.removed)
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!(
             report(&summary, 2.0),
             "1,200 files of 5.0 MB read in 2.0 s (600 files/s): 1,210 documents, 1 failures, 3 skipped\n\
-             1,150 new, 50 changed, 100 unchanged, 2 gone\n\
+             1,147 new, 50 changed, 100 unchanged, 2 gone\n\
              the collection files.failures says what failed and why\n"
         );
     }

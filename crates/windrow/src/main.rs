@@ -6,7 +6,8 @@
 //! Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong.
 //!
 //! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`; `index`, `progress`,
-//! `worker`, `search`, `found`, `folder`, `client`.
+//! `worker`, `search`, `found`, `folder`, `client`,
+//! `server_store`.
 
 mod bytes;
 mod client;
@@ -19,6 +20,7 @@ mod progress;
 mod running;
 mod search;
 mod serve;
+mod server_store;
 mod worker;
 
 use std::process::ExitCode;

@@ -1,0 +1,178 @@
+//! A store behind a server that has the data folder open.
+
+use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard};
+
+use bytes::Bytes;
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_ingest::{DATABASE, Place, Refusal, STAMP_INDEX, Stamp, Store, StoreError};
+
+use crate::client::{Client, ClientError};
+
+/// See the module.
+pub struct ServerStore {
+    address: SocketAddr,
+    /// Connections that nobody uses at the moment: each caller has one of its own.
+    idle: Mutex<Vec<Client>>,
+}
+
+impl ServerStore {
+    /// Connects once, to see that the server answers.
+    pub fn connect(address: SocketAddr) -> Result<ServerStore, ClientError> {
+        let client = Client::connect(address)?;
+        Ok(ServerStore {
+            address,
+            idle: Mutex::new(vec![client]),
+        })
+    }
+
+    /// Calls `work` with a connection. One that failed is not used again.
+    fn with<T>(
+        &self,
+        work: impl FnOnce(&mut Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let idle = self.idle().pop();
+        let mut client = match idle {
+            Some(client) => client,
+            None => Client::connect(self.address)?,
+        };
+        let done = work(&mut client)?;
+        self.idle().push(client);
+        Ok(done)
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
+        self.idle
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn run(&self, command: &DocumentBuf) -> Result<(), StoreError> {
+        self.with(|client| check(client.run(command.as_document(), None)?))
+    }
+
+    fn delete(
+        &self,
+        place: Place,
+        name: &'static str,
+        values: &[String],
+    ) -> Result<(), StoreError> {
+        let values: ArrayBuf = values.iter().cloned().map(Value::String).collect();
+        let mut filter = DocumentBuf::new();
+        filter.push(name, doc! { "$in": values });
+        self.run(&doc! {
+            "delete": (place.collection()), "deletes": [{ "q": filter, "limit": 0 }],
+            "$db": DATABASE,
+        })
+    }
+}
+
+impl Store for ServerStore {
+    fn prepare(&self) -> Result<(), StoreError> {
+        for place in Place::ALL {
+            let indexes: ArrayBuf = place.indexes().into_iter().map(Value::Document).collect();
+            self.run(&doc! {
+                "createIndexes": (place.collection()), "indexes": indexes, "$db": DATABASE,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn stamps(&self, place: Place, visit: &mut dyn FnMut(&str, Stamp)) -> Result<(), StoreError> {
+        let command = doc! {
+            "find": (place.collection()), "filter": { "path": { "$gte": "" } },
+            "projection": { "_id": 0, "path": 1, "size": 1, "modified_ns": 1 },
+            "hint": STAMP_INDEX, "$db": DATABASE,
+        };
+        self.with(|client| {
+            let found = client.documents(command.as_document(), &mut |document| {
+                if let Some((path, stamp)) = stamp_of(document) {
+                    visit(path, stamp);
+                }
+                true
+            });
+            Ok(found?)
+        })
+    }
+
+    fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError> {
+        self.delete(place, "path", paths)
+    }
+
+    fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError> {
+        self.delete(Place::Failures, "_id", ids)
+    }
+
+    fn insert(&self, place: Place, documents: Bytes) -> Result<Vec<Refusal>, StoreError> {
+        let command = doc! { "insert": (place.collection()), "ordered": false, "$db": DATABASE };
+        let sequence = Some(("documents", documents.as_ref()));
+        self.with(|client| Ok(refusals(client.run(command.as_document(), sequence)?)))
+    }
+
+    /// A write that waits for the disk waits for all before it.
+    fn finish(&self) -> Result<(), StoreError> {
+        self.run(&doc! {
+            "delete": (Place::Failures.collection()), "deletes": [{ "q": { "_id": "" }, "limit": 1 }],
+            "writeConcern": { "w": 1, "j": true }, "$db": DATABASE,
+        })
+    }
+}
+
+fn stamp_of(document: Document<'_>) -> Option<(&str, Stamp)> {
+    let whole = |name| document.get(name).and_then(ValueRef::as_whole);
+    let stamp = Stamp {
+        size: u64::try_from(whole("size")?).ok()?,
+        modified_ns: whole("modified_ns")?,
+    };
+    Some((document.get("path")?.as_str()?, stamp))
+}
+
+/// The documents that an insert did not take.
+fn refusals(reply: Document<'_>) -> Vec<Refusal> {
+    let errors = reply.get("writeErrors").and_then(ValueRef::as_array);
+    let refusal = |error: ValueRef<'_>| {
+        let error = error.as_document()?;
+        let number = error.get("index").and_then(ValueRef::as_whole)?;
+        let reason = error.get("errmsg").and_then(ValueRef::as_str);
+        Some((
+            usize::try_from(number).ok()?,
+            reason.unwrap_or_default().to_owned(),
+        ))
+    };
+    let errors = errors.into_iter().flat_map(|errors| errors.iter());
+    errors.filter_map(refusal).collect()
+}
+
+/// Deletions must succeed as a whole.
+fn check(reply: Document<'_>) -> Result<(), StoreError> {
+    match refusals(reply).pop() {
+        Some((_, reason)) => Err(reason.into()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_name_what_was_refused() {
+        let reply =
+            doc! { "ok": 1, "n": 1, "writeErrors": [{ "index": 2, "errmsg": "too large" }] };
+        let refused = refusals(reply.as_document());
+        assert_eq!(refused, [(2, "too large".to_owned())]);
+        assert!(check(reply.as_document()).is_err());
+        assert!(check(doc! { "ok": 1 }.as_document()).is_ok());
+    }
+
+    #[test]
+    fn documents_have_stamps() {
+        let document = doc! { "path": "/d/a", "size": 5i64, "modified_ns": (-1i64) };
+        let expected = Stamp {
+            size: 5,
+            modified_ns: -1,
+        };
+        assert_eq!(stamp_of(document.as_document()), Some(("/d/a", expected)));
+        assert_eq!(stamp_of(doc! { "path": "/d/a" }.as_document()), None);
+    }
+}
