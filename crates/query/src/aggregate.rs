@@ -77,6 +77,16 @@ impl Pipeline {
     /// fields, 14 for what is no document, 17313 for `$text` behind the first stage, 40218 for a text
     /// score without `$text`, and those of the stages.
     pub fn parse(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
+        let pipeline = Pipeline::parse_inner(stages, environment)?;
+        stage::check_scores(&pipeline.stages)?;
+        Ok(pipeline)
+    }
+
+    /// Parses a pipeline on rows whose text scores are not its own matter.
+    pub(crate) fn parse_inner(
+        stages: Array<'_>,
+        environment: &Environment,
+    ) -> Result<Pipeline, Error> {
         Ok(Pipeline {
             stages: front::ordered(stage::parse_all(stages, environment)?, environment)?,
             environment: environment.clone(),
@@ -237,12 +247,12 @@ fn print_stages(cursor: &DocumentBuf, rest: &[Stage], counts: &[u64]) -> Documen
 
 /// Rows that are there already.
 pub(crate) struct Rows {
-    rows: std::vec::IntoIter<Content>,
+    rows: std::vec::IntoIter<Row>,
     counters: Counters,
 }
 
 impl Rows {
-    pub fn new(rows: Vec<Content>) -> Rows {
+    pub fn new(rows: Vec<Row>) -> Rows {
         Rows {
             rows: rows.into_iter(),
             counters: Counters::default(),
@@ -252,7 +262,7 @@ impl Rows {
 
 impl Operator for Rows {
     fn next(&mut self, _: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        let row = self.rows.next().map(Row::of);
+        let row = self.rows.next();
         self.counters.note(&row);
         Ok(row)
     }

@@ -65,7 +65,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
                 _ => {}
             }
         }
-        let pipeline = Pipeline::parse(stages, environment)?;
+        let pipeline = Pipeline::parse_inner(stages, environment)?;
         if pipeline.stages.first().is_some_and(stage::Stage::has_text) {
             return Err(Error::new(
                 40218,
@@ -134,17 +134,18 @@ impl FacetOperator {
     }
 
     /// All rows, in a form that is cheap to copy.
-    fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
+    fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = self.input.next(interrupt)? {
             bytes += row.content.as_bytes().len();
             if bytes > bytes_max(self.setting.allow_disk_use) {
                 return Err(over_memory("$facet"));
             }
-            rows.push(match row.content {
+            let content = match row.content {
                 Content::Owned(document) => Content::Shared(Bytes::from(document.into_bytes())),
                 shared => shared,
-            });
+            };
+            rows.push(Row { content, ..row });
         }
         Ok(rows)
     }

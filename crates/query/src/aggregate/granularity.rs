@@ -162,34 +162,75 @@ fn power_of_two(value: ValueRef<'_>, power: f64) -> Value {
     }
 }
 
-/// The series times a power of ten, so that the number is not below its first and below ten times it.
-fn scaled(series: &[f64], number: f64) -> f64 {
-    let first = series.first().copied().unwrap_or(1.0);
+/// The least number of the series, over all powers of ten, that is above the number. The powers are
+/// multiplied up step by step, so that the digits come out as MongoDB's.
+fn above(series: &[f64], number: f64) -> f64 {
+    let (Some(first), Some(last)) = (series.first(), series.last()) else {
+        return number;
+    };
     let mut scale = 1.0;
-    while number < first * scale {
-        scale /= 10.0;
-    }
-    while number >= first * scale * 10.0 {
+    while number >= last * scale {
         scale *= 10.0;
     }
-    scale
-}
-
-fn above(series: &[f64], number: f64) -> f64 {
-    let scale = scaled(series, number);
-    let next = series
+    while number < first * scale {
+        let least = first * scale;
+        scale /= 10.0;
+        if number >= last * scale {
+            return least;
+        }
+    }
+    series
         .iter()
         .map(|one| one * scale)
-        .find(|one| *one > number);
-    next.unwrap_or_else(|| series.first().copied().unwrap_or(1.0) * scale * 10.0)
+        .find(|one| *one > number)
+        .unwrap_or(number)
 }
 
+/// The greatest number of the series, over all powers of ten, that is below the number.
 fn below(series: &[f64], number: f64) -> f64 {
-    let scale = scaled(series, number);
-    let next = series
+    let (Some(first), Some(last)) = (series.first(), series.last()) else {
+        return number;
+    };
+    let mut scale = 1.0;
+    while number <= first * scale {
+        scale /= 10.0;
+    }
+    while number > last * scale {
+        let greatest = last * scale;
+        scale *= 10.0;
+        if number <= first * scale {
+            return greatest;
+        }
+    }
+    series
         .iter()
         .rev()
         .map(|one| one * scale)
-        .find(|one| *one < number);
-    next.unwrap_or_else(|| series.last().copied().unwrap_or(1.0) * scale / 10.0)
+        .find(|one| *one < number)
+        .unwrap_or(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_to_the_series() {
+        let check = |name: &str, number: f64, down: f64, up: f64| {
+            let series = Granularity::parse(ValueRef::String(name)).unwrap();
+            let number = ValueRef::Double(number);
+            let found = (series.below(number), series.above(number));
+            assert_eq!(
+                found,
+                (Value::Double(down), Value::Double(up)),
+                "{number} in {name}"
+            );
+        };
+        check("R5", 1.0, 0.63, 1.6);
+        check("R5", 120.0, 100.0, 160.0);
+        check("E12", 1.0, 0.8200000000000001, 1.2000000000000002);
+        check("1-2-5", 7.0, 5.0, 10.0);
+        check("POWERSOF2", 8.0, 4.0, 16.0);
+        check("POWERSOF2", 0.0, 0.0, 0.0);
+    }
 }

@@ -169,7 +169,7 @@ impl GraphLookupOperator {
         match start.to_value() {
             Some(Value::Array(array)) => frontier.extend(array.iter().map(ValueRef::to_value)),
             Some(value) => frontier.push_back(value),
-            None => frontier.push_back(Value::Null),
+            None => {}
         }
         let mut depth = 0;
         while !frontier.is_empty() && self.lookup.depth_max.is_none_or(|max| depth <= max) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc, key};
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
-use windrow_mql::expression::{Context, Dependencies, Expression};
+use windrow_mql::expression::{Computed, Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 
@@ -27,6 +27,8 @@ pub struct Group {
 #[derive(Clone, Debug)]
 pub enum GroupId {
     Expression(Expression),
+    /// The fields of a document. What is missing counts as null.
+    Fields(Vec<(String, Expression)>),
     Bucket(Boundaries),
 }
 
@@ -48,7 +50,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
                     "a group's _id may only be specified once",
                 ));
             }
-            "_id" => id = Some(stage::expression(value, environment)?),
+            "_id" => id = Some(parse_id(value, environment)?),
             _ => fields.push(field(name, value, environment)?),
         }
     }
@@ -58,10 +60,36 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "a group specification must include an _id",
         ));
     };
-    Ok(vec![Kind::Group(Group {
-        id: GroupId::Expression(id),
-        fields,
-    })])
+    Ok(vec![Kind::Group(Group { id, fields })])
+}
+
+fn parse_id(value: ValueRef<'_>, environment: &Environment) -> Result<GroupId, Error> {
+    let whole = stage::expression(value, environment)?;
+    match value.as_document() {
+        Some(document) if !stage::is_expression(value) && !document.is_empty() => {
+            let field = |(name, value): (&str, ValueRef<'_>)| {
+                check_field(value)?;
+                Ok((name.to_owned(), stage::expression(value, environment)?))
+            };
+            Ok(GroupId::Fields(
+                document.iter().map(field).collect::<Result<_, Error>>()?,
+            ))
+        }
+        _ => Ok(GroupId::Expression(whole)),
+    }
+}
+
+/// Error 17390 for what would include a field in a projection.
+fn check_field(value: ValueRef<'_>) -> Result<(), Error> {
+    match value {
+        ValueRef::Bool(_) => {}
+        value if value.is_number() => {}
+        _ => return Ok(()),
+    }
+    Err(Error::new(
+        17390,
+        "$group does not support inclusion-style expressions",
+    ))
 }
 
 pub(super) fn field(
@@ -119,6 +147,13 @@ impl Group {
     pub fn dependencies(&self) -> Dependencies {
         let mut found = match &self.id {
             GroupId::Expression(id) => id.paths(),
+            GroupId::Fields(fields) => {
+                let mut found = Dependencies::default();
+                fields
+                    .iter()
+                    .for_each(|(_, field)| found.extend(field.paths()));
+                found
+            }
             GroupId::Bucket(boundaries) => boundaries.group_by.paths(),
         };
         self.fields
@@ -182,16 +217,27 @@ impl GroupOperator {
 
     fn add(&mut self, row: &Row) -> Result<(), Error> {
         let context = context(row, &self.environment);
-        let id = match &self.group.id {
-            GroupId::Expression(id) => id.evaluate(&context)?,
-            GroupId::Bucket(boundaries) => boundaries.place(&context)?,
-        };
         self.key.clear();
-        key::append(&mut self.key, id.or_null());
+        let id = match &self.group.id {
+            GroupId::Expression(id) => Some(id.evaluate(&context)?),
+            GroupId::Bucket(boundaries) => Some(boundaries.place(&context)?),
+            GroupId::Fields(fields) => {
+                for (_, field) in fields {
+                    key::append(&mut self.key, field.evaluate(&context)?.or_null());
+                }
+                None
+            }
+        };
+        if let Some(id) = &id {
+            key::append(&mut self.key, id.or_null());
+        }
         let place = match self.places.get(self.key.as_slice()) {
             Some(place) => *place,
             None => {
-                let id = id.into_value().unwrap_or(Value::Null);
+                let id = match (id, &self.group.id) {
+                    (None, GroupId::Fields(fields)) => document_of(fields, &context)?,
+                    (id, _) => id.and_then(Computed::into_value).unwrap_or(Value::Null),
+                };
                 let states = self.group.start(&self.environment, &id)?;
                 self.bytes += 2 * self.key.len() + size_of::<Bin>() + 64;
                 self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
@@ -223,6 +269,14 @@ impl GroupOperator {
         }
         builder.finish()
     }
+}
+
+fn document_of(fields: &[(String, Expression)], context: &Context<'_>) -> Result<Value, Error> {
+    let mut builder = DocumentBuilder::new();
+    for (name, field) in fields {
+        builder.append(name, field.evaluate(context)?.or_null());
+    }
+    Ok(Value::Document(builder.finish()))
 }
 
 impl Operator for GroupOperator {

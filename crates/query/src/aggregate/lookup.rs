@@ -134,7 +134,10 @@ impl LookupOperator {
             ..self.setting.clone()
         };
         let chain = match joined {
-            Some(rows) => pipeline.over_rows(Box::new(Rows::new(rows)), &setting)?,
+            Some(found) => {
+                let rows = found.into_iter().map(Row::of).collect();
+                pipeline.over_rows(Box::new(Rows::new(rows)), &setting)?
+            }
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
         collect(chain, interrupt, DOCUMENT_BYTES_MAX)

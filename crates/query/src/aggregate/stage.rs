@@ -126,7 +126,6 @@ pub fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Sta
         }
         parsed.extend(one);
     }
-    check_scores(&parsed)?;
     Ok(parsed)
 }
 
@@ -162,23 +161,14 @@ fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>
     Ok(kinds.into_iter().map(stage).collect())
 }
 
-/// A text score is there only behind a `$match` with `$text`, and until rows are made anew.
-fn check_scores(stages: &[Stage]) -> Result<(), Error> {
-    let mut is_known = stages.first().is_some_and(Stage::has_text);
-    for stage in stages {
-        if !is_known && stage.kind.dependencies().text_score {
-            return Err(Error::new(
-                40218,
-                "query requires text score metadata, but it is not available",
-            ));
-        }
-        if matches!(stage.kind, Kind::Match(_)) && stage.kind.dependencies().text_score {
-            return Err(Error::new(
-                40218,
-                "query requires text score metadata, but it is not available",
-            ));
-        }
-        is_known &= !stage.kind.makes_rows();
+/// A text score is there only behind a `$match` with `$text`, and not for filters.
+pub fn check_scores(stages: &[Stage]) -> Result<(), Error> {
+    let is_known = stages.first().is_some_and(Stage::has_text);
+    let asks = |stage: &Stage| stage.kind.dependencies().text_score;
+    let in_filter = |stage: &Stage| matches!(stage.kind, Kind::Match(_)) && asks(stage);
+    if stages.iter().any(in_filter) || (!is_known && stages.iter().any(asks)) {
+        let message = "query requires text score metadata, but it is not available";
+        return Err(Error::new(40218, message));
     }
     Ok(())
 }
@@ -240,13 +230,6 @@ impl Kind {
             Kind::ReplaceRoot(_) | Kind::Facet(_) => true,
             _ => false,
         }
-    }
-
-    fn makes_rows(&self) -> bool {
-        matches!(
-            self,
-            Kind::Group(_) | Kind::Count(_) | Kind::BucketAuto(_) | Kind::Facet(_)
-        )
     }
 
     /// The document of a stage that is part of another.

@@ -146,7 +146,7 @@ impl Table {
         let mut cursor = source.records(Direction::Forward)?;
         while cursor.next()? {
             let place = table.documents.len() as u32;
-            if place % 256 == 0 {
+            if place.is_multiple_of(256) {
                 interrupt.check()?;
             }
             let document = Document::from_validated(cursor.document());
