@@ -10,19 +10,21 @@ use bytes::Bytes;
 use windrow_collection::{Batch, Change, Collection, Error as CollectionError, Namespace, Outcome};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext};
-use windrow_query::{Cursor, Find, Row, Snapshot};
+use windrow_query::{Find, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::commands::insert::prepare::{check_depth, with_id_in_front};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
-use crate::{queries, writes};
+use crate::queries::{self, Examined, Running};
+use crate::writes;
 
 /// What became of the documents that a query found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     pub matched: u64,
     pub changed: u64,
+    pub examined: Examined,
 }
 
 /// Says what a document in its newest version is to become.
@@ -36,23 +38,24 @@ pub fn change_all(
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
-    let mut cursor = open(collection, find)?;
+    let mut running = start(context, collection, find)?;
     let mut batch = collection.batch();
-    let changed = change_rows(context, &mut cursor, find, &mut batch, decide, &mut tally);
+    let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().or_command_error();
+    tally.examined = running.examined();
     changed.and(committed)?;
     Ok(tally)
 }
 
 fn change_rows(
     context: &Context<'_>,
-    cursor: &mut Cursor,
+    running: &mut Running,
     find: &Find,
     batch: &mut Batch<'_>,
     decide: &mut Decide<'_>,
     tally: &mut Tally,
 ) -> Result<(), CommandError> {
-    while let Some(row) = cursor.next_row(context.operation).or_command_error()? {
+    while let Some(row) = running.next(context.operation)? {
         if let Some(outcome) = change_row(&row, find, batch, decide)? {
             tally.matched += 1;
             tally.changed += u64::from(outcome != Outcome::Kept);
@@ -74,9 +77,14 @@ pub fn change_one(
     };
     loop {
         context.check()?;
-        let mut cursor = open(collection, &find)?;
-        let Some(row) = cursor.next_row(context.operation).or_command_error()? else {
-            return Ok(Tally::default());
+        let mut running = start(context, collection, &find)?;
+        let row = running.next(context.operation)?;
+        let examined = running.examined();
+        let Some(row) = row else {
+            return Ok(Tally {
+                examined,
+                ..Tally::default()
+            });
         };
         let mut batch = collection.batch();
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
@@ -84,14 +92,19 @@ pub fn change_one(
             return Ok(Tally {
                 matched: 1,
                 changed: u64::from(outcome != Outcome::Kept),
+                examined,
             });
         }
     }
 }
 
-fn open(collection: &Collection, find: &Find) -> Result<Cursor, CommandError> {
+fn start(
+    context: &Context<'_>,
+    collection: &Collection,
+    find: &Find,
+) -> Result<Running, CommandError> {
     let source = Snapshot::of(collection).or_command_error()?;
-    find.open(&source).or_command_error()
+    Running::start(find, &source, context.operation)
 }
 
 /// None where the document is gone, or does not match any more.

@@ -50,6 +50,7 @@ pub mod metrics;
 pub mod namespace;
 pub mod operations;
 pub mod parameters;
+mod plan_summary;
 pub mod queries;
 mod random;
 pub mod server;

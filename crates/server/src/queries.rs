@@ -7,8 +7,10 @@ use windrow_collection::Namespace;
 use windrow_document::{Document, ValueRef};
 use windrow_mql::expression::{Context as ExpressionContext, Expression, Scope, Variables};
 use windrow_mql::filter::{Environment, Filter};
+use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::{
-    Cursor, EngineCollections, Error as QueryError, Interrupt, NoCollection, Snapshot, Source,
+    Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, NoCollection, Row,
+    Snapshot, Source,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
@@ -17,7 +19,7 @@ use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::errors::OrCommandError;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
-use crate::{clock, state::State};
+use crate::{clock, plan_summary, state::State};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -67,37 +69,127 @@ pub fn source(state: &State, namespace: &Namespace) -> Result<Arc<dyn Source>, C
 }
 
 /// The other collections that a pipeline may name.
-pub fn collections(state: &State) -> EngineCollections {
-    EngineCollections(Arc::clone(&state.services.engine))
+pub fn collections(state: &State) -> Arc<EngineCollections> {
+    Arc::new(EngineCollections(Arc::clone(&state.services.engine)))
+}
+
+/// A query that runs: its plan is known to `currentOp` and the log of slow operations.
+pub struct Running {
+    operator: BoxOperator,
+}
+
+impl Running {
+    /// Chooses a plan for the query, and begins.
+    pub fn start(
+        find: &Find,
+        source: &Arc<dyn Source>,
+        operation: &Operation,
+    ) -> Result<Running, CommandError> {
+        let choice = find.plan(&**source).or_command_error()?;
+        operation.set_plan_summary(&plan_summary::of(&choice.winner));
+        let operator = operators::open(&choice.winner, source).or_command_error()?;
+        Ok(Running { operator })
+    }
+
+    /// The next row; None at the end.
+    pub fn next(&mut self, operation: &Operation) -> Result<Option<Row>, CommandError> {
+        self.operator.next(operation).or_command_error()
+    }
+
+    /// Index keys and documents that have been looked at.
+    pub fn examined(&self) -> Examined {
+        examined(&*self.operator)
+    }
+}
+
+/// See [`Running::examined`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Examined {
+    pub keys: u64,
+    pub documents: u64,
+}
+
+impl Examined {
+    /// Tells the log of slow operations what has been looked at since `before`.
+    pub fn note(self, before: Examined, operation: &Operation) {
+        operation.note("keysExamined", (self.keys - before.keys) as i64);
+        operation.note("docsExamined", (self.documents - before.documents) as i64);
+    }
+}
+
+impl std::ops::AddAssign for Examined {
+    fn add_assign(&mut self, other: Examined) {
+        self.keys += other.keys;
+        self.documents += other.documents;
+    }
+}
+
+fn examined(operator: &dyn Operator) -> Examined {
+    let own = operator.counters();
+    let start = Examined {
+        keys: own.keys_examined,
+        documents: own.documents_examined,
+    };
+    let inputs = operator.inputs().into_iter().map(examined);
+    inputs.fold(start, |sum, input| Examined {
+        keys: sum.keys + input.keys,
+        documents: sum.documents + input.documents,
+    })
+}
+
+/// Where the documents of a cursor come from.
+enum Rows {
+    Query(Running),
+    Pipeline(Cursor),
+}
+
+impl Rows {
+    fn next(&mut self, operation: &Operation) -> Result<Option<Content>, CommandError> {
+        match self {
+            Rows::Query(running) => Ok(running.next(operation)?.map(|row| row.content)),
+            Rows::Pipeline(cursor) => cursor.next(operation).or_command_error(),
+        }
+    }
+
+    fn examined(&self) -> Examined {
+        match self {
+            Rows::Query(running) => running.examined(),
+            Rows::Pipeline(_) => Examined::default(),
+        }
+    }
 }
 
 /// The result of a query as the source of a cursor's batches.
 pub struct QueryBatches {
-    cursor: Cursor,
+    rows: Rows,
     /// How many rows the query's own limit still allows.
     left: Option<u64>,
 }
 
 impl QueryBatches {
-    pub fn new(cursor: Cursor, limit: Option<u64>) -> QueryBatches {
+    pub fn of_query(running: Running, limit: Option<u64>) -> QueryBatches {
         QueryBatches {
-            cursor,
+            rows: Rows::Query(running),
             left: limit,
         }
     }
-}
 
-impl BatchSource for QueryBatches {
-    fn next_batch(
+    pub fn of_pipeline(cursor: Cursor) -> QueryBatches {
+        QueryBatches {
+            rows: Rows::Pipeline(cursor),
+            left: None,
+        }
+    }
+
+    fn fill(
         &mut self,
         operation: &Operation,
         limit: usize,
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError> {
-        Operation::check(operation)?;
         let mut documents = Batch::new();
         while documents.count() < limit && documents.bytes() < bytes_max && self.left != Some(0) {
-            let Some(content) = self.cursor.next(operation).or_command_error()? else {
+            let Some(content) = self.rows.next(operation)? else {
                 let finished = true;
                 return Ok(SourceBatch {
                     documents,
@@ -111,6 +203,21 @@ impl BatchSource for QueryBatches {
             documents,
             finished: self.left == Some(0),
         })
+    }
+}
+
+impl BatchSource for QueryBatches {
+    fn next_batch(
+        &mut self,
+        operation: &Operation,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<SourceBatch, CommandError> {
+        Operation::check(operation)?;
+        let before = self.rows.examined();
+        let batch = self.fill(operation, limit, bytes_max);
+        self.rows.examined().note(before, operation);
+        batch
     }
 }
 

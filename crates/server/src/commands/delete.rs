@@ -12,7 +12,7 @@ use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries;
+use crate::queries::{self, Examined};
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
 pub const DELETE: Command = Command {
@@ -48,10 +48,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         deletes.iter().map(Statement::parse).collect();
     let namespace = writes::existing(request, name)?;
     context.operation.set_namespace(&namespace.to_string());
-    let (mut count, mut errors) = (0, WriteErrors::default());
+    let (mut count, mut examined) = (0, Examined::default());
+    let mut errors = WriteErrors::default();
     for (number, statement) in parsed?.iter().enumerate() {
         match delete(context, &namespace, statement, variables) {
-            Ok(tally) => count += tally.changed,
+            Ok(tally) => {
+                count += tally.changed;
+                examined += tally.examined;
+            }
             Err(error) if writes::ends_command(&error) => return Err(error),
             Err(error) => errors.push(number, &error),
         }
@@ -59,6 +63,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             break;
         }
     }
+    examined.note(Examined::default(), context.operation);
     context.operation.note("ndeleted", count as i64);
     let mut reply = DocumentBuf::new();
     reply.push("n", count as i32);

@@ -7,7 +7,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Find, Source, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command, count, delete, distinct, find, find_and_modify, update};
+use super::{Accepted, Command, aggregate, count, delete, distinct, find, find_and_modify, update};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -50,6 +50,9 @@ pub fn explain(
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
     let name = command.first().map_or("", |(name, _)| name);
+    if name == "aggregate" {
+        return explain_aggregate(context, database, command, verbosity);
+    }
     let (find, wrapping) = match name {
         "find" => (find::Asked::parse(command)?.find, Wrapping::None),
         "count" => (count::parse(command)?.find(), Wrapping::Count),
@@ -70,6 +73,22 @@ pub fn explain(
     let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
     let source = open(context, &namespace)?;
     let explained = explain_find(context, &find, &source, verbosity, wrapping)?;
+    Ok(Reply::ok(finish(context, explained, command)))
+}
+
+fn explain_aggregate(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Reply, CommandError> {
+    let namespace = aggregate::named(database, command)?;
+    let aggregate = aggregate::parse(command)?;
+    let source = open(context, &namespace)?;
+    let collections = queries::collections(context.state);
+    let explained = aggregate
+        .explain(&source, &collections, verbosity, context.operation)
+        .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
 }
 

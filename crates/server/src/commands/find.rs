@@ -14,7 +14,7 @@ use crate::cursors::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
-use crate::queries::{self, QueryBatches};
+use crate::queries::{self, QueryBatches, Running};
 
 pub const FIND: Command = Command {
     name: "find",
@@ -81,7 +81,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
     let source = queries::source(context.state, &namespace)?;
-    let cursor = asked.find.open(&source).or_command_error()?;
+    let running = Running::start(&asked.find, &source, context.operation)?;
     if !source.exists() {
         let cursor = doc! { "id": 0i64, "ns": (text), "firstBatch": [] };
         return Ok(Reply::ok(doc! { "cursor": cursor }));
@@ -90,7 +90,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = "error processing query: tailable cursor requested on non capped collection";
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
-    let batches = QueryBatches::new(cursor, asked.find.limit);
+    let batches = QueryBatches::of_query(running, asked.find.limit);
     let mut owner = queries::owner(context, text, body);
     owner.options.no_timeout = asked.no_cursor_timeout;
     cursors::reply(context, owner, Box::new(batches), asked.first)

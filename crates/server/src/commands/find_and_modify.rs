@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
-use crate::queries;
+use crate::queries::{self, Examined};
 use crate::writes::{self, acknowledge};
 
 pub const FIND_AND_MODIFY: Command = Command {
@@ -105,6 +105,7 @@ impl Asked {
             after,
             inserted,
         } = changes::update(context, namespace, &updating, true)?;
+        tally.examined.note(Examined::default(), context.operation);
         let n = i32::from(tally.matched > 0 || inserted.is_some());
         let mut outcome = doc! { "n": n, "updatedExisting": (tally.matched > 0) };
         if let Some(inserted) = &inserted {
@@ -125,7 +126,8 @@ impl Asked {
         };
         match context.state.services.engine.collection(namespace) {
             Some(collection) => {
-                changes::change_one(context, &collection, &self.find, &mut decide)?;
+                let tally = changes::change_one(context, &collection, &self.find, &mut decide)?;
+                tally.examined.note(Examined::default(), context.operation);
             }
             None => {
                 let nothing = queries::source(context.state, namespace)?;

@@ -15,7 +15,7 @@ use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries;
+use crate::queries::{self, Examined};
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
 pub const UPDATE: Command = Command {
@@ -60,6 +60,7 @@ pub struct Statement<'a> {
 struct Totals {
     matched: u64,
     modified: u64,
+    examined: Examined,
     upserted: Vec<Value>,
     errors: WriteErrors,
 }
@@ -88,6 +89,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             break;
         }
     }
+    let examined = totals.examined;
+    examined.note(Examined::default(), context.operation);
     context.operation.note("nMatched", totals.matched as i64);
     context.operation.note("nModified", totals.modified as i64);
     acknowledge(totals.into_reply(), context)
@@ -97,6 +100,7 @@ impl Totals {
     fn add(&mut self, number: usize, updated: &Updated) {
         self.matched += updated.tally.matched;
         self.modified += updated.tally.changed;
+        self.examined += updated.tally.examined;
         if let Some(inserted) = &updated.inserted {
             self.matched += 1;
             let mut entry = DocumentBuf::new();

@@ -410,3 +410,53 @@ fn work_off_the_queue(client: &mut Client) -> Vec<i32> {
         assert_eq!(reply.get("writeErrors"), None, "{reply}");
     }
 }
+
+/// A filter that takes about a tenth of a millisecond for each document.
+fn slow() -> DocumentBuf {
+    let numbers = doc! { "$map": {
+        "input": { "$range": [0, 500] }, "in": { "$mod": ["$$this", 7] },
+    } };
+    doc! { "$expr": { "$gt": [{ "$sum": numbers }, (-1)] } }
+}
+
+#[test]
+fn long_work_ends_at_its_limit_of_time_or_when_it_is_killed() {
+    let (server, mut client) = filled((0..40_000).map(|n| doc! { "_id": n }).collect());
+    for command in [
+        doc! { "find": "c", "filter": (slow()), "batchSize": 50_000 },
+        doc! { "count": "c", "query": (slow()) },
+        doc! { "update": "c", "updates": [{ "q": (slow()), "u": { "$set": { "a": 1 } }, "multi": true }] },
+        doc! { "delete": "c", "deletes": [{ "q": (slow()), "limit": 0 }] },
+    ] {
+        let mut command = command;
+        command.push("maxTimeMS", 50);
+        refuse(&mut client, command, 50);
+    }
+    let mut other = server.client();
+    let killer = std::thread::spawn(move || kill_first(&mut other));
+    refuse(
+        &mut client,
+        doc! { "find": "c", "filter": (slow()), "batchSize": 50_000, "comment": "kill me" },
+        11601,
+    );
+    killer.join().unwrap();
+}
+
+fn kill_first(client: &mut Client) {
+    let numbers = |reply: &DocumentBuf| -> Option<i64> {
+        let running = reply.get("inprog")?.as_array()?;
+        let mut all = running.iter().filter_map(ValueRef::as_document);
+        let summary = Some(ValueRef::String("COLLSCAN"));
+        let find = all.find(|one| one.get("planSummary") == summary)?;
+        find.get("opid")?.as_whole()
+    };
+    let number = loop {
+        let reply = client.command(&doc! { "currentOp": 1, "$db": "admin" });
+        if let Some(number) = numbers(&reply) {
+            break number;
+        }
+    };
+    assert!(is_ok(&client.command(
+        &doc! { "killOp": 1, "op": (number as i32), "$db": "admin" }
+    )));
+}

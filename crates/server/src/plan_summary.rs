@@ -1,0 +1,60 @@
+//! A plan in one line, as logs and `currentOp` show it: "IXSCAN { a: 1 }", "COLLSCAN".
+
+use windrow_query::plan::Plan;
+
+use crate::shell_text;
+
+/// The places that the plan reads from, in order.
+pub fn of(plan: &Plan) -> String {
+    let mut leaves = Vec::new();
+    collect(plan, &mut leaves);
+    leaves.join(", ")
+}
+
+fn collect(plan: &Plan, leaves: &mut Vec<String>) {
+    match plan {
+        Plan::Eof => leaves.push("EOF".to_owned()),
+        Plan::CollectionScan { .. } => leaves.push("COLLSCAN".to_owned()),
+        Plan::IdHack { .. } => leaves.push("IDHACK".to_owned()),
+        Plan::IndexScan(scan) => {
+            let key = shell_text::document(scan.index.definition.key_pattern());
+            leaves.push(format!("IXSCAN {key}"));
+        }
+        Plan::Text(scan) => {
+            let key = shell_text::document(scan.definition.key_pattern());
+            leaves.push(format!("TEXT_MATCH {key}"));
+        }
+        other => other
+            .inputs()
+            .into_iter()
+            .for_each(|input| collect(input, leaves)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc};
+    use windrow_query::Direction;
+
+    #[test]
+    fn a_plan_is_told_by_its_leaves() {
+        let check = |plan: Plan, expected: &str| assert_eq!(of(&plan), expected);
+        let scan = || Plan::CollectionScan {
+            direction: Direction::Forward,
+            filter: None,
+        };
+        let id = || Plan::IdHack {
+            id: Value::from(doc! { "a": 1 }),
+        };
+        check(Plan::Eof, "EOF");
+        check(
+            Plan::Limit {
+                amount: 1,
+                input: Box::new(scan()),
+            },
+            "COLLSCAN",
+        );
+        check(Plan::Or(vec![id(), scan()]), "IDHACK, COLLSCAN");
+    }
+}
