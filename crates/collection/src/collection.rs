@@ -236,6 +236,13 @@ impl Collection {
             .sum()
     }
 
+    /// The most chains of sections that one of its maps has.
+    pub(crate) fn chains_max(&self) -> usize {
+        let state = self.state();
+        let indexes = state.indexes.iter().map(|it| it.sections.chains().len());
+        indexes.max().unwrap_or(0).max(state.records.chains().len())
+    }
+
     /// The most bytes of log records that one of its indexes has not made entries of.
     pub(crate) fn bytes_unsettled(&self) -> u64 {
         let state = self.state();

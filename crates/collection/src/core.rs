@@ -45,6 +45,8 @@ pub(crate) struct Collections {
 pub(crate) struct Background {
     pub fold: Call,
     pub folded: Call,
+    pub merge: Call,
+    pub merged: Call,
     pub settle: Call,
     pub settled: Call,
     pub closing: AtomicBool,
@@ -75,6 +77,9 @@ impl Call {
         *called = false;
     }
 }
+
+/// So many chains of sections a map should have at most: about three tiers of eight.
+const CHAINS_MAX: u64 = 28;
 
 /// How far `held` is above a limit, in limits.
 fn excess(held: u64, limit: u64) -> f64 {
@@ -184,9 +189,20 @@ impl Core {
             self.background.fold.call();
             self.background.folded.wait(pause(behind));
         }
+        let behind = behind.max(self.admit_sections(collection));
         if behind > 0.0 || unsettled > 2 * settle_limit {
             self.counters.delayed_writes.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Waits where merges fall behind: readers would have to look into too many sections.
+    fn admit_sections(&self, collection: &Collection) -> f64 {
+        let behind = excess(collection.chains_max() as u64, CHAINS_MAX);
+        if behind > 0.0 {
+            self.background.merge.call();
+            self.background.merged.wait(pause(behind));
+        }
+        behind
     }
 
     /// Opens a section that the catalog has, and counts it for its run.

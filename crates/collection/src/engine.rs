@@ -40,12 +40,12 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// Shares of so many bytes of memory: half for the cache, an eighth for tails until they are
+    /// Shares of so many bytes of memory: half for the cache, a thirty-second for tails until they are
     /// folded, 200 MB or a quarter for builds.
     pub fn with_memory(memory: u64) -> EngineOptions {
         EngineOptions {
             memory,
-            tail_bytes: (memory / 8).clamp(1 << 20, 256 << 20),
+            tail_bytes: (memory / 32).clamp(1 << 20, 256 << 20),
             build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             compression: Compression::Lz4,
@@ -84,6 +84,7 @@ impl Engine {
         });
         let mut threads = engine.background.lock();
         threads.push(spawn("windrow-fold", core.clone(), keep_folding)?);
+        threads.push(spawn("windrow-merge", core.clone(), keep_merging)?);
         threads.push(spawn("windrow-tails", core.clone(), keep_settling)?);
         for build in building::unfinished(&core) {
             threads.push(spawn("windrow-build", core.clone(), move |core| {
@@ -98,6 +99,7 @@ impl Engine {
     pub fn close(&self) -> Result<(), Error> {
         self.core.background.closing.store(true, Ordering::Release);
         self.core.background.fold.call();
+        self.core.background.merge.call();
         self.core.background.settle.call();
         for thread in self.background.lock().drain(..) {
             let _ = thread.join();
@@ -329,7 +331,7 @@ fn random_uuid() -> [u8; 16] {
     uuid
 }
 
-/// Folds whenever tails have grown enough or are old, and merges what there is to merge.
+/// Folds whenever tails have grown enough or are old.
 fn keep_folding(core: &Arc<Core>) {
     let mut last_fold = Instant::now();
     while !core.is_closing() {
@@ -345,8 +347,21 @@ fn keep_folding(core: &Arc<Core>) {
         }
         last_fold = Instant::now();
         core.background.folded.call();
-        if let Err(error) = merge_all(core) {
-            (core.options.on_problem)("merging failed", &error);
+        core.background.merge.call();
+    }
+}
+
+/// Merges after folds, beside the next ones.
+fn keep_merging(core: &Arc<Core>) {
+    while !core.is_closing() {
+        core.background.merge.wait(Duration::from_millis(500));
+        let mut merged = true;
+        while merged && !core.is_closing() {
+            merged = merge_all(core).unwrap_or_else(|error| {
+                (core.options.on_problem)("merging failed", &error);
+                false
+            });
+            core.background.merged.call();
         }
     }
 }
