@@ -73,7 +73,8 @@ Options:
 
 Examples:
   windrow serve --data ./data
-  windrow serve --data /var/lib/windrow --listen 0.0.0.0:27017 --memory 2GiB
+  windrow index ~/Documents --data ./data
+  windrow search 'velvet -barge' --data ./data
 "
     )
 }

@@ -3,7 +3,8 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
 use windrow_collection::{Engine, EngineOptions};
@@ -161,13 +162,7 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
     let disk = RealDisk::new(&options.data).map_err(failed)?;
     let engine_options = EngineOptions {
-        on_problem: |what, error| {
-            let attr = doc! { "error": (error.to_string()) };
-            match LOG.get() {
-                Some(log) => log.write(Severity::Error, "STORAGE", PROBLEM, "engine", what, attr),
-                None => eprintln!("{what}: {error}"),
-            }
-        },
+        on_problem: tell_problem,
         ..EngineOptions::with_memory(options.memory)
     };
     Engine::open(Arc::new(disk), engine_options).map_err(failed)
@@ -175,6 +170,26 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
 
 /// The number of the line about background work that failed; MongoDB has no such event.
 const PROBLEM: i32 = 9_000_003;
+
+/// What failed is tried again and again (a fold while the disk is full): one line in this time.
+const PROBLEM_INTERVAL: Duration = Duration::from_secs(10);
+
+fn tell_problem(what: &str, error: &windrow_collection::Error) {
+    static LAST: Mutex<Option<(String, Instant)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_known = last
+        .as_ref()
+        .is_some_and(|(told, when)| told == what && when.elapsed() < PROBLEM_INTERVAL);
+    if is_known {
+        return;
+    }
+    *last = Some((what.to_owned(), Instant::now()));
+    let attr = doc! { "error": (error.to_string()) };
+    match LOG.get() {
+        Some(log) => log.write(Severity::Error, "STORAGE", PROBLEM, "engine", what, attr),
+        None => eprintln!("{what}: {error}"),
+    }
+}
 
 fn log_start(log: &Log, options: &Options) {
     let attr = doc! {
