@@ -33,7 +33,7 @@ pub struct Services {
 impl Services {
     /// Services over a disk in memory, for tests and examples.
     pub fn in_memory(log: Arc<Log>) -> Result<Services, windrow_collection::Error> {
-        let options = EngineOptions::with_memory(64 << 20);
+        let options = EngineOptions::with_memory(256 << 20);
         Ok(Services {
             engine: Engine::open(Arc::new(MemoryDisk::default()), options)?,
             log,

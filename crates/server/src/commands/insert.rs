@@ -57,7 +57,15 @@ fn insert(
     for chunk in &prepared.chunks {
         context.check()?;
         let bytes = prepared.bytes.slice(chunk.range.clone());
-        let inserted = insert_chunk(context, namespace, bytes, ordered)?;
+        let inserted = match insert_chunk(context, namespace, bytes, ordered) {
+            Ok(inserted) => inserted,
+            // What is in stays in, so the client has to learn how much that is.
+            Err(error) if count > 0 && !writes::ends_command(&error) => {
+                failed.push((chunk.number(&prepared.numbers, 0), error));
+                break;
+            }
+            Err(error) => return Err(error),
+        };
         count += inserted.count;
         failed.extend(numbered(inserted.errors, chunk, &prepared.numbers));
         if ordered && !failed.is_empty() {
@@ -81,11 +89,9 @@ fn numbered<'p>(
     chunk: &'p Chunk,
     numbers: &'p [u32],
 ) -> impl Iterator<Item = (usize, CommandError)> + 'p {
-    errors.into_iter().map(|(place, error)| {
-        let place = chunk.first + place;
-        let number = numbers.get(place).map_or(place, |number| *number as usize);
-        (number, error.into_command_error())
-    })
+    errors
+        .into_iter()
+        .map(|(place, error)| (chunk.number(numbers, place), error.into_command_error()))
 }
 
 fn insert_chunk(

@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
 use crate::context::Context;
-use crate::errors::OrCommandError;
+use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
@@ -255,5 +255,18 @@ fn check_stages(update: ValueRef<'_>) -> Result<(), CommandError> {
             return Err(CommandError::new(ErrorCode(40323), message));
         }
     }
-    Ok(())
+    match update {
+        ValueRef::Array(_) => check_stage_names(update),
+        _ => Ok(()),
+    }
 }
+
+/// So have their names.
+fn check_stage_names(pipeline: ValueRef<'_>) -> Result<(), CommandError> {
+    match Update::parse(pipeline, &[]) {
+        Err(error) if error.code == UNKNOWN_STAGE => Err(error.into_command_error()),
+        _ => Ok(()),
+    }
+}
+
+const UNKNOWN_STAGE: i32 = 40324;

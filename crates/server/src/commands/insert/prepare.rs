@@ -34,6 +34,14 @@ pub struct Chunk {
     pub first: usize,
 }
 
+impl Chunk {
+    /// The number in the command of the document at a place in the chunk.
+    pub fn number(&self, numbers: &[u32], place: usize) -> usize {
+        let place = self.first + place;
+        numbers.get(place).map_or(place, |number| *number as usize)
+    }
+}
+
 /// A chunk becomes one record of the log, so it has at most so many bytes, or one document.
 const CHUNK_BYTES: usize = 4 << 20;
 
