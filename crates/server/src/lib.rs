@@ -21,8 +21,9 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`errors`], [`shell_text`], [`queries`], [`collation`], [`writes`], [`changes`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], [`listed`],
-//! [`parameters`], [`log`], [`metrics`], [`stop`].
+//! [`state`], [`errors`], [`shell_text`], [`queries`], [`collation`], [`writes`], [`changes`],
+//! [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
+//! [`listed`], [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -164,6 +164,8 @@ pub struct QueryBatches {
     rows: Rows,
     /// How many rows the query's own limit still allows.
     left: Option<u64>,
+    /// A document that did not fit the last batch.
+    waiting: Option<Content>,
 }
 
 impl QueryBatches {
@@ -171,6 +173,7 @@ impl QueryBatches {
         QueryBatches {
             rows: Rows::Query(running),
             left: limit,
+            waiting: None,
         }
     }
 
@@ -178,6 +181,7 @@ impl QueryBatches {
         QueryBatches {
             rows: Rows::Pipeline(cursor),
             left: None,
+            waiting: None,
         }
     }
 
@@ -188,23 +192,40 @@ impl QueryBatches {
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError> {
         let mut documents = Batch::new();
-        while documents.count() < limit && documents.bytes() < bytes_max && self.left != Some(0) {
-            let Some(content) = self.rows.next(operation)? else {
-                let finished = true;
-                return Ok(SourceBatch {
-                    documents,
-                    finished,
-                });
+        let mut finished = false;
+        while documents.count() < limit {
+            let Some(content) = self.next(operation)? else {
+                finished = true;
+                break;
             };
+            let bytes = documents.bytes() + ELEMENT_BYTES_MAX + content.as_bytes().len();
+            if bytes > bytes_max && !documents.is_empty() {
+                self.waiting = Some(content);
+                break;
+            }
             documents.push(content.as_document());
-            self.left = self.left.map(|left| left - 1);
         }
+        let at_limit = self.left == Some(0) && self.waiting.is_none();
         Ok(SourceBatch {
             documents,
-            finished: self.left == Some(0),
+            finished: finished || at_limit,
         })
     }
+
+    fn next(&mut self, operation: &Operation) -> Result<Option<Content>, CommandError> {
+        if let Some(waiting) = self.waiting.take() {
+            return Ok(Some(waiting));
+        }
+        if self.left == Some(0) {
+            return Ok(None);
+        }
+        self.left = self.left.map(|left| left - 1);
+        self.rows.next(operation)
+    }
 }
+
+/// A document in a batch has its type and its number before it, which has at most eight digits.
+const ELEMENT_BYTES_MAX: usize = 10;
 
 impl BatchSource for QueryBatches {
     fn next_batch(

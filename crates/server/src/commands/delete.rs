@@ -1,5 +1,7 @@
 //! `delete`: removes the documents that match.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use windrow_collection::{Change, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_query::{Find, Hint};
@@ -51,6 +53,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (mut count, mut examined) = (0, Examined::default());
     let mut errors = WriteErrors::default();
     for (number, statement) in parsed?.iter().enumerate() {
+        context.state.metrics.deletes.fetch_add(1, Relaxed);
         match delete(context, &namespace, statement, variables) {
             Ok(tally) => {
                 count += tally.changed;

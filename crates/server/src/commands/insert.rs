@@ -2,6 +2,8 @@
 
 pub(crate) mod prepare;
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use windrow_collection::{Collection, Error as CollectionError, Namespace};
 use windrow_document::DocumentBuf;
@@ -37,6 +39,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let documents = statements(request, "documents")?;
     let namespace = writable(request, name)?;
     context.operation.set_namespace(&namespace.to_string());
+    let inserts = &context.state.metrics.inserts;
+    inserts.fetch_add(documents.count() as u64, Relaxed);
     let prepared = prepare::prepare(&documents, ordered, &context.state.object_ids);
     let (count, errors) = insert(context, &namespace, prepared, ordered)?;
     context.operation.note("ninserted", count as i32);

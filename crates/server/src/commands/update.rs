@@ -1,5 +1,7 @@
 //! `update`: changes the documents that match, or inserts one.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_mql::expression::Variables;
@@ -78,6 +80,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let mut totals = Totals::default();
     for (number, statement) in parsed?.iter().enumerate() {
+        context.state.metrics.updates.fetch_add(1, Relaxed);
         let updated = writes::check_upsert_target(request, name, statement.upsert)
             .and_then(|()| update(context, &namespace, statement, variables));
         match updated {

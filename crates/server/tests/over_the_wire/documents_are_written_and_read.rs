@@ -13,7 +13,7 @@ fn check(client: &mut Client, command: DocumentBuf, expected: DocumentBuf) {
     let mut expected = expected;
     expected.push("ok", 1.0);
     let reply = client.command(&command);
-    assert_eq!(without_messages(&reply), expected, "{command}");
+    assert_eq!(without_messages(&reply), expected, "{command:.300}");
 }
 
 /// The code of a command that fails, or of its first statement that does.
@@ -459,4 +459,45 @@ fn kill_first(client: &mut Client) {
     assert!(is_ok(&client.command(
         &doc! { "killOp": 1, "op": (number as i32), "$db": "admin" }
     )));
+}
+
+#[test]
+fn statements_are_counted() {
+    let (_server, mut client) = filled((0..5).map(|n| doc! { "_id": n }).collect());
+    let update = doc! { "q": {}, "u": { "$set": { "a": 1 } }, "multi": true };
+    client.command(&doc! { "update": "c", "updates": [(update.clone()), update], "$db": "t" });
+    let delete = doc! { "q": {}, "limit": 0 };
+    client.command(&doc! { "delete": "c", "deletes": [delete], "$db": "t" });
+    let status = client.command(&doc! { "serverStatus": 1, "$db": "admin" });
+    let counters = status.get("opcounters").unwrap().as_document().unwrap();
+    let count = |name: &str| counters.get(name).and_then(ValueRef::as_whole);
+    let counts = [count("insert"), count("update"), count("delete")];
+    assert_eq!(counts, [Some(5), Some(2), Some(1)]);
+}
+
+/// A reply holds 16 MB: what does not fit waits for the next batch, and nothing is lost.
+#[test]
+fn large_documents_come_in_several_batches() {
+    let large = |id: i32| doc! { "_id": id, "s": ("x".repeat(6 << 20)) };
+    let (_server, mut client) = filled(vec![large(0)]);
+    for id in 1..5 {
+        let insert = doc! { "insert": "c", "documents": [(large(id))] };
+        check(&mut client, insert, doc! { "n": 1 });
+    }
+    let mut reply = client.command(&doc! { "find": "c", "$db": "t" });
+    let mut counts = Vec::new();
+    loop {
+        let cursor = reply.get("cursor").unwrap().as_document().unwrap();
+        let batch = cursor
+            .get("firstBatch")
+            .or(cursor.get("nextBatch"))
+            .unwrap();
+        counts.push(batch.as_array().unwrap().count());
+        let id = cursor.get("id").unwrap().to_value();
+        if id == Value::Int64(0) {
+            break;
+        }
+        reply = client.command(&doc! { "getMore": id, "collection": "c", "$db": "t" });
+    }
+    assert_eq!(counts, [2, 2, 1]);
 }
