@@ -12,6 +12,7 @@ use windrow_mql::Error;
 use crate::definition::Definition;
 
 const CANNOT_CREATE: i32 = 67;
+const ALREADY_EXISTS: i32 = 68;
 const OPTIONS_CONFLICT: i32 = 85;
 const KEYS_CONFLICT: i32 = 86;
 
@@ -23,10 +24,15 @@ pub fn new_ones(
 ) -> Result<Vec<Definition>, Error> {
     let mut new: Vec<Definition> = Vec::new();
     for one in wanted {
-        let all = known.iter().map(Arc::as_ref).chain(&new);
-        if is_new(&one, all)? {
-            new.push(one);
+        let known = known.iter().map(Arc::as_ref);
+        if !is_new(&one, known.clone())? {
+            continue;
         }
+        if !is_new(&one, known.chain(&new))? {
+            let message = format!("Identical index already exists: {}", one.name);
+            return Err(Error::new(ALREADY_EXISTS, message));
+        }
+        new.push(one);
     }
     Ok(new)
 }
@@ -220,8 +226,10 @@ mod tests {
     fn wanted_indexes_are_in_each_others_way() {
         let parse = |one: DocumentBuf| Definition::parse(one.as_document()).unwrap();
         let one = || parse(doc! { "key": { "a": 1 }, "name": "i" });
-        let twice = new_ones(&[], vec![one(), one()]).unwrap();
-        assert_eq!(twice.len(), 1);
+        assert_eq!(new_ones(&[], vec![one()]).unwrap().len(), 1);
+        assert_eq!(new_ones(&[], vec![one(), one()]).unwrap_err().code, 68);
+        let known = [Arc::new(one())];
+        assert_eq!(new_ones(&known, vec![one(), one()]).unwrap().len(), 0);
         let other = parse(doc! { "key": { "a": 1 }, "name": "j" });
         assert_eq!(new_ones(&[], vec![one(), other]).unwrap_err().code, 85);
     }

@@ -1,12 +1,13 @@
 //! From MongoDB's index specification to a definition, and the normal form that `listIndexes` shows.
 
+mod text;
+
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 use windrow_mql::filter::Filter;
-use windrow_text::{Language, TextVersion};
 
-use crate::definition::{Definition, KeyField, KeyKind, TextDefinition, TextField};
+use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
 use crate::partial;
 
 const CANNOT_CREATE: i32 = 67;
@@ -110,7 +111,7 @@ impl Definition {
             ));
         }
         let text = if is_text {
-            Some(text_of(key, specification)?)
+            Some(text::definition(key, specification)?)
         } else {
             None
         };
@@ -359,100 +360,6 @@ fn check_path(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn text_of(key: Document<'_>, specification: Document<'_>) -> Result<TextDefinition, Error> {
-    let version = match specification.get("textIndexVersion") {
-        None => TextVersion::V3,
-        Some(value) => {
-            let number = value.as_whole().and_then(TextVersion::from_number);
-            number.ok_or_else(|| cannot("bad textIndexVersion".to_owned()))?
-        }
-    };
-    let string = |name, usual: &str| match specification.get(name) {
-        None => Ok(usual.to_owned()),
-        Some(ValueRef::String(text)) if !text.is_empty() => Ok(text.to_owned()),
-        Some(_) => Err(cannot(format!("{name} must be a non-empty string"))),
-    };
-    let language = string("default_language", "english")?;
-    let default_language = Language::parse(&language, version)
-        .map_err(|_| cannot("default_language is not valid".to_owned()))?;
-    let language_override = string("language_override", "language")?;
-    if language_override.starts_with('$') {
-        return Err(cannot("language_override is not valid".to_owned()));
-    }
-    let mut weights: Vec<(String, f64)> = Vec::new();
-    let is_text = |name: &str, value| name != "_fts" && value == ValueRef::String("text");
-    for (name, _) in key.iter().filter(|(name, value)| is_text(name, *value)) {
-        weights.push((name.to_owned(), 1.0));
-    }
-    add_weights(specification, &mut weights)?;
-    let wildcard = weights
-        .iter()
-        .find(|(name, _)| name == "$**")
-        .map(|(_, weight)| *weight);
-    let mut fields: Vec<TextField> = Vec::new();
-    for (name, weight) in weights.iter().filter(|(name, _)| name != "$**") {
-        check_path(name)?;
-        fields.push(TextField {
-            path: Path::parse(name),
-            weight: *weight,
-        });
-    }
-    Ok(TextDefinition {
-        fields,
-        wildcard_weight: wildcard,
-        default_language,
-        language_override,
-        version,
-    })
-}
-
-fn add_weights(specification: Document<'_>, weights: &mut Vec<(String, f64)>) -> Result<(), Error> {
-    let given = match specification.get("weights") {
-        None => return Ok(()),
-        Some(ValueRef::Document(given)) => given.to_buf(),
-        Some(ValueRef::String(name)) => doc! { name: 1 },
-        Some(_) => {
-            return Err(cannot(
-                "text index option 'weights' must be an object".to_owned(),
-            ));
-        }
-    };
-    for (name, value) in given.iter() {
-        let weight = value
-            .as_f64()
-            .filter(|weight| (1.0..100_000.0).contains(weight));
-        let Some(weight) = weight else {
-            return Err(cannot(
-                "text index weight must be in the exclusive interval (0,100000)".to_owned(),
-            ));
-        };
-        let weight = weight.trunc();
-        match weights.iter_mut().find(|(known, _)| known == name) {
-            Some(known) => known.1 = weight,
-            None => weights.push((name.to_owned(), weight)),
-        }
-    }
-    Ok(())
-}
-
-/// The key as it is stored: text fields as `_fts` and `_ftsx`.
-fn stored_key(key: Document<'_>, is_text: bool) -> DocumentBuf {
-    let mut stored = DocumentBuf::new();
-    let mut seen_text = false;
-    for (name, value) in key {
-        if is_text && value == ValueRef::String("text") {
-            if !seen_text {
-                stored.push("_fts", "text");
-                stored.push("_ftsx", 1);
-            }
-            seen_text = true;
-        } else {
-            stored.push(name, value);
-        }
-    }
-    stored
-}
-
 /// In MongoDB's order: version, unique, key, name, then the options as they came.
 fn normal_form(
     specification: Document<'_>,
@@ -462,7 +369,8 @@ fn normal_form(
     text: Option<&TextDefinition>,
 ) -> DocumentBuf {
     let already_stored = key.contains("_fts");
-    let stored = stored_key(key, text.is_some() && !already_stored);
+    let stored = text::stored_key(key, text.is_some() && !already_stored);
+    let version_of_text = text.map(|text| text.version.number());
     let is_set = |option| specification.get(option).is_some_and(ValueRef::is_truthy);
     let mut normal = doc! { "v": version };
     if is_set("unique") {
@@ -470,19 +378,22 @@ fn normal_form(
     }
     normal.push("key", stored);
     normal.push("name", name);
+    let text = text.map(|text| text::options(specification, text));
     for (option, value) in specification {
-        if is_kept(option, value, text.is_some()) {
+        match text.as_ref().and_then(|text| text.get(option)) {
+            Some(text) => normal.push(option, text),
+            None if is_kept(option, value, text.is_some()) => normal.push(option, value),
+            None => {}
+        }
+    }
+    // What was not said stands at the end; the version always does.
+    for (option, value) in text.iter().flat_map(DocumentBuf::iter) {
+        if normal.get(option).is_none() {
             normal.push(option, value);
         }
     }
-    if let Some(text) = text {
-        normal.push("weights", weights_document(text));
-        let language = specification
-            .get("default_language")
-            .and_then(ValueRef::as_str);
-        normal.push("default_language", language.unwrap_or("english"));
-        normal.push("language_override", text.language_override.as_str());
-        normal.push("textIndexVersion", text.version.number());
+    if let Some(version) = version_of_text {
+        normal.push("textIndexVersion", version);
     }
     normal
 }
@@ -492,28 +403,9 @@ fn is_kept(option: &str, value: ValueRef<'_>, is_text: bool) -> bool {
     match option {
         "collation" | "dropDups" | "key" | "name" | "ns" | "unique" | "v" => false,
         "hidden" => value.is_truthy(),
-        "default_language" | "language_override" | "textIndexVersion" | "weights" => !is_text,
+        "textIndexVersion" => !is_text,
         _ => true,
     }
-}
-
-/// Weights by field name in order, as MongoDB stores them.
-fn weights_document(text: &TextDefinition) -> DocumentBuf {
-    let mut weights: Vec<(String, i32)> = text
-        .fields
-        .iter()
-        .map(|field| (field.path.to_string(), field.weight as i32))
-        .collect();
-    weights.extend(
-        text.wildcard_weight
-            .map(|weight| ("$**".to_owned(), weight as i32)),
-    );
-    weights.sort();
-    let mut document = DocumentBuf::new();
-    weights
-        .into_iter()
-        .for_each(|(name, weight)| document.push(&name, weight));
-    document
 }
 
 #[cfg(test)]

@@ -50,7 +50,9 @@ fn check(node: &Node, depth: usize) -> Result<(), Error> {
         Node::Size { .. } => refused("$size"),
         Node::Mod { .. } => refused("$mod"),
         Node::Bits { .. } => refused("$bitsAllSet and the like"),
-        Node::Text(_) => refused("$text"),
+        Node::Text(_) => Err(Error::bad_value(
+            "$text is not allowed in the filter of a partial index",
+        )),
     }
 }
 
@@ -94,6 +96,7 @@ mod tests {
         check(doc! { "$alwaysTrue": 1 }, Err(67));
         check(doc! { "$expr": { "$gt": ["$b", 5] } }, Err(224));
         check(doc! { "$jsonSchema": { "required": ["b"] } }, Err(224));
+        check(doc! { "$text": { "$search": "x" } }, Err(2));
         check(doc! { "$foo": 1 }, Err(2));
     }
 }

@@ -4,7 +4,6 @@
 //! its build running; `killOp` and `maxTimeMS` end it; a server that stops leaves it to its next
 //! start.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -125,15 +124,11 @@ fn parse(request: &Request) -> Result<Vec<Definition>, CommandError> {
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
     let mut definitions = Vec::new();
-    let mut seen = HashSet::new();
     for index in indexes.iter() {
         let specification = index
             .as_document()
             .ok_or_else(|| arguments.wrong_type("indexes", index.type_of(), &[Type::Document]))?;
-        // The same specification twice is one.
-        if seen.insert(specification.as_bytes()) {
-            definitions.push(Definition::parse(specification).or_command_error()?);
-        }
+        definitions.push(Definition::parse(specification).or_command_error()?);
     }
     Ok(definitions)
 }
