@@ -22,7 +22,7 @@ use crate::path_text::path_to_text;
 use crate::pool::WorkerPool;
 use crate::store::{Place, Store, StoreError};
 use crate::walk::{Candidate, Stamp, WalkFailure, WalkOptions, Walked, walk};
-use crate::writer::Writer;
+use crate::writer::{BatchLimits, Writer};
 
 /// How a run works.
 #[derive(Debug, Clone)]
@@ -108,7 +108,10 @@ const UNLIKE_ANY: Stamp = Stamp {
     modified_ns: i64::MIN + 1,
 };
 
-fn stored_stamps(store: &dyn Store, retry: bool) -> Result<HashMap<String, Stamp>, StoreError> {
+pub(crate) fn stored_stamps(
+    store: &dyn Store,
+    retry: bool,
+) -> Result<HashMap<String, Stamp>, StoreError> {
     let mut stored: HashMap<String, Stamp> = HashMap::new();
     let mut note = |path: &str, stamp: Stamp| match stored.get_mut(path) {
         Some(known) if *known != stamp => *known = UNLIKE_ANY,
@@ -138,7 +141,7 @@ impl AsRef<Candidate> for Job<'_> {
     }
 }
 
-fn jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
+pub(crate) fn jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
     let job = |replaces| move |file: &&'w Candidate| Job { file, replaces };
     let replaced = changes.replace.iter().map(job(true));
     replaced.chain(changes.add.iter().map(job(false))).collect()
@@ -183,7 +186,7 @@ fn read(
     progress: &Progress,
 ) -> Result<(), RunError> {
     let writers: Vec<_> = (0..pool.workers())
-        .map(|_| Mutex::new(Writer::new(store, progress)))
+        .map(|_| Mutex::new(Writer::new(store, progress, BatchLimits::default())))
         .collect();
     let failed: Mutex<Option<StoreError>> = Mutex::default();
     let note = |result: Result<(), StoreError>| match result {

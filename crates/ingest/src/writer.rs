@@ -8,12 +8,27 @@ use crate::store::{Place, Refusal, Store, StoreError};
 use crate::walk::Candidate;
 use crate::worker::{End, Event};
 
-/// A batch is written when it has so many bytes of documents, or is of so many files. Larger ones
-/// are no faster, and a run that is killed loses them.
-const BATCH_BYTES: usize = 2 << 20;
-const BATCH_FILES: usize = 1_000;
-/// A batch that ends within a file costs the file a marker, so it gets some room first.
-const BATCH_BYTES_MAX: usize = 12 << 20;
+/// When a batch is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLimits {
+    /// So many bytes of whole files, or so many files. Larger batches are no faster, and a run that
+    /// is killed loses them.
+    pub bytes: usize,
+    pub files: usize,
+    /// So many bytes with a file that is not complete. It costs the file a marker, so it gets some
+    /// room first.
+    pub bytes_max: usize,
+}
+
+impl Default for BatchLimits {
+    fn default() -> Self {
+        BatchLimits {
+            bytes: 2 << 20,
+            files: 1_000,
+            bytes_max: 12 << 20,
+        }
+    }
+}
 
 /// Collects what the files of one worker become and writes it in batches.
 ///
@@ -22,6 +37,7 @@ const BATCH_BYTES_MAX: usize = 12 << 20;
 pub(crate) struct Writer<'s, 'w> {
     store: &'s dyn Store,
     progress: &'s Progress,
+    limits: BatchLimits,
     documents: Pending,
     /// The file and member of every one of `documents`.
     origins: Vec<(&'w Candidate, Option<String>)>,
@@ -43,10 +59,11 @@ struct Open {
 }
 
 impl<'s, 'w> Writer<'s, 'w> {
-    pub fn new(store: &'s dyn Store, progress: &'s Progress) -> Self {
+    pub fn new(store: &'s dyn Store, progress: &'s Progress, limits: BatchLimits) -> Self {
         Writer {
             store,
             progress,
+            limits,
             documents: Pending::default(),
             origins: Vec::new(),
             failures: Pending::default(),
@@ -71,7 +88,7 @@ impl<'s, 'w> Writer<'s, 'w> {
                     .push_file(&FileDocument::new(file, *extracted, now_ms()));
                 self.origins.push((file, inner));
                 self.open.has_documents = true;
-                if self.documents.bytes() >= BATCH_BYTES_MAX {
+                if self.documents.bytes() >= self.limits.bytes_max {
                     self.mark(file);
                     self.flush()?;
                 }
@@ -100,8 +117,8 @@ impl<'s, 'w> Writer<'s, 'w> {
         self.open = Open::default();
         self.files += 1;
         self.progress.end_file(file);
-        let failure_bytes = self.failures.bytes();
-        if self.documents.bytes() + failure_bytes >= BATCH_BYTES || self.files >= BATCH_FILES {
+        let bytes = self.documents.bytes() + self.failures.bytes();
+        if bytes >= self.limits.bytes || self.files >= self.limits.files {
             self.flush()?;
         }
         Ok(())
@@ -183,5 +200,280 @@ impl<'s, 'w> Writer<'s, 'w> {
             self.store.insert(Place::Failures, failures.take())?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! A run was killed between two writes. Whatever it had stored, the next run must end with what
+    //! a run that nobody killed would have stored.
+
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use bytes::Bytes;
+    use windrow_document::{Document, DocumentBuf, ValueRef};
+    use windrow_extract::{Extracted, Kind, Tally};
+
+    use super::*;
+    use crate::changes::changes;
+    use crate::run::{jobs, stored_stamps};
+    use crate::walk::{Identity, Stamp, Walked};
+
+    /// Documents by place and `_id`, and how many writes go well.
+    struct MemoryStore {
+        documents: [Mutex<BTreeMap<String, DocumentBuf>>; 2],
+        writes_left: AtomicUsize,
+    }
+
+    impl MemoryStore {
+        fn new() -> Self {
+            MemoryStore {
+                documents: [Mutex::default(), Mutex::default()],
+                writes_left: AtomicUsize::new(usize::MAX),
+            }
+        }
+
+        fn write<T>(
+            &self,
+            place: Place,
+            change: impl FnOnce(&mut BTreeMap<String, DocumentBuf>) -> T,
+        ) -> Result<T, StoreError> {
+            if self.writes_left.load(Ordering::Relaxed) == 0 {
+                return Err("killed".into());
+            }
+            self.writes_left.fetch_sub(1, Ordering::Relaxed);
+            Ok(change(&mut self.documents[place as usize].lock().unwrap()))
+        }
+
+        /// `_id`, size and what it says of all that is stored.
+        fn content(&self) -> Vec<(String, i64, String)> {
+            let mut content = Vec::new();
+            for documents in &self.documents {
+                for (id, document) in documents.lock().unwrap().iter() {
+                    let text = document.get("text").or(document.get("reason"));
+                    let size = document.get("size").and_then(ValueRef::as_whole).unwrap();
+                    content.push((id.clone(), size, text.unwrap().as_str().unwrap().into()));
+                }
+            }
+            content
+        }
+    }
+
+    fn path_of(document: &DocumentBuf) -> &str {
+        document.get("path").and_then(ValueRef::as_str).unwrap()
+    }
+
+    impl Store for MemoryStore {
+        fn prepare(&self) -> Result<(), StoreError> {
+            Ok(())
+        }
+
+        fn stamps(
+            &self,
+            place: Place,
+            visit: &mut dyn FnMut(&str, Stamp),
+        ) -> Result<(), StoreError> {
+            for document in self.documents[place as usize].lock().unwrap().values() {
+                let whole = |name| document.get(name).and_then(ValueRef::as_whole).unwrap();
+                let stamp = Stamp {
+                    size: whole("size") as u64,
+                    modified_ns: whole("modified_ns"),
+                };
+                visit(path_of(document), stamp);
+            }
+            Ok(())
+        }
+
+        fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError> {
+            let is_kept = |document: &DocumentBuf| paths.iter().all(|it| it != path_of(document));
+            self.write(place, |documents| {
+                documents.retain(|_, document| is_kept(document));
+            })
+        }
+
+        fn remove_failures(&self, ids: &[String]) -> Result<(), StoreError> {
+            self.write(Place::Failures, |documents| {
+                documents.retain(|id, _| !ids.contains(id));
+            })
+        }
+
+        /// Refuses an `_id` that is there, and documents that say so.
+        fn insert(&self, place: Place, bytes: Bytes) -> Result<Vec<Refusal>, StoreError> {
+            self.write(place, |documents| {
+                let (mut rest, mut number, mut refusals) = (&bytes[..], 0, Vec::new());
+                while let Some(length) = rest.first_chunk::<4>() {
+                    let (one, after) = rest.split_at(u32::from_le_bytes(*length) as usize);
+                    let one = Document::from_bytes(one).unwrap().to_buf();
+                    let id = one
+                        .get("_id")
+                        .and_then(ValueRef::as_str)
+                        .unwrap()
+                        .to_owned();
+                    let is_refused = place == Place::Documents && id.ends_with("refused");
+                    if documents.contains_key(&id) || is_refused {
+                        refusals.push((number, "no".to_owned()));
+                    } else {
+                        documents.insert(id, one);
+                    }
+                    (rest, number) = (after, number + 1);
+                }
+                refusals
+            })
+        }
+
+        fn finish(&self) -> Result<(), StoreError> {
+            Ok(())
+        }
+    }
+
+    fn document(inner: Option<usize>, text: &str) -> Event {
+        let mut extracted = Extracted::new(Kind::Text, text.to_owned());
+        extracted.inner_path = inner.map(|number| format!("#{number}"));
+        Event::Document(Box::new(extracted))
+    }
+
+    fn failure(inner: Option<&str>) -> Failure {
+        Failure {
+            inner: inner.map(str::to_owned),
+            ..Failure::of_file(FailureClass::Malformed, "bad")
+        }
+    }
+
+    /// What a worker says about a file, by its name and its version, which is its size.
+    fn events(file: &Candidate) -> Vec<Event> {
+        let text = format!("version {}", file.stamp.size);
+        let done = || Event::End(End::Done(Tally::default()));
+        match file.path_text().as_str() {
+            "/d/archive" => vec![
+                document(Some(1), &text),
+                Event::MemberFailed(failure(Some("#2"))),
+                done(),
+            ],
+            "/d/broken" => vec![Event::End(End::Failed(failure(None)))],
+            "/d/half" => vec![
+                document(Some(1), &text),
+                Event::End(End::Failed(failure(None))),
+            ],
+            "/d/mails" => {
+                let mails = (0..9).map(|number| document(Some(number), &text.repeat(10)));
+                mails.chain([done()]).collect()
+            }
+            "/d/picture" if file.stamp.size > 1 => {
+                vec![Event::End(End::Skipped("picture".into()))]
+            }
+            _ => vec![document(None, &text), done()],
+        }
+    }
+
+    const NAMES: [&str; 8] = [
+        "archive", "broken", "half", "mails", "picture", "plain", "refused", "text",
+    ];
+
+    /// The folder, with every file in this version.
+    fn folder(version: u64) -> Walked {
+        let candidate = |name: &&str| Candidate {
+            path: format!("/d/{name}").into(),
+            stamp: Stamp {
+                size: version,
+                modified_ns: 1,
+            },
+            identity: Identity {
+                device: 1,
+                inode: 1,
+            },
+        };
+        Walked {
+            roots: vec!["/d".into()],
+            files: NAMES.iter().map(candidate).collect(),
+            failures: Vec::new(),
+        }
+    }
+
+    fn run(store: &MemoryStore, walked: &Walked, retry: bool) -> Result<(), StoreError> {
+        let stored = stored_stamps(store, retry)?;
+        let changes = changes(&stored, walked);
+        let progress = Progress::default();
+        let limits = BatchLimits {
+            bytes: 1_000,
+            files: 3,
+            bytes_max: 900,
+        };
+        let mut writer = Writer::new(store, &progress, limits);
+        for job in &jobs(&changes) {
+            for event in events(job.file) {
+                writer.take(job, event)?;
+            }
+        }
+        writer.flush()
+    }
+
+    /// A run over version 1, one over version 2 that is killed after so many writes, one that is not.
+    /// Whether the killed one got to its end, and what is stored then.
+    fn killed_after(writes: usize, retry: bool) -> (bool, Vec<(String, i64, String)>) {
+        let store = MemoryStore::new();
+        run(&store, &folder(1), false).unwrap();
+        let version = if retry { 1 } else { 2 };
+        store.writes_left.store(writes, Ordering::Relaxed);
+        let ended = run(&store, &folder(version), retry).is_ok();
+        store.writes_left.store(usize::MAX, Ordering::Relaxed);
+        run(&store, &folder(version), false).unwrap();
+        (ended, store.content())
+    }
+
+    fn check_kills(retry: bool) {
+        let (_, expected) = killed_after(usize::MAX, retry);
+        for writes in 0.. {
+            let (ended, content) = killed_after(writes, retry);
+            assert_eq!(content, expected, "killed after {writes} writes");
+            if ended {
+                assert!(writes > 5, "{writes} writes are hardly all");
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_killed_is_continued() {
+        check_kills(false);
+    }
+
+    #[test]
+    fn a_retry_that_is_killed_is_continued() {
+        check_kills(true);
+    }
+
+    #[test]
+    fn all_that_files_become_is_stored() {
+        let (_, content) = killed_after(usize::MAX, false);
+        let ids: Vec<&str> = content.iter().map(|(id, ..)| id.as_str()).collect();
+        let mails: Vec<String> = (0..9).map(|number| format!("/d/mails/#{number}")).collect();
+        let mut expected = vec!["/d/archive/#1", "/d/half/#1"];
+        expected.extend(mails.iter().map(String::as_str));
+        expected.extend(["/d/plain", "/d/text"]);
+        expected.extend(["/d/archive/#2", "/d/broken", "/d/half", "/d/refused"]);
+        assert_eq!(ids, expected);
+        assert!(content.iter().all(|(_, version, _)| *version == 2));
+    }
+
+    #[test]
+    fn what_was_done_is_counted() {
+        let (store, progress) = (MemoryStore::new(), Progress::default());
+        let walked = folder(2);
+        let stored = stored_stamps(&store, false).unwrap();
+        let changes = changes(&stored, &walked);
+        let mut writer = Writer::new(&store, &progress, BatchLimits::default());
+        for job in &jobs(&changes) {
+            for event in events(job.file) {
+                writer.take(job, event).unwrap();
+            }
+        }
+        writer.flush().unwrap();
+        let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+        assert_eq!(count(&progress.files), 8);
+        assert_eq!(count(&progress.documents), 13);
+        assert_eq!(count(&progress.failures), 4);
+        assert_eq!(count(&progress.skipped), 1);
     }
 }

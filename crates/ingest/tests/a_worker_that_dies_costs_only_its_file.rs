@@ -104,7 +104,7 @@ impl Drop for Folder {
 
 fn config(command: &str) -> WorkerConfig {
     WorkerConfig {
-        file_deadline: Duration::from_millis(400),
+        file_deadline: Duration::from_secs(2),
         memory_bytes_max: 512 << 20,
         ..WorkerConfig::this_program(&[command]).unwrap()
     }
@@ -229,7 +229,11 @@ fn real_files_are_read() {
 
 /// Six documents of 2 MB do not fit into the pipe, and each is held for most of the deadline.
 fn a_slow_receiver_is_waited_for() {
-    let mut worker = Worker::start(&config("obedient worker")).unwrap();
+    let config = WorkerConfig {
+        file_deadline: Duration::from_millis(400),
+        ..config("obedient worker")
+    };
+    let mut worker = Worker::start(&config).unwrap();
     let (mut documents, mut done) = (0, false);
     let sink = &mut |event| match event {
         Event::Document(_) => {

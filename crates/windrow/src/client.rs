@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Document, ValueRef, doc};
 use windrow_wire::header::HEADER_BYTES;
 use windrow_wire::{Header, OpCode, WireError, read_header, read_message};
 
@@ -112,7 +112,7 @@ impl Client {
             if id == 0 {
                 return Ok(());
             }
-            next = windrow_document::doc! {
+            next = doc! {
                 "getMore": id, "collection": (collection.clone()), "$db": (database.clone()),
             };
         }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
     use std::thread;
-    use windrow_document::doc;
+    use windrow_document::DocumentBuf;
     use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request, write_reply};
 
     /// A server of one connection that answers requests with these replies.

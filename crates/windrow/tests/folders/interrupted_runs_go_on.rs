@@ -1,0 +1,36 @@
+//! A run is killed somewhere in the middle, again and again. The run after it must leave what a run
+//! that nobody killed would have left.
+
+use std::time::Duration;
+
+use super::program::Work;
+
+const FILES: usize = 600;
+
+#[test]
+fn killed_runs_lose_nothing_and_repeat_nothing() {
+    let work = Work::new();
+    for number in 0..FILES {
+        let filler = "some words between ".repeat(300);
+        work.write(
+            format!("{}/{number}.txt", number % 7),
+            format!("common{filler}token{number}x"),
+        );
+    }
+    for delay_ms in [20, 60, 100, 150, 200] {
+        let mut run = work.start_index();
+        std::thread::sleep(Duration::from_millis(delay_ms));
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+    let report = work.index(&[]);
+    assert!(report.contains("0 failures"), "{report}");
+    let mut found = work.search("words");
+    found.sort();
+    let mut expected: Vec<_> = (0..FILES)
+        .map(|it| format!("{}/{it}.txt", it % 7))
+        .collect();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert!(work.index(&[]).contains(&format!("{FILES} unchanged")));
+}
