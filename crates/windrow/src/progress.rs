@@ -119,7 +119,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -149,11 +149,10 @@ mod tests {
         let check = |files: u64, bytes: u64, expected: &str| {
             let progress = Progress::default();
             let set = |counter: &AtomicU64, value| counter.store(value, Ordering::Relaxed);
-            (
-                set(&progress.files_total, 10),
-                set(&progress.bytes_total, 1000),
-            );
-            (set(&progress.files, files), set(&progress.bytes, bytes));
+            set(&progress.files_total, 10);
+            set(&progress.bytes_total, 1000);
+            set(&progress.files, files);
+            set(&progress.bytes, bytes);
             set(&progress.failures, files / 10);
             let status = Status::of(&progress, Duration::from_secs(2));
             assert_eq!(status.bar(), expected);

@@ -88,7 +88,7 @@ fn what_may_not_be_read_is_tried_again() {
     let work = Work::new();
     work.write("locked.txt", "ironbasil");
     let path = work.files().join("locked.txt");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&path).is_ok() {
         // Nothing can be locked away from the superuser.
         return;
