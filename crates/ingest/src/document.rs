@@ -17,6 +17,9 @@
 //! syntax, author, pages, from, to, cc, subject, date, message_id: only if known
 //! ```
 //!
+//! The size and dates of a failure's file are left out where the file is to be tried again every
+//! time: permissions may change while the file does not.
+//!
 //! `_id` is unique: a path with something below it is a folder, and a folder is no file with
 //! members. Deleting by `path` removes all that a file became.
 
@@ -51,15 +54,10 @@ pub struct FailureDocument {
     pub id: String,
     pub path: String,
     pub failure: Failure,
-    pub stamp: Stamp,
+    /// None where it may be read next time though nothing of the file has changed.
+    pub stamp: Option<Stamp>,
     pub failed_ms: i64,
 }
-
-/// Of what has no stamp to compare: it is tried again every time.
-const NO_STAMP: Stamp = Stamp {
-    size: 0,
-    modified_ns: i64::MIN,
-};
 
 impl Stamp {
     /// The time of the last change in milliseconds, as a date in a document has it.
@@ -101,13 +99,12 @@ impl FailureDocument {
             id: path.clone(),
             path,
             failure: Failure::of_file(FailureClass::Unreadable, &failure.reason),
-            stamp: NO_STAMP,
+            stamp: None,
             failed_ms: now_ms,
         }
     }
 
-    /// The document for a failure of `file`, at the time `now_ms`. What may be read tomorrow though
-    /// nothing of the file changes has no stamp, so that it is tried again.
+    /// The document for a failure of `file`, at the time `now_ms`.
     pub fn new(file: &Candidate, failure: Failure, now_ms: i64) -> Self {
         let path = file.path_text();
         let is_lasting = failure.class != FailureClass::Unreadable;
@@ -115,7 +112,7 @@ impl FailureDocument {
             id: id(&path, failure.inner.as_deref()),
             path,
             failure,
-            stamp: if is_lasting { file.stamp } else { NO_STAMP },
+            stamp: is_lasting.then_some(file.stamp),
             failed_ms: now_ms,
         }
     }
@@ -129,7 +126,7 @@ impl FailureDocument {
                 FailureClass::Unfinished,
                 "storing it was interrupted; the next run reads it again",
             ),
-            stamp: NO_STAMP,
+            stamp: None,
             failed_ms: now_ms,
         }
     }

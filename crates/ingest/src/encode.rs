@@ -56,7 +56,9 @@ impl Pending {
             optional_string(builder, "inner", document.failure.inner.as_deref());
             string(builder, "class", document.failure.class.as_str());
             string(builder, "reason", &document.failure.reason);
-            stamp(builder, document.stamp);
+            if let Some(known) = document.stamp {
+                stamp(builder, known);
+            }
             builder.append("failed", ValueRef::DateTime(document.failed_ms));
         });
     }
@@ -171,10 +173,10 @@ mod tests {
             id: "/d/x".into(),
             path: "/d/x".into(),
             failure: Failure::of_file(FailureClass::Malformed, "bad"),
-            stamp: Stamp {
+            stamp: Some(Stamp {
                 size: 1,
                 modified_ns: -1,
-            },
+            }),
             failed_ms: 5,
         };
         check(
@@ -182,6 +184,17 @@ mod tests {
             doc! {
                 "_id": "/d/x", "path": "/d/x", "class": "malformed", "reason": "bad", "size": 1i64,
                 "modified": (Value::DateTime(-1)), "modified_ns": (-1i64),
+                "failed": (Value::DateTime(5)),
+            },
+        );
+        let untold = FailureDocument {
+            stamp: None,
+            ..failure
+        };
+        check(
+            |pending| pending.push_failure(&untold),
+            doc! {
+                "_id": "/d/x", "path": "/d/x", "class": "malformed", "reason": "bad",
                 "failed": (Value::DateTime(5)),
             },
         );

@@ -8,7 +8,7 @@ use windrow_collection::{Reader, RecordId};
 use windrow_document::{Value, ValueRef, key};
 use windrow_index::Definition;
 
-use crate::store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError};
+use crate::store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError, Visit};
 use crate::walk::Stamp;
 
 /// The collections of an open data folder.
@@ -58,7 +58,7 @@ impl Store for EngineStore {
         Ok(())
     }
 
-    fn stamps(&self, place: Place, visit: &mut dyn FnMut(&str, Stamp)) -> Result<(), StoreError> {
+    fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let reader = self.collection(place).reader()?;
         let mut entries = reader.entries(stamp_index(&reader)?, Direction::Forward)?;
         while entries.next()? {
@@ -107,15 +107,14 @@ fn stamp_index(reader: &Reader) -> Result<usize, Error> {
 }
 
 /// Path and stamp out of an entry of the index of stamps.
-fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Stamp)> {
+fn stamp_of(entry: &[u8], shape: &[u8]) -> Option<(String, Option<Stamp>)> {
     let mut values = key::Reader::new(entry, shape);
     let Value::String(path) = values.value(false)? else {
         return None;
     };
-    let size = values.value(false)?.as_ref().as_whole()?;
-    let modified_ns = values.value(false)?.as_ref().as_whole()?;
-    let size = u64::try_from(size).ok()?;
-    Some((path, Stamp { size, modified_ns }))
+    let size = values.value(false)?.as_ref().as_whole();
+    let modified_ns = values.value(false)?.as_ref().as_whole();
+    Some((path, Stamp::of(size, modified_ns)))
 }
 
 /// The records of all documents with one of these paths.

@@ -64,6 +64,6 @@ pub use path_text::{path_to_text, text_to_path};
 pub use pool::{Sink, WorkerPool};
 pub use run::{Progress, RunError, RunOptions, Summary, run};
 pub use serve::{Convert, ReadError, serve, serve_with};
-pub use store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError};
+pub use store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError, Visit};
 pub use walk::{Candidate, Identity, Stamp, WalkFailure, WalkOptions, Walked, walk};
 pub use worker::{End, Event, Worker, WorkerConfig};

@@ -102,10 +102,10 @@ pub fn run(
     Ok(summary(&walked, &changes, progress))
 }
 
-/// A stamp that no file has, and no document either.
+/// A stamp that no file has.
 const UNLIKE_ANY: Stamp = Stamp {
     size: 0,
-    modified_ns: i64::MIN + 1,
+    modified_ns: i64::MIN,
 };
 
 pub(crate) fn stored_stamps(
@@ -113,16 +113,19 @@ pub(crate) fn stored_stamps(
     retry: bool,
 ) -> Result<HashMap<String, Stamp>, StoreError> {
     let mut stored: HashMap<String, Stamp> = HashMap::new();
-    let mut note = |path: &str, stamp: Stamp| match stored.get_mut(path) {
-        Some(known) if *known != stamp => *known = UNLIKE_ANY,
-        Some(_) => {}
-        None => {
-            stored.insert(path.to_owned(), stamp);
+    let mut note = |path: &str, stamp: Option<Stamp>| {
+        let stamp = stamp.unwrap_or(UNLIKE_ANY);
+        match stored.get_mut(path) {
+            Some(known) if *known != stamp => *known = UNLIKE_ANY,
+            Some(_) => {}
+            None => {
+                stored.insert(path.to_owned(), stamp);
+            }
         }
     };
     store.stamps(Place::Documents, &mut note)?;
     store.stamps(Place::Failures, &mut |path, stamp| {
-        note(path, if retry { UNLIKE_ANY } else { stamp });
+        note(path, stamp.filter(|_| !retry));
     })?;
     Ok(stored)
 }

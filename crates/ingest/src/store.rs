@@ -21,6 +21,9 @@ pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 /// A document that was refused: its number in the batch, and why.
 pub type Refusal = (usize, String);
 
+/// Takes the path and stamp of a document.
+pub type Visit<'v> = dyn FnMut(&str, Option<Stamp>) + 'v;
+
 /// A database that takes documents and failures.
 ///
 /// Each call is complete when it returns, and what one call wrote survives a crash only together
@@ -29,9 +32,8 @@ pub trait Store: Sync {
     /// Makes the collections and their [`indexes`], where they are not there.
     fn prepare(&self) -> Result<(), StoreError>;
 
-    /// Tells the path and stamp of every document of a collection, several times for a path that
-    /// has several.
-    fn stamps(&self, place: Place, visit: &mut dyn FnMut(&str, Stamp)) -> Result<(), StoreError>;
+    /// Tells the path of every document of a collection and its stamp, if it has one.
+    fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError>;
 
     /// Removes what the files at these paths became from a collection.
     fn remove(&self, place: Place, paths: &[String]) -> Result<(), StoreError>;

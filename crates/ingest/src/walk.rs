@@ -9,7 +9,7 @@ use walkdir::{DirEntry, WalkDir};
 use crate::path_text::path_to_text;
 
 /// Which files below the given folders count.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WalkOptions {
     /// Take files and folders whose names begin with a dot. Folders of version control are skipped
     /// in any case.
@@ -17,6 +17,8 @@ pub struct WalkOptions {
     /// Follow links below the given folders. A link in a circle is then a failure, and a file with
     /// two ways to it is found twice. Links that are given themselves are always followed.
     pub follow_links: bool,
+    /// Folders, by their real paths, that are passed over.
+    pub exclude: Vec<PathBuf>,
 }
 
 /// A file that may hold documents.
@@ -42,6 +44,16 @@ pub struct Stamp {
     pub size: u64,
     /// In nanoseconds since 1970 UTC.
     pub modified_ns: i64,
+}
+
+impl Stamp {
+    /// The stamp of a document with these fields, if it has both.
+    pub fn of(size: Option<i64>, modified_ns: Option<i64>) -> Option<Stamp> {
+        Some(Stamp {
+            size: u64::try_from(size?).ok()?,
+            modified_ns: modified_ns?,
+        })
+    }
 }
 
 /// What two names of one file have in common.
@@ -114,9 +126,11 @@ fn is_wanted(entry: &DirEntry, options: &WalkOptions) -> bool {
     const VERSION_CONTROL: [&str; 7] = [".git", ".hg", ".svn", ".bzr", ".jj", "CVS", "_darcs"];
     let name = entry.file_name();
     let hidden = name.as_encoded_bytes().starts_with(b".");
-    let version_control =
-        entry.file_type().is_dir() && VERSION_CONTROL.iter().any(|folder| name == *folder);
-    !version_control && (options.hidden || !hidden)
+    let excluded = || {
+        VERSION_CONTROL.iter().any(|folder| name == *folder)
+            || options.exclude.iter().any(|folder| entry.path() == folder)
+    };
+    (options.hidden || !hidden) && !(entry.file_type().is_dir() && excluded())
 }
 
 fn candidate(entry: &DirEntry) -> walkdir::Result<Option<Candidate>> {
@@ -205,6 +219,12 @@ mod tests {
         let plain = walk(std::slice::from_ref(&folder.0), &WalkOptions::default());
         assert_eq!(folder.names(&plain), ["a.txt", "b/z", "caf\\xe9"]);
         assert_eq!(plain.files[0].stamp.size, 5);
+        let without_b = WalkOptions {
+            exclude: vec![folder.0.join("b")],
+            ..WalkOptions::default()
+        };
+        let without_b = walk(std::slice::from_ref(&folder.0), &without_b);
+        assert_eq!(folder.names(&without_b), ["a.txt", "caf\\xe9"]);
         let all = WalkOptions {
             hidden: true,
             ..WalkOptions::default()

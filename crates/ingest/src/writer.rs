@@ -219,6 +219,7 @@ mod tests {
     use super::*;
     use crate::changes::changes;
     use crate::run::{jobs, stored_stamps};
+    use crate::store::Visit;
     use crate::walk::{Identity, Stamp, Walked};
 
     /// Documents by place and `_id`, and how many writes go well.
@@ -270,17 +271,10 @@ mod tests {
             Ok(())
         }
 
-        fn stamps(
-            &self,
-            place: Place,
-            visit: &mut dyn FnMut(&str, Stamp),
-        ) -> Result<(), StoreError> {
+        fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError> {
             for document in self.documents[place as usize].lock().unwrap().values() {
-                let whole = |name| document.get(name).and_then(ValueRef::as_whole).unwrap();
-                let stamp = Stamp {
-                    size: whole("size") as u64,
-                    modified_ns: whole("modified_ns"),
-                };
+                let whole = |name| document.get(name).and_then(ValueRef::as_whole);
+                let stamp = Stamp::of(whole("size"), whole("modified_ns"));
                 visit(path_of(document), stamp);
             }
             Ok(())

@@ -118,8 +118,12 @@ fn index(options: &Options) -> Result<(), Failure> {
         Some(workers) => pool.with_workers(workers),
         None => pool,
     };
+    let opened = folder::open(&options.data, options.memory)?;
+    let mut walk = options.walk.clone();
+    // A database must not feed on itself.
+    walk.exclude.extend(options.data.canonicalize().ok());
     let run_options = RunOptions {
-        walk: options.walk,
+        walk,
         pool,
         retry: options.retry,
     };
@@ -128,7 +132,7 @@ fn index(options: &Options) -> Result<(), Failure> {
         let run = || ingest(store, &options.folders, &run_options, &progress);
         shown(&progress, run).map_err(failed)
     };
-    let summary = match folder::open(&options.data, options.memory)? {
+    let summary = match opened {
         Opened::Here(engine) => {
             let summary = run(&EngineStore::new(engine.clone()).map_err(failed)?)?;
             engine.close().map_err(failed)?;
@@ -206,6 +210,7 @@ mod tests {
             walk: WalkOptions {
                 hidden: true,
                 follow_links: true,
+                ..WalkOptions::default()
             },
             retry: true,
         };

@@ -152,36 +152,41 @@ fn search(options: &Options) -> Result<ExitCode, Failure> {
     if !options.data.is_dir() {
         return Err(nothing_indexed(&options.data));
     }
-    let command = find_command(options);
-    let documents = match folder::open(&options.data, memory::default_bytes())? {
-        Opened::Here(engine) => ask_engine(&engine, command.as_document(), &options.data)?,
-        Opened::ByServer(address) => ask_server(address, command.as_document(), &options.data)?,
-    };
     let query = Query::parse(
         &options.words,
         options.language,
         Sensitivity::NONE,
         TextVersion::V3,
     );
-    let found = documents
-        .iter()
-        .map(|document| Found::of(document.as_document(), &query));
     let mut to = io::stdout().lock();
     let style = match options.json {
         true => Style::Json,
         false if to.is_terminal() && std::env::var_os("NO_COLOR").is_none() => Style::Coloured,
         false => Style::Plain,
     };
-    for (number, found) in found.enumerate() {
+    let mut count = 0;
+    ask(options, &mut |document| {
+        count += 1;
+        let written = Found::of(document, &query).write(&mut to, count, style);
         // Whoever closes the pipe has read enough.
-        if found.write(&mut to, number + 1, style).is_err() {
-            break;
-        }
-    }
-    Ok(match documents.is_empty() {
-        true => ExitCode::from(NOTHING_FOUND),
-        false => ExitCode::SUCCESS,
+        written.is_ok()
+    })?;
+    Ok(match count {
+        0 => ExitCode::from(NOTHING_FOUND),
+        _ => ExitCode::SUCCESS,
     })
+}
+
+/// Takes what is found, the best first; false where nothing more is wanted.
+type Take<'t> = dyn FnMut(Document<'_>) -> bool + 't;
+
+fn ask(options: &Options, take: &mut Take<'_>) -> Result<(), Failure> {
+    let command = find_command(options);
+    let command = command.as_document();
+    match folder::open(&options.data, memory::default_bytes())? {
+        Opened::Here(engine) => ask_engine(&engine, command, &options.data, take),
+        Opened::ByServer(address) => ask_server(address, command, &options.data, take),
+    }
 }
 
 /// The question as the command that a server takes.
@@ -206,7 +211,8 @@ fn ask_engine(
     engine: &Arc<Engine>,
     command: Document<'_>,
     data: &Path,
-) -> Result<Vec<DocumentBuf>, Failure> {
+    take: &mut Take<'_>,
+) -> Result<(), Failure> {
     let namespace = Namespace::new(DATABASE, Place::Documents.collection()).map_err(failed)?;
     let collection = engine
         .collection(&namespace)
@@ -214,11 +220,12 @@ fn ask_engine(
     let source = Snapshot::of(&collection).map_err(failed)?;
     let find = find_of(command).map_err(failed)?;
     let mut cursor = find.open(&source).map_err(failed)?;
-    let mut documents = Vec::new();
     while let Some(found) = cursor.next(&Uninterrupted).map_err(failed)? {
-        documents.push(found.into_buf());
+        if !take(found.as_document()) {
+            break;
+        }
     }
-    Ok(documents)
+    Ok(())
 }
 
 /// The parts of the command as the planner takes them.
@@ -241,16 +248,12 @@ fn ask_server(
     address: SocketAddr,
     command: Document<'_>,
     data: &Path,
-) -> Result<Vec<DocumentBuf>, Failure> {
+    take: &mut Take<'_>,
+) -> Result<(), Failure> {
     const INDEX_NOT_FOUND: i32 = 27;
-    let mut documents = Vec::new();
     let mut client = Client::connect(address).map_err(failed)?;
-    let answer = client.documents(command, &mut |document| {
-        documents.push(document.to_buf());
-        true
-    });
-    match answer {
-        Ok(()) => Ok(documents),
+    match client.documents(command, take) {
+        Ok(()) => Ok(()),
         Err(ClientError::Command { code, .. }) if code == INDEX_NOT_FOUND => {
             Err(nothing_indexed(data))
         }

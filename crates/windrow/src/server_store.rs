@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 
 use bytes::Bytes;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_ingest::{DATABASE, Place, Refusal, STAMP_INDEX, Stamp, Store, StoreError};
+use windrow_ingest::{DATABASE, Place, Refusal, STAMP_INDEX, Stamp, Store, StoreError, Visit};
 
 use crate::client::{Client, ClientError};
 
@@ -78,7 +78,7 @@ impl Store for ServerStore {
         Ok(())
     }
 
-    fn stamps(&self, place: Place, visit: &mut dyn FnMut(&str, Stamp)) -> Result<(), StoreError> {
+    fn stamps(&self, place: Place, visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let command = doc! {
             "find": (place.collection()), "filter": { "path": { "$gte": "" } },
             "projection": { "_id": 0, "path": 1, "size": 1, "modified_ns": 1 },
@@ -118,12 +118,9 @@ impl Store for ServerStore {
     }
 }
 
-fn stamp_of(document: Document<'_>) -> Option<(&str, Stamp)> {
+fn stamp_of(document: Document<'_>) -> Option<(&str, Option<Stamp>)> {
     let whole = |name| document.get(name).and_then(ValueRef::as_whole);
-    let stamp = Stamp {
-        size: u64::try_from(whole("size")?).ok()?,
-        modified_ns: whole("modified_ns")?,
-    };
+    let stamp = Stamp::of(whole("size"), whole("modified_ns"));
     Some((document.get("path")?.as_str()?, stamp))
 }
 
@@ -172,7 +169,9 @@ mod tests {
             size: 5,
             modified_ns: -1,
         };
-        assert_eq!(stamp_of(document.as_document()), Some(("/d/a", expected)));
-        assert_eq!(stamp_of(doc! { "path": "/d/a" }.as_document()), None);
+        let found = stamp_of(document.as_document());
+        assert_eq!(found, Some(("/d/a", Some(expected))));
+        let untold = doc! { "path": "/d/a" };
+        assert_eq!(stamp_of(untold.as_document()), Some(("/d/a", None)));
     }
 }

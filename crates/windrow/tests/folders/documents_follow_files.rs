@@ -78,6 +78,22 @@ fn a_folder_that_is_not_there_is_a_slip() {
 }
 
 #[test]
+fn a_database_does_not_feed_on_itself() {
+    let work = Work::new();
+    work.write("a.txt", "ironbasil");
+    let whole = work.files();
+    let whole = whole.parent().unwrap().to_str().unwrap();
+    for new in [1, 0] {
+        let ended = work.run(&["index", whole]);
+        assert!(
+            ended.said.contains(&format!("{new} new, 0 changed")),
+            "{ended:?}"
+        );
+        assert!(ended.said.contains("0 skipped"), "{ended:?}");
+    }
+}
+
+#[test]
 fn what_was_never_indexed_cannot_be_searched() {
     let work = Work::new();
     let ended = work.run(&["search", "word"]);
