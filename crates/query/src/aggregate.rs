@@ -25,6 +25,7 @@ mod front;
 mod granularity;
 mod graph_lookup;
 mod group;
+mod group_key;
 mod lookup;
 mod place;
 mod sample;

@@ -1,12 +1,11 @@
 //! `$bucketAuto`: so many groups of about the same size.
 
 use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef, key};
-use windrow_mql::accumulator::Accumulator;
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
 
 use super::granularity::Granularity;
-use super::group;
+use super::group::{self, GroupField};
 use super::stage::{self, Kind};
 use super::transform::context;
 use crate::Error;
@@ -18,7 +17,7 @@ use crate::row::{Interrupt, Row};
 pub struct BucketAuto {
     group_by: Expression,
     buckets: usize,
-    fields: Vec<(String, Accumulator)>,
+    fields: Vec<GroupField>,
     granularity: Option<Granularity>,
 }
 
@@ -107,7 +106,7 @@ impl BucketAuto {
         let mut found = self.group_by.paths();
         self.fields
             .iter()
-            .for_each(|(_, field)| found.extend(field.dependencies()));
+            .for_each(|field| found.extend(field.accumulator.dependencies()));
         found
     }
 }
@@ -186,12 +185,14 @@ impl BucketAutoOperator {
         builder.append("max", bucket.max.as_ref());
         builder.end();
         let empty = Context::new(windrow_document::Document::EMPTY);
-        for (name, field) in &self.bucket.fields {
-            let mut state = field.start(&empty)?;
+        for field in &self.bucket.fields {
+            let mut state = field.accumulator.start(&empty)?;
             for keyed in rows.get(bucket.rows.clone()).unwrap_or_default() {
-                field.add(&mut state, &context(&keyed.row, &self.environment))?;
+                field
+                    .accumulator
+                    .add(&mut state, &context(&keyed.row, &self.environment))?;
             }
-            builder.append(name, state.finish().as_ref());
+            builder.append(&field.name, state.finish().as_ref());
         }
         Ok(builder.finish())
     }

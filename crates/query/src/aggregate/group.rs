@@ -10,6 +10,7 @@ use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 
 use super::bucket::Boundaries;
+use super::group_key::GroupKey;
 use super::stage::{self, Kind};
 use super::transform::context;
 use crate::Error;
@@ -20,7 +21,16 @@ use crate::row::{Interrupt, Row};
 #[derive(Clone, Debug)]
 pub struct Group {
     pub id: GroupId,
-    pub fields: Vec<(String, Accumulator)>,
+    pub fields: Vec<GroupField>,
+}
+
+/// A field of the groups.
+#[derive(Clone, Debug)]
+pub struct GroupField {
+    pub name: String,
+    pub accumulator: Accumulator,
+    /// Whether what it holds grows with what it is fed.
+    grows: bool,
 }
 
 /// What rows are put together by.
@@ -96,13 +106,23 @@ pub(super) fn field(
     name: &str,
     value: ValueRef<'_>,
     environment: &Environment,
-) -> Result<(String, Accumulator), Error> {
+) -> Result<GroupField, Error> {
     let accumulator = Accumulator::parse(name, value, &stage::scope(environment))?;
-    Ok((name.to_owned(), accumulator))
+    let operator = value
+        .as_document()
+        .and_then(Document::first)
+        .map(|(operator, _)| operator);
+    let fixed = ["$sum", "$avg", "$count", "$stdDevPop", "$stdDevSamp"];
+    let grows = !operator.is_some_and(|operator| fixed.contains(&operator));
+    Ok(GroupField {
+        name: name.to_owned(),
+        accumulator,
+        grows,
+    })
 }
 
 /// `{count: {$sum: 1}}`.
-pub(super) fn count_field(environment: &Environment) -> Result<(String, Accumulator), Error> {
+pub(super) fn count_field(environment: &Environment) -> Result<GroupField, Error> {
     let sum = doc! { "$sum": 1 };
     field("count", ValueRef::Document(sum.as_document()), environment)
 }
@@ -111,7 +131,7 @@ pub(super) fn count_field(environment: &Environment) -> Result<(String, Accumula
 pub(super) fn output_fields(
     output: Document<'_>,
     environment: &Environment,
-) -> Result<Vec<(String, Accumulator)>, Error> {
+) -> Result<Vec<GroupField>, Error> {
     output
         .iter()
         .map(|(name, value)| field(name, value, environment))
@@ -158,7 +178,7 @@ impl Group {
         };
         self.fields
             .iter()
-            .for_each(|(_, field)| found.extend(field.dependencies()));
+            .for_each(|field| found.extend(field.accumulator.dependencies()));
         found
     }
 
@@ -168,7 +188,10 @@ impl Group {
         let context = Context::new(document)
             .with_variables(&environment.variables)
             .with_now(environment.now);
-        let states = self.fields.iter().map(|(_, field)| field.start(&context));
+        let states = self
+            .fields
+            .iter()
+            .map(|field| field.accumulator.start(&context));
         Ok(states.collect::<Result<_, _>>()?)
     }
 }
@@ -185,7 +208,7 @@ pub(super) struct GroupOperator {
     environment: Environment,
     input: BoxOperator,
     /// The place of the bin of a key.
-    places: HashMap<Box<[u8]>, usize, RandomState>,
+    places: HashMap<GroupKey, usize, RandomState>,
     bins: Vec<Bin>,
     done: Option<std::vec::IntoIter<Bin>>,
     bytes: usize,
@@ -243,16 +266,20 @@ impl GroupOperator {
                 self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
                 self.bins.push(Bin { id, states });
                 self.places
-                    .insert(self.key.as_slice().into(), self.bins.len() - 1);
+                    .insert(GroupKey::new(&self.key), self.bins.len() - 1);
                 self.bins.len() - 1
             }
         };
         let Some(bin) = self.bins.get_mut(place) else {
             return Ok(());
         };
-        for ((_, field), state) in self.group.fields.iter().zip(&mut bin.states) {
+        for (field, state) in self.group.fields.iter().zip(&mut bin.states) {
+            if !field.grows {
+                field.accumulator.add(state, &context)?;
+                continue;
+            }
             let before = state.bytes();
-            field.add(state, &context)?;
+            field.accumulator.add(state, &context)?;
             self.bytes = (self.bytes + state.bytes()).saturating_sub(before);
         }
         if self.bytes > self.bytes_max {
@@ -264,8 +291,8 @@ impl GroupOperator {
     fn print(&self, bin: Bin) -> DocumentBuf {
         let mut builder = DocumentBuilder::new();
         builder.append("_id", bin.id.as_ref());
-        for ((name, _), state) in self.group.fields.iter().zip(bin.states) {
-            builder.append(name, state.finish().as_ref());
+        for (field, state) in self.group.fields.iter().zip(bin.states) {
+            builder.append(&field.name, state.finish().as_ref());
         }
         builder.finish()
     }

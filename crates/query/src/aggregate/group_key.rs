@@ -1,0 +1,70 @@
+//! The key of a group: short ones lie in the table itself, so that finding one touches no other memory.
+
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+
+/// Bytes that fit in place.
+const INLINE_BYTES: usize = 22;
+
+/// Key bytes of a group.
+#[derive(Debug)]
+pub enum GroupKey {
+    Short(u8, [u8; INLINE_BYTES]),
+    Long(Box<[u8]>),
+}
+
+impl GroupKey {
+    pub fn new(bytes: &[u8]) -> GroupKey {
+        let mut inline = [0; INLINE_BYTES];
+        match inline.get_mut(..bytes.len()) {
+            Some(place) => {
+                place.copy_from_slice(bytes);
+                GroupKey::Short(bytes.len() as u8, inline)
+            }
+            None => GroupKey::Long(bytes.into()),
+        }
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            GroupKey::Short(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            GroupKey::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl PartialEq for GroupKey {
+    fn eq(&self, other: &GroupKey) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for GroupKey {}
+
+impl Hash for GroupKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_bytes().hash(state);
+    }
+}
+
+impl Borrow<[u8]> for GroupKey {
+    fn borrow(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_all_lengths_are_found_by_their_bytes() {
+        let bytes: Vec<u8> = (0..60).collect();
+        let all: std::collections::HashSet<GroupKey> = (0..60)
+            .map(|length| GroupKey::new(&bytes[..length]))
+            .collect();
+        assert_eq!(all.len(), 60);
+        assert!((0..60).all(|length| all.contains(&bytes[..length])));
+        assert!(!all.contains(&bytes[1..3]));
+    }
+}
