@@ -24,24 +24,33 @@ pub fn open(folder: &Path, memory_bytes: u64) -> Result<Opened, Failure> {
     let disk = RealDisk::new(folder).map_err(|error| failed(&error))?;
     match Engine::open(Arc::new(disk), EngineOptions::with_memory(memory_bytes)) {
         Ok(engine) => Ok(Opened::Here(engine)),
-        Err(error @ Error::Storage(StorageError::InUse { .. })) => match server_of(folder) {
+        Err(error) => match server_of(folder, &error) {
             Some(address) => Ok(Opened::ByServer(address)),
             None => Err(failed(&error)),
         },
-        Err(error) => Err(failed(&error)),
     }
 }
 
-/// Where the server listens that has the folder open, by the note that it leaves there.
-fn server_of(folder: &Path) -> Option<SocketAddr> {
+/// Where the server listens that has the folder open, by the note that it leaves there. The note
+/// of a server that was killed stays behind; it names another process than the one with the lock.
+fn server_of(folder: &Path, error: &Error) -> Option<SocketAddr> {
+    let Error::Storage(StorageError::InUse { owner, .. }) = error else {
+        return None;
+    };
     let note = fs::read_to_string(folder.join("server.json")).ok()?;
-    address_in(&note)
+    address_in(&note, *owner)
 }
 
-/// The address in a note: `{"address": "127.0.0.1:27017", "pid": 1}`.
-fn address_in(note: &str) -> Option<SocketAddr> {
-    let (_, behind_name) = note.split_once("\"address\"")?;
-    behind_name.split('"').nth(1)?.parse().ok()
+/// The address in a note, `{"address":"127.0.0.1:27017","pid":1}`, where it is of that process.
+fn address_in(note: &str, owner: Option<u32>) -> Option<SocketAddr> {
+    let behind = |name: &str| note.split_once(name).map(|(_, rest)| rest);
+    let digits = behind("\"pid\":")?.trim_start();
+    let end = digits.find(|letter: char| !letter.is_ascii_digit());
+    let pid: u32 = digits.get(..end.unwrap_or(digits.len()))?.parse().ok()?;
+    if owner.is_some_and(|owner| owner != pid) {
+        return None;
+    }
+    behind("\"address\":")?.split('"').nth(1)?.parse().ok()
 }
 
 /// The value of `--memory`, in bytes.
@@ -61,20 +70,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_names_an_address() {
-        let check = |note: &str, expected: Option<&str>| {
+    fn a_note_names_the_address_of_its_server() {
+        let check = |note: &str, owner: Option<u32>, expected: Option<&str>| {
             let expected = expected.map(|address| address.parse().unwrap());
-            assert_eq!(address_in(note), expected, "{note}");
+            assert_eq!(address_in(note, owner), expected, "{note}");
         };
-        check(
-            "{\"address\": \"127.0.0.1:27018\", \"pid\": 7}\n",
-            Some("127.0.0.1:27018"),
-        );
-        check(
-            "{ \"pid\" : 7, \"address\" : \"[::1]:5\" }",
-            Some("[::1]:5"),
-        );
-        check("{\"address\": 5}", None);
-        check("", None);
+        let note = "{\"address\":\"127.0.0.1:27018\",\"pid\":7}\n";
+        check(note, Some(7), Some("127.0.0.1:27018"));
+        check(note, None, Some("127.0.0.1:27018"));
+        check(note, Some(8), None);
+        let spaced = "{ \"pid\": 7, \"address\": \"[::1]:5\" }";
+        check(spaced, Some(7), Some("[::1]:5"));
+        check("{\"address\":5,\"pid\":7}", Some(7), None);
+        check("{\"address\":\"127.0.0.1:1\"}", None, None);
+        check("", None, None);
     }
 }

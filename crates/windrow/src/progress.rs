@@ -10,8 +10,11 @@ use windrow_ingest::Progress;
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(10);
 const BAR_CELLS: u64 = 24;
-/// Ends the line that the cursor is in and clears what stood there.
+/// Goes to the start of the line and clears what stood there.
 const CLEAR_LINE: &str = "\r\x1b[K";
+/// A narrow terminal cuts the bar; a second line could not be cleared.
+const WRAP_OFF: &str = "\x1b[?7l";
+const WRAP_ON: &str = "\x1b[?7h";
 
 /// Does `work` while another thread shows how far it is on standard error.
 pub fn shown<T>(progress: &Progress, work: impl FnOnce() -> T) -> T {
@@ -40,7 +43,7 @@ fn show(progress: &Progress, ended: &AtomicBool) {
         let mut to = io::stderr().lock();
         // Whoever closed standard error does not want to know.
         let _ = if is_terminal {
-            write!(to, "{CLEAR_LINE}{}", status.bar())
+            write!(to, "{CLEAR_LINE}{WRAP_OFF}{}{WRAP_ON}", status.bar())
         } else {
             writeln!(to, "{}", status.line())
         };
@@ -96,8 +99,14 @@ impl Status {
             0 => String::new(),
             failures => format!(", {} failures", grouped(failures)),
         };
+        let is_read = self.files == self.files_total;
+        let rest = if is_read {
+            ", completing the index"
+        } else {
+            ""
+        };
         format!(
-            "{:3} % {} of {} files, {} documents{failures}, {:.0} s",
+            "{:3} % {} of {} files, {} documents{failures}, {:.0} s{rest}",
             self.done / 10,
             grouped(self.files),
             grouped(self.files_total),
@@ -170,7 +179,8 @@ mod tests {
         check(
             10,
             1000,
-            "[████████████████████████] 100 % 10 of 10 files, 0 documents, 1 failures, 2 s",
+            "[████████████████████████] 100 % 10 of 10 files, 0 documents, 1 failures, 2 s, \
+             completing the index",
         );
     }
 
