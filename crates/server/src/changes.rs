@@ -41,7 +41,7 @@ pub fn change_all(
     let mut running = start(context, collection, find)?;
     let mut batch = collection.batch();
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
-    let committed = batch.commit().or_command_error();
+    let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
     changed.and(committed)?;
     Ok(tally)
@@ -88,7 +88,7 @@ pub fn change_one(
         };
         let mut batch = collection.batch();
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
-            batch.commit().or_command_error()?;
+            batch.commit().map_err(of_write)?;
             return Ok(Tally {
                 matched: 1,
                 changed: u64::from(outcome != Outcome::Kept),
@@ -133,7 +133,18 @@ struct Failure(CommandError);
 
 impl From<CollectionError> for Failure {
     fn from(error: CollectionError) -> Failure {
-        Failure(error.into_command_error())
+        Failure(of_write(error))
+    }
+}
+
+/// A collection that goes away while its documents are changed ends the plan, as in MongoDB.
+fn of_write(error: CollectionError) -> CommandError {
+    match error {
+        CollectionError::NamespaceNotFound(name) => CommandError::new(
+            ErrorCode::QueryPlanKilled,
+            format!("collection dropped while it was changed: {name}"),
+        ),
+        other => other.into_command_error(),
     }
 }
 
@@ -176,24 +187,31 @@ pub fn update(
     let mut attempts = 0;
     loop {
         attempts += 1;
-        match update_once(context, namespace, updating, keep_documents) {
-            Err(error) if may_try_again(&error, updating) && attempts < UPSERT_ATTEMPTS => {}
-            other => return other,
+        let mut updated = update_matching(context, namespace, updating, keep_documents)?;
+        if updated.tally.matched > 0 || !updating.upsert {
+            return Ok(updated);
+        }
+        match insert(context, namespace, updating) {
+            // Only where nothing has been changed may it be tried again.
+            Err(error) if is_overtaken(&error) && attempts < UPSERT_ATTEMPTS => {}
+            inserted => {
+                updated.inserted = Some(inserted?);
+                return Ok(updated);
+            }
         }
     }
 }
 
 /// An upsert that found nothing and then a key that was there has most likely been overtaken by
 /// another one; a collection that is gone is created anew.
-fn may_try_again(error: &CommandError, updating: &Updating<'_>) -> bool {
-    let overtaken = matches!(
+fn is_overtaken(error: &CommandError) -> bool {
+    matches!(
         error.code,
         ErrorCode::DuplicateKey | ErrorCode::NamespaceNotFound
-    );
-    updating.upsert && overtaken
+    )
 }
 
-fn update_once(
+fn update_matching(
     context: &Context<'_>,
     namespace: &Namespace,
     updating: &Updating<'_>,
@@ -215,9 +233,6 @@ fn update_once(
             change_one
         };
         updated.tally = change(context, &collection, updating.find, &mut decide)?;
-    }
-    if updated.tally.matched == 0 && updating.upsert {
-        updated.inserted = Some(insert(context, namespace, updating)?);
     }
     Ok(updated)
 }

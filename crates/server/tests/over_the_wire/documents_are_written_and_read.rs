@@ -501,3 +501,28 @@ fn large_documents_come_in_several_batches() {
     }
     assert_eq!(counts, [2, 2, 1]);
 }
+
+/// An upsert of many that meets a duplicate key half-way must not begin anew: what it has changed
+/// would be changed twice.
+#[test]
+fn a_failed_update_of_many_is_not_repeated() {
+    let documents = (0..3).map(|n| doc! { "_id": n, "n": 0, "u": n }).collect();
+    let (_server, mut client) = filled(documents);
+    let client = &mut client;
+    let index = doc! { "key": { "u": 1 }, "name": "u_1", "unique": true };
+    assert!(is_ok(&client.command(
+        &doc! { "createIndexes": "c", "indexes": [index], "$db": "t" }
+    )));
+    let update = doc! { "$inc": { "n": 1 }, "$set": { "u": 9 } };
+    let update = doc! { "q": {}, "u": update, "multi": true, "upsert": true };
+    refuse(client, doc! { "update": "c", "updates": [update] }, 11000);
+    check(
+        client,
+        doc! { "find": "c", "sort": { "_id": 1 } },
+        first_batch(vec![
+            doc! { "_id": 0, "n": 1, "u": 9 },
+            doc! { "_id": 1, "n": 0, "u": 1 },
+            doc! { "_id": 2, "n": 0, "u": 2 },
+        ]),
+    );
+}
