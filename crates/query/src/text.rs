@@ -158,8 +158,9 @@ const CHECKED_MAX: usize = 1024;
 pub(crate) struct TextOperator {
     source: Arc<dyn Source>,
     scan: TextScan,
-    /// None before the postings have been read.
-    candidates: Option<std::vec::IntoIter<(RecordId, f64)>>,
+    /// Those still to come; taken from the end, so that of equal scores the youngest record is first, as
+    /// MongoDB's backward scan has it. None before the postings have been read.
+    candidates: Option<Vec<(RecordId, f64)>>,
     ready: VecDeque<Row>,
     checked_together: usize,
     counters: Counters,
@@ -233,7 +234,7 @@ impl TextOperator {
         let query = self.scan.query.clone();
         let mut matcher = Matcher::new(&query);
         for _ in 0..self.checked_together {
-            let Some((id, score)) = self.candidates.as_mut().and_then(Iterator::next) else {
+            let Some((id, score)) = self.candidates.as_mut().and_then(Vec::pop) else {
                 break;
             };
             let Some(bytes) = self.source.get(id)? else {
@@ -272,13 +273,18 @@ impl TextOperator {
 
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.candidates.is_none() {
-            self.candidates = Some(self.find_candidates(interrupt)?.into_iter());
+            self.candidates = Some(self.find_candidates(interrupt)?);
         }
         if !self.scan.fetches {
-            let next = self.candidates.as_mut().and_then(Iterator::next);
+            let next = self.candidates.as_mut().and_then(Vec::pop);
             return Ok(next.map(|(id, score)| scored(id, Content::EMPTY, score)));
         }
-        while self.ready.is_empty() && self.candidates.as_ref().is_some_and(|left| left.len() > 0) {
+        while self.ready.is_empty()
+            && self
+                .candidates
+                .as_ref()
+                .is_some_and(|left| !left.is_empty())
+        {
             interrupt.check()?;
             self.check_some()?;
         }
