@@ -5,6 +5,10 @@
 //!
 //! Exit codes: 0 done, 1 it could not be done, 2 the command line is wrong.
 //!
+//! The allocator is the system's. Measured on 2 cores, seconds of processor time for inserting 240,000
+//! documents with 40 multikey entries each, then for a text index on them, medians of two: system
+//! 5.2 and 2.8, jemalloc 4.7 and 2.9, mimalloc 6.6 and 3.3, at the same memory: no reason for another.
+//!
 //! Reading order: `command_line`, `bytes`, `memory`, `serve`, `running`; `index`, `progress`,
 //! `worker`, `search`, `found`, `folder`, `client`,
 //! `server_store`.
@@ -27,9 +31,6 @@ use std::process::ExitCode;
 
 use command_line::{Failure, Subcommand, help, unknown};
 use lexopt::prelude::*;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// In the order in which `--help` shows them.
 const SUBCOMMANDS: &[&Subcommand] = &[
