@@ -1,8 +1,13 @@
 //! `aggregate`: documents through the stages of a pipeline.
 
+mod given;
+mod own_documents;
+
+use std::sync::Arc;
+
 use windrow_collection::Namespace;
-use windrow_document::{Document, ValueRef};
-use windrow_query::{Aggregate, Hint, Pipeline, Verbosity};
+use windrow_document::{Array, Document, ValueRef};
+use windrow_query::{Aggregate, Hint, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command, explain};
@@ -14,6 +19,8 @@ use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, QueryBatches};
+use given::Given;
+use own_documents::NO_COLLECTION;
 
 pub const AGGREGATE: Command = Command {
     name: "aggregate",
@@ -47,10 +54,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let first = parse_cursor(body)?;
     let namespace = named(request.database(), body)?;
-    let aggregate = parse(body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
-    let source = queries::source(context.state, &namespace)?;
+    let (aggregate, source) = prepare(context, &namespace, body)?;
     let collections = queries::collections(context.state);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
     let owner = queries::owner(context, text, body);
@@ -62,17 +68,37 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     )
 }
 
+/// The pipeline and what it reads: a collection, or the documents that its first stage makes.
+fn prepare(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
+    if let Some(begun) = own_documents::begin(context, namespace, body)? {
+        let aggregate = parse_stages(body, begun.rest.as_array())?;
+        let given = Given::source(namespace.to_string(), begun.documents);
+        return Ok((aggregate, given));
+    }
+    if namespace.collection == NO_COLLECTION {
+        let message = "{aggregate: 1} is not valid for this pipeline: it needs a collection";
+        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
+    }
+    Ok((parse(body)?, queries::source(context.state, namespace)?))
+}
+
 /// Reads all arguments but the cursor.
 pub fn parse(body: Document<'_>) -> Result<Aggregate, CommandError> {
+    let stages = Arguments::within("aggregate", body).array("pipeline")?;
+    let stages = stages.ok_or_else(|| {
+        let message = "'pipeline' option must be specified as an array";
+        CommandError::new(ErrorCode::TypeMismatch, message)
+    })?;
+    parse_stages(body, stages)
+}
+
+fn parse_stages(body: Document<'_>, stages: Array<'_>) -> Result<Aggregate, CommandError> {
     check_names(body)?;
     let arguments = Arguments::within("aggregate", body);
-    let stages = match arguments.array("pipeline")? {
-        Some(stages) => stages,
-        None => {
-            let message = "'pipeline' option must be specified as an array";
-            return Err(CommandError::new(ErrorCode::TypeMismatch, message));
-        }
-    };
     let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(false);
     collation::check(arguments.document("collation")?)?;
     let environment = queries::environment(arguments.document("let")?)?;
@@ -84,18 +110,17 @@ pub fn parse(body: Document<'_>) -> Result<Aggregate, CommandError> {
     })
 }
 
-/// The collection of a pipeline. Those without one, `aggregate: 1`, are for stages that make their
-/// own documents; there are none yet.
+/// The collection of a pipeline; of `{aggregate: 1}`, the name that stands for none.
 pub fn named(database: &str, body: Document<'_>) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
     match body.first() {
         Some((_, ValueRef::String(_))) => {
             queries::named(database, body, ErrorCode::InvalidNamespace)
         }
-        Some((_, number)) if number.as_f64() == Some(1.0) => refuse(
-            ErrorCode::InvalidNamespace,
-            "{aggregate: 1} is not valid for this pipeline: it needs a collection",
-        ),
+        Some((_, number)) if number.as_f64() == Some(1.0) => Ok(Namespace {
+            database: database.to_owned(),
+            collection: NO_COLLECTION.to_owned(),
+        }),
         Some((_, number)) if number.is_number() => refuse(
             ErrorCode::FailedToParse,
             "Invalid command format: the 'aggregate' field must specify a collection name or 1",

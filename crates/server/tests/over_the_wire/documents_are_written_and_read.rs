@@ -526,3 +526,52 @@ fn a_failed_update_of_many_is_not_repeated() {
         ]),
     );
 }
+
+#[test]
+fn a_pipeline_reads_what_the_server_knows() {
+    let (_server, mut client) = filled(vec![doc! { "_id": 1 }, doc! { "_id": 2 }]);
+    let client = &mut client;
+    let aggregate = |stage: DocumentBuf, last: DocumentBuf| {
+        doc! { "aggregate": "c", "pipeline": [stage, { "$project": last }], "cursor": {} }
+    };
+    check(
+        client,
+        aggregate(
+            doc! { "$collStats": { "count": {}, "storageStats": {} } },
+            doc! { "count": 1, "size": "$storageStats.size", "ns": 1 },
+        ),
+        first_batch(vec![doc! { "ns": "t.c", "count": 2, "size": 28 }]),
+    );
+    refuse(
+        client,
+        aggregate(doc! { "$collStats": 5 }, doc! { "a": 1 }),
+        40166,
+    );
+    refuse(
+        client,
+        aggregate(doc! { "$collStats": { "x": 1 } }, doc! { "a": 1 }),
+        40168,
+    );
+    refuse(
+        client,
+        aggregate(doc! { "$currentOp": {} }, doc! { "a": 1 }),
+        73,
+    );
+    let stages = vec![
+        Value::from(doc! { "$currentOp": { "allUsers": true } }),
+        Value::from(doc! { "$match": { "op": "command" } }),
+        Value::from(doc! { "$count": "n" }),
+    ];
+    let running = client
+        .command(&doc! { "aggregate": 1, "pipeline": (stages), "cursor": {}, "$db": "admin" });
+    let expected = doc! {
+        "cursor": { "firstBatch": [{ "n": 1 }], "id": 0i64, "ns": "admin.$cmd.aggregate" },
+        "ok": 1.0,
+    };
+    assert_eq!(running, expected);
+    refuse(
+        client,
+        doc! { "aggregate": 1, "pipeline": [], "cursor": {} },
+        73,
+    );
+}

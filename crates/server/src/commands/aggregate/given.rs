@@ -1,0 +1,115 @@
+//! Documents in memory as what a pipeline reads.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_index::{Definition, Multikey};
+use windrow_query::{
+    Direction, EntryCursor, Error as QueryError, NoCollection, RecordCursor, RecordId, Source,
+};
+
+/// Documents in memory, read like a collection without indexes.
+pub struct Given {
+    namespace: String,
+    documents: Vec<Bytes>,
+}
+
+impl Given {
+    pub fn source(namespace: String, documents: Vec<DocumentBuf>) -> Arc<dyn Source> {
+        let bytes = |document: DocumentBuf| Bytes::from(document.into_bytes());
+        Arc::new(Given {
+            namespace,
+            documents: documents.into_iter().map(bytes).collect(),
+        })
+    }
+
+    fn nothing(&self) -> NoCollection {
+        NoCollection {
+            namespace: self.namespace.clone(),
+        }
+    }
+}
+
+impl Source for Given {
+    fn namespace(&self) -> String {
+        self.namespace.clone()
+    }
+
+    fn count(&self) -> u64 {
+        self.documents.len() as u64
+    }
+
+    fn indexes(&self) -> Vec<Arc<Definition>> {
+        Vec::new()
+    }
+
+    fn multikey(&self, index: usize) -> Result<Multikey, QueryError> {
+        self.nothing().multikey(index)
+    }
+
+    fn get(&self, id: RecordId) -> Result<Option<Bytes>, QueryError> {
+        let place = usize::try_from(id.0).unwrap_or(usize::MAX);
+        Ok(self.documents.get(place).cloned())
+    }
+
+    fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, QueryError> {
+        let has_id = |bytes: &Bytes| Document::from_validated(bytes).get("_id") == Some(id);
+        let place = self.documents.iter().position(has_id);
+        Ok(place.map(|place| RecordId(place as u64)))
+    }
+
+    fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, QueryError> {
+        let numbered = self.documents.iter().cloned().enumerate();
+        let mut left: Vec<(usize, Bytes)> = numbered.collect();
+        // They are taken from the end.
+        if direction == Direction::Forward {
+            left.reverse();
+        }
+        Ok(Box::new(GivenCursor {
+            left,
+            current: (0, Bytes::new()),
+        }))
+    }
+
+    fn entries(
+        &self,
+        index: usize,
+        direction: Direction,
+    ) -> Result<Box<dyn EntryCursor>, QueryError> {
+        self.nothing().entries(index, direction)
+    }
+
+    fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, QueryError> {
+        Ok(0)
+    }
+}
+
+struct GivenCursor {
+    left: Vec<(usize, Bytes)>,
+    current: (usize, Bytes),
+}
+
+impl RecordCursor for GivenCursor {
+    fn next(&mut self) -> Result<bool, QueryError> {
+        match self.left.pop() {
+            Some(next) => {
+                self.current = next;
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn id(&self) -> RecordId {
+        RecordId(self.current.0 as u64)
+    }
+
+    fn document(&self) -> &[u8] {
+        &self.current.1
+    }
+
+    fn document_bytes(&mut self) -> Bytes {
+        self.current.1.clone()
+    }
+}
