@@ -119,6 +119,7 @@ impl Check<'_> {
             Type::Bool if !matches!(self.all.get(at), Some(0 | 1)) => {
                 self.wrong(at, "value of a bool")
             }
+            Type::Binary => self.binary(at, end),
             Type::Regex => {
                 let options = self.cstring(at, end)?;
                 self.cstring(options, end).map(drop)
@@ -134,6 +135,15 @@ impl Check<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks that binary data of the old subtype 2 repeats its length rightly.
+    fn binary(&self, at: usize, end: usize) -> Result<(), BsonError> {
+        let is_old = self.all.get(at + 4) == Some(&2);
+        if is_old && self.length(at + 5, end) != Ok((end - at).saturating_sub(9)) {
+            return self.wrong(at, "length within old binary data");
+        }
+        Ok(())
     }
 
     /// Checks a string with its length in front that fills `at..end`.

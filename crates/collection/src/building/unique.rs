@@ -44,7 +44,7 @@ fn check_all(
             return Err(Error::Interrupted(why));
         }
         if last_id.is_some_and(|id: RecordId| id != cursor.id()) && last_key == cursor.key() {
-            return Err(collection.duplicate(index, cursor.key()));
+            return Err(collection.duplicate(index, cursor.key(), cursor.payload()));
         }
         last_key.clear();
         last_key.extend_from_slice(cursor.key());
@@ -73,7 +73,7 @@ pub(super) fn check_after(collection: &Collection, indexes: &[Arc<Index>]) -> Re
             cursor.seek(key, RecordId(0))?;
             let first = cursor.next()? && cursor.key() == key.as_slice();
             if first && cursor.next()? && cursor.key() == key.as_slice() {
-                return Err(collection.duplicate(index, key));
+                return Err(collection.duplicate(index, key, &[]));
             }
         }
     }
@@ -88,12 +88,12 @@ fn collect(
     match operation {
         Operation::Insert { documents, .. } => {
             for (_, document) in crate::record::documents(documents) {
-                keys.extend(keys_of(index, document)?);
+                keys.extend(keys_of(index, document)?.into_keys());
             }
         }
         Operation::Update { document, .. } => {
             let document = Document::from_validated(document);
-            keys.extend(keys_of(index, document)?);
+            keys.extend(keys_of(index, document)?.into_keys());
         }
         Operation::Delete { .. } => {}
     }

@@ -54,6 +54,13 @@ pub struct Batch<'c> {
     schema: Option<parking_lot::RwLockReadGuard<'c, ()>>,
 }
 
+/// A key that comes to a unique index.
+struct UniqueKey {
+    index: Arc<Index>,
+    key: Vec<u8>,
+    shape: Vec<u8>,
+}
+
 impl Collection {
     /// Begins a batch of changes.
     pub fn batch(&self) -> Batch<'_> {
@@ -141,14 +148,17 @@ impl<'c> Batch<'c> {
             check_fits(&index.definition, new, &mut scratch)?;
             let change = difference(index, old, new, &mut scratch)?;
             if index.definition.unique {
-                let keys = change.come.iter().map(|(key, _)| key.clone());
-                unique.extend(keys.map(|key| (index.clone(), key)));
+                unique.extend(change.come.iter().map(|(key, shape)| UniqueKey {
+                    index: index.clone(),
+                    key: key.clone(),
+                    shape: shape.clone(),
+                }));
             }
             if !(change.gone.is_empty() && change.come.is_empty()) {
                 changes.push(change);
             }
         }
-        unique.sort_by(|a, b| (a.0.map, &a.1).cmp(&(b.0.map, &b.1)));
+        unique.sort_by(|a, b| (a.index.map, &a.key).cmp(&(b.index.map, &b.key)));
         self.claim(&unique, id)?;
         record::push_update(&mut self.payload, id.0, old.as_bytes().len(), new, &changes);
         self.ids.push(id);
@@ -157,21 +167,22 @@ impl<'c> Batch<'c> {
 
     /// Claims the unique keys that come to a record, which are in order. What this batch has changed
     /// before is written first: it may free a key, and must not hold one while this waits.
-    fn claim(&mut self, unique: &[(Arc<Index>, Vec<u8>)], own: RecordId) -> Result<(), Error> {
+    fn claim(&mut self, unique: &[UniqueKey], own: RecordId) -> Result<(), Error> {
         if unique.is_empty() {
             return Ok(());
         }
         self.flush(Some(own))?;
         let mut look_up = Vec::new();
-        for (index, key) in unique {
-            if self.claim.add(index.map, key, false) == Added::LookUp && index.is_ready() {
-                look_up.push((index, key));
+        for wanted in unique {
+            let added = self.claim.add(wanted.index.map, &wanted.key, false);
+            if added == Added::LookUp && wanted.index.is_ready() {
+                look_up.push(wanted);
             }
         }
         let reader = self.collection.reader()?;
-        for (index, key) in look_up {
+        for UniqueKey { index, key, shape } in look_up {
             if holder(&reader, index, key, Some(own))? {
-                return Err(self.collection.duplicate(index, key));
+                return Err(self.collection.duplicate(index, key, shape));
             }
         }
         Ok(())

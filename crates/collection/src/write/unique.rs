@@ -1,6 +1,6 @@
 //! Unique keys: claimed, then looked up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, key};
@@ -12,6 +12,9 @@ use crate::collection::{Collection, IndexState};
 use crate::error::{DuplicateKey, Error};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
+
+/// A document's unique key: its map, its bytes, and its shape.
+type Place = ((u64, Vec<u8>), Vec<u8>);
 
 /// Unique keys by map and key, with whether each must be looked up and whose it is by now.
 #[derive(Default)]
@@ -74,19 +77,19 @@ impl Collection {
     fn take_keys(
         &self,
         wanted: &mut Wanted<'_>,
-        keys: Vec<(u64, Vec<u8>)>,
+        keys: Vec<Place>,
         reader: &Reader,
     ) -> Result<Option<Error>, Error> {
-        for place in &keys {
+        for (place, shape) in &keys {
             let Some(key) = wanted.keys.get(place) else {
                 continue;
             };
             let held = key.taken || key.look_up && holder(reader, key.index, &place.1, None)?;
             if held {
-                return Ok(Some(self.duplicate(key.index, &place.1)));
+                return Ok(Some(self.duplicate(key.index, &place.1, shape)));
             }
         }
-        for place in &keys {
+        for (place, _) in &keys {
             if let Some(key) = wanted.keys.get_mut(place) {
                 key.taken = true;
             }
@@ -94,14 +97,15 @@ impl Collection {
         Ok(None)
     }
 
-    /// The error that says which key of which index is there already.
-    pub(crate) fn duplicate(&self, index: &Index, key: &[u8]) -> Error {
+    /// The error that says which key of which index is there already. `shape` may be empty where it is
+    /// not at hand.
+    pub(crate) fn duplicate(&self, index: &Index, key: &[u8], shape: &[u8]) -> Error {
         let definition = &index.definition;
         Error::DuplicateKey(Box::new(DuplicateKey {
             namespace: self.namespace().to_string(),
             index: definition.name.clone(),
             key_pattern: definition.key_pattern().to_buf(),
-            key_value: key_value(index, key),
+            key_value: key_value(index, key, shape),
         }))
     }
 }
@@ -112,11 +116,11 @@ impl<'i> Wanted<'i> {
         &mut self,
         document: Document<'_>,
         indexes: &[&'i IndexState],
-    ) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+    ) -> Result<Vec<Place>, Error> {
         let mut places = Vec::new();
         for state in indexes {
             let index = state.index.as_ref();
-            for key in keys_of(index, document)? {
+            for (key, shape) in keys_of(index, document)? {
                 let place = (index.map, key);
                 let fresh = || Key {
                     index,
@@ -124,7 +128,7 @@ impl<'i> Wanted<'i> {
                     taken: false,
                 };
                 self.keys.entry(place.clone()).or_insert_with(fresh);
-                places.push(place);
+                places.push((place, shape));
             }
         }
         Ok(places)
@@ -160,8 +164,8 @@ pub(super) fn holder(
 }
 
 /// The key's values under the names of the index's fields.
-fn key_value(index: &Index, key: &[u8]) -> DocumentBuf {
-    let mut reader = key::Reader::new(key, &[]);
+fn key_value(index: &Index, key: &[u8], shape: &[u8]) -> DocumentBuf {
+    let mut reader = key::Reader::new(key, shape);
     let mut value = DocumentBuf::new();
     for field in &index.definition.fields {
         let read = reader.value(field.kind == KeyKind::Descending);
@@ -173,12 +177,15 @@ fn key_value(index: &Index, key: &[u8]) -> DocumentBuf {
     value
 }
 
-/// The distinct keys of a document in an index.
-pub(crate) fn keys_of(index: &Index, document: Document<'_>) -> Result<BTreeSet<Vec<u8>>, Error> {
-    let mut keys = BTreeSet::new();
+/// The distinct keys of a document in an index, with their payloads.
+pub(crate) fn keys_of(
+    index: &Index,
+    document: Document<'_>,
+) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
+    let mut keys = BTreeMap::new();
     let mut multikey = Multikey::of(index.definition.fields.len());
-    let mut add = |key: &[u8], _: &[u8]| {
-        keys.insert(key.to_vec());
+    let mut add = |key: &[u8], payload: &[u8]| {
+        keys.insert(key.to_vec(), payload.to_vec());
     };
     index
         .definition
