@@ -69,7 +69,7 @@ fn wait(
     loop {
         match outcome.recv_timeout(LOOK) {
             Ok(Ok(created)) => return Ok(created),
-            Ok(Err(error)) => return Err(interrupted.unwrap_or(error.into_command_error())),
+            Ok(Err(error)) => return Err(interrupted.unwrap_or_else(|| ended(error))),
             Err(RecvTimeoutError::Disconnected) => {
                 let message =
                     "the index build ended unexpectedly: the server's log has the details";
@@ -87,6 +87,37 @@ fn wait(
             interrupted = Some(error);
         }
     }
+}
+
+/// The error of a build that its own command did not stop.
+fn ended(error: Error) -> CommandError {
+    match error {
+        Error::Interrupted(why) => CommandError::new(ErrorCode::IndexBuildAborted, why),
+        other => other.into_command_error(),
+    }
+}
+
+/// Waits for the indexes of these names that other commands build: an index that is said to be there
+/// already is one that can be used. Fails where such a build does.
+pub fn wait_ready(
+    collection: &Collection,
+    names: &[String],
+    operation: &Operation,
+) -> Result<(), CommandError> {
+    let mut building = collection.indexes();
+    building.retain(|index| !index.is_ready() && names.contains(&index.definition.name));
+    for index in &building {
+        while !index.is_ready() {
+            if index.is_dropped() {
+                let message = format!("the build of index '{}' failed", index.definition.name);
+                return Err(CommandError::new(ErrorCode::IndexBuildAborted, message));
+            }
+            operation.set_progress(progress(&building));
+            operation.check()?;
+            thread::sleep(LOOK);
+        }
+    }
+    Ok(())
 }
 
 /// How far the build of these indexes, which are built together, is.

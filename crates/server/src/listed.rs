@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
-use windrow_wire::{Batch, CommandError, Reply, Request};
+use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::context::Context;
@@ -80,6 +80,11 @@ fn batch_size(request: &Request) -> Result<Option<usize>, CommandError> {
     let Some(cursor) = Arguments::new(request).document("cursor")? else {
         return Ok(None);
     };
+    if let Some((name, _)) = cursor.iter().find(|(name, _)| *name != "batchSize") {
+        let message =
+            format!("cursor object can't contain fields other than batchSize, but has {name}");
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
     let size = Arguments::within("cursor", cursor).count("batchSize")?;
     Ok(size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)))
 }

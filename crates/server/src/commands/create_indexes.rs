@@ -41,8 +41,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     namespace::check_creation(&namespace)?;
     let engine = &context.state.services.engine;
     let existing = engine.collection(&namespace);
-    // Before a collection is made for them.
-    let wanted = definitions.len();
+    let names: Vec<String> = definitions.iter().map(|one| one.name.clone()).collect();
+    // What is wrong with them is told before a collection is made for them.
     let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), definitions)
         .or_command_error()?;
     check_count(existing.as_deref(), &new)?;
@@ -51,9 +51,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some(collection) => collection,
         None => engine.collection_or_create(&namespace).or_command_error()?,
     };
+    index_builds::wait_ready(&collection, &names, context.operation)?;
     if new.is_empty() {
         let count = collection.indexes().len();
-        return Ok(reply(None, count, count, wanted));
+        return Ok(reply(None, count, count, names.len()));
     }
     let build = Build {
         engine: engine.clone(),
@@ -66,7 +67,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     metrics.index_builds.fetch_add(1, Relaxed);
     let built = index_builds::run(build, context.operation)
         .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))?;
-    let passed_over = wanted - built.created.len();
+    let passed_over = names.len() - built.created.len();
     Ok(reply(
         Some(is_created),
         built.before,

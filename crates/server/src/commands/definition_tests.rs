@@ -167,6 +167,10 @@ fn lists_are_filtered_and_come_in_batches() {
             doc! { "listDatabases": 1, "filter": { "name": "x" }, "$db": "admin" },
             doc! { "databases": (Value::Array(array![])), "totalSize": 0 },
         ),
+        (
+            doc! { "listIndexes": "a", "cursor": { "foo": 1 } },
+            failed(2),
+        ),
         (doc! { "listDatabases": 1 }, failed(13)),
     ]);
 }
@@ -198,6 +202,12 @@ fn indexes_are_created_and_counted() {
         (index(doc! { "a": 1 }, "x"), failed(85)),
         (index(doc! { "a": (-1) }, "a_1"), failed(86)),
         (index(doc! { "x": "hashed" }, "x"), failed(67)),
+        (
+            doc! { "createIndexes": "c", "indexes": [
+                { "key": { "y": 1 }, "name": "y" }, { "key": { "y": 1 }, "name": "y" },
+            ] },
+            failed(68),
+        ),
         (doc! { "createIndexes": "c" }, failed(9)),
         (
             doc! { "createIndexes": "c", "indexes": (Value::Array(array![])) },
