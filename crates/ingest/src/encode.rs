@@ -25,10 +25,12 @@ impl Pending {
         self.count
     }
 
-    /// Hands out what has come together and begins anew.
+    /// Hands out what has come together and begins anew. The store may hold it for long: without
+    /// the room that it had to grow.
     pub fn take(&mut self) -> Bytes {
         self.count = 0;
-        Bytes::from(std::mem::take(&mut self.bytes))
+        let next = Vec::with_capacity(self.bytes.len());
+        Bytes::from(std::mem::replace(&mut self.bytes, next).into_boxed_slice())
     }
 
     pub fn push_file(&mut self, document: &FileDocument) {
