@@ -12,7 +12,10 @@ pub struct Error {
 
 impl Error {
     pub fn new(code: i32, message: impl Into<String>) -> Error {
-        Error { code, message: message.into() }
+        Error {
+            code,
+            message: message.into(),
+        }
     }
 
     /// 2 BadValue.
