@@ -29,8 +29,6 @@ pub struct WorkerConfig {
     /// The program and its arguments; it calls [`crate::serve`].
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// Variables that are set for it besides those of this process.
-    pub environment: Vec<(OsString, OsString)>,
     /// Bounds of each file. The deadline in them is not used.
     pub limits: Limits,
     /// How long one file may take. After half as much again the process is killed.
@@ -48,7 +46,6 @@ impl WorkerConfig {
         Ok(WorkerConfig {
             program: std::env::current_exe()?,
             arguments: arguments.iter().map(OsString::from).collect(),
-            environment: Vec::new(),
             limits: Limits::default(),
             file_deadline: Duration::from_secs(30),
             memory_bytes_max: 1 << 30,
@@ -154,7 +151,6 @@ impl Process {
     fn start(config: &WorkerConfig) -> io::Result<Self> {
         let mut child = Command::new(&config.program)
             .args(&config.arguments)
-            .envs(config.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

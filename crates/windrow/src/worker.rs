@@ -17,14 +17,8 @@ pub const WORKER: Subcommand = Subcommand {
 const NAME: &str = "extract-worker";
 
 /// How `windrow index` starts this program as a worker.
-///
-/// The allocator would reserve an arena of 1 GiB at once, all the address space that a worker may
-/// have; without arenas it asks for what it needs.
 pub fn config() -> io::Result<WorkerConfig> {
-    let mut config = WorkerConfig::this_program(&[NAME])?;
-    let no_arenas = ("MIMALLOC_DISALLOW_ARENA_ALLOC".into(), "1".into());
-    config.environment.push(no_arenas);
-    Ok(config)
+    WorkerConfig::this_program(&[NAME])
 }
 
 fn run(_: lexopt::Parser) -> Result<ExitCode, Failure> {
