@@ -262,11 +262,12 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
         return false;
     }
     let demands = |predicate: &Predicate| {
+        let fields = definition.fields.iter().enumerate();
         !predicate.accepts_missing
-            && definition
-                .fields
-                .iter()
-                .any(|field| field.path == predicate.path)
+            && fields.into_iter().any(|(number, field)| {
+                let has_arrays = parts_with_arrays(index, number) != 0;
+                field.path == predicate.path && !(has_arrays && predicate.needs_no_arrays)
+            })
     };
     !definition.sparse || predicates.list.iter().any(demands)
 }

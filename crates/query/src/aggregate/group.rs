@@ -37,7 +37,7 @@ pub struct GroupField {
 #[derive(Clone, Debug)]
 pub enum GroupId {
     Expression(Expression),
-    /// The fields of a document. What is missing counts as null.
+    /// The fields of a document. A single field that is missing counts as null.
     Fields(Vec<(String, Expression)>),
     Bucket(Boundaries),
 }
@@ -202,6 +202,9 @@ struct Bin {
     states: Vec<AccumulatorState>,
 }
 
+/// Stands in a key for a missing value. No value's key bytes begin so.
+const MISSING: u8 = 0;
+
 /// Takes all rows before it gives the first.
 pub(super) struct GroupOperator {
     group: Group,
@@ -246,7 +249,11 @@ impl GroupOperator {
             GroupId::Bucket(boundaries) => Some(boundaries.place(&context)?),
             GroupId::Fields(fields) => {
                 for (_, field) in fields {
-                    key::append(&mut self.key, field.evaluate(&context)?.or_null());
+                    let value = field.evaluate(&context)?;
+                    match value.as_ref().or(only_field(fields)) {
+                        Some(value) => key::append(&mut self.key, value),
+                        None => self.key.push(MISSING),
+                    }
                 }
                 None
             }
@@ -298,10 +305,17 @@ impl GroupOperator {
     }
 }
 
+/// What a missing value counts as: null where it is the only one.
+fn only_field(fields: &[(String, Expression)]) -> Option<ValueRef<'static>> {
+    (fields.len() == 1).then_some(ValueRef::Null)
+}
+
 fn document_of(fields: &[(String, Expression)], context: &Context<'_>) -> Result<Value, Error> {
     let mut builder = DocumentBuilder::new();
     for (name, field) in fields {
-        builder.append(name, field.evaluate(context)?.or_null());
+        if let Some(value) = field.evaluate(context)?.as_ref().or(only_field(fields)) {
+            builder.append(name, value);
+        }
     }
     Ok(Value::Document(builder.finish()))
 }

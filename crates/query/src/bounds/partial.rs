@@ -25,7 +25,10 @@ fn leaf_implies(filter: &Node, partial: &Node) -> bool {
         return true;
     }
     if matches!(filter, Node::Not(_)) || matches!(partial, Node::Not(_)) {
-        return matches!(partial, Node::Exists { .. }) && !leaf::accepts_missing(filter);
+        // Elements that are no documents have nothing at a path through them: not even null.
+        let is_plain = leaf::path_of(filter).is_some_and(|path| path.components().len() == 1);
+        let demands = is_plain && !leaf::accepts_missing(filter);
+        return matches!(partial, Node::Exists { .. }) && demands;
     }
     match partial {
         Node::Exists { .. } => !leaf::accepts_missing(filter),
@@ -42,12 +45,23 @@ fn leaf_implies(filter: &Node, partial: &Node) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::{DocumentBuf, doc};
+    use windrow_document::{DocumentBuf, Value, doc};
     use windrow_mql::filter::Filter;
 
     #[test]
     fn filters_that_imply_others() {
-        let cases: [(DocumentBuf, DocumentBuf, bool); 12] = [
+        let null = || Value::Null;
+        let cases: [(DocumentBuf, DocumentBuf, bool); 14] = [
+            (
+                doc! { "a": { "$ne": (null()) } },
+                doc! { "a": { "$exists": true } },
+                true,
+            ),
+            (
+                doc! { "a.b": { "$ne": (null()) } },
+                doc! { "a.b": { "$exists": true } },
+                false,
+            ),
             (doc! { "a": 5 }, doc! { "a": { "$gt": 1 } }, true),
             (doc! { "a": { "$gt": 5 } }, doc! { "a": { "$gt": 1 } }, true),
             (

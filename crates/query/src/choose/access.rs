@@ -256,10 +256,16 @@ fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
     })
 }
 
-/// Whether the path is a field of the index that never met an array.
+/// Whether the path is a field of the index that never met an array, and no other field lies around or
+/// within it: the document that a key makes then has its value there.
 fn has_plain(index: &SourceIndex, path: &Path) -> bool {
-    let fields = index.definition.fields.iter().enumerate();
-    fields
-        .into_iter()
-        .any(|(number, field)| field.path == *path && parts_with_arrays(index, number) == 0)
+    let fields = &index.definition.fields;
+    let is_field = fields
+        .iter()
+        .enumerate()
+        .any(|(number, field)| field.path == *path && parts_with_arrays(index, number) == 0);
+    is_field
+        && fields
+            .iter()
+            .all(|field| field.path == *path || !field.path.overlaps(path))
 }

@@ -64,8 +64,12 @@ fn is_one_point(intervals: &Intervals) -> bool {
 }
 
 /// A document with an array sorts by its least or greatest element: the scan meets that one first
-/// where no bound hides it.
+/// where no bound hides it. A sparse index leaves out the elements that lack the field, which come first
+/// in a sort.
 fn orders_arrays(index: &SourceIndex, bounds: &IndexBounds, number: usize) -> bool {
+    if index.definition.sparse {
+        return false;
+    }
     let Some(path) = index.definition.fields.get(number).map(|field| &field.path) else {
         return false;
     };

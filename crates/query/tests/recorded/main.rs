@@ -22,10 +22,10 @@ const FLOORS: [(&str, usize); 8] = [
     ("projection", 336),
     ("random_find", 1047),
     ("sort", 201),
-    ("text", 917),
+    ("text", 920),
     ("indexes", 296),
     ("stages", 630),
-    ("random_pipeline", 930),
+    ("random_pipeline", 938),
 ];
 
 enum Outcome {

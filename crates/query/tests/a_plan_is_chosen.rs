@@ -1,0 +1,328 @@
+//! Which plan a query gets: stages from the outermost to the innermost, with the indexes they read.
+
+mod support;
+
+use support::Database;
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_mql::filter::Filter;
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
+use windrow_query::{Aggregate, Find, Hint, Pipeline, Uninterrupted, Verbosity, Wrapping};
+
+fn database() -> Database {
+    let document = |id: i32| {
+        doc! { "_id": id, "a": (id % 10), "b": (id % 100), "t": [id, (-id)], "s": "some words",
+        "p": id, "z": 1 }
+    };
+    let documents: Vec<DocumentBuf> = (0..500).map(document).collect();
+    let partial = doc! { "p": { "$gt": 400 } };
+    Database::new(
+        &documents,
+        vec![
+            doc! { "key": { "a": 1 }, "name": "a" },
+            doc! { "key": { "a": 1, "b": -1 }, "name": "ab" },
+            doc! { "key": { "b": 1 }, "name": "b" },
+            doc! { "key": { "t": 1 }, "name": "t" },
+            doc! { "key": { "p": 1 }, "name": "p", "partialFilterExpression": partial },
+            doc! { "key": { "x": 1 }, "name": "x", "sparse": true },
+            doc! { "key": { "s": "text" }, "name": "s" },
+        ],
+    )
+}
+
+/// `LIMIT FETCH IXSCAN(a)`.
+fn summary(plan: Document<'_>) -> String {
+    let stage = plan
+        .get("stage")
+        .and_then(ValueRef::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let index = plan.get("indexName").and_then(ValueRef::as_str);
+    let stage = index.map_or(stage.clone(), |index| format!("{stage}({index})"));
+    if stage.starts_with("TEXT") {
+        return stage;
+    }
+    if let Some(input) = plan.get("inputStage").and_then(ValueRef::as_document) {
+        return format!("{stage} {}", summary(input));
+    }
+    match plan.get("inputStages").and_then(ValueRef::as_array) {
+        Some(inputs) => {
+            let inputs = inputs.iter().filter_map(ValueRef::as_document).map(summary);
+            format!("{stage}[{}]", inputs.collect::<Vec<_>>().join(", "))
+        }
+        None => stage,
+    }
+}
+
+fn find(filter: DocumentBuf) -> Find {
+    Find::of(Filter::parse(filter.as_document()).unwrap())
+}
+
+fn sorted(find: Find, sort: DocumentBuf) -> Find {
+    Find {
+        sort: Some(Sort::parse(sort.as_document()).unwrap()),
+        ..find
+    }
+}
+
+fn projected(find: Find, projection: DocumentBuf) -> Find {
+    let projection = Projection::parse(projection.as_document(), &find.filter).unwrap();
+    Find {
+        projection: Some(projection),
+        ..find
+    }
+}
+
+fn hinted(find: Find, name: &str) -> Find {
+    Find {
+        hint: Some(Hint::Name(name.to_owned())),
+        ..find
+    }
+}
+
+fn check(database: &Database, find: Find, expected: &str) {
+    let explained = find
+        .explain(
+            &database.source(),
+            Verbosity::QueryPlanner,
+            Wrapping::None,
+            &Uninterrupted,
+        )
+        .unwrap();
+    let planner = explained
+        .get("queryPlanner")
+        .and_then(ValueRef::as_document)
+        .unwrap();
+    let plan = planner
+        .get("winningPlan")
+        .and_then(ValueRef::as_document)
+        .unwrap();
+    assert_eq!(summary(plan), expected, "{}", find.filter);
+}
+
+#[test]
+fn plans_for_filters() {
+    let database = database();
+    let check = |find, expected| check(&database, find, expected);
+    check(find(doc! {}), "COLLSCAN");
+    check(find(doc! { "z": 1 }), "COLLSCAN");
+    check(find(doc! { "_id": 5 }), "IDHACK");
+    check(find(doc! { "_id": { "$gt": 5 } }), "FETCH IXSCAN(_id_)");
+    check(
+        find(doc! { "a": 5, "b": { "$gt": 50 } }),
+        "FETCH IXSCAN(ab)",
+    );
+    check(find(doc! { "b": 7 }), "FETCH IXSCAN(b)");
+    check(find(doc! { "z": 1, "b": 7 }), "FETCH IXSCAN(b)");
+    check(find(doc! { "a": { "$gte": 0 }, "b": 7 }), "FETCH IXSCAN(b)");
+    check(find(doc! { "t": 7 }), "FETCH IXSCAN(t)");
+    check(find(doc! { "p": { "$gt": 450 } }), "FETCH IXSCAN(p)");
+    check(find(doc! { "p": { "$gt": 300 } }), "COLLSCAN");
+    check(find(doc! { "x": 1 }), "FETCH IXSCAN(x)");
+    check(find(doc! { "x": (Value::Null) }), "COLLSCAN");
+    check(
+        find(doc! { "$or": [{ "b": 7 }, { "t": 3 }] }),
+        "FETCH OR[IXSCAN(b), IXSCAN(t)]",
+    );
+    check(find(doc! { "$or": [{ "b": 7 }, { "z": 3 }] }), "COLLSCAN");
+    check(
+        find(doc! { "$text": { "$search": "words" } }),
+        "TEXT_MATCH(s)",
+    );
+    check(hinted(find(doc! { "b": 7 }), "a"), "FETCH IXSCAN(a)");
+}
+
+#[test]
+fn plans_for_sorts_and_windows() {
+    let database = database();
+    let check = |find, expected| check(&database, find, expected);
+    let window = |find| Find {
+        skip: 3,
+        limit: Some(4),
+        ..find
+    };
+    check(sorted(find(doc! {}), doc! { "b": -1 }), "FETCH IXSCAN(b)");
+    check(sorted(find(doc! {}), doc! { "z": 1 }), "SORT COLLSCAN");
+    check(
+        sorted(find(doc! { "a": 5 }), doc! { "b": 1 }),
+        "FETCH IXSCAN(ab)",
+    );
+    check(
+        window(sorted(find(doc! {}), doc! { "z": 1 })),
+        "SKIP SORT COLLSCAN",
+    );
+    check(
+        window(sorted(find(doc! {}), doc! { "b": 1 })),
+        "LIMIT FETCH SKIP IXSCAN(b)",
+    );
+    check(
+        window(sorted(find(doc! { "z": 1 }), doc! { "b": 1 })),
+        "LIMIT SKIP FETCH IXSCAN(b)",
+    );
+    check(
+        sorted(find(doc! { "b": 7 }), doc! { "p": 1 }),
+        "SORT FETCH IXSCAN(b)",
+    );
+    check(sorted(find(doc! {}), doc! { "x": 1 }), "SORT COLLSCAN");
+    check(sorted(find(doc! {}), doc! { "$natural": -1 }), "COLLSCAN");
+}
+
+#[test]
+fn plans_that_read_keys_alone() {
+    let database = database();
+    let check = |find, expected| check(&database, find, expected);
+    let both = || doc! { "_id": 0, "a": 1, "b": 1 };
+    let scan = "PROJECTION_COVERED IXSCAN(ab)";
+    check(projected(find(doc! { "a": 5 }), both()), scan);
+    check(
+        projected(find(doc! { "a": 5, "b": { "$mod": [2, 0] } }), both()),
+        scan,
+    );
+    check(
+        projected(find(doc! { "a": 5, "z": 1 }), both()),
+        "PROJECTION_SIMPLE FETCH IXSCAN(a)",
+    );
+    check(
+        projected(find(doc! { "t": 5 }), doc! { "_id": 0, "t": 1 }),
+        "PROJECTION_SIMPLE FETCH IXSCAN(t)",
+    );
+    let nothing = Find {
+        needs: Some(Vec::new()),
+        ..find(doc! { "b": { "$gt": 5 } })
+    };
+    check(nothing, "IXSCAN(b)");
+}
+
+#[test]
+fn hints_that_fit_nothing_are_refused() {
+    let database = database();
+    let code = |find: Find| find.plan(&*database.source()).unwrap_err().code();
+    assert_eq!(code(hinted(find(doc! {}), "none")), Some(2));
+    assert_eq!(
+        code(hinted(find(doc! { "$text": { "$search": "x" } }), "a")),
+        Some(2)
+    );
+    let bounded = Find {
+        min: Some(doc! { "b": 1 }),
+        ..find(doc! {})
+    };
+    assert_eq!(code(bounded), Some(51173));
+}
+
+#[test]
+fn explain_counts_what_was_read() {
+    let database = database();
+    let check = |find: Find, returned: i64, keys: i64, documents: i64| {
+        let source = database.source();
+        let verbosity = Verbosity::ExecutionStats;
+        let explained = find
+            .explain(&source, verbosity, Wrapping::None, &Uninterrupted)
+            .unwrap();
+        let stats = explained
+            .get("executionStats")
+            .and_then(ValueRef::as_document)
+            .unwrap();
+        let number = |name| stats.get(name).and_then(ValueRef::as_whole);
+        let found = (
+            number("nReturned"),
+            number("totalKeysExamined"),
+            number("totalDocsExamined"),
+        );
+        assert_eq!(
+            found,
+            (Some(returned), Some(keys), Some(documents)),
+            "{}",
+            find.filter
+        );
+    };
+    check(find(doc! { "a": 5, "b": { "$gte": 50 } }), 25, 25, 25);
+    check(find(doc! { "z": 2 }), 0, 0, 500);
+    check(
+        projected(find(doc! { "b": 7 }), doc! { "_id": 0, "b": 1 }),
+        5,
+        5,
+        0,
+    );
+    check(
+        Find {
+            limit: Some(3),
+            ..find(doc! { "b": 7 })
+        },
+        3,
+        3,
+        3,
+    );
+    check(find(doc! { "_id": 5 }), 1, 1, 1);
+}
+
+#[test]
+fn the_front_of_a_pipeline_is_planned() {
+    let database = database();
+    let check = |stages: windrow_document::ArrayBuf, expected: &str, behind: usize| {
+        let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
+        let collections =
+            std::sync::Arc::new(windrow_query::EngineCollections(database.engine.clone()));
+        let explained = Aggregate::of(pipeline)
+            .explain(
+                &database.source(),
+                &collections,
+                Verbosity::QueryPlanner,
+                &Uninterrupted,
+            )
+            .unwrap();
+        let stages = explained.get("stages").and_then(ValueRef::as_array);
+        let first = stages
+            .and_then(|stages| stages.get(0))
+            .and_then(ValueRef::as_document);
+        let cursor = first
+            .and_then(|first| first.get("$cursor"))
+            .and_then(ValueRef::as_document);
+        let whole = cursor.unwrap_or(explained.as_document());
+        let planner = whole
+            .get("queryPlanner")
+            .and_then(ValueRef::as_document)
+            .unwrap();
+        let plan = planner
+            .get("winningPlan")
+            .and_then(ValueRef::as_document)
+            .unwrap();
+        let count = stages.map_or(0, |stages| stages.count() - 1);
+        assert_eq!(
+            (summary(plan).as_str(), count),
+            (expected, behind),
+            "{explained}"
+        );
+    };
+    use windrow_document::array;
+    check(array![{ "$match": { "b": 7 } }], "FETCH IXSCAN(b)", 0);
+    check(
+        array![{ "$sort": { "b": 1 } }, { "$match": { "b": 7 } }],
+        "FETCH IXSCAN(b)",
+        0,
+    );
+    check(
+        array![{ "$match": { "b": 7 } }, { "$count": "n" }],
+        "IXSCAN(b)",
+        1,
+    );
+    check(
+        array![{ "$set": { "q": 1 } }, { "$match": { "b": 7 } }],
+        "FETCH IXSCAN(b)",
+        1,
+    );
+    check(
+        array![{ "$set": { "b": 1 } }, { "$match": { "b": 7 } }],
+        "COLLSCAN",
+        2,
+    );
+    check(
+        array![{ "$match": { "a": 5 } }, { "$group": { "_id": "$b" } }],
+        "IXSCAN(ab)",
+        1,
+    );
+    check(
+        array![{ "$sort": { "z": 1 } }, { "$limit": 5 }, { "$project": { "z": 1 } }],
+        "SORT COLLSCAN",
+        1,
+    );
+}

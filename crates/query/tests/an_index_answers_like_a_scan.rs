@@ -1,0 +1,269 @@
+//! Random documents with arrays, nulls and gaps, random indexes, random filters and sorts: what the
+//! planner's choice finds is what a scan of the collection finds, and in an order that the sort allows.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use support::Database;
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
+use windrow_mql::Meta;
+use windrow_mql::filter::Filter;
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
+use windrow_query::{Count, Find, Hint, Uninterrupted};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize].clone()
+    }
+}
+
+fn scalar(random: &mut Random) -> Value {
+    match random.below(12) {
+        0 => Value::Null,
+        1 => "x".into(),
+        2 => "xy".into(),
+        3 => true.into(),
+        4 => 2.5.into(),
+        _ => (random.below(6) as i32).into(),
+    }
+}
+
+fn value(random: &mut Random) -> Value {
+    match random.below(8) {
+        0 => {
+            let count = random.below(4);
+            Value::Array((0..count).map(|_| scalar(random)).collect::<ArrayBuf>())
+        }
+        1 => doc! { "c": (scalar(random)), "d": (scalar(random)) }.into(),
+        2 => {
+            let count = random.below(3);
+            let mut element = || match random.below(3) {
+                0 => scalar(random),
+                _ => doc! { "c": (scalar(random)), "d": (scalar(random)) }.into(),
+            };
+            Value::Array((0..count).map(|_| element()).collect::<ArrayBuf>())
+        }
+        _ => scalar(random),
+    }
+}
+
+fn document(id: i32, random: &mut Random, plain: bool) -> DocumentBuf {
+    let mut document = doc! { "_id": id };
+    for name in ["a", "b"] {
+        if random.below(6) > 0 {
+            let value = if plain { scalar(random) } else { value(random) };
+            document.push(name, value);
+        }
+    }
+    document
+}
+
+const PATHS: [&str; 4] = ["a", "b", "a.c", "a.d"];
+
+fn index(number: u64, random: &mut Random) -> DocumentBuf {
+    let mut key = DocumentBuf::new();
+    let mut used = BTreeSet::new();
+    for _ in 0..1 + random.below(3) {
+        let path = random.pick(&PATHS);
+        if used.insert(path) {
+            key.push(path, random.pick(&[1, -1]));
+        }
+    }
+    let mut specification = doc! { "key": key };
+    specification.push("name", format!("index{number}"));
+    match random.below(6) {
+        0 => specification.push("sparse", true),
+        1 => specification.push("partialFilterExpression", doc! { "b": { "$gt": 1 } }),
+        _ => {}
+    }
+    specification
+}
+
+fn condition(random: &mut Random) -> Value {
+    let one = scalar(random);
+    match random.below(14) {
+        0 => doc! { "$gt": one }.into(),
+        1 => doc! { "$lte": one }.into(),
+        2 => doc! { "$in": [one, (scalar(random))] }.into(),
+        3 => doc! { "$ne": one }.into(),
+        4 => doc! { "$nin": [one, (scalar(random))] }.into(),
+        5 => doc! { "$exists": (random.below(2) == 0) }.into(),
+        6 => {
+            doc! { "$type": (random.pick(&["number", "string", "null", "array", "object"])) }.into()
+        }
+        7 => doc! { "$gt": one, "$lt": (scalar(random)) }.into(),
+        8 => doc! { "$elemMatch": { "$gte": one } }.into(),
+        9 => doc! { "$elemMatch": { "c": one, "d": { "$ne": (scalar(random)) } } }.into(),
+        10 => doc! { "$regex": "^x" }.into(),
+        11 => doc! { "$not": { "$gte": one } }.into(),
+        12 => Value::Array(array![one]),
+        _ => one,
+    }
+}
+
+fn filter(random: &mut Random, depth: u32) -> DocumentBuf {
+    let mut filter = DocumentBuf::new();
+    for _ in 0..random.below(3) {
+        let path = random.pick(&PATHS);
+        if filter.get(path).is_none() {
+            filter.push(path, condition(random));
+        }
+    }
+    if depth > 0 && random.below(3) == 0 {
+        let name = random.pick(&["$or", "$and", "$nor"]);
+        let branches = 1 + random.below(3);
+        let list: ArrayBuf = (0..branches)
+            .map(|_| Value::Document(filter_of(random, depth)))
+            .collect();
+        filter.push(name, list);
+    }
+    filter
+}
+
+fn filter_of(random: &mut Random, depth: u32) -> DocumentBuf {
+    filter(random, depth - 1)
+}
+
+fn sort(random: &mut Random) -> DocumentBuf {
+    let mut sort = DocumentBuf::new();
+    for _ in 0..random.below(3) {
+        let path = random.pick(&PATHS);
+        if sort.get(path).is_none() {
+            sort.push(path, random.pick(&[1, -1]));
+        }
+    }
+    sort
+}
+
+fn ids(database: &Database, find: &Find) -> Vec<i64> {
+    let mut cursor = find.open(&database.source()).expect("a plan");
+    let mut found = Vec::new();
+    while let Some(content) = cursor.next(&Uninterrupted).expect("a document") {
+        found.push(
+            content
+                .as_document()
+                .get("_id")
+                .and_then(ValueRef::as_whole)
+                .expect("an id"),
+        );
+    }
+    found
+}
+
+fn check(database: &Database, documents: &[DocumentBuf], random: &mut Random) {
+    let (filter, order) = (filter(random, 2), sort(random));
+    let parsed = Filter::parse(filter.as_document()).expect("a filter");
+    let order = Sort::parse(order.as_document()).expect("a sort");
+    let keys: Vec<Vec<u8>> = documents
+        .iter()
+        .map(|one| {
+            let mut key = Vec::new();
+            // Two arrays side by side have no order.
+            let sorted = order.key(one.as_document(), &Meta::default(), &mut key);
+            sorted.map_or_else(|_| vec![0xFF], |()| key)
+        })
+        .collect();
+    let matching = documents
+        .iter()
+        .filter(|one| parsed.matches(one.as_document()).expect("a match"));
+    let expected: BTreeSet<i64> = matching
+        .map(|one| one.get("_id").and_then(ValueRef::as_whole).expect("an id"))
+        .collect();
+    let sortable = keys.iter().all(|key| key != &[0xFF]);
+    let sorts = sortable.then(|| order.clone());
+    let find = Find {
+        sort: sorts,
+        ..Find::of(parsed.clone())
+    };
+    let plan = find.plan(&*database.source()).expect("a plan").winner;
+    let found = ids(database, &find);
+    let what = format!("{filter} by {} with {plan}", order.to_document());
+    assert_eq!(
+        found.iter().copied().collect::<BTreeSet<_>>(),
+        expected,
+        "{what}"
+    );
+    assert_eq!(found.len(), expected.len(), "twice: {what}");
+    if sortable {
+        let in_order: Vec<&Vec<u8>> = found.iter().map(|id| &keys[*id as usize]).collect();
+        assert!(in_order.is_sorted(), "order: {what}");
+        let window = Find {
+            skip: 2,
+            limit: Some(5),
+            ..find.clone()
+        };
+        let cut = ids(database, &window);
+        let cut: Vec<&Vec<u8>> = cut.iter().map(|id| &keys[*id as usize]).collect();
+        let wanted: Vec<&Vec<u8>> = in_order.into_iter().skip(2).take(5).collect();
+        assert_eq!(cut, wanted, "window: {what}");
+    }
+    let count = Count {
+        filter: parsed.clone(),
+        skip: 0,
+        limit: None,
+        hint: None,
+    };
+    let count = count
+        .run(&database.source(), &Uninterrupted)
+        .expect("a count");
+    assert_eq!(count as usize, expected.len(), "count: {what}");
+    check_covered(database, &parsed, &expected);
+}
+
+/// Projected to `_id`, which every plan can give.
+fn check_covered(database: &Database, filter: &Filter, expected: &BTreeSet<i64>) {
+    let projection =
+        Projection::parse(doc! { "_id": 1 }.as_document(), filter).expect("a projection");
+    let find = Find {
+        projection: Some(projection),
+        ..Find::of(filter.clone())
+    };
+    let found: BTreeSet<i64> = ids(database, &find).into_iter().collect();
+    assert_eq!(&found, expected, "covered: {filter}");
+    let scan = Find {
+        hint: Some(Hint::Natural(windrow_query::Direction::Backward)),
+        ..find
+    };
+    let found: BTreeSet<i64> = ids(database, &scan).into_iter().collect();
+    assert_eq!(&found, expected, "scanned: {filter}");
+}
+
+#[test]
+fn every_plan_finds_what_a_scan_finds() {
+    let rounds = std::env::var("WINDROW_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    for round in 0..rounds.unwrap_or(40) {
+        let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (round * 7_919 + 1));
+        let plain = round % 3 == 0;
+        let count = 40 + random.below(60) as i32;
+        let documents: Vec<DocumentBuf> = (0..count)
+            .map(|id| document(id, &mut random, plain))
+            .collect();
+        let mut indexes: Vec<DocumentBuf> = Vec::new();
+        for number in 0..1 + random.below(4) {
+            let index = index(number, &mut random);
+            if indexes
+                .iter()
+                .all(|other| other.get("key") != index.get("key"))
+            {
+                indexes.push(index);
+            }
+        }
+        let database = Database::new(&documents, indexes);
+        for _ in 0..60 {
+            check(&database, &documents, &mut random);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! A collection of the engine on a disk in memory.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{BuildControl, Collection, Engine, EngineOptions, Namespace};
+use windrow_document::DocumentBuf;
+use windrow_index::Definition;
+use windrow_query::{Snapshot, Source};
+use windrow_storage::MemoryDisk;
+
+pub struct Database {
+    pub engine: Arc<Engine>,
+    pub collection: Arc<Collection>,
+}
+
+impl Database {
+    /// With these documents and indexes `{key, name, …}`.
+    pub fn new(documents: &[DocumentBuf], indexes: Vec<DocumentBuf>) -> Database {
+        let options = EngineOptions {
+            threads: 1,
+            ..EngineOptions::with_memory(64 << 20)
+        };
+        let engine = Engine::open(Arc::new(MemoryDisk::new()), options).expect("an engine");
+        let namespace = Namespace::new("test", "c").expect("a name");
+        let collection = engine
+            .collection_or_create(&namespace)
+            .expect("a collection");
+        for some in documents.chunks(16) {
+            let bytes: Vec<u8> = some
+                .iter()
+                .flat_map(|one| one.as_bytes().to_vec())
+                .collect();
+            collection
+                .insert(Bytes::from(bytes), true)
+                .expect("documents");
+        }
+        let definition =
+            |one: &DocumentBuf| Definition::parse(one.as_document()).expect("an index");
+        let control = BuildControl {
+            should_stop: &|| None,
+            on_phase: &|_| {},
+        };
+        let definitions = indexes.iter().map(definition).collect();
+        collection
+            .create_indexes(definitions, &control)
+            .expect("indexes");
+        Database { engine, collection }
+    }
+
+    pub fn source(&self) -> Arc<dyn Source> {
+        Snapshot::of(&self.collection).expect("a snapshot")
+    }
+}
