@@ -110,6 +110,8 @@ class Server:
         finally:
             # Not before: a test may wait for what its client says of the server's end.
             for client in self.clients:
+                # Closing would look for the server for 10 s, to end the client's sessions.
+                client._topology.pop_all_sessions()
                 client.close()
             self.clients.clear()
 

@@ -2,6 +2,7 @@
 
 import pymongo
 import pytest
+from bson import Int64
 from pymongo.errors import CursorNotFound, OperationFailure
 
 
@@ -51,10 +52,10 @@ def test_a_single_batch_closes_the_cursor(database, thousand):
 
 def test_a_killed_cursor_is_gone(database, thousand):
     number = database.command({"find": "c"})["cursor"]["id"]
-    killed = database.command({"killCursors": "c", "cursors": [number, 12345]})
+    killed = database.command({"killCursors": "c", "cursors": [Int64(number), Int64(12345)]})
     assert (killed["cursorsKilled"], killed["cursorsNotFound"]) == ([number], [12345])
     with pytest.raises(CursorNotFound) as error:
-        database.command({"getMore": number, "collection": "c"})
+        database.command({"getMore": Int64(number), "collection": "c"})
     assert error.value.code == 43
 
 

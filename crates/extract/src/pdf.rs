@@ -24,6 +24,9 @@ use crate::pdf_layout::{GlyphBox, Layout};
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
     let pdf = Pdf::new(Arc::new(bytes.to_vec())).map_err(load_error)?;
     let page_count = pdf.pages().len();
+    if page_count == 0 {
+        return Err(ExtractError::malformed("PDF", "it has no pages"));
+    }
     let pages_max = limits.pages_max as usize;
     let (text, cut) = read_pages(pdf.pages().iter().take(pages_max), limits)?;
     let mut document = Extracted::new(Kind::Pdf, text);
