@@ -40,8 +40,9 @@ use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, DocumentBuilder, 
 use windrow_mql::filter::Environment;
 
 use crate::Error;
+use crate::cursor::Cursor;
 use crate::explain::{Verbosity, Wrapping};
-use crate::find::{Cursor, Find, Hint};
+use crate::find::{Find, Hint};
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::{Collections, Source};

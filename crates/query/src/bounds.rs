@@ -18,8 +18,6 @@ use crate::source::SourceIndex;
 use interval::Intervals;
 use leaf::{Certainty, Extent};
 
-pub use range::ScanRanges;
-
 /// A condition of the conjunction that an index on its path can answer.
 #[derive(Clone, Debug)]
 pub struct Predicate {

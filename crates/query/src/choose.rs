@@ -4,7 +4,7 @@
 //! candidate. What each would read is counted, not guessed: fence keys know how many entries a range
 //! has. A scan of the collection is taken only where there is no candidate.
 //!
-//! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], [`hint`].
+//! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], `hint`.
 
 pub mod access;
 mod hint;
@@ -38,8 +38,15 @@ impl Choice {
     }
 }
 
-/// See [`Find::plan`].
-pub fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+impl Find {
+    /// The plan to run and those that were passed over. Errors: 2 for a hint that fits no index, 27 and
+    /// 291 where `$text` or the hint leaves no plan, 40218 for a sort by a score that there is not.
+    pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
+        choose(self, source)
+    }
+}
+
+fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     if find.order().is_some_and(Sort::needs_text_score) && find.filter.text().is_none() {
         return Err(Error::new(
             40218,
@@ -159,7 +166,7 @@ fn assemble(find: &Find, access: Access) -> Plan {
             scan.filter = (!certain).then(|| find.filter.clone());
             let nothing = certain
                 && ordered
-                && needed_paths(find).is_some_and(|paths| paths.is_empty())
+                && find.needed_paths().is_some_and(|paths| paths.is_empty())
                 && find.projection.is_none();
             scan.output = if nothing {
                 KeyOutput::Nothing
@@ -376,12 +383,4 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
         Plan::Or(inputs).fetched(Some(find.filter.clone())),
         None,
     ))
-}
-
-/// The paths that the plan's result is made of; None: whole documents.
-pub(crate) fn needed_paths(find: &Find) -> Option<Vec<Path>> {
-    match &find.projection {
-        Some(projection) if !projection.is_identity() => projection.needed_paths(),
-        _ => find.needs.clone(),
-    }
 }

@@ -1,5 +1,6 @@
 //! Plans and what they did, in the words and shapes that MongoDB's tools read.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -433,5 +434,12 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
             builder.append("usedDisk", ValueRef::Bool(false));
         }
         _ => {}
+    }
+}
+
+/// As explain shows it, in one line.
+impl fmt::Display for Plan {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print_plan(self).fmt(formatter)
     }
 }

@@ -1,11 +1,4 @@
-//! What `find` asks for, and the cursor that answers it.
-//!
-//! ```ignore
-//! let mut cursor = Find::of(filter).open(&source)?;
-//! while let Some(document) = cursor.next(&Uninterrupted)? { … }
-//! ```
-
-use std::sync::Arc;
+//! What `find` asks for.
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -14,10 +7,7 @@ use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
 
 use crate::Error;
-use crate::choose::{self, Choice};
-use crate::operators::{self, BoxOperator};
-use crate::row::{Content, Interrupt, Row};
-use crate::source::{Direction, Source};
+use crate::source::Direction;
 
 /// The parts of a `find`, parsed.
 #[derive(Clone, Debug)]
@@ -93,20 +83,6 @@ impl Find {
         }
     }
 
-    /// The plan to run and those that were passed over. Errors: 2 for a hint that fits no index, 27 and
-    /// 291 where `$text` or the hint leaves no plan.
-    pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
-        choose::choose(self, source)
-    }
-
-    /// A cursor at the start.
-    pub fn open(&self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
-        let choice = self.plan(&**source)?;
-        Ok(Cursor {
-            operator: operators::open(&choice.winner, source)?,
-        })
-    }
-
     /// The sort, where it orders anything but the natural order.
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.pattern().is_empty())
@@ -121,36 +97,12 @@ impl Find {
             _ => None,
         }
     }
-}
 
-/// Rows to come. It holds its snapshot until it is dropped.
-pub struct Cursor {
-    operator: BoxOperator,
-}
-
-impl Cursor {
-    pub(crate) fn of(operator: BoxOperator) -> Cursor {
-        Cursor { operator }
-    }
-
-    /// The next document; None at the end. Errors are those of expressions, of the machine, and what
-    /// `interrupt` says.
-    pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Content>, Error> {
-        Ok(self.operator.next(interrupt)?.map(|row| row.content))
-    }
-
-    /// The next row, with its record id: what updates and deletions go through.
-    pub fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        self.operator.next(interrupt)
-    }
-
-    pub(crate) fn into_operator(self) -> BoxOperator {
-        self.operator
-    }
-}
-
-impl std::fmt::Debug for Cursor {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Cursor({:?})", self.operator.counters())
+    /// The paths that the result is made of; None: whole documents.
+    pub(crate) fn needed_paths(&self) -> Option<Vec<Path>> {
+        match &self.projection {
+            Some(projection) if !projection.is_identity() => projection.needed_paths(),
+            _ => self.needs.clone(),
+        }
     }
 }

@@ -16,7 +16,7 @@
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //! Reading order: [`source`], [`snapshot`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
-//! [`operators`], [`count`], [`distinct`], [`aggregate`], [`explain`].
+//! [`operators`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -27,6 +27,7 @@ pub mod aggregate;
 pub mod bounds;
 pub mod choose;
 pub mod count;
+pub mod cursor;
 pub mod distinct;
 pub mod error;
 pub mod explain;
@@ -40,10 +41,11 @@ pub mod text;
 
 pub use aggregate::{Aggregate, Pipeline};
 pub use count::Count;
+pub use cursor::Cursor;
 pub use distinct::Distinct;
 pub use error::Error;
 pub use explain::{Verbosity, Wrapping};
-pub use find::{Cursor, Find, Hint};
+pub use find::{Find, Hint};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
 pub use snapshot::{EngineCollections, Snapshot};
 pub use source::{

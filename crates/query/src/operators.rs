@@ -8,8 +8,10 @@ mod fetch;
 pub(crate) mod id_set;
 mod index_scan;
 mod key_document;
+mod operator;
 mod or;
 mod sort;
+mod text;
 mod transform;
 mod window;
 
@@ -19,43 +21,10 @@ use crate::Error;
 use crate::plan::Plan;
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
-use crate::text::TextOperator;
 
+pub use operator::{BoxOperator, Counters, Operator};
 pub(crate) use sort::{SORT_BYTES_MAX, Sort as SortOperator, bytes_max, over_memory};
 pub(crate) use window::{Limit, Skip};
-
-/// A step at work.
-pub trait Operator: Send {
-    /// The next row; None at the end, and ever after.
-    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error>;
-
-    /// What has been done so far.
-    fn counters(&self) -> Counters;
-
-    /// The operators below, in the order of the plan's inputs.
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        Vec::new()
-    }
-}
-
-/// An operator without its type.
-pub type BoxOperator = Box<dyn Operator>;
-
-/// Work done by one operator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Times that a row was asked for, or looked at.
-    pub works: u64,
-    pub returned: u64,
-    pub keys_examined: u64,
-    pub documents_examined: u64,
-    pub seeks: u64,
-    pub duplicates_tested: u64,
-    pub duplicates_dropped: u64,
-    /// Bytes that a sort held at its end.
-    pub bytes_sorted: u64,
-    pub at_end: bool,
-}
 
 /// Makes a plan ready to run.
 pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
@@ -67,7 +36,7 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         ),
         Plan::IdHack { id } => Box::new(fetch::IdHack::new(source.clone(), id.clone())),
         Plan::IndexScan(scan) => Box::new(index_scan::IndexScanner::new(source, scan)?),
-        Plan::Text(scan) => Box::new(TextOperator::new(source.clone(), scan)),
+        Plan::Text(scan) => Box::new(text::TextOperator::new(source.clone(), scan)),
         Plan::Or(inputs) => Box::new(or::Or::new(
             inputs.iter().map(input).collect::<Result<_, _>>()?,
         )),
@@ -123,16 +92,5 @@ impl Operator for Eof {
 
     fn counters(&self) -> Counters {
         self.counters
-    }
-}
-
-impl Counters {
-    /// Notes an answer.
-    pub(crate) fn note(&mut self, row: &Option<Row>) {
-        self.works += 1;
-        match row {
-            Some(_) => self.returned += 1,
-            None => self.at_end = true,
-        }
     }
 }

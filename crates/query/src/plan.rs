@@ -1,7 +1,5 @@
-//! A plan: what will be done, as data. Printing it is [`crate::explain`]'s work, running it that of
-//! [`crate::operators`].
-
-use std::fmt;
+//! A plan: what will be done, as data. Printing it is the work of `explain`, running it that of
+//! `operators`.
 
 use windrow_document::Value;
 use windrow_mql::filter::Filter;
@@ -147,12 +145,5 @@ impl Plan {
                 input: Box::new(self),
             },
         }
-    }
-}
-
-/// As explain shows it, in one line.
-impl fmt::Display for Plan {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        crate::explain::print_plan(self).fmt(formatter)
     }
 }

@@ -4,10 +4,11 @@ use windrow_document::path::Path;
 use windrow_mql::filter::Node;
 use windrow_mql::sort::{Sort, SortField};
 
-use super::{needed_paths, order};
+use super::order;
 use crate::Error;
 use crate::bounds::leaf::Certainty;
-use crate::bounds::{IndexBounds, Predicates, ScanRanges, has_all, parts_with_arrays, predicates};
+use crate::bounds::range::ScanRanges;
+use crate::bounds::{IndexBounds, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan};
 use crate::source::{Direction, Source, SourceIndex};
@@ -196,7 +197,7 @@ impl<'s> Scene<'s> {
                 .all(|predicate| has_plain(index, &predicate.path)),
             Certainty::Document => false,
         };
-        let Some(mut paths) = needed_paths(find).filter(|_| settles && !find.return_key) else {
+        let Some(mut paths) = find.needed_paths().filter(|_| settles && !find.return_key) else {
             return false;
         };
         paths.extend(find.order().into_iter().flat_map(sorted_paths));

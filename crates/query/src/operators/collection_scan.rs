@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_mql::filter::Filter;
 
-use super::{Counters, Operator};
+use super::operator::{Counters, Operator};
 use crate::Error;
 use crate::row::{Interrupt, Pace, Row};
 use crate::source::{Direction, RecordCursor, Source};

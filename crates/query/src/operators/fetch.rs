@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Document, Value};
 use windrow_mql::filter::Filter;
 
-use super::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 use crate::source::Source;

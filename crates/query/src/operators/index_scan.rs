@@ -7,11 +7,11 @@ use windrow_mql::filter::Filter;
 
 use super::id_set::IdSet;
 use super::key_document::KeyDocument;
-use super::{Counters, Operator};
+use super::operator::{Counters, Operator};
 use crate::Error;
-use crate::bounds::ScanRanges;
 use crate::bounds::interval::after;
 use crate::bounds::range::KeyRange;
+use crate::bounds::range::ScanRanges;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{Direction, EntryCursor, RecordId, Source};

@@ -1,7 +1,7 @@
 //! The rows of several inputs, each record once.
 
 use super::id_set::IdSet;
-use super::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 

@@ -4,7 +4,7 @@ use std::collections::BinaryHeap;
 
 use windrow_mql::sort::Sort as Order;
 
-use super::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 

@@ -3,7 +3,7 @@
 use windrow_document::{DocumentBuf, DocumentBuilder, ValueRef};
 use windrow_mql::projection::Projection;
 
-use super::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 

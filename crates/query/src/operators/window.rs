@@ -1,6 +1,6 @@
 //! Skip and limit.
 
-use super::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Collection, Engine, EngineOptions, Namespace};
+use windrow_collection::{BuildControl, Engine, EngineOptions, Namespace};
 use windrow_document::DocumentBuf;
 use windrow_index::Definition;
-use windrow_query::{Snapshot, Source};
+use windrow_query::{Collections, EngineCollections, Source};
 use windrow_storage::MemoryDisk;
 
 pub struct Database {
     pub engine: Arc<Engine>,
-    pub collection: Arc<Collection>,
 }
 
 impl Database {
@@ -45,10 +44,11 @@ impl Database {
         collection
             .create_indexes(definitions, &control)
             .expect("indexes");
-        Database { engine, collection }
+        Database { engine }
     }
 
     pub fn source(&self) -> Arc<dyn Source> {
-        Snapshot::of(&self.collection).expect("a snapshot")
+        let collections = EngineCollections(self.engine.clone());
+        collections.source("test", "c").expect("a snapshot")
     }
 }

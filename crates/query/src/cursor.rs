@@ -1,0 +1,51 @@
+//! The rows of a query, one after the other.
+
+use std::sync::Arc;
+
+use crate::Error;
+use crate::find::Find;
+use crate::operators::{self, BoxOperator};
+use crate::row::{Content, Interrupt, Row};
+use crate::source::Source;
+
+impl Find {
+    /// A cursor at the start.
+    pub fn open(&self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
+        let choice = self.plan(&**source)?;
+        Ok(Cursor {
+            operator: operators::open(&choice.winner, source)?,
+        })
+    }
+}
+
+/// Rows to come. It holds its snapshot until it is dropped.
+pub struct Cursor {
+    operator: BoxOperator,
+}
+
+impl Cursor {
+    pub(crate) fn of(operator: BoxOperator) -> Cursor {
+        Cursor { operator }
+    }
+
+    /// The next document; None at the end. Errors are those of expressions, of the machine, and what
+    /// `interrupt` says.
+    pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Content>, Error> {
+        Ok(self.operator.next(interrupt)?.map(|row| row.content))
+    }
+
+    /// The next row, with its record id: what updates and deletions go through.
+    pub fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        self.operator.next(interrupt)
+    }
+
+    pub(crate) fn into_operator(self) -> BoxOperator {
+        self.operator
+    }
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Cursor({:?})", self.operator.counters())
+    }
+}
