@@ -64,6 +64,30 @@ pub struct Aggregate {
     pub allow_disk_use: bool,
 }
 
+/// Pipelines within pipelines.
+const NESTED_MAX: usize = 20;
+
+/// How many pipelines lie within each other in the stages, at most.
+fn nesting(stages: Array<'_>) -> usize {
+    let operands = stages
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .filter_map(Document::first);
+    let within = operands.filter_map(|(name, operand)| {
+        let operand = operand.as_document()?;
+        match name {
+            "$lookup" | "$unionWith" => Some(1 + nesting(operand.get("pipeline")?.as_array()?)),
+            "$facet" => operand
+                .iter()
+                .filter_map(|(_, inner)| inner.as_array())
+                .map(nesting)
+                .max(),
+            _ => None,
+        }
+    });
+    within.max().unwrap_or(0)
+}
+
 /// What stages need besides their input.
 #[derive(Clone)]
 pub(crate) struct Setting {
@@ -76,9 +100,16 @@ pub(crate) struct Setting {
 impl Pipeline {
     /// Parses the stages. `environment` holds the command's `let` and its time. Errors: 40324 for a
     /// stage that there is not, 238 for one that is not supported yet, 40323 for a stage of several
-    /// fields, 14 for what is no document, 17313 for `$text` behind the first stage, 40218 for a text
+    /// fields, 14 for what is no document, 232 for more than 20 pipelines within each
+    /// other, 17313 for `$text` behind the first stage, 40218 for a text
     /// score without `$text`, and those of the stages.
     pub fn parse(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
+        if nesting(stages) > NESTED_MAX {
+            return Err(Error::new(
+                232,
+                format!("Maximum number of nested sub-pipelines exceeded. Limit is {NESTED_MAX}"),
+            ));
+        }
         let pipeline = Pipeline::parse_inner(stages, environment)?;
         stage::check_scores(&pipeline.stages)?;
         Ok(pipeline)
@@ -313,5 +344,37 @@ impl Collections for crate::NoCollection {
         Ok(Arc::new(crate::NoCollection {
             namespace: format!("{database}.{collection}"),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{array, doc};
+
+    #[test]
+    fn pipelines_nest_to_a_limit() {
+        let check = |depth: usize, name: &str, expected: Option<i32>| {
+            let mut stages = array![{ "$match": {} }];
+            for _ in 0..depth {
+                let mut stage = doc! {};
+                let operand = match name {
+                    "$lookup" => doc! { "from": "c", "as": "r", "pipeline": stages },
+                    _ => doc! { "coll": "c", "pipeline": stages },
+                };
+                stage.push(name, operand);
+                stages = [Value::Document(stage)].into_iter().collect();
+            }
+            let parsed = Pipeline::parse(stages.as_array(), &Environment::default());
+            assert_eq!(
+                parsed.err().and_then(|error| error.code()),
+                expected,
+                "{depth} {name}"
+            );
+        };
+        check(20, "$lookup", None);
+        check(21, "$lookup", Some(232));
+        check(20, "$unionWith", None);
+        check(21, "$unionWith", Some(232));
     }
 }
