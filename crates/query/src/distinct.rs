@@ -139,6 +139,9 @@ impl Distinct {
     }
 }
 
+/// A seek costs about as much as stepping over so many entries.
+const STEPS_BEFORE_SEEK: u32 = 256;
+
 /// The entries whose keys have the values at one place.
 struct KeyScan {
     number: usize,
@@ -147,7 +150,8 @@ struct KeyScan {
 }
 
 impl KeyScan {
-    /// Reads each value once: from a new one the scan seeks behind all entries that have it.
+    /// Reads each value once. Entries that have it too are stepped over; where they are many, the scan
+    /// seeks behind them.
     fn read(
         &self,
         source: &dyn Source,
@@ -158,16 +162,21 @@ impl KeyScan {
         let mut pace = Pace::default();
         for (from, to) in &self.ranges.ranges {
             cursor.seek(from, RecordId(0))?;
+            let (mut behind, mut steps) = (Vec::new(), 0);
             while cursor.next()? && cursor.key() < to.as_slice() {
                 pace.step(interrupt)?;
+                if cursor.key() < behind.as_slice() {
+                    steps += 1;
+                    if steps == STEPS_BEFORE_SEEK {
+                        cursor.seek(&behind, RecordId(0))?;
+                    }
+                    continue;
+                }
                 let Some(read_bytes) = self.read_value(&*cursor, values)? else {
                     break;
                 };
-                let behind = after(cursor.key().get(..read_bytes).unwrap_or_default());
-                if behind >= *to {
-                    break;
-                }
-                cursor.seek(&behind, RecordId(0))?;
+                behind = after(cursor.key().get(..read_bytes).unwrap_or_default());
+                steps = 0;
             }
         }
         Ok(())
