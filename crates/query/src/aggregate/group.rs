@@ -182,6 +182,53 @@ impl Group {
         found
     }
 
+    /// Appends the key of the row's group. The group's `_id`, where the key is made of it.
+    fn append_key<'a>(
+        &'a self,
+        context: &Context<'a>,
+        key: &mut Vec<u8>,
+    ) -> Result<Option<Computed<'a>>, Error> {
+        let id = match &self.id {
+            GroupId::Expression(id) => id.evaluate(context)?,
+            GroupId::Bucket(boundaries) => boundaries.place(context)?,
+            GroupId::Fields(fields) => {
+                for (_, field) in fields {
+                    let value = field.evaluate(context)?;
+                    match value.as_ref().or(only_field(fields)) {
+                        Some(value) => key::append(key, value),
+                        None => key.push(MISSING),
+                    }
+                }
+                return Ok(None);
+            }
+        };
+        key::append(key, id.or_null());
+        Ok(Some(id))
+    }
+
+    /// The `_id` of a new group.
+    fn id_value(&self, id: Option<Computed<'_>>, context: &Context<'_>) -> Result<Value, Error> {
+        match (id, &self.id) {
+            (None, GroupId::Fields(fields)) => document_of(fields, context),
+            (id, _) => Ok(id.and_then(Computed::into_value).unwrap_or(Value::Null)),
+        }
+    }
+
+    /// Gives the row to the states of its group; by how many bytes they grew.
+    fn feed(&self, states: &mut [AccumulatorState], context: &Context<'_>) -> Result<usize, Error> {
+        let mut grown = 0;
+        for (field, state) in self.fields.iter().zip(states) {
+            if field.grows {
+                let before = state.bytes();
+                field.accumulator.add(state, context)?;
+                grown += state.bytes().saturating_sub(before);
+            } else {
+                field.accumulator.add(state, context)?;
+            }
+        }
+        Ok(grown)
+    }
+
     /// The states of a new group.
     fn start(&self, environment: &Environment, id: &Value) -> Result<Vec<AccumulatorState>, Error> {
         let document = id.as_ref().as_document().unwrap_or(Document::EMPTY);
@@ -196,24 +243,28 @@ impl Group {
     }
 }
 
-/// One group so far.
-struct Bin {
-    id: Value,
-    states: Vec<AccumulatorState>,
-}
-
 /// Stands in a key for a missing value. No value's key bytes begin so.
 const MISSING: u8 = 0;
+
+/// The groups so far. The states of one stand beside each other, and those of all in one piece.
+#[derive(Default)]
+struct Bins {
+    ids: Vec<Value>,
+    states: Vec<AccumulatorState>,
+}
 
 /// Takes all rows before it gives the first.
 pub(super) struct GroupOperator {
     group: Group,
     environment: Environment,
     input: BoxOperator,
-    /// The place of the bin of a key.
+    /// The number of the group of a key.
     places: HashMap<GroupKey, usize, RandomState>,
-    bins: Vec<Bin>,
-    done: Option<std::vec::IntoIter<Bin>>,
+    bins: Bins,
+    done: Option<(
+        std::vec::IntoIter<Value>,
+        std::vec::IntoIter<AccumulatorState>,
+    )>,
     bytes: usize,
     bytes_max: usize,
     key: Vec<u8>,
@@ -232,7 +283,7 @@ impl GroupOperator {
             environment,
             input,
             places: HashMap::default(),
-            bins: Vec::new(),
+            bins: Bins::default(),
             done: None,
             bytes: 0,
             bytes_max: bytes_max(allow_disk_use),
@@ -244,64 +295,43 @@ impl GroupOperator {
     fn add(&mut self, row: &Row) -> Result<(), Error> {
         let context = context(row, &self.environment);
         self.key.clear();
-        let id = match &self.group.id {
-            GroupId::Expression(id) => Some(id.evaluate(&context)?),
-            GroupId::Bucket(boundaries) => Some(boundaries.place(&context)?),
-            GroupId::Fields(fields) => {
-                for (_, field) in fields {
-                    let value = field.evaluate(&context)?;
-                    match value.as_ref().or(only_field(fields)) {
-                        Some(value) => key::append(&mut self.key, value),
-                        None => self.key.push(MISSING),
-                    }
-                }
-                None
-            }
-        };
-        if let Some(id) = &id {
-            key::append(&mut self.key, id.or_null());
-        }
-        let place = match self.places.get(self.key.as_slice()) {
-            Some(place) => *place,
+        let id = self.group.append_key(&context, &mut self.key)?;
+        let number = match self.places.get(self.key.as_slice()) {
+            Some(number) => *number,
             None => {
-                let id = match (id, &self.group.id) {
-                    (None, GroupId::Fields(fields)) => document_of(fields, &context)?,
-                    (id, _) => id.and_then(Computed::into_value).unwrap_or(Value::Null),
-                };
+                let id = self.group.id_value(id, &context)?;
                 let states = self.group.start(&self.environment, &id)?;
-                self.bytes += 2 * self.key.len() + size_of::<Bin>() + 64;
+                self.bytes += 2 * self.key.len() + size_of::<Value>() + 64;
                 self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
-                self.bins.push(Bin { id, states });
-                self.places
-                    .insert(GroupKey::new(&self.key), self.bins.len() - 1);
-                self.bins.len() - 1
+                self.bins.states.extend(states);
+                self.bins.ids.push(id);
+                let number = self.bins.ids.len() - 1;
+                self.places.insert(GroupKey::new(&self.key), number);
+                number
             }
         };
-        let Some(bin) = self.bins.get_mut(place) else {
-            return Ok(());
-        };
-        for (field, state) in self.group.fields.iter().zip(&mut bin.states) {
-            if !field.grows {
-                field.accumulator.add(state, &context)?;
-                continue;
-            }
-            let before = state.bytes();
-            field.accumulator.add(state, &context)?;
-            self.bytes = (self.bytes + state.bytes()).saturating_sub(before);
+        let count = self.group.fields.len();
+        let states = self
+            .bins
+            .states
+            .get_mut(number * count..(number + 1) * count);
+        self.bytes += self.group.feed(states.unwrap_or_default(), &context)?;
+        match self.bytes > self.bytes_max {
+            true => Err(over_memory("$group")),
+            false => Ok(()),
         }
-        if self.bytes > self.bytes_max {
-            return Err(over_memory("$group"));
-        }
-        Ok(())
     }
 
-    fn print(&self, bin: Bin) -> DocumentBuf {
+    /// The document of the next group.
+    fn print_next(&mut self) -> Option<DocumentBuf> {
+        let (ids, states) = self.done.as_mut()?;
+        let id = ids.next()?;
         let mut builder = DocumentBuilder::new();
-        builder.append("_id", bin.id.as_ref());
-        for (field, state) in self.group.fields.iter().zip(bin.states) {
+        builder.append("_id", id.as_ref());
+        for (field, state) in self.group.fields.iter().zip(states) {
             builder.append(&field.name, state.finish().as_ref());
         }
-        builder.finish()
+        Some(builder.finish())
     }
 }
 
@@ -327,10 +357,10 @@ impl Operator for GroupOperator {
                 self.add(&row)?;
             }
             self.places = HashMap::default();
-            self.done = Some(std::mem::take(&mut self.bins).into_iter());
+            let Bins { ids, states } = std::mem::take(&mut self.bins);
+            self.done = Some((ids.into_iter(), states.into_iter()));
         }
-        let bin = self.done.as_mut().and_then(Iterator::next);
-        let row = bin.map(|bin| Row::of(self.print(bin)));
+        let row = self.print_next().map(Row::of);
         if let Some(row) = &row {
             super::check_size(row.document())?;
         }
