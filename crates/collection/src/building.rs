@@ -12,8 +12,7 @@ mod unique;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windrow_document::Document;
-use windrow_index::{Definition, Multikey};
+use windrow_index::{Definition, Multikey, conflict};
 use windrow_storage::RowChange;
 
 use crate::collection::{Collection, IndexState};
@@ -99,26 +98,27 @@ impl Collection {
         // Writers that have begun do not know the indexes: they end before the position is taken.
         let _schema = self.schema.write();
         let since = core.snapshot().position();
-        let mut indexes: Vec<Arc<Index>> = Vec::new();
-        for definition in definitions {
-            let known: Vec<Arc<Index>> = self
-                .indexes()
-                .into_iter()
-                .chain(indexes.iter().cloned())
-                .collect();
-            if !is_new(&definition, &known)? {
-                continue;
-            }
-            let definition = Arc::new(definition);
+        let known: Vec<Arc<Definition>> = self
+            .indexes()
+            .iter()
+            .map(|index| index.definition.clone())
+            .collect();
+        let new =
+            conflict::new_ones(&known, definitions).map_err(|error| Error::IndexConflict {
+                code: error.code,
+                message: error.message,
+            })?;
+        let register = |definition| {
             let map = core.take_id();
-            indexes.push(Arc::new(Index::new(
+            Arc::new(Index::new(
                 map,
-                definition,
+                Arc::new(definition),
                 since,
                 false,
                 Multikey::default(),
-            )));
-        }
+            ))
+        };
+        let indexes: Vec<Arc<Index>> = new.into_iter().map(register).collect();
         let mut changes: Vec<RowChange> = indexes
             .iter()
             .map(|index| index.row().put(self.id, index.map))
@@ -260,63 +260,6 @@ pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -
         .chain(build)
         .map(RowChange::delete)
         .collect()
-}
-
-/// Whether an index is not there yet; an error where another is in its way.
-fn is_new(definition: &Definition, known: &[Arc<Index>]) -> Result<bool, Error> {
-    let conflict = |code, message: String| Err(Error::IndexConflict { code, message });
-    for index in known {
-        let other = &index.definition;
-        let same_name = other.name == definition.name;
-        let same_key = other.key_pattern() == definition.key_pattern();
-        if same_name && !same_key {
-            return conflict(
-                86,
-                format!(
-                    "An existing index has the same name as the requested index. When index names are \
-                 not specified, they are auto generated and can cause conflicts. Please refer to our \
-                 documentation. Requested index: {}, existing index: {}",
-                    definition.specification, other.specification
-                ),
-            );
-        }
-        if definition.is_of_ids() && other.is_of_ids() {
-            return Ok(false);
-        }
-        if same_key && without_name(other) == without_name(definition) {
-            if same_name {
-                return Ok(false);
-            }
-            return conflict(
-                85,
-                format!("Index already exists with a different name: {}", other.name),
-            );
-        }
-        if same_key || definition.is_text() && other.is_text() {
-            let code = if same_key { 85 } else { 67 };
-            return conflict(
-                code,
-                format!(
-                    "An equivalent index already exists with the same name but different options. \
-                 Requested index: {}, existing index: {}",
-                    definition.specification, other.specification
-                ),
-            );
-        }
-    }
-    Ok(true)
-}
-
-/// The specification's options, without name, order and what has no effect.
-fn without_name(definition: &Definition) -> Vec<(String, String)> {
-    let kept = |(name, _): &(&str, _)| !matches!(*name, "name" | "background" | "v" | "ns");
-    let specification: Document<'_> = definition.specification.as_document();
-    let options = specification.iter().filter(kept);
-    let mut options: Vec<(String, String)> = options
-        .map(|(name, value)| (name.to_owned(), value.to_string()))
-        .collect();
-    options.sort();
-    options
 }
 
 /// A collection's indexes whose builds were not finished.

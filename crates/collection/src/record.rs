@@ -16,6 +16,7 @@
 
 use bytes::Bytes;
 use windrow_document::Document;
+use windrow_fold::varint;
 
 /// A record of the log that concerns one collection, as the tails use it.
 #[derive(Debug)]
@@ -109,27 +110,19 @@ pub fn push_delete(payload: &mut Vec<u8>, id: u64, old_bytes: usize, changes: &[
     push_changes(payload, changes);
 }
 
-fn put_number(payload: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        payload.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    payload.push(number as u8);
-}
-
 fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
-    put_number(payload, changes.len() as u64);
+    varint::put(payload, changes.len() as u64);
     for change in changes {
-        put_number(payload, change.map);
-        put_number(payload, change.gone.len() as u64);
+        varint::put(payload, change.map);
+        varint::put(payload, change.gone.len() as u64);
         for key in &change.gone {
-            put_number(payload, key.len() as u64);
+            varint::put(payload, key.len() as u64);
             payload.extend_from_slice(key);
         }
-        put_number(payload, change.come.len() as u64);
+        varint::put(payload, change.come.len() as u64);
         for (key, content) in &change.come {
-            put_number(payload, key.len() as u64);
-            put_number(payload, content.len() as u64);
+            varint::put(payload, key.len() as u64);
+            varint::put(payload, content.len() as u64);
             payload.extend_from_slice(key);
             payload.extend_from_slice(content);
         }
@@ -213,15 +206,10 @@ impl Reader {
     }
 
     fn number(&mut self) -> Option<u64> {
-        let (mut number, mut shift) = (0u64, 0);
-        loop {
-            let byte = self.byte()?;
-            number |= u64::from(byte & 0x7F).checked_shl(shift)?;
-            if byte < 0x80 {
-                return Some(number);
-            }
-            shift += 7;
-        }
+        let mut rest = self.payload.get(self.at..)?;
+        let number = varint::take(&mut rest)?;
+        self.at = self.payload.len() - rest.len();
+        Some(number)
     }
 
     fn sized(&mut self) -> Option<Vec<u8>> {

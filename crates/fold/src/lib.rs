@@ -30,7 +30,7 @@ pub mod section;
 pub mod snapshots;
 pub mod sorter;
 pub mod tail;
-mod varint;
+pub mod varint;
 pub mod view;
 
 pub use chunk::{Chunk, ChunkBuilder};

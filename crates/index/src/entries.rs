@@ -163,7 +163,7 @@ impl Expansion<'_, '_> {
         for (state, field) in states.iter_mut().zip(fields) {
             *state = follow(*state, &field.path);
         }
-        match next_array(states, fields) {
+        match next_array(states) {
             None => self.finish(states),
             Some(array) => self.expand_array(array, states),
         }
@@ -264,7 +264,7 @@ fn by_number<'a>(component: &Component, array: Array<'a>) -> Option<ValueRef<'a>
 }
 
 /// The array that is to be expanded next: the first that a field met.
-fn next_array<'a>(states: &[State<'a>], _fields: &[KeyField]) -> Option<Array<'a>> {
+fn next_array<'a>(states: &[State<'a>]) -> Option<Array<'a>> {
     states.iter().find_map(|state| match state {
         State::At(ValueRef::Array(array), _) => Some(*array),
         _ => None,
