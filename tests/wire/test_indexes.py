@@ -51,6 +51,8 @@ INDEXES = {
     "compound dotted": ([("d.e", 1), ("n", 1)], {}),
     "sparse": ([("a", 1)], {"sparse": True}),
     "partial": ([("a", 1)], {"partialFilterExpression": {"n": {"$gt": 25}}}),
+    "wildcard": ([("$**", 1)], {}),
+    "wildcard dotted": ([("d.$**", 1)], {}),
 }
 
 
@@ -70,7 +72,7 @@ def test_an_index_changes_no_answer(collection, kind, built):
         collection.create_index(key, **options)
     for query, expected in zip(queries, natural):
         assert sorted(ids(collection.find(query))) == expected, query
-        if not options:
+        if not options and "wildcard" not in kind:
             assert sorted(ids(collection.find(query).hint(key))) == expected, query
         assert collection.count_documents(query) == len(expected), query
 
@@ -377,3 +379,44 @@ def test_min_and_max_bound_an_index(collection):
     collection.insert_many([{"_id": one, "a": one} for one in range(10)])
     found = collection.find().min([("a", 3)]).max([("a", 6)]).hint([("a", 1)])
     assert ids(found) == [3, 4, 5]
+
+
+def test_hashed_indexes_find_equals_and_take_no_arrays(database):
+    things = database.things
+    things.insert_many([{"_id": 1, "a": 2}, {"_id": 2, "a": 2.0}, {"_id": 3, "a": 2.5}, {"_id": 4}])
+    things.create_index([("a", "hashed")])
+    assert [it["_id"] for it in things.find({"a": 2}).sort("_id", 1)] == [1, 2]
+    assert [it["_id"] for it in things.find({"a": {"$in": [None, 2.5]}}).sort("_id", 1)] == [3, 4]
+    plan = things.find({"a": 2}).explain()["queryPlanner"]["winningPlan"]
+    assert plan["inputStage"]["keyPattern"] == {"a": "hashed"}
+    assert things.find({"a": {"$gt": 1}}).explain()["queryPlanner"]["winningPlan"]["stage"] == "COLLSCAN"
+    with pytest.raises(pymongo.errors.WriteError) as failure:
+        things.insert_one({"a": [1]})
+    assert failure.value.code == 16766
+    with pytest.raises(pymongo.errors.WriteError) as failure:
+        things.update_one({"_id": 1}, {"$set": {"a": []}})
+    assert failure.value.code == 16766
+
+
+def test_wildcard_indexes_find_values_at_any_path(database):
+    things = database.things
+    things.create_index([("$**", 1)])
+    things.insert_many([
+        {"_id": 1, "a": {"b": 5}, "tags": ["x", "y"]},
+        {"_id": 2, "a": [{"b": 7}, {"b": 9}]},
+        {"_id": 3, "c": {}},
+    ])
+    plan = things.find({"a.b": {"$gt": 6, "$lt": 8}}).explain()["queryPlanner"]["winningPlan"]
+    scan = plan["inputStage"]
+    assert scan["keyPattern"] == {"$_path": 1, "a.b": 1}
+    assert scan["multiKeyPaths"] == {"$_path": [], "a.b": ["a"]}
+    assert scan["indexBounds"]["$_path"] == ['["a.b", "a.b"]']
+    assert [it["_id"] for it in things.find({"a.b": {"$gt": 6}})] == [2]
+    assert [it["_id"] for it in things.find({"tags": "y"})] == [1]
+    assert [it["_id"] for it in things.find({"a": {"$exists": True}}).sort("_id", 1)] == [1, 2]
+    assert [it["_id"] for it in things.find({"c": {}})] == [3]
+    things.update_one({"_id": 3}, {"$set": {"new.path": 1}})
+    assert [it["_id"] for it in things.find({"new.path": 1})] == [3]
+    with pytest.raises(pymongo.errors.OperationFailure) as failure:
+        things.find_one({"a": None}, hint="$**_1")
+    assert failure.value.code == 291

@@ -222,11 +222,16 @@ fn check_fits(
         if definition.fields.len() == 1 {
             return Ok(());
         }
-    } else if document.as_bytes().len() < HARMLESS_BYTES || !is_wide(definition, document) {
+    } else if !definition.is_hashed() && !may_have_too_many(definition, document) {
         return Ok(());
     }
     let mut multikey = Multikey::of(definition.fields.len());
     Ok(definition.entries(document, scratch, &mut multikey, &mut |_, _| {})?)
+}
+
+fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {
+    let is_large = document.as_bytes().len() >= HARMLESS_BYTES;
+    is_large && (definition.is_wildcard() || is_wide(definition, document))
 }
 
 /// Whether the document may have more entries than are allowed: counted only where paths meet

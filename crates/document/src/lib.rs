@@ -24,6 +24,7 @@
 pub mod build;
 pub mod decimal;
 pub mod document;
+pub mod hash;
 pub mod json;
 pub mod key;
 pub mod object_id;

@@ -1,9 +1,11 @@
 //! An index definition.
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{Document, DocumentBuf, Value};
 use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
+
+use crate::wildcard::Wildcard;
 
 /// What an index is. Immutable once made.
 #[derive(Clone, Debug)]
@@ -18,7 +20,11 @@ pub struct Definition {
     pub hidden: bool,
     /// Only documents that match contribute.
     pub partial: Option<Filter>,
+    /// How many seconds after the dates in its field documents expire.
+    pub expire_after_seconds: Option<i64>,
     pub text: Option<TextDefinition>,
+    /// Which paths it has, where it has those of all fields.
+    pub wildcard: Option<Wildcard>,
     /// The specification in its normal form, as `listIndexes` shows it.
     pub specification: DocumentBuf,
 }
@@ -34,6 +40,8 @@ pub struct KeyField {
 pub enum KeyKind {
     Ascending,
     Descending,
+    /// The hash of the value.
+    Hashed,
     /// The terms of the fields of [`TextDefinition`].
     Text,
 }
@@ -71,7 +79,9 @@ impl Definition {
             sparse: false,
             hidden: false,
             partial: None,
+            expire_after_seconds: None,
             text: None,
+            wildcard: None,
             specification,
         }
     }
@@ -83,6 +93,32 @@ impl Definition {
 
     pub fn is_text(&self) -> bool {
         self.text.is_some()
+    }
+
+    pub fn is_wildcard(&self) -> bool {
+        self.wildcard.is_some()
+    }
+
+    /// Whether a document's entries depend on the values at the paths of its fields alone.
+    pub fn reads_only_its_paths(&self) -> bool {
+        self.text.is_none() && self.wildcard.is_none() && self.partial.is_none()
+    }
+
+    /// The specification with one option put in, changed, or (None) taken out.
+    pub fn specification_with(&self, option: &str, value: Option<Value>) -> DocumentBuf {
+        let mut changed = DocumentBuf::new();
+        for (name, old) in self.specification.iter() {
+            match &value {
+                _ if name != option => changed.push(name, old),
+                Some(value) => changed.push(name, value.clone()),
+                None => {}
+            }
+        }
+        match value {
+            Some(value) if changed.get(option).is_none() => changed.push(option, value),
+            _ => {}
+        }
+        changed
     }
 
     /// The `key` document of the specification.

@@ -48,8 +48,8 @@ impl Multikey {
 /// Buffers that are used again from document to document.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    key: Vec<u8>,
-    shape: Vec<u8>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) shape: Vec<u8>,
     pub(crate) text: Option<TextScratch>,
 }
 
@@ -83,6 +83,12 @@ impl Definition {
         }
         if let Some(text) = &self.text {
             return self.text_entries(text, document, scratch, emit);
+        }
+        if let Some(wildcard) = &self.wildcard {
+            return self.wildcard_entries(wildcard, document, scratch, emit);
+        }
+        if self.is_hashed() {
+            return self.hashed_entries(document, scratch, emit);
         }
         if let [field] = self.fields.as_slice()
             && let [part] = field.path.components()
@@ -140,7 +146,7 @@ impl Definition {
         Ok(())
     }
 
-    fn too_many(&self, count: usize) -> Error {
+    pub(crate) fn too_many(&self, count: usize) -> Error {
         Error::bad_value(format!(
             "the document has at least {count} entries for index '{}', more than the limit of \
              {ENTRIES_PER_DOCUMENT_MAX}",

@@ -6,9 +6,12 @@
 //!
 //! - ordinary keys: the key bytes of the values (see `windrow_document::key`), the payload is the
 //!   shape that gives the exact values back, mostly empty;
+//! - hashed keys: the hash of one value, a whole number;
+//! - wildcard keys: the path as a string, then the value (see [`wildcard`]);
 //! - text keys: prefix values, the term as a string, suffix values; the payload is the score.
 //!
-//! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`], [`entries`], [`text`], [`score`].
+//! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`], [`entries`], [`hashed`],
+//! [`wildcard`], [`text`], [`score`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -18,11 +21,15 @@
 pub mod conflict;
 pub mod definition;
 pub mod entries;
+pub mod hashed;
 pub mod parse;
 pub mod partial;
 pub mod score;
 pub mod text;
+pub mod wildcard;
 
 pub use definition::{Definition, KeyField, KeyKind, TextDefinition, TextField};
 pub use entries::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
+pub use parse::EXPIRE_SECONDS_MAX;
+pub use wildcard::Wildcard;
 pub use windrow_mql::Error;

@@ -1,14 +1,20 @@
 //! From MongoDB's index specification to a definition, and the normal form that `listIndexes` shows.
 
+mod key;
+mod options;
 mod text;
+mod wildcard;
 
-use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
-use windrow_mql::filter::Filter;
 
-use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
-use crate::partial;
+use crate::definition::{Definition, TextDefinition};
+use key::Family;
+use options::{
+    check_collation, check_storage_engine, expire_after_seconds, flag_of, partial_of, version_of,
+};
+
+pub use options::EXPIRE_SECONDS_MAX;
 
 const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
@@ -39,12 +45,12 @@ const OPTIONS: &[&str] = &[
     "unique",
     "v",
     "weights",
+    "wildcardProjection",
 ];
 const UNSUPPORTED: &[&str] = &[
     "2dsphereIndexVersion",
     "expireAfterSeconds",
     "prepareUnique",
-    "wildcardProjection",
 ];
 
 /// The options that an index on `_id` may have.
@@ -53,8 +59,8 @@ const ID_OPTIONS: &[&str] = &["collation", "key", "name", "ns", "v"];
 /// The name of the index on `_id`, whatever a client calls it.
 const ID_NAME: &str = "_id_";
 
-const KEY_FIELDS_MAX: usize = 32;
-const TOO_MANY_FIELDS: i32 = 13103;
+/// A hashed index cannot be unique.
+const HASHED_UNIQUE: i32 = 16764;
 
 fn cannot(message: String) -> Error {
     Error::new(CANNOT_CREATE, message)
@@ -93,39 +99,77 @@ impl Definition {
         check_supported(specification)?;
         check_collation(specification)?;
         check_storage_engine(specification)?;
-        let is_text = key
-            .iter()
-            .any(|(_, value)| value == ValueRef::String("text"));
-        let fields = key_fields(key)?;
+        let family = Family::of(key);
+        let fields = key::fields(key, family)?;
         let flag = |name| flag_of(specification, name);
-        let partial = partial_of(specification)?;
-        let (unique, sparse, hidden) = (flag("unique")?, flag("sparse")?, flag("hidden")?);
-        if sparse && partial.is_some() {
-            return Err(cannot(
-                "cannot mix \"partialFilterExpression\" and \"sparse\" options".to_owned(),
-            ));
-        }
-        if unique && is_text {
-            return Err(cannot(
-                "Index type 'text' does not support the unique option".to_owned(),
-            ));
-        }
-        let text = if is_text {
-            Some(text::definition(key, specification)?)
-        } else {
-            None
-        };
-        let specification = normal_form(specification, version, key, &name, text.as_ref());
-        Ok(Definition {
+        let parts = Definition {
             name,
             fields,
-            unique,
-            sparse,
-            hidden,
-            partial,
-            text,
+            unique: flag("unique")?,
+            sparse: flag("sparse")?,
+            hidden: flag("hidden")?,
+            partial: partial_of(specification)?,
+            expire_after_seconds: expire_after_seconds(specification)?,
+            text: (family == Family::Text)
+                .then(|| text::definition(key, specification))
+                .transpose()?,
+            wildcard: (family == Family::Wildcard)
+                .then(|| wildcard::definition(key, specification))
+                .transpose()?,
+            specification: DocumentBuf::new(),
+        };
+        check_together(&parts, specification, family)?;
+        let text = parts.text.as_ref();
+        let specification = normal_form(specification, version, key, &parts.name, text);
+        Ok(Definition {
             specification,
+            // A document without a value at a path has nothing under the path.
+            sparse: parts.sparse || parts.wildcard.is_some(),
+            ..parts
         })
+    }
+}
+
+/// Which options and kinds of keys go together.
+fn check_together(
+    parts: &Definition,
+    specification: Document<'_>,
+    family: Family,
+) -> Result<(), Error> {
+    if parts.sparse && parts.partial.is_some() {
+        return Err(cannot(
+            "cannot mix \"partialFilterExpression\" and \"sparse\" options".to_owned(),
+        ));
+    }
+    if family != Family::Wildcard && specification.contains("wildcardProjection") {
+        return Err(wildcard::not_here());
+    }
+    let expires = specification.contains("expireAfterSeconds");
+    if expires
+        && specification
+            .get("key")
+            .and_then(ValueRef::as_document)
+            .is_some_and(|key| key.count() > 1)
+    {
+        return Err(cannot(
+            "TTL indexes are single-field indexes, compound indexes do not support TTL".to_owned(),
+        ));
+    }
+    let unsupported = |kind: &str, option: &str| {
+        Err(cannot(format!(
+            "Index type '{kind}' does not support the {option} option"
+        )))
+    };
+    match family {
+        Family::Hashed if parts.unique => Err(Error::new(
+            HASHED_UNIQUE,
+            "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
+        )),
+        Family::Text if parts.unique => unsupported("text", "unique"),
+        Family::Wildcard if parts.unique => unsupported("wildcard", "unique"),
+        Family::Wildcard if parts.sparse => unsupported("wildcard", "sparse"),
+        Family::Wildcard if expires => unsupported("wildcard", "expireAfterSeconds"),
+        _ => Ok(()),
     }
 }
 
@@ -165,72 +209,6 @@ fn name_of(specification: Document<'_>) -> Result<String, Error> {
     }
 }
 
-/// 1 or 2. Both are built alike; the number is shown again.
-fn version_of(specification: Document<'_>) -> Result<i32, Error> {
-    let Some(value) = specification.get("v") else {
-        return Ok(2);
-    };
-    if !value.is_number() {
-        return Err(Error::type_mismatch(format!(
-            "The field 'v' must be a number, but got {}",
-            value.type_of().name()
-        )));
-    }
-    match value.as_whole() {
-        Some(1) => Ok(1),
-        Some(2) => Ok(2),
-        Some(other) => Err(cannot(format!(
-            "Invalid index specification; cannot create an index with v={other}"
-        ))),
-        None => Err(Error::bad_value(
-            "Index version must be representable as a 32-bit integer".to_owned(),
-        )),
-    }
-}
-
-/// Strings are compared by their bytes, which is what the locale "simple" says.
-fn check_collation(specification: Document<'_>) -> Result<(), Error> {
-    let collation = match specification.get("collation") {
-        None => return Ok(()),
-        Some(ValueRef::Document(collation)) => collation,
-        Some(other) => {
-            return Err(Error::type_mismatch(format!(
-                "The field 'collation' must be an object, but got {}",
-                other.type_of().name()
-            )));
-        }
-    };
-    match collation.get("locale") {
-        Some(ValueRef::String("simple")) => Ok(()),
-        Some(ValueRef::String(_)) => Err(cannot(
-            "the index option 'collation' is not supported".to_owned(),
-        )),
-        Some(other) => Err(Error::type_mismatch(format!(
-            "The field 'collation.locale' must be a string, but got {}",
-            other.type_of().name()
-        ))),
-        None => Err(Error::bad_value(
-            "The field 'collation' must have a locale".to_owned(),
-        )),
-    }
-}
-
-fn check_storage_engine(specification: Document<'_>) -> Result<(), Error> {
-    match specification.get("storageEngine") {
-        None => Ok(()),
-        Some(ValueRef::Document(options)) => match options.first() {
-            None => Ok(()),
-            Some((engine, _)) => Err(Error::new(
-                INVALID_OPTIONS,
-                format!("storageEngine has options of an engine that is not there: '{engine}'"),
-            )),
-        },
-        Some(_) => Err(cannot(
-            "\"storageEngine\" options must be a document".to_owned(),
-        )),
-    }
-}
-
 /// Whether a key is `_id` alone, up or down.
 fn is_key_of_ids(key: Document<'_>) -> bool {
     let direction = key.get("_id").and_then(ValueRef::as_f64);
@@ -254,110 +232,6 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
     check_collation(specification).map_err(|_| {
         Error::bad_value("The _id index must have the same collation as the collection")
     })
-}
-
-fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, Error> {
-    match specification.get(name) {
-        None => Ok(false),
-        Some(ValueRef::Null) if name != "hidden" => Ok(false),
-        Some(ValueRef::Bool(flag)) => Ok(flag),
-        Some(value) if value.is_number() && name != "hidden" => Ok(value.is_truthy()),
-        Some(other) => Err(Error::type_mismatch(format!(
-            "The field '{name}' must be a boolean, but got {}",
-            other.type_of().name()
-        ))),
-    }
-}
-
-fn partial_of(specification: Document<'_>) -> Result<Option<Filter>, Error> {
-    match specification.get("partialFilterExpression") {
-        None => Ok(None),
-        Some(ValueRef::Document(filter)) => partial::parse(filter).map(Some),
-        Some(other) => Err(Error::type_mismatch(format!(
-            "The field 'partialFilterExpression' must be an object, but got {}",
-            other.type_of().name()
-        ))),
-    }
-}
-
-/// The parts of the key; the text fields, which stand next to each other, as one.
-fn key_fields(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
-    if key.is_empty() {
-        return Err(cannot("Index keys cannot be empty.".to_owned()));
-    }
-    if key.count() > KEY_FIELDS_MAX {
-        return Err(Error::new(
-            TOO_MANY_FIELDS,
-            format!("Number of fields in compound index can't exceed {KEY_FIELDS_MAX}"),
-        ));
-    }
-    let mut fields: Vec<KeyField> = Vec::new();
-    let already_stored = key.contains("_fts");
-    for (name, value) in key
-        .iter()
-        .filter(|(name, _)| !(already_stored && *name == "_ftsx"))
-    {
-        let kind = kind_of(name, value)?;
-        if kind != KeyKind::Text {
-            check_path(name)?;
-        }
-        let has_text = fields.iter().any(|field| field.kind == KeyKind::Text);
-        if kind == KeyKind::Text && has_text {
-            if fields.last().is_some_and(|last| last.kind != KeyKind::Text) {
-                return Err(cannot(
-                    "'text' fields in index must all be adjacent".to_owned(),
-                ));
-            }
-            continue;
-        }
-        let path = if kind == KeyKind::Text { "_fts" } else { name };
-        fields.push(KeyField {
-            path: Path::parse(path),
-            kind,
-        });
-    }
-    Ok(fields)
-}
-
-fn kind_of(name: &str, value: ValueRef<'_>) -> Result<KeyKind, Error> {
-    match value {
-        ValueRef::String("text") => Ok(KeyKind::Text),
-        ValueRef::String(kind @ ("2d" | "2dsphere" | "geoHaystack" | "hashed")) => {
-            Err(cannot(format!("the index type '{kind}' is not supported")))
-        }
-        ValueRef::String(kind) => Err(cannot(format!("Unknown index plugin '{kind}'"))),
-        _ if name == "$**" || name.ends_with(".$**") => {
-            Err(cannot("wildcard indexes are not supported".to_owned()))
-        }
-        value if value.is_number() => match value.as_f64() {
-            Some(number) if number > 0.0 => Ok(KeyKind::Ascending),
-            Some(number) if number < 0.0 => Ok(KeyKind::Descending),
-            _ => Err(cannot(
-                "Values in the index key pattern cannot be 0.".to_owned(),
-            )),
-        },
-        other => Err(cannot(format!(
-            "Values in v:2 index key pattern cannot be of type {}",
-            other.type_of().name()
-        ))),
-    }
-}
-
-fn check_path(name: &str) -> Result<(), Error> {
-    if name.is_empty() || name.split('.').any(str::is_empty) {
-        return Err(cannot(
-            "Index keys cannot contain an empty field.".to_owned(),
-        ));
-    }
-    // The parts of a DBRef are fields like others, below a field.
-    let is_reference = |part: &str| matches!(part, "$ref" | "$id" | "$db");
-    let mut parts = name.split('.').enumerate();
-    if parts.any(|(depth, part)| part.starts_with('$') && (depth == 0 || !is_reference(part))) {
-        return Err(cannot(format!(
-            "Index key contains an illegal field name '{name}'"
-        )));
-    }
-    Ok(())
 }
 
 /// In MongoDB's order: version, unique, key, name, then the options as they came.
@@ -456,10 +330,28 @@ mod tests {
         check(doc! { "key": { "a": 0 }, "name": "x" }, Err(67));
         check(doc! { "key": { "a": "foo" }, "name": "x" }, Err(67));
         check(doc! { "key": { "a..b": 1 }, "name": "x" }, Err(67));
-        check(doc! { "key": { "a": "hashed" }, "name": "x" }, Err(67));
-        check(doc! { "key": { "a": 1 }, "name": "x", "foo": 1 }, Err(197));
+        check(doc! { "key": { "a": "2d" }, "name": "x" }, Err(67));
         check(
-            doc! { "key": { "a": 1 }, "name": "x", "expireAfterSeconds": 1 },
+            doc! { "key": { "a": "hashed", "b": "hashed" }, "name": "x" },
+            Err(31303),
+        );
+        check(
+            doc! { "key": { "a": "hashed", "b": "text" }, "name": "x" },
+            Err(67),
+        );
+        check(
+            doc! { "key": { "a": "hashed" }, "name": "x", "unique": true },
+            Err(16764),
+        );
+        check(doc! { "key": { "a": 1 }, "name": "x", "foo": 1 }, Err(197));
+        let expiring = |seconds: windrow_document::Value| {
+            doc! { "key": { "a": 1 }, "name": "x", "expireAfterSeconds": seconds }
+        };
+        check(expiring((-1).into()), Err(67));
+        check(expiring(2_147_483_648i64.into()), Err(67));
+        check(expiring("1".into()), Err(67));
+        check(
+            doc! { "key": { "a": 1, "b": 1 }, "name": "x", "expireAfterSeconds": 1 },
             Err(67),
         );
         check(doc! { "key": { "a": 1 }, "name": "_id_" }, Err(2));
@@ -487,6 +379,48 @@ mod tests {
         check(
             doc! { "key": { "a": "text" }, "name": "x", "weights": { "a": 0 } },
             Err(67),
+        );
+    }
+
+    #[test]
+    fn wildcards_stand_alone_and_project_paths() {
+        let of = |key: DocumentBuf| check(doc! { "key": key, "name": "w" }, Err(67));
+        of(doc! { "$**": 0 });
+        of(doc! { "$**": (-1) });
+        of(doc! { "$**": "hashed" });
+        of(doc! { "$**": 1, "a": 1 });
+        of(doc! { "a.$**": 1, "b.$**": 1 });
+        of(doc! { "$**.a": 1 });
+        of(doc! { "a.$**.b": 1 });
+        let with = |option: &str, value: windrow_document::Value, expected| {
+            let mut specification = doc! { "key": { "$**": 1 }, "name": "w" };
+            specification.push(option, value);
+            check(specification, Err(expected));
+        };
+        with("unique", true.into(), 67);
+        with("sparse", true.into(), 67);
+        with("expireAfterSeconds", 5.into(), 67);
+        let projected = |projection: DocumentBuf, expected| {
+            with("wildcardProjection", projection.into(), expected);
+        };
+        projected(doc! {}, 9);
+        projected(doc! { "a": {} }, 51270);
+        projected(doc! { "a": { "$add": [1, 2] } }, 51271);
+        projected(doc! { "a": "x" }, 51271);
+        projected(doc! { "a": { "$elemMatch": { "b": 1 } } }, 168);
+        projected(doc! { "a.$": 1 }, 31324);
+        projected(doc! { "a..b": 1 }, 15998);
+        projected(doc! { "a": 1, "a.b": 1 }, 31249);
+        projected(doc! { "a.b": 1, "a": 1 }, 31250);
+        projected(doc! { "a": 1, "b": 0 }, 31254);
+        projected(doc! { "a": 0, "b": 1 }, 31253);
+        check(
+            doc! { "key": { "a": 1 }, "name": "w", "wildcardProjection": { "b": 1 } },
+            Err(2),
+        );
+        check(
+            doc! { "key": { "a.$**": 1 }, "name": "w", "wildcardProjection": { "b": 1 } },
+            Err(2),
         );
     }
 }

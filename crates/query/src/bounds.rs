@@ -4,14 +4,16 @@
 //! intervals of the conditions on it. Conditions through the same array may be fulfilled by
 //! different elements, so they restrict an index together only where one `$elemMatch` holds them.
 //!
-//! Reading order: [`interval`], [`leaf`], this file, [`partial`], [`range`].
+//! Reading order: [`interval`], [`leaf`], this file, [`partial`], [`wildcard`], [`range`].
 
 pub mod interval;
 pub mod leaf;
 pub mod partial;
 pub mod range;
+pub mod wildcard;
 
 use windrow_document::path::Path;
+use windrow_index::KeyKind;
 use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
@@ -170,17 +172,30 @@ impl IndexBounds {
                 if has_arrays && predicate.needs_no_arrays {
                     continue;
                 }
+                let hashed = match field.kind {
+                    KeyKind::Hashed => match predicate.extent.hashed() {
+                        None => continue,
+                        hashed => hashed,
+                    },
+                    _ => None,
+                };
                 if chosen
                     .iter()
                     .all(|(other, one)| together(index, number, predicate, *other, one))
                 {
-                    *intervals = intervals.intersection(&predicate.extent.intervals);
+                    let extent = hashed.as_ref().unwrap_or(&predicate.extent);
+                    *intervals = intervals.intersection(&extent.intervals);
                     chosen.push((number, predicate));
                 }
             }
         }
+        let is_hashed = |number: usize| {
+            let field = index.definition.fields.get(number);
+            field.is_some_and(|field| field.kind == KeyKind::Hashed)
+        };
         let says =
             |(number, predicate): &(usize, &Predicate)| match parts_with_arrays(index, *number) {
+                _ if is_hashed(*number) => Certainty::Document,
                 0 => predicate.extent.certainty,
                 _ if predicate.is_negated => Certainty::Document,
                 _ if predicate.extent.certainty == Certainty::Exact => Certainty::Exact,

@@ -118,22 +118,31 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         )));
     }
     let scene = Scene::new(find.filter.root(), source);
-    let mut access = scene.scan(index, find)?;
+    if index.definition.is_wildcard() {
+        let ways = scene.with_only(index.number).ways(find)?;
+        return cheapest(find, source, ways).ok_or_else(no_plan);
+    }
+    let mut access = scene.scan(index.into(), find)?.ok_or_else(no_plan)?;
     access.lead_in_order(find.order());
     Ok(Choice::only(assemble(find, access)))
+}
+
+fn no_plan() -> Error {
+    let message = "error processing query: planner returned error: No indexed plans available, and \
+                   running with 'notablescan', or a hint that no plan can follow";
+    Error::new(NO_PLANS, message)
 }
 
 /// The cheapest of all ways.
 fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     let scene = Scene::new(find.filter.root(), source);
-    let mut ways = scene.ways(find)?;
-    if ways.is_empty() {
-        return Ok(Choice::only(finish(
-            find,
-            collection_scan(find, Direction::Forward),
-            None,
-        )));
-    }
+    let ways = scene.ways(find)?;
+    let scan = || finish(find, collection_scan(find, Direction::Forward), None);
+    Ok(cheapest(find, source, ways).unwrap_or_else(|| Choice::only(scan())))
+}
+
+/// The way that costs least, and the others.
+fn cheapest(find: &Find, source: &dyn Source, mut ways: Vec<Access>) -> Option<Choice> {
     let least = ways
         .iter()
         .map(|way| way.documents)
@@ -144,9 +153,8 @@ fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         costs.0.total_cmp(&costs.1)
     });
     let mut plans = ways.into_iter().map(|way| assemble(find, way));
-    let winner = plans.next().unwrap_or(Plan::Eof);
-    Ok(Choice {
-        winner,
+    Some(Choice {
+        winner: plans.next()?,
         rejected: plans.collect(),
     })
 }

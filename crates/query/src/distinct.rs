@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Document, Value, ValueRef, key};
+use windrow_index::KeyKind;
 use windrow_mql::filter::Filter;
 
 use crate::Error;
@@ -113,7 +114,7 @@ impl Distinct {
             let place = definition
                 .fields
                 .iter()
-                .position(|field| field.path == self.key);
+                .position(|field| field.path == self.key && field.kind != KeyKind::Hashed);
             let Some(place) = place.filter(|_| !definition.is_text() && !definition.hidden) else {
                 continue;
             };

@@ -7,6 +7,7 @@ use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
 use crate::bounds::IndexBounds;
+use crate::bounds::interval::Intervals;
 use crate::bounds::range::KeyRange;
 use crate::source::{Direction, SourceIndex};
 use crate::text::TextScan;
@@ -98,6 +99,18 @@ pub enum KeyOutput {
     Document,
     /// The document that `returnKey` shows: the paths are names.
     Flat,
+}
+
+impl IndexScan {
+    /// Whether a record may come by several keys.
+    pub fn may_repeat(&self) -> bool {
+        let one_path = self
+            .bounds
+            .fields
+            .first()
+            .is_some_and(Intervals::is_one_point);
+        self.index.multikey.any() || self.index.definition.is_wildcard() && !one_path
+    }
 }
 
 impl Plan {

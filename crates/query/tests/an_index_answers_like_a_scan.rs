@@ -71,13 +71,22 @@ fn document(id: i32, random: &mut Random, plain: bool) -> DocumentBuf {
 
 const PATHS: [&str; 4] = ["a", "b", "a.c", "a.d"];
 
-fn index(number: u64, random: &mut Random) -> DocumentBuf {
+fn index(number: u64, random: &mut Random, plain: bool) -> DocumentBuf {
     let mut key = DocumentBuf::new();
+    if random.below(6) == 0 {
+        let wildcard = random.pick(&["$**", "a.$**"]);
+        key.push(wildcard, 1);
+        return doc! { "key": key, "name": (format!("index{number}")) };
+    }
     let mut used = BTreeSet::new();
     for _ in 0..1 + random.below(3) {
         let path = random.pick(&PATHS);
         if used.insert(path) {
-            key.push(path, random.pick(&[1, -1]));
+            // A hashed index takes no arrays.
+            match plain && !key.iter().any(|(_, kind)| kind.as_str().is_some()) {
+                true if random.below(4) == 0 => key.push(path, "hashed"),
+                _ => key.push(path, random.pick(&[1, -1])),
+            }
         }
     }
     let mut specification = doc! { "key": key };
@@ -253,7 +262,7 @@ fn every_plan_finds_what_a_scan_finds() {
             .collect();
         let mut indexes: Vec<DocumentBuf> = Vec::new();
         for number in 0..1 + random.below(4) {
-            let index = index(number, &mut random);
+            let index = index(number, &mut random, plain);
             if indexes
                 .iter()
                 .all(|other| other.get("key") != index.get("key"))

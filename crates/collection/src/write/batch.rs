@@ -268,7 +268,7 @@ impl<'c> Batch<'c> {
 /// index looks at has the same bytes.
 fn is_touched(index: &Index, old: Document<'_>, new: Document<'_>) -> bool {
     let definition = &index.definition;
-    if definition.text.is_some() || definition.partial.is_some() {
+    if !definition.reads_only_its_paths() {
         return true;
     }
     let top = |document: Document<'_>, name: &str| {

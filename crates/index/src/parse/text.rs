@@ -5,7 +5,8 @@ use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 use windrow_text::{Language, TextVersion};
 
-use super::{cannot, check_path};
+use super::cannot;
+use super::key::check_path;
 use crate::definition::{TextDefinition, TextField};
 
 pub(crate) fn definition(

@@ -22,6 +22,14 @@ impl PartialEq for Interval {
     }
 }
 
+/// How many of the values of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    None,
+    Some,
+    All,
+}
+
 /// The first bytes after all that begin with these.
 pub fn after(bytes: &[u8]) -> Vec<u8> {
     let mut next = bytes.to_vec();
@@ -326,6 +334,23 @@ impl Intervals {
 
     pub fn are_points(&self) -> bool {
         self.0.iter().all(Interval::is_point)
+    }
+
+    pub fn is_one_point(&self) -> bool {
+        matches!(self.0.as_slice(), [one] if one.is_point())
+    }
+
+    /// How many values of a type are inside, the empty document aside.
+    pub fn share_of(&self, type_of: Type) -> Share {
+        let all = Intervals::of(Interval::of_type(type_of));
+        let empty = Interval::point(Value::Document(DocumentBuf::new()));
+        let inside = self.intersection(&all);
+        match inside.as_slice() {
+            [] => Share::None,
+            [one] if *one == empty => Share::None,
+            _ if inside == all => Share::All,
+            _ => Share::Some,
+        }
     }
 
     pub fn as_slice(&self) -> &[Interval] {

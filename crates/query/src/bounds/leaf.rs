@@ -1,5 +1,6 @@
 //! The intervals of an index field in which one condition can be true.
 
+use windrow_document::hash::hash64;
 use windrow_document::{Type, Value, ValueRef};
 use windrow_mql::filter::{Comparison, Node, Regex, TypeSet};
 
@@ -21,6 +22,18 @@ pub enum Certainty {
 pub struct Extent {
     pub intervals: Intervals,
     pub certainty: Certainty,
+}
+
+impl Extent {
+    /// The same in terms of an index that holds hashes of values. None where it is more than points.
+    pub fn hashed(&self) -> Option<Extent> {
+        let hash = |one: &Interval| Interval::point(Value::Int64(hash64(one.low.as_ref())));
+        let points = self.intervals.as_slice().iter().map(hash);
+        self.intervals.are_points().then(|| Extent {
+            intervals: Intervals::union(points),
+            certainty: Certainty::Document,
+        })
+    }
 }
 
 fn exact(intervals: Intervals) -> Option<Extent> {

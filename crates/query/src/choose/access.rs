@@ -1,6 +1,7 @@
 //! Ways to the documents of a conjunction: one index, or for a `$or` one a branch.
 
 use windrow_document::path::Path;
+use windrow_index::KeyKind;
 use windrow_mql::filter::Node;
 use windrow_mql::sort::{Sort, SortField};
 
@@ -8,6 +9,7 @@ use super::order;
 use crate::Error;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::range::ScanRanges;
+use crate::bounds::wildcard::{self, Candidate};
 use crate::bounds::{IndexBounds, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan};
@@ -27,6 +29,8 @@ pub struct Scene<'s> {
     root: &'s Node,
     predicates: Predicates,
     source: &'s dyn Source,
+    /// The one index that may be used, where a hint names it.
+    only: Option<usize>,
 }
 
 /// A way, and what it takes.
@@ -91,6 +95,15 @@ impl<'s> Scene<'s> {
             root,
             predicates: predicates(root),
             source,
+            only: None,
+        }
+    }
+
+    /// The same with one index alone.
+    pub fn with_only(self, index: usize) -> Scene<'s> {
+        Scene {
+            only: Some(index),
+            ..self
         }
     }
 
@@ -101,8 +114,10 @@ impl<'s> Scene<'s> {
     /// All ways worth a look: those that restrict, and those that have the order.
     pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
         let mut ways = Vec::new();
-        for index in self.candidates(find.order())? {
-            let mut access = self.scan(index, find)?;
+        for candidate in self.candidates(find.order())? {
+            let Some(mut access) = self.scan(candidate, find)? else {
+                continue;
+            };
             access.lead_in_order(find.order());
             let Plan::IndexScan(scan) = &access.plan else {
                 continue;
@@ -128,15 +143,24 @@ impl<'s> Scene<'s> {
     }
 
     /// The indexes that may be used and could help.
-    fn candidates(&self, order: Option<&Sort>) -> Result<Vec<SourceIndex>, Error> {
+    fn candidates(&self, order: Option<&Sort>) -> Result<Vec<Candidate>, Error> {
         let mut found = Vec::new();
         for (number, definition) in self.source.indexes().into_iter().enumerate() {
+            let is_out = self.only.is_some_and(|only| only != number);
+            if is_out || definition.hidden || definition.is_text() {
+                continue;
+            }
+            if definition.is_wildcard() {
+                let all = wildcard::expand(self.source, number, &definition, &self.predicates)?;
+                found.extend(all.into_iter().filter(|one| self.has_all(&one.index)));
+                continue;
+            }
             let Some(first) = definition.fields.first().map(|field| &field.path) else {
                 continue;
             };
             let helps = self.predicates.list.iter().any(|one| one.path == *first)
                 || order.is_some_and(|order| starts_with(order, first));
-            if !helps || definition.hidden || definition.is_text() {
+            if !helps {
                 continue;
             }
             let multikey = self.source.multikey(number)?;
@@ -146,20 +170,26 @@ impl<'s> Scene<'s> {
                 multikey,
             };
             if self.has_all(&index) {
-                found.push(index);
+                found.push(index.into());
             }
         }
         Ok(found)
     }
 
-    /// A scan of this index within the tightest bounds.
-    pub fn scan(&self, index: SourceIndex, find: &Find) -> Result<Access, Error> {
-        let bounds = IndexBounds::of(&index, &self.predicates);
+    /// A scan of this index within the tightest bounds; None where it does not have the values.
+    pub fn scan(&self, candidate: Candidate, find: &Find) -> Result<Option<Access>, Error> {
+        let Candidate { index, paths } = candidate;
+        let mut bounds = IndexBounds::of(&index, &self.predicates);
+        if let Some(paths) = paths
+            && !paths.restrict(&index, &mut bounds)
+        {
+            return Ok(None);
+        }
         let ranges = ScanRanges::of(&index.definition, &bounds);
         let entries = self.count(index.number, &ranges)?;
         let checked = ranges.checks.iter().flatten().count() as i32;
         let covers = self.covers(&index, &bounds, find);
-        Ok(Access {
+        Ok(Some(Access {
             entries,
             documents: entries * 0.5f64.powi(checked),
             seeks: ranges.ranges.len() as f64,
@@ -174,7 +204,7 @@ impl<'s> Scene<'s> {
                 filter: None,
                 output: KeyOutput::Nothing,
             }),
-        })
+        }))
     }
 
     fn count(&self, index: usize, ranges: &ScanRanges) -> Result<f64, Error> {
@@ -231,7 +261,11 @@ impl<'s> Scene<'s> {
         };
         let mut inputs = Vec::with_capacity(branches.len());
         for branch in branches {
-            let Some(way) = Scene::new(branch, self.source).best()? else {
+            let scene = Scene {
+                only: self.only,
+                ..Scene::new(branch, self.source)
+            };
+            let Some(way) = scene.best()? else {
                 return Ok(None);
             };
             whole.entries += way.entries;
@@ -261,10 +295,10 @@ fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
 /// within it: the document that a key makes then has its value there.
 fn has_plain(index: &SourceIndex, path: &Path) -> bool {
     let fields = &index.definition.fields;
-    let is_field = fields
-        .iter()
-        .enumerate()
-        .any(|(number, field)| field.path == *path && parts_with_arrays(index, number) == 0);
+    let is_field = fields.iter().enumerate().any(|(number, field)| {
+        let is_value = field.kind != KeyKind::Hashed;
+        field.path == *path && is_value && parts_with_arrays(index, number) == 0
+    });
     is_field
         && fields
             .iter()

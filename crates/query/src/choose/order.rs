@@ -3,7 +3,6 @@
 use windrow_index::KeyKind;
 use windrow_mql::sort::{Sort, SortField};
 
-use crate::bounds::interval::Intervals;
 use crate::bounds::{IndexBounds, common_parts, parts_with_arrays};
 use crate::source::{Direction, SourceIndex};
 
@@ -30,12 +29,12 @@ pub fn direction(
         // Fields that are one point do not disturb the order of those behind them.
         while let Some((_, (field, intervals))) = fields.peek()
             && field.path != *path
-            && is_one_point(intervals)
+            && intervals.is_one_point()
         {
             fields.next();
         }
         let (number, (field, intervals)) = fields.next()?;
-        if field.path != *path || field.kind == KeyKind::Text {
+        if field.path != *path || matches!(field.kind, KeyKind::Text | KeyKind::Hashed) {
             return None;
         }
         if parts_with_arrays(index, number) != 0 && !orders_arrays(index, bounds, number) {
@@ -48,7 +47,7 @@ pub fn direction(
             Direction::Backward
         };
         // A field that is one point is in either order.
-        if is_one_point(intervals) && parts_with_arrays(index, number) == 0 {
+        if intervals.is_one_point() && parts_with_arrays(index, number) == 0 {
             continue;
         }
         if direction.is_some_and(|direction| direction != wanted) {
@@ -57,10 +56,6 @@ pub fn direction(
         direction = Some(wanted);
     }
     Some(direction.unwrap_or(Direction::Forward))
-}
-
-fn is_one_point(intervals: &Intervals) -> bool {
-    matches!(intervals.as_slice(), [one] if one.is_point())
 }
 
 /// A document with an array sorts by its least or greatest element: the scan meets that one first

@@ -64,7 +64,7 @@ impl IndexScanner {
             filter: scan.filter.clone(),
             document: wants_document.then(|| KeyDocument::new(definition, scan.output)),
             output: scan.output,
-            seen: (scan.index.multikey.any() && !one_key).then(IdSet::default),
+            seen: (scan.may_repeat() && !one_key).then(IdSet::default),
             counters: Counters::default(),
             pace: Pace::default(),
         })

@@ -1,0 +1,171 @@
+//! The parts of an index's key: which fields, of which kind, and which kinds go together.
+
+use windrow_document::path::Path;
+use windrow_document::{Document, ValueRef};
+use windrow_mql::Error;
+
+use super::cannot;
+use crate::definition::{KeyField, KeyKind};
+use crate::wildcard::PATH_FIELD;
+
+const KEY_FIELDS_MAX: usize = 32;
+const TOO_MANY_FIELDS: i32 = 13103;
+const TOO_MANY_HASHED: i32 = 31303;
+
+/// The name that stands for all fields.
+pub(super) const ALL_FIELDS: &str = "$**";
+
+/// What a key's fields make of the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Plain,
+    Hashed,
+    Text,
+    Wildcard,
+}
+
+impl Family {
+    pub(super) fn of(key: Document<'_>) -> Family {
+        let any = |wanted: &str| key.iter().any(|(_, it)| it == ValueRef::String(wanted));
+        let is_wildcard = |(name, value): (&str, ValueRef<'_>)| {
+            is_wildcard(name) && value != ValueRef::String("text")
+        };
+        if any("text") {
+            Family::Text
+        } else if key.iter().any(is_wildcard) {
+            Family::Wildcard
+        } else if any("hashed") {
+            Family::Hashed
+        } else {
+            Family::Plain
+        }
+    }
+}
+
+fn is_wildcard(name: &str) -> bool {
+    name == ALL_FIELDS || name.ends_with(".$**")
+}
+
+/// The parts of the key; the text fields, which stand next to each other, as one; a wildcard as the
+/// path and its value.
+pub(super) fn fields(key: Document<'_>, family: Family) -> Result<Vec<KeyField>, Error> {
+    if key.is_empty() {
+        return Err(cannot("Index keys cannot be empty.".to_owned()));
+    }
+    if key.count() > KEY_FIELDS_MAX {
+        return Err(Error::new(
+            TOO_MANY_FIELDS,
+            format!("Number of fields in compound index can't exceed {KEY_FIELDS_MAX}"),
+        ));
+    }
+    if family == Family::Wildcard {
+        return wildcard(key);
+    }
+    let mut fields: Vec<KeyField> = Vec::new();
+    let already_stored = key.contains("_fts");
+    for (name, value) in key
+        .iter()
+        .filter(|(name, _)| !(already_stored && *name == "_ftsx"))
+    {
+        let kind = kind_of(value)?;
+        if kind != KeyKind::Text {
+            check_path(name)?;
+        }
+        let has_text = fields.iter().any(|field| field.kind == KeyKind::Text);
+        if kind == KeyKind::Text && has_text {
+            if fields.last().is_some_and(|last| last.kind != KeyKind::Text) {
+                return Err(cannot(
+                    "'text' fields in index must all be adjacent".to_owned(),
+                ));
+            }
+            continue;
+        }
+        let path = if kind == KeyKind::Text { "_fts" } else { name };
+        fields.push(KeyField {
+            path: Path::parse(path),
+            kind,
+        });
+    }
+    check_hashed(&fields, key, family)?;
+    Ok(fields)
+}
+
+fn check_hashed(fields: &[KeyField], key: Document<'_>, family: Family) -> Result<(), Error> {
+    let count = fields
+        .iter()
+        .filter(|field| field.kind == KeyKind::Hashed)
+        .count();
+    match (count, family) {
+        (0, _) | (1, Family::Hashed) => Ok(()),
+        (_, Family::Hashed) => Err(Error::new(
+            TOO_MANY_HASHED,
+            format!(
+                "A maximum of one index field is allowed to be hashed but found {count} for \
+                 'key' {key}"
+            ),
+        )),
+        _ => Err(cannot(format!(
+            "Can't use more than one index plugin for a single index: {key}"
+        ))),
+    }
+}
+
+fn wildcard(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
+    let (Some((name, value)), 1) = (key.first(), key.count()) else {
+        return Err(cannot(
+            "wildcard indexes do not allow compounding".to_owned(),
+        ));
+    };
+    if let Some(inner) = name.strip_suffix(".$**") {
+        check_path(inner)?;
+    }
+    if kind_of(value)? != KeyKind::Ascending {
+        return Err(cannot(format!(
+            "A numeric value in a $** index key pattern must be positive, found {value}"
+        )));
+    }
+    let field = |path| KeyField {
+        path: Path::parse(path),
+        kind: KeyKind::Ascending,
+    };
+    Ok(vec![field(PATH_FIELD), field(name)])
+}
+
+fn kind_of(value: ValueRef<'_>) -> Result<KeyKind, Error> {
+    match value {
+        ValueRef::String("text") => Ok(KeyKind::Text),
+        ValueRef::String("hashed") => Ok(KeyKind::Hashed),
+        ValueRef::String(kind @ ("2d" | "2dsphere" | "geoHaystack")) => {
+            Err(cannot(format!("the index type '{kind}' is not supported")))
+        }
+        ValueRef::String(kind) => Err(cannot(format!("Unknown index plugin '{kind}'"))),
+        value if value.is_number() => match value.as_f64() {
+            Some(number) if number > 0.0 => Ok(KeyKind::Ascending),
+            Some(number) if number < 0.0 => Ok(KeyKind::Descending),
+            _ => Err(cannot(
+                "Values in the index key pattern cannot be 0.".to_owned(),
+            )),
+        },
+        other => Err(cannot(format!(
+            "Values in v:2 index key pattern cannot be of type {}",
+            other.type_of().name()
+        ))),
+    }
+}
+
+pub(super) fn check_path(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.split('.').any(str::is_empty) {
+        return Err(cannot(
+            "Index keys cannot contain an empty field.".to_owned(),
+        ));
+    }
+    // The parts of a DBRef are fields like others, below a field.
+    let is_reference = |part: &str| matches!(part, "$ref" | "$id" | "$db");
+    let mut parts = name.split('.').enumerate();
+    if parts.any(|(depth, part)| part.starts_with('$') && (depth == 0 || !is_reference(part))) {
+        return Err(cannot(format!(
+            "Index key contains an illegal field name '{name}'"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The options of an index, each by itself.
+
+use windrow_document::{Document, ValueRef};
+use windrow_mql::Error;
+use windrow_mql::filter::Filter;
+
+use super::{INVALID_OPTIONS, cannot};
+use crate::partial;
+
+/// The most that `expireAfterSeconds` may be.
+pub const EXPIRE_SECONDS_MAX: i64 = i32::MAX as i64;
+
+/// 1 or 2. Both are built alike; the number is shown again.
+pub(super) fn version_of(specification: Document<'_>) -> Result<i32, Error> {
+    let Some(value) = specification.get("v") else {
+        return Ok(2);
+    };
+    if !value.is_number() {
+        return Err(Error::type_mismatch(format!(
+            "The field 'v' must be a number, but got {}",
+            value.type_of().name()
+        )));
+    }
+    match value.as_whole() {
+        Some(1) => Ok(1),
+        Some(2) => Ok(2),
+        Some(other) => Err(cannot(format!(
+            "Invalid index specification; cannot create an index with v={other}"
+        ))),
+        None => Err(Error::bad_value(
+            "Index version must be representable as a 32-bit integer".to_owned(),
+        )),
+    }
+}
+
+/// Strings are compared by their bytes, which is what the locale "simple" says.
+pub(super) fn check_collation(specification: Document<'_>) -> Result<(), Error> {
+    let collation = match specification.get("collation") {
+        None => return Ok(()),
+        Some(ValueRef::Document(collation)) => collation,
+        Some(other) => {
+            return Err(Error::type_mismatch(format!(
+                "The field 'collation' must be an object, but got {}",
+                other.type_of().name()
+            )));
+        }
+    };
+    match collation.get("locale") {
+        Some(ValueRef::String("simple")) => Ok(()),
+        Some(ValueRef::String(_)) => Err(cannot(
+            "the index option 'collation' is not supported".to_owned(),
+        )),
+        Some(other) => Err(Error::type_mismatch(format!(
+            "The field 'collation.locale' must be a string, but got {}",
+            other.type_of().name()
+        ))),
+        None => Err(Error::bad_value(
+            "The field 'collation' must have a locale".to_owned(),
+        )),
+    }
+}
+
+pub(super) fn check_storage_engine(specification: Document<'_>) -> Result<(), Error> {
+    match specification.get("storageEngine") {
+        None => Ok(()),
+        Some(ValueRef::Document(options)) => match options.first() {
+            None => Ok(()),
+            Some((engine, _)) => Err(Error::new(
+                INVALID_OPTIONS,
+                format!("storageEngine has options of an engine that is not there: '{engine}'"),
+            )),
+        },
+        Some(_) => Err(cannot(
+            "\"storageEngine\" options must be a document".to_owned(),
+        )),
+    }
+}
+
+pub(super) fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, Error> {
+    match specification.get(name) {
+        None => Ok(false),
+        Some(ValueRef::Null) if name != "hidden" => Ok(false),
+        Some(ValueRef::Bool(flag)) => Ok(flag),
+        Some(value) if value.is_number() && name != "hidden" => Ok(value.is_truthy()),
+        Some(other) => Err(Error::type_mismatch(format!(
+            "The field '{name}' must be a boolean, but got {}",
+            other.type_of().name()
+        ))),
+    }
+}
+
+pub(super) fn partial_of(specification: Document<'_>) -> Result<Option<Filter>, Error> {
+    match specification.get("partialFilterExpression") {
+        None => Ok(None),
+        Some(ValueRef::Document(filter)) => partial::parse(filter).map(Some),
+        Some(other) => Err(Error::type_mismatch(format!(
+            "The field 'partialFilterExpression' must be an object, but got {}",
+            other.type_of().name()
+        ))),
+    }
+}
+
+/// After how many seconds documents expire. NaN is accepted, and expires nothing.
+pub(super) fn expire_after_seconds(specification: Document<'_>) -> Result<Option<i64>, Error> {
+    let Some(value) = specification.get("expireAfterSeconds") else {
+        return Ok(None);
+    };
+    let Some(seconds) = value.as_f64() else {
+        return Err(cannot(format!(
+            "TTL index 'expireAfterSeconds' option must be numeric, but received a type of '{}'",
+            value.type_of().name()
+        )));
+    };
+    if seconds.is_nan() {
+        return Ok(None);
+    }
+    let seconds = seconds.trunc() as i64;
+    match (0..=EXPIRE_SECONDS_MAX).contains(&seconds) {
+        true => Ok(Some(seconds)),
+        false => Err(cannot(format!(
+            "TTL index 'expireAfterSeconds' option must be between 0 and {EXPIRE_SECONDS_MAX}, \
+             but it is {value}"
+        ))),
+    }
+}

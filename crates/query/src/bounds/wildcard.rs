@@ -1,0 +1,263 @@
+//! A wildcard index before a query: for each path with a condition an index on that path.
+//!
+//! Only one path's conditions can be answered at a time. A path's values stand under its name; where
+//! documents are wanted, under the names within it, too. A part that is a number may also be a place in
+//! an array, which has no name of its own: then the array's name is read as well, and arrays within it
+//! as whole values.
+
+use std::sync::Arc;
+
+use windrow_document::path::Path;
+use windrow_document::{Type, Value};
+use windrow_index::wildcard::array_key;
+use windrow_index::{Definition, Multikey};
+
+use super::interval::{Interval, Intervals, Share};
+use super::leaf::Certainty;
+use super::{IndexBounds, Predicates};
+use crate::Error;
+use crate::source::{Source, SourceIndex};
+
+/// More names than this for one path, and the index is left alone.
+const NAMES_MAX: usize = 64;
+
+/// An index that may answer, and under which names a wildcard index has the values.
+#[derive(Debug)]
+pub struct Candidate {
+    pub index: SourceIndex,
+    pub paths: Option<PathNames>,
+}
+
+impl From<SourceIndex> for Candidate {
+    fn from(index: SourceIndex) -> Candidate {
+        Candidate { index, paths: None }
+    }
+}
+
+/// The names under which the values of one path stand.
+#[derive(Debug, Default, PartialEq)]
+pub struct PathNames {
+    names: Vec<String>,
+    /// Arrays on the way that a number in the path is a place in.
+    arrays: Vec<String>,
+}
+
+/// The index as it is for each path that has a condition.
+pub fn expand(
+    source: &dyn Source,
+    number: usize,
+    definition: &Definition,
+    predicates: &Predicates,
+) -> Result<Vec<Candidate>, Error> {
+    let mut found: Vec<Candidate> = Vec::new();
+    for predicate in &predicates.list {
+        let path = &predicate.path;
+        let is_known = |one: &Candidate| {
+            let last = one.index.definition.fields.last();
+            last.is_some_and(|field| field.path == *path)
+        };
+        if !found.iter().any(is_known) {
+            found.extend(at_path(source, number, definition, path)?);
+        }
+    }
+    Ok(found)
+}
+
+fn at_path(
+    source: &dyn Source,
+    number: usize,
+    definition: &Definition,
+    path: &Path,
+) -> Result<Option<Candidate>, Error> {
+    let is_array = |name: &str| -> Result<bool, Error> {
+        let key = array_key(name);
+        let mut cursor = source.postings(number, &key)?;
+        Ok(cursor.next()? && cursor.key() == key)
+    };
+    let Some((paths, arrays)) = names(path, &is_array)? else {
+        return Ok(None);
+    };
+    let wildcard = definition.wildcard.as_ref();
+    let all = paths.names.iter().chain(&paths.arrays);
+    if !all
+        .into_iter()
+        .all(|name| wildcard.is_some_and(|it| it.has(name)))
+    {
+        return Ok(None);
+    }
+    Ok(Some(Candidate {
+        index: SourceIndex {
+            number,
+            definition: Arc::new(definition.at_path(path)),
+            multikey: Multikey(vec![0, arrays]),
+        },
+        paths: Some(paths),
+    }))
+}
+
+/// The names of a path, and as bits which of its parts hold arrays. None: too many.
+fn names(
+    path: &Path,
+    is_array: &dyn Fn(&str) -> Result<bool, Error>,
+) -> Result<Option<(PathNames, u32)>, Error> {
+    let mut paths = PathNames::default();
+    let (mut current, mut bits) = (vec![String::new()], 0u32);
+    let mut arrays: Vec<String> = Vec::new();
+    for (place, component) in path.components().iter().enumerate() {
+        let join = |name: &String| match name.as_str() {
+            "" => component.name().to_owned(),
+            name => format!("{name}.{}", component.name()),
+        };
+        let mut next: Vec<String> = current.iter().map(join).collect();
+        if component.index().is_some() {
+            next.extend(arrays.iter().cloned());
+            paths.arrays.append(&mut arrays);
+        }
+        if next.len() > NAMES_MAX {
+            return Ok(None);
+        }
+        current = next;
+        arrays.clear();
+        for name in &current {
+            if is_array(name)? {
+                arrays.push(name.clone());
+            }
+        }
+        if !arrays.is_empty() {
+            bits |= 1 << place.min(31);
+        }
+    }
+    paths.names = current;
+    Ok(Some((paths, bits)))
+}
+
+impl PathNames {
+    /// Puts the names before the bounds of the values. False where the index does not have all values
+    /// inside: it holds documents by their fields, arrays by their elements.
+    pub fn restrict(&self, index: &SourceIndex, bounds: &mut IndexBounds) -> bool {
+        let [names, values] = bounds.fields.as_mut_slice() else {
+            return false;
+        };
+        if values.share_of(Type::Array) == Share::Some {
+            return false;
+        }
+        if !self.arrays.is_empty() {
+            let arrays = std::iter::once(Interval::of_type(Type::Array));
+            *values = Intervals::union(values.as_slice().iter().cloned().chain(arrays));
+            bounds.certainty = Certainty::Document;
+        }
+        let all = || self.names.iter().chain(&self.arrays);
+        let own = all().map(|name| Interval::point(name.as_str().into()));
+        match values.share_of(Type::Document) {
+            Share::None => *names = Intervals::union(own),
+            Share::Some => return false,
+            Share::All => {
+                let wildcard = index.definition.wildcard.as_ref();
+                let has = |name: &String| wildcard.is_some_and(|it| it.has_all_within(name));
+                if !all().all(has) {
+                    return false;
+                }
+                *names = Intervals::union(own.chain(all().map(|name| within(name))));
+                *values = Intervals::full();
+                bounds.certainty = Certainty::Document;
+            }
+        }
+        true
+    }
+}
+
+/// The names of what lies within.
+fn within(name: &str) -> Interval {
+    let edge = |end: char| Value::String(format!("{name}{end}"));
+    Interval::new(edge('.'), true, edge('/'), false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bounds::predicates;
+    use windrow_document::{Array, DocumentBuf, array, doc};
+    use windrow_mql::filter::Filter;
+
+    /// The bounds of an index on all fields, where arrays stand at the given names.
+    fn check(filter: DocumentBuf, arrays: Array<'_>, expected: Option<&str>) {
+        let specification = doc! { "key": { "$**": 1 }, "name": "w" };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let parsed = Filter::parse(filter.as_document()).unwrap();
+        let predicates = predicates(parsed.root());
+        let path = predicates.list[0].path.clone();
+        let is_array = |name: &str| Ok(arrays.iter().any(|one| one.as_str() == Some(name)));
+        let (paths, bits) = names(&path, &is_array).unwrap().unwrap();
+        let index = SourceIndex {
+            number: 0,
+            definition: Arc::new(definition.at_path(&path)),
+            multikey: Multikey(vec![0, bits]),
+        };
+        let mut bounds = IndexBounds::of(&index, &predicates);
+        let print = |intervals: &Intervals| {
+            let parts = intervals.as_slice().iter().map(|one| one.print(false));
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        let found = paths.restrict(&index, &mut bounds).then(|| {
+            let printed: Vec<String> = bounds.fields.iter().map(print).collect();
+            printed.join(" | ")
+        });
+        assert_eq!(found.as_deref(), expected, "{filter}");
+    }
+
+    #[test]
+    fn values_stand_under_the_names_of_their_paths() {
+        let none = array![];
+        let none = || none.as_array();
+        check(
+            doc! { "a.b": 1 },
+            none(),
+            Some("[\"a.b\", \"a.b\"] | [1, 1]"),
+        );
+        check(
+            doc! { "a": { "$gt": 1, "$lt": 5 } },
+            none(),
+            Some("[\"a\", \"a\"] | (1, 5)"),
+        );
+        check(
+            doc! { "a": { "$gt": 1, "$lt": 5 } },
+            array!["a"].as_array(),
+            Some("[\"a\", \"a\"] | (1, inf.0]"),
+        );
+        check(
+            doc! { "a": { "$exists": true } },
+            none(),
+            Some("[\"a\", \"a\"] [\"a.\", \"a/\") | [MinKey, MaxKey]"),
+        );
+        check(
+            doc! { "a": doc! {} },
+            none(),
+            Some("[\"a\", \"a\"] | [{}, {}]"),
+        );
+        check(doc! { "a": { "b": 1 } }, none(), None);
+        check(doc! { "a": [1, 2] }, none(), None);
+        check(doc! { "a": { "$gt": { "b": 1 } } }, none(), None);
+    }
+
+    #[test]
+    fn numbers_may_be_places_in_arrays() {
+        check(
+            doc! { "a.0": 1 },
+            array![].as_array(),
+            Some("[\"a.0\", \"a.0\"] | [1, 1]"),
+        );
+        check(
+            doc! { "a.0": 1 },
+            array!["a"].as_array(),
+            Some("[\"a\", \"a\"] [\"a.0\", \"a.0\"] | [1, 1] [[], BinData(0, ))"),
+        );
+        check(
+            doc! { "a.0.b": 1 },
+            array!["a"].as_array(),
+            Some(
+                "[\"a\", \"a\"] [\"a.0.b\", \"a.0.b\"] [\"a.b\", \"a.b\"] | [1, 1] \
+                 [[], BinData(0, ))",
+            ),
+        );
+    }
+}
