@@ -80,6 +80,13 @@ impl Call {
 
 /// So many chains of sections a map should have at most: about three tiers of eight.
 const CHAINS_MAX: u64 = 28;
+/// Past so many chains merges do not rest.
+pub(crate) const CHAINS_MANY: u64 = 20;
+/// Tails are at most so many times as large as where they are folded before writers wait: what comes
+/// while a fold runs has room.
+const TAILS_MAX: u64 = 3;
+/// Commits of which no entries are made yet are at most so many times as large as where that begins.
+const UNSETTLED_MAX: u64 = 4;
 
 /// How far `held` is above a limit, in limits.
 fn excess(held: u64, limit: u64) -> f64 {
@@ -180,17 +187,17 @@ impl Core {
         if unsettled >= settle_limit {
             self.background.settle.call();
         }
-        let behind = excess(unsettled, 2 * settle_limit);
+        let behind = excess(unsettled, UNSETTLED_MAX * settle_limit);
         if behind > 0.0 {
             self.background.settled.wait(pause(behind));
         }
-        let behind = excess(self.tail_bytes(), self.options.tail_bytes * 3 / 2);
+        let behind = excess(self.tail_bytes(), TAILS_MAX * self.options.tail_bytes);
         if behind > 0.0 {
             self.background.fold.call();
             self.background.folded.wait(pause(behind));
         }
         let behind = behind.max(self.admit_sections(collection));
-        if behind > 0.0 || unsettled > 2 * settle_limit {
+        if behind > 0.0 || unsettled > UNSETTLED_MAX * settle_limit {
             self.counters.delayed_writes.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::rows::{self, CollectionRow, FoldedRow};
-use crate::{building, folding, recovery};
+use crate::{building, folding, merging, recovery};
 
 /// How an engine uses the machine.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +116,7 @@ impl Engine {
     /// Folds what the tails hold, and merges until nothing is left to merge.
     pub fn fold(&self) -> Result<(), Error> {
         folding::fold(&self.core)?;
-        while merge_all(&self.core)? {}
+        while merging::merge_all(&self.core)? {}
         Ok(())
     }
 
@@ -357,49 +357,13 @@ fn keep_merging(core: &Arc<Core>) {
         core.background.merge.wait(Duration::from_millis(500));
         let mut merged = true;
         while merged && !core.is_closing() {
-            merged = merge_all(core).unwrap_or_else(|error| {
+            merged = merging::merge_all(core).unwrap_or_else(|error| {
                 (core.options.on_problem)("merging failed", &error);
                 false
             });
             core.background.merged.call();
         }
     }
-}
-
-/// One merge of every map that needs it, on all cores; whether there was one.
-fn merge_all(core: &Core) -> Result<bool, Error> {
-    let mut maps = Vec::new();
-    for collection in core.all() {
-        maps.push((collection.clone(), None));
-        maps.extend(
-            collection
-                .indexes()
-                .into_iter()
-                .map(|it| (collection.clone(), Some(it))),
-        );
-    }
-    let next = std::sync::atomic::AtomicUsize::new(0);
-    let merged = std::sync::atomic::AtomicBool::new(false);
-    let work = || -> Result<(), Error> {
-        while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if folding::merge_map(core, collection, index.as_deref())? {
-                merged.store(true, Ordering::Relaxed);
-            }
-        }
-        Ok(())
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..core.options.threads)
-            .map(|_| scope.spawn(work))
-            .collect();
-        work()?;
-        others.into_iter().try_for_each(|other| {
-            other
-                .join()
-                .unwrap_or_else(|_| Err(Error::Interrupted("a merge panicked".to_owned())))
-        })
-    })?;
-    Ok(merged.into_inner())
 }
 
 /// Makes the entries of indexes a little after their commits came, so that no reader and no fold has

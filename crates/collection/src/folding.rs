@@ -1,8 +1,7 @@
-//! Folding: what the tails hold becomes sections, and the log before it can go. Merging: sections
-//! become fewer.
+//! Folding: what the tails hold becomes sections, and the log before it can go.
 //!
-//! A fold, in order: freeze the tails → one run file, a section for every map that has entries →
-//! sync it → one change of the catalog with the sections and how far each collection is folded → the
+//! A fold, in order: freeze the tails → two run files, one for documents and one for indexes, a
+//! section for every map that has entries → sync them → one change of the catalog with the sections and how far each collection is folded → the
 //! readers' states → the log is cut. A crash before the change of the catalog leaves a run that
 //! nobody knows, which is removed at the next start.
 
@@ -14,7 +13,7 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::view::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
-use windrow_storage::{Compression, Position, RowChange};
+use windrow_storage::{Compression, Position};
 
 use crate::collection::{Collection, Frozen, State};
 use crate::core::Core;
@@ -37,6 +36,31 @@ struct Written {
     sections: Vec<SectionDescriptor>,
 }
 
+/// The runs of a fold. Sections of indexes are merged away soon and their run goes with them; documents
+/// mostly stay where they are written first.
+struct Sinks {
+    records: RunSink,
+    indexes: RunSink,
+}
+
+impl Sinks {
+    fn of(&self, task: &Task) -> &RunSink {
+        match task.index {
+            None => &self.records,
+            Some(_) => &self.indexes,
+        }
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        for sink in [self.records, self.indexes] {
+            if !sink.is_empty() {
+                sink.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Folds everything that was written before the call. The number of maps that got sections.
 pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
     let _folding = core.folding.lock();
@@ -45,9 +69,12 @@ pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
     if tasks.is_empty() {
         return Ok(0);
     }
-    let sink = RunSink::new(core.storage.runs.create()?);
-    let written = write_all(core, &tasks, &sink)?;
-    sink.finish()?;
+    let sinks = Sinks {
+        records: RunSink::new(core.storage.runs.create()?),
+        indexes: RunSink::new(core.storage.runs.create()?),
+    };
+    let written = write_all(core, &tasks, &sinks)?;
+    sinks.finish()?;
     let folded = written.iter().map(|it| it.sections.len()).sum();
     let position = position.min(all_folded(core));
     adopt(core, &tasks, written, position)?;
@@ -88,12 +115,12 @@ fn freeze(core: &Core) -> Vec<Task> {
 }
 
 /// Runs the tasks on all cores.
-fn write_all(core: &Core, tasks: &[Task], sink: &RunSink) -> Result<Vec<Written>, Error> {
+fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>, Error> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
     let work = || {
         while let Some((number, task)) = take(&next, tasks) {
-            let result = write(core, task, sink).map(|sections| Written {
+            let result = write(core, task, sinks.of(task)).map(|sections| Written {
                 task: number,
                 map: task.map(),
                 sections,
@@ -133,7 +160,12 @@ fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescript
         oldest_snapshot: core.oldest_snapshot(),
         drop_deletions: false,
     };
-    let options = section_options(core, task.index.as_deref(), position);
+    let mut options = section_options(core, task.index.as_deref(), position);
+    if task.index.is_some() {
+        // An index's fresh sections are soon merged: what compression saves of them is not worth its
+        // time, and reading them back is faster.
+        options.compression = Compression::None;
+    }
     let mut merge = Merge::of_chunks(&chunks)?;
     let mut sections = Vec::new();
     if task.index.is_none() {
@@ -246,94 +278,4 @@ fn show(tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
         });
         task.frozen.generation.retire();
     }
-}
-
-/// Merges sections of one map, if it has enough. Whether it did.
-pub(crate) fn merge_map(
-    core: &Core,
-    collection: &Collection,
-    index: Option<&Index>,
-) -> Result<bool, Error> {
-    let map = index.map_or(collection.records_map, |index| index.map);
-    let sections = |state: &mut State| {
-        state
-            .sections_mut(map, collection.records_map)
-            .map(|sections| sections.clone())
-    };
-    let mut state = State::clone(&collection.state());
-    let Some(sections) = sections(&mut state) else {
-        return Ok(false);
-    };
-    // A build writes sections of the same age side by side: they are left alone until it has ended.
-    let building = index.is_some_and(|index| !index.is_ready());
-    let Some(range) = merge::choose(sections.all()).filter(|_| !building && !state.dropped) else {
-        return Ok(false);
-    };
-    let chosen: Vec<Arc<Section>> = sections
-        .all()
-        .get(range.clone())
-        .unwrap_or_default()
-        .to_vec();
-    let position = chosen
-        .iter()
-        .map(|it| it.descriptor().position)
-        .max()
-        .unwrap_or(0);
-    let keep = Keep {
-        oldest_snapshot: core.oldest_snapshot(),
-        drop_deletions: range.start == 0,
-    };
-    let sink = RunSink::new(core.storage.runs.create()?);
-    let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
-    let options = section_options(core, index, position);
-    let merged = merge::write(&mut entries, None, keep, &sink, options)?;
-    if merged.is_some() {
-        sink.finish()?;
-    }
-    replace(core, collection, map, &chosen, merged)?;
-    core.counters.merges.fetch_add(1, Ordering::Relaxed);
-    Ok(true)
-}
-
-/// Puts a merged section in the place of those that it was made of.
-fn replace(
-    core: &Core,
-    collection: &Collection,
-    map: u64,
-    old: &[Arc<Section>],
-    new: Option<SectionDescriptor>,
-) -> Result<(), Error> {
-    let _changing = core.catalog_change.lock();
-    let gone = collection.state().dropped
-        || State::clone(&collection.state())
-            .sections_mut(map, collection.records_map)
-            .is_none();
-    let new = new
-        .map(|descriptor| core.open_section(descriptor))
-        .transpose()?;
-    if gone {
-        return new.map_or(Ok(()), |section| core.close_section(section.descriptor()));
-    }
-    let mut changes: Vec<RowChange> = old
-        .iter()
-        .map(|section| rows::delete_section(map, section.descriptor()))
-        .collect();
-    changes.extend(
-        new.iter()
-            .map(|section| rows::put_section(map, section.descriptor())),
-    );
-    core.storage.catalog.change(changes, |_| {})?;
-    collection.change_state(|state| {
-        if let Some(sections) = state.sections_mut(map, collection.records_map) {
-            let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));
-            let kept = sections
-                .all()
-                .iter()
-                .filter(|section| !is_old(section))
-                .cloned();
-            *sections = Arc::new(Sections::new(kept.chain(new).collect()));
-        }
-    });
-    old.iter()
-        .try_for_each(|section| core.close_section(section.descriptor()))
 }

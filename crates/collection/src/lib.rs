@@ -20,6 +20,7 @@ mod error;
 mod folding;
 mod generation;
 mod index;
+mod merging;
 mod namespace;
 mod read;
 mod record;

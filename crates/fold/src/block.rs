@@ -3,9 +3,13 @@
 //! ```text
 //! block    group* | restart: u32 LE each | restart count u32 LE | entry count u32 LE
 //! restart  the offset of every 32nd group, whose key stands there whole
-//! group    shared varint | length varint | that many key bytes | head varint | entry*
-//!          (the key is the last one's first `shared` bytes and these)
-//! head     count << 2 | payloads << 1 | versions
+//! group    lengths u8 | shared varint, if 15 | length varint, if 15 | key bytes | head varint | ...
+//! lengths  shared << 4 | length: the key is the last one's first `shared` bytes and `length` more;
+//!          15 says that the number less 15 follows
+//! head     id << 2           one entry, settled, not deleted, without payload; nothing follows
+//!          id << 2 | 1       one entry, settled, not deleted: length varint | payload
+//!          count << 2 | 2    so many entries, settled, not deleted, without payload: entry*
+//!          count << 4 | payloads << 3 | versions << 2 | 3: entry*
 //! entry    id varint (from the second on: less the last one's)
 //!          with versions: position << 1 | deleted, varint      (without: settled, not deleted)
 //!          with payloads: length varint | payload              (without: empty)
@@ -19,13 +23,21 @@
 
 use std::cmp::Ordering;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, common_prefix, key_prefix};
 use crate::varint;
 
 /// A block is closed when it has so many bytes, before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
 /// Every so many groups the key stands whole and the block can be entered.
 const RESTART_GROUPS: usize = 32;
+/// A length of a key's part from which on it stands in a number of its own.
+const LONG: u8 = 15;
+
+/// The kinds of a group's head: its lowest two bits.
+const LONE: u64 = 0;
+const LONE_WITH_PAYLOAD: u64 = 1;
+const PLAIN: u64 = 2;
+const GENERAL: u64 = 3;
 
 /// Writes entries, which come in order, into a block.
 #[derive(Debug, Default)]
@@ -82,12 +94,12 @@ impl BlockBuilder {
         !(same && self.group.key == entry.key)
     }
 
-    /// Adds the next entry in order.
-    pub fn push(&mut self, entry: &Entry<'_>) {
-        if self.group.bodies.is_empty() {
-            self.group.key.extend_from_slice(entry.key);
-        } else if self.group.key != entry.key {
+    /// Adds the next entry in order. `new_key`: it has another key than the last.
+    pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) {
+        if new_key && !self.group.bodies.is_empty() {
             self.end_group();
+        }
+        if self.group.bodies.is_empty() {
             self.group.key.extend_from_slice(entry.key);
         }
         let version = entry.position << 1 | u64::from(entry.deleted);
@@ -107,12 +119,10 @@ impl BlockBuilder {
         if self.groups.is_multiple_of(RESTART_GROUPS) {
             self.restarts.push(self.bytes.len() as u32);
         } else {
-            let pairs = self.last_key.iter().zip(&self.group.key);
-            shared = pairs.take_while(|(a, b)| a == b).count();
+            shared = common_prefix(&self.last_key, &self.group.key);
         }
         let suffix = self.group.key.get(shared..).unwrap_or_default();
-        varint::put(&mut self.bytes, shared as u64);
-        varint::put(&mut self.bytes, suffix.len() as u64);
+        put_lengths(&mut self.bytes, shared, suffix.len());
         self.bytes.extend_from_slice(suffix);
         self.group.write(&mut self.bytes);
         self.groups += 1;
@@ -139,11 +149,53 @@ impl BlockBuilder {
     }
 }
 
+fn put_lengths(bytes: &mut Vec<u8>, shared: usize, length: usize) {
+    let short = |number: usize| u8::try_from(number).map_or(LONG, |number| number.min(LONG));
+    bytes.push(short(shared) << 4 | short(length));
+    for number in [shared, length] {
+        if let Some(rest) = number.checked_sub(usize::from(LONG)) {
+            varint::put(bytes, rest as u64);
+        }
+    }
+}
+
+/// How many bytes a key shares with the last one, and how many follow.
+fn take_lengths(bytes: &mut &[u8]) -> Option<(usize, u64)> {
+    let (&lengths, rest) = bytes.split_first()?;
+    *bytes = rest;
+    let mut long = |short: u8| match short {
+        LONG => varint::take(bytes)?.checked_add(u64::from(LONG)),
+        short => Some(u64::from(short)),
+    };
+    let shared = long(lengths >> 4)?;
+    Some((usize::try_from(shared).ok()?, long(lengths & LONG)?))
+}
+
 impl Group {
     fn write(&mut self, bytes: &mut Vec<u8>) {
-        let payloads = !self.payloads.is_empty();
-        let flags = u64::from(payloads) << 1 | u64::from(self.versions);
-        varint::put(bytes, (self.bodies.len() as u64) << 2 | flags);
+        match (self.bodies.as_slice(), self.versions) {
+            ([body], _) if body.id >> 62 > 0 => self.write_many(bytes),
+            ([body], false) if self.payloads.is_empty() => varint::put(bytes, body.id << 2 | LONE),
+            ([body], false) => {
+                varint::put(bytes, body.id << 2 | LONE_WITH_PAYLOAD);
+                varint::put(bytes, self.payloads.len() as u64);
+                bytes.extend_from_slice(&self.payloads);
+            }
+            _ => self.write_many(bytes),
+        }
+        self.bodies.clear();
+        self.payloads.clear();
+        self.versions = false;
+    }
+
+    fn write_many(&self, bytes: &mut Vec<u8>) {
+        let (count, payloads) = (self.bodies.len() as u64, !self.payloads.is_empty());
+        let head = if payloads || self.versions {
+            count << 4 | u64::from(payloads) << 3 | u64::from(self.versions) << 2 | GENERAL
+        } else {
+            count << 2 | PLAIN
+        };
+        varint::put(bytes, head);
         let (mut last_id, mut start) = (0, 0);
         for body in &self.bodies {
             varint::put(bytes, body.id - last_id);
@@ -157,9 +209,6 @@ impl Group {
                 start = body.payload_end;
             }
         }
-        self.bodies.clear();
-        self.payloads.clear();
-        self.versions = false;
     }
 }
 
@@ -218,11 +267,14 @@ impl<'a> Layout<'a> {
 
 /// Key and id of the first entry of a stretch.
 fn first_of(mut bytes: &[u8]) -> Option<(&[u8], u64)> {
-    varint::take(&mut bytes)?;
-    let length = varint::take(&mut bytes)?;
+    let (_, length) = take_lengths(&mut bytes)?;
     let key = varint::take_bytes(&mut bytes, length)?;
-    varint::take(&mut bytes)?;
-    Some((key, varint::take(&mut bytes)?))
+    let head = varint::take(&mut bytes)?;
+    let id = match head & 3 {
+        LONE | LONE_WITH_PAYLOAD => head >> 2,
+        _ => varint::take(&mut bytes)?,
+    };
+    Some((key, id))
 }
 
 /// A stretch of a block, decoded. Recycled from stretch to stretch.
@@ -266,8 +318,7 @@ impl Stretch {
         let end = layout.restart(number)? + rest.len();
         let mut last_key = 0..0;
         while !rest.is_empty() {
-            let shared = usize::try_from(varint::take(&mut rest)?).ok()?;
-            let length = varint::take(&mut rest)?;
+            let (shared, length) = take_lengths(&mut rest)?;
             let suffix = varint::take_bytes(&mut rest, length)?;
             if shared > last_key.len() {
                 return None;
@@ -285,25 +336,61 @@ impl Stretch {
 
     fn decode_group(&mut self, rest: &mut &[u8], end: usize) -> Option<()> {
         let head = varint::take(rest)?;
-        let (count, payloads, versions) = (head >> 2, head & 2 != 0, head & 1 != 0);
-        let group = (self.key_ends.len() - 1) as u32;
+        match head & 3 {
+            LONE => {
+                self.push(head >> 2, 0, 0, 0);
+                Some(())
+            }
+            LONE_WITH_PAYLOAD => self.decode_rest(rest, end, head >> 2, true, 0),
+            PLAIN => self.decode_many(rest, end, head >> 2, false, false),
+            _ => self.decode_many(rest, end, head >> 4, head & 8 != 0, head & 4 != 0),
+        }
+    }
+
+    fn decode_many(
+        &mut self,
+        rest: &mut &[u8],
+        end: usize,
+        count: u64,
+        payloads: bool,
+        versions: bool,
+    ) -> Option<()> {
         let mut id = 0u64;
         for _ in 0..count {
             id = id.checked_add(varint::take(rest)?)?;
             let version = if versions { varint::take(rest)? } else { 0 };
-            let length = if payloads { varint::take(rest)? } else { 0 };
-            let payload_start = (end - rest.len()) as u32;
-            varint::take_bytes(rest, length)?;
-            let payload_length = length as u32;
-            self.slots.push(Slot {
-                id,
-                version,
-                group,
-                payload_start,
-                payload_length,
-            });
+            self.decode_rest(rest, end, id, payloads, version)?;
         }
         Some(())
+    }
+
+    /// Decodes what follows an entry's id and version.
+    #[inline]
+    fn decode_rest(
+        &mut self,
+        rest: &mut &[u8],
+        end: usize,
+        id: u64,
+        payload: bool,
+        version: u64,
+    ) -> Option<()> {
+        let length = if payload { varint::take(rest)? } else { 0 };
+        let start = (end - rest.len()) as u32;
+        varint::take_bytes(rest, length)?;
+        self.push(id, version, start, length as u32);
+        Some(())
+    }
+
+    #[inline]
+    fn push(&mut self, id: u64, version: u64, payload_start: u32, payload_length: u32) {
+        let group = (self.key_ends.len() - 1) as u32;
+        self.slots.push(Slot {
+            id,
+            version,
+            group,
+            payload_start,
+            payload_length,
+        });
     }
 
     fn key(&self, group: u32) -> &[u8] {
@@ -328,6 +415,13 @@ impl Stretch {
             deleted: slot.version & 1 != 0,
             payload: block.get(start..start + slot.payload_length as usize)?,
         })
+    }
+
+    /// The first bytes of an entry's key as a number.
+    #[inline]
+    pub fn prefix(&self, number: usize) -> u64 {
+        let slot = self.slots.get(number);
+        slot.map_or(0, |slot| key_prefix(self.key(slot.group)))
     }
 
     /// Where in the block the payload of an entry stands.
@@ -386,7 +480,11 @@ mod tests {
 
     fn build(entries: &[Plain]) -> Vec<u8> {
         let (mut builder, mut raw) = (BlockBuilder::default(), Vec::new());
-        entries.iter().for_each(|plain| builder.push(&entry(plain)));
+        let mut last: Option<&Plain> = None;
+        for plain in entries {
+            builder.push(&entry(plain), last.is_none_or(|last| last.0 != plain.0));
+            last = Some(plain);
+        }
         builder.finish(&mut raw);
         assert!(builder.is_empty());
         raw

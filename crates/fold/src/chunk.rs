@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 
 use crate::entry::{Entry, KeyHead};
+use crate::order;
 
 /// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +100,12 @@ impl Chunk {
             deleted: slot.payload_length & DELETED != 0,
             payload,
         })
+    }
+
+    /// The first bytes of an entry's key as a number.
+    #[inline]
+    pub fn prefix(&self, number: usize) -> u64 {
+        self.slots.get(number).map_or(0, |slot| slot.head.prefix())
     }
 
     /// The payload of an entry as a shared view.
@@ -313,9 +320,14 @@ impl ChunkBuilder {
     }
 
     fn sort(&mut self) {
-        let mut slots = std::mem::take(&mut self.slots);
-        slots.sort_unstable_by(|a, b| self.compare(a, b));
-        self.slots = slots;
+        let heads = self.slots.iter().map(|slot| slot.head.number());
+        let slot = |number: u32| self.slots.get(number as usize);
+        let compare = |a, b| match (slot(a), slot(b)) {
+            (Some(a), Some(b)) => self.compare(a, b),
+            _ => Ordering::Equal,
+        };
+        let sorted = order::in_order(heads, compare).filter_map(slot).copied();
+        self.slots = sorted.collect();
     }
 }
 

@@ -28,9 +28,16 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Merge {
     sources: Vec<Source>,
-    /// A heap of the numbers of sources that have a current entry; the first comes first.
-    heap: Vec<u32>,
+    /// A heap of the sources that have a current entry; the first comes first.
+    heap: Vec<Standing>,
     direction: Direction,
+}
+
+/// Where a source stands: mostly the first bytes of its key tell which of two comes first.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    prefix: u64,
+    source: u32,
 }
 
 impl Merge {
@@ -81,48 +88,68 @@ impl Merge {
             .iter()
             .zip(0u32..)
             .filter(|(source, _)| source.has_entry());
-        self.heap.extend(current.map(|(_, number)| number));
+        self.heap.extend(current.map(|(one, source)| Standing {
+            prefix: one.prefix(),
+            source,
+        }));
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
     }
 
-    /// Whether source `one` comes before source `other`: by place, then the younger first.
-    fn comes_before(&self, one: u32, other: u32) -> bool {
-        let (a, b) = (&self.sources[one as usize], &self.sources[other as usize]);
-        let places = match self.direction {
-            Direction::Forward => a.prefix().cmp(&b.prefix()),
-            Direction::Backward => b.prefix().cmp(&a.prefix()),
+    /// Whether one source comes before another: by place, then the younger first.
+    #[inline]
+    fn comes_before(&self, one: Standing, other: Standing) -> bool {
+        let prefixes = match self.direction {
+            Direction::Forward => one.prefix.cmp(&other.prefix),
+            Direction::Backward => other.prefix.cmp(&one.prefix),
         };
-        let places = places.then_with(|| match (a.current(), b.current()) {
+        match prefixes {
+            Ordering::Less => true,
+            Ordering::Greater => false,
+            Ordering::Equal => self.compare_places(one, other) == Ordering::Less,
+        }
+    }
+
+    fn compare_places(&self, one: Standing, other: Standing) -> Ordering {
+        let entry = |standing: Standing| self.sources[standing.source as usize].current();
+        let places = match (entry(one), entry(other)) {
             (Some(a), Some(b)) if self.direction == Direction::Forward => a.compare_place(&b),
             (Some(a), Some(b)) => b.compare_place(&a),
             _ => Ordering::Equal,
-        });
-        places.then(other.cmp(&one)) == Ordering::Less
+        };
+        places.then(other.source.cmp(&one.source))
     }
 
+    /// Lets the standing at `at` sink to where it belongs.
     fn sift_down(&mut self, mut at: usize) {
+        let Some(sinking) = self.heap.get(at).copied() else {
+            return;
+        };
         loop {
-            let mut first = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if child < self.heap.len() && self.comes_before(self.heap[child], self.heap[first])
-                {
-                    first = child;
-                }
+            let mut child = 2 * at + 1;
+            let Some(left) = self.heap.get(child).copied() else {
+                break;
+            };
+            let mut first = left;
+            if let Some(right) = self.heap.get(child + 1).copied()
+                && self.comes_before(right, left)
+            {
+                (child, first) = (child + 1, right);
             }
-            if first == at {
-                return;
+            if !self.comes_before(first, sinking) {
+                break;
             }
-            self.heap.swap(at, first);
-            at = first;
+            self.heap[at] = first;
+            at = child;
         }
+        self.heap[at] = sinking;
     }
 
     fn top(&self) -> Option<&Source> {
         self.heap
             .first()
-            .map(|number| &self.sources[*number as usize])
+            .map(|standing| &self.sources[standing.source as usize])
     }
 
     /// The entry that comes next.
@@ -132,11 +159,12 @@ impl Merge {
 
     /// Goes past the current entry.
     pub fn advance(&mut self) -> Result<(), StorageError> {
-        let Some(number) = self.heap.first().copied() else {
+        let Some(first) = self.heap.first_mut() else {
             return Ok(());
         };
-        let source = &mut self.sources[number as usize];
+        let source = &mut self.sources[first.source as usize];
         source.advance()?;
+        first.prefix = source.prefix();
         if !source.has_entry() {
             self.heap.swap_remove(0);
         }
@@ -252,9 +280,9 @@ impl Cursor {
 
     /// Its payload as a view that outlives the cursor.
     pub fn payload_bytes(&mut self) -> Bytes {
-        let number = self.merge.heap.first().copied();
-        number.map_or_else(Bytes::new, |number| {
-            self.merge.sources[number as usize].payload_bytes()
+        let first = self.merge.heap.first().copied();
+        first.map_or_else(Bytes::new, |standing| {
+            self.merge.sources[standing.source as usize].payload_bytes()
         })
     }
 }

@@ -51,6 +51,12 @@ impl KeyHead {
         u128::from_be_bytes(self.0)
     }
 
+    /// The first eight bytes as a number: see [`key_prefix`].
+    #[inline]
+    pub fn prefix(&self) -> u64 {
+        (self.number() >> 64) as u64
+    }
+
     /// The whole key, where it is no longer than the head.
     #[inline]
     pub fn key(&self, length: usize) -> Option<&[u8]> {
@@ -76,6 +82,28 @@ pub fn key_prefix(key: &[u8]) -> u64 {
     }
 }
 
+/// How many bytes two keys have in common at their beginning.
+#[inline]
+pub fn common_prefix(one: &[u8], other: &[u8]) -> usize {
+    let words = one.chunks_exact(8).zip(other.chunks_exact(8));
+    let mut length = 0;
+    for (a, b) in words {
+        let differing = word(a) ^ word(b);
+        if differing != 0 {
+            return length + differing.trailing_zeros() as usize / 8;
+        }
+        length += 8;
+    }
+    let pairs = one.iter().zip(other).skip(length);
+    length + pairs.take_while(|(a, b)| a == b).count()
+}
+
+fn word(bytes: &[u8]) -> u64 {
+    bytes
+        .first_chunk()
+        .map_or(0, |word| u64::from_le_bytes(*word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +125,20 @@ mod tests {
             assert_eq!(KeyHead::of(pair[0]).key(pair[0].len()), Some(pair[0]));
         }
         assert_eq!(key_prefix(b"a"), 0x61 << 56);
+    }
+
+    #[test]
+    fn common_beginnings_are_counted() {
+        let check = |one: &str, other: &str, expected: usize| {
+            assert_eq!(common_prefix(one.as_bytes(), other.as_bytes()), expected);
+            assert_eq!(common_prefix(other.as_bytes(), one.as_bytes()), expected);
+        };
+        check("", "a", 0);
+        check("abc", "abd", 2);
+        check("abc", "abcdefghij", 3);
+        check("abcdefgh", "abcdefghij", 8);
+        check("abcdefghi", "abcdefghj", 8);
+        check("abcdefghijklmnopq", "abcdefghijklmnopr", 16);
+        check("abcdeXgh", "abcdeYgh", 5);
     }
 }

@@ -26,6 +26,7 @@ pub mod cursor;
 pub mod entry;
 mod filter;
 pub mod merge;
+mod order;
 pub mod section;
 pub mod snapshots;
 pub mod sorter;

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use windrow_storage::StorageError;
 
 use crate::cursor::Merge;
+use crate::entry::Entry;
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 
 /// So many sections of like size, next to each other in age, are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
 /// Sections smaller than this count as being of one size.
 const TIER_BYTES_MIN: u64 = 1 << 20;
-/// Sections larger than this are merged only with what overlaps them.
-const SEPARATE_BYTES: u64 = 32 << 20;
+/// Sections larger than this are merged only with what overlaps them: writing documents once more, only to
+/// have fewer sections, costs more than a section does.
+const SEPARATE_BYTES: u64 = 4 << 20;
 
 /// What entries a fold or merge writes of several versions.
 #[derive(Clone, Copy, Debug)]
@@ -34,33 +36,52 @@ pub fn write(
     options: SectionOptions,
 ) -> Result<Option<SectionDescriptor>, StorageError> {
     let mut writer = SectionWriter::new(sink, options);
-    let (mut last_key, mut last_id, mut last_settled) = (Vec::new(), None, false);
+    let mut last = Last::default();
     while let Some(mut entry) = merge.current() {
         if until.is_some_and(|until| (entry.key, entry.id) >= until) {
             break;
         }
-        let repeated = last_id == Some(entry.id) && last_key == entry.key;
-        if !repeated {
-            last_settled = false;
-            last_id = Some(entry.id);
-            if last_key != entry.key {
-                last_key.clear();
-                last_key.extend_from_slice(entry.key);
-            }
-        }
+        last.go_to(&entry);
         let settled = entry.position <= keep.oldest_snapshot;
-        let hidden = last_settled;
+        let hidden = last.settled;
         if settled {
             entry.position = 0;
-            last_settled = true;
+            last.settled = true;
         }
         let needless = hidden || settled && entry.deleted && keep.drop_deletions;
         if !needless {
-            writer.push(&entry)?;
+            writer.push(&entry, !last.key_is_written)?;
+            last.key_is_written = true;
         }
         merge.advance()?;
     }
     writer.finish()
+}
+
+/// The place of the entry that was met last.
+#[derive(Default)]
+struct Last {
+    key: Vec<u8>,
+    id: Option<u64>,
+    /// Whether a version that every snapshot sees was met there.
+    settled: bool,
+    /// Whether an entry of the key was written.
+    key_is_written: bool,
+}
+
+impl Last {
+    fn go_to(&mut self, entry: &Entry<'_>) {
+        let same_key = self.id.is_some() && self.key == entry.key;
+        if !same_key {
+            self.key.clear();
+            self.key.extend_from_slice(entry.key);
+            self.key_is_written = false;
+        }
+        if !same_key || self.id != Some(entry.id) {
+            self.id = Some(entry.id);
+            self.settled = false;
+        }
+    }
 }
 
 /// Which sections, oldest first, are to be merged next: a range of `sections`, or None.

@@ -162,8 +162,9 @@ impl Sorter {
         let mut last: Option<Entry<'_>> = None;
         for place in &self.places {
             let entry = self.entry(place);
-            if !last.is_some_and(|last| last.same_place(&entry)) {
-                writer.push(&entry)?;
+            let new_key = last.is_none_or(|last| last.key != entry.key);
+            if new_key || last.is_none_or(|last| last.id != entry.id) {
+                writer.push(&entry, new_key)?;
             }
             last = Some(entry);
         }

@@ -16,7 +16,7 @@ use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::error::StorageError;
 use crate::folder::at;
 
-pub use block::{Block, BlockAddress, Compression, EncodedBlock, encode_block};
+pub use block::{Block, BlockAddress, BlockEncoder, Compression, EncodedBlock, encode_block};
 pub use writer::RunWriter;
 
 use cache::BlockCache;

@@ -8,7 +8,7 @@ use windrow_storage::{Block, StorageError};
 use super::Direction;
 use crate::block::Stretch;
 use crate::chunk::Chunk;
-use crate::entry::{Entry, key_prefix};
+use crate::entry::Entry;
 use crate::section::Section;
 use crate::view::Chain;
 
@@ -220,7 +220,10 @@ impl Source {
 
     fn stand_on(&mut self, number: usize) {
         self.at = Some(number);
-        self.prefix = self.current().map_or(0, |entry| key_prefix(entry.key));
+        self.prefix = match &self.kind {
+            Kind::Chunk(chunk) => chunk.prefix(number),
+            Kind::Chain(place) => place.stretch.prefix(number),
+        };
     }
 }
 

@@ -2,19 +2,23 @@
 
 use parking_lot::Mutex;
 use windrow_storage::{
-    BlockAddress, Compression, EncodedBlock, RunWriter, StorageError, encode_block,
+    BlockAddress, BlockEncoder, Compression, EncodedBlock, RunWriter, StorageError, encode_block,
 };
 
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{FenceWriter, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
-use crate::entry::Entry;
+use crate::entry::{Entry, common_prefix};
 use crate::filter;
 
 /// A run file into which several threads write sections. Blocks are compressed by their threads;
 /// only appending them is done one after the other.
-pub struct RunSink(Mutex<RunWriter>);
+pub struct RunSink {
+    writer: Mutex<RunWriter>,
+    /// Called after each block, by the thread that appended it.
+    pause: Option<Box<dyn Fn() + Send + Sync>>,
+}
 
 impl std::fmt::Debug for RunSink {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -24,25 +28,45 @@ impl std::fmt::Debug for RunSink {
 
 impl RunSink {
     pub fn new(writer: RunWriter) -> RunSink {
-        RunSink(Mutex::new(writer))
+        RunSink {
+            writer: Mutex::new(writer),
+            pause: None,
+        }
+    }
+
+    /// Calls `pause` after each block: for work that lets other work go first.
+    pub fn pausing(self, pause: impl Fn() + Send + Sync + 'static) -> RunSink {
+        RunSink {
+            pause: Some(Box::new(pause)),
+            ..self
+        }
     }
 
     fn append(&self, block: &EncodedBlock) -> Result<BlockAddress, StorageError> {
-        self.0.lock().append(block)
+        let address = self.writer.lock().append(block)?;
+        if let Some(pause) = &self.pause {
+            pause();
+        }
+        Ok(address)
+    }
+
+    /// Whether nothing was written.
+    pub fn is_empty(&self) -> bool {
+        self.writer.lock().is_empty()
     }
 
     pub fn run(&self) -> u64 {
-        self.0.lock().run().0
+        self.writer.lock().run().0
     }
 
     /// Bytes written so far.
     pub fn bytes(&self) -> u64 {
-        self.0.lock().bytes()
+        self.writer.lock().bytes()
     }
 
     /// Syncs the file: its sections are durable.
     pub fn finish(self) -> Result<(), StorageError> {
-        self.0.into_inner().finish().map(drop)
+        self.writer.into_inner().finish().map(drop)
     }
 }
 
@@ -62,6 +86,7 @@ pub struct SectionWriter<'s> {
     sink: &'s RunSink,
     options: SectionOptions,
     block: BlockBuilder,
+    encoder: BlockEncoder,
     raw: Vec<u8>,
     fence_writer: FenceWriter,
     root: Root,
@@ -85,6 +110,7 @@ impl<'s> SectionWriter<'s> {
             sink,
             options,
             block: BlockBuilder::default(),
+            encoder: BlockEncoder::new(options.compression),
             raw: Vec::new(),
             fence_writer: FenceWriter::default(),
             root: Root::default(),
@@ -112,15 +138,15 @@ impl<'s> SectionWriter<'s> {
         self.bytes_raw + self.block.len() as u64
     }
 
-    /// Adds the next entry in order.
-    pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), StorageError> {
+    /// Adds the next entry in order. `new_key`: none of its key was added before.
+    pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) -> Result<(), StorageError> {
+        debug_assert_eq!(new_key, self.entries == 0 || self.last_key != entry.key);
         if self.block.is_full_before(entry) {
             self.end_block()?;
         }
         if self.block.is_empty() {
             self.begin_block(entry);
         }
-        let new_key = self.entries == 0 || self.last_key != entry.key;
         if self.options.filter && (new_key || self.block.is_empty()) {
             self.hashes.push(filter::hash(entry.key));
         }
@@ -129,7 +155,7 @@ impl<'s> SectionWriter<'s> {
             self.last_key.extend_from_slice(entry.key);
         }
         self.last_id = entry.id;
-        self.block.push(entry);
+        self.block.push(entry, new_key);
         self.entries += 1;
         self.deletions += u64::from(entry.deleted);
         Ok(())
@@ -147,12 +173,7 @@ impl<'s> SectionWriter<'s> {
             self.separator_id = entry.id;
             return;
         }
-        let common = self
-            .last_key
-            .iter()
-            .zip(entry.key)
-            .take_while(|(a, b)| a == b)
-            .count();
+        let common = common_prefix(&self.last_key, entry.key);
         let needed = if self.entries == 0 {
             entry.key.len()
         } else {
@@ -169,7 +190,8 @@ impl<'s> SectionWriter<'s> {
         let entries = u64::from(self.block.entries());
         let mut raw = std::mem::take(&mut self.raw);
         self.block.finish(&mut raw);
-        let address = self.append(&raw, self.options.compression)?;
+        let encoded = self.encoder.encode(&raw);
+        let address = self.append(encoded)?;
         self.raw = raw;
         self.fence_writer.push(
             &self.separator,
@@ -188,20 +210,15 @@ impl<'s> SectionWriter<'s> {
         Ok(())
     }
 
-    fn append(
-        &mut self,
-        raw: &[u8],
-        compression: Compression,
-    ) -> Result<BlockAddress, StorageError> {
-        let encoded = encode_block(raw, compression);
-        self.bytes_raw += raw.len() as u64;
+    fn append(&mut self, encoded: EncodedBlock) -> Result<BlockAddress, StorageError> {
+        self.bytes_raw += u64::from(encoded.length_raw());
         self.bytes_stored += u64::from(encoded.length_stored());
         self.sink.append(&encoded)
     }
 
     fn end_fences(&mut self) -> Result<(), StorageError> {
         let bytes = self.fence_writer.finish();
-        let address = self.append(&bytes, Compression::Lz4)?;
+        let address = self.append(encode_block(&bytes, Compression::Lz4))?;
         self.root
             .fences
             .push((address.offset, address.length_stored));
@@ -211,7 +228,7 @@ impl<'s> SectionWriter<'s> {
     fn end_filter(&mut self) -> Result<(), StorageError> {
         let page = filter::build(&self.hashes);
         self.hashes.clear();
-        let address = self.append(&page, Compression::None)?;
+        let address = self.append(encode_block(&page, Compression::None))?;
         self.root
             .filters
             .push((address.offset, address.length_stored));
@@ -230,7 +247,7 @@ impl<'s> SectionWriter<'s> {
             self.end_filter()?;
         }
         self.end_fences()?;
-        let root = self.append(&self.root.encode(), Compression::Lz4)?;
+        let root = self.append(encode_block(&self.root.encode(), Compression::Lz4))?;
         let first_cut = first_key.len() > KEY_BYTES_MAX;
         let last_cut = self.last_key.len() > KEY_BYTES_MAX;
         Ok(Some(SectionDescriptor {

@@ -17,6 +17,9 @@ pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const ALIGNMENT: usize = 8;
 /// Below this LZ4 saves nothing worth its call.
 const COMPRESSED_FROM_BYTES: usize = 512;
+/// After a record that LZ4 did not pay for, so many of the thread's are not tried, twice as many each
+/// time up to the most.
+const UNTRIED_MAX: u32 = 32;
 const FLAG_LZ4: u8 = 1;
 /// A thread's buffer that grew past this is given back after use.
 const KEPT_BYTES_MAX: usize = 8 << 20;
@@ -122,6 +125,10 @@ pub(crate) struct Encoded {
     length: usize,
     /// A payload of several pieces is gathered here for compression.
     gathered: Vec<u8>,
+    /// How many of the thread's records are not tried after the next that LZ4 does not pay for.
+    patience: u32,
+    /// How many still are not.
+    untried: u32,
 }
 
 thread_local! {
@@ -154,6 +161,10 @@ impl Encoded {
         if raw_bytes < COMPRESSED_FROM_BYTES {
             return None;
         }
+        if self.untried > 0 {
+            self.untried -= 1;
+            return None;
+        }
         self.reserve(lz4_flex::block::get_maximum_output_size(raw_bytes));
         let raw = match payload {
             [piece] => piece,
@@ -167,7 +178,13 @@ impl Encoded {
         };
         let target = self.buffer.get_mut(HEADER_BYTES..)?;
         let stored_bytes = lz4_flex::block::compress_into(raw, target).ok()?;
-        (stored_bytes <= raw_bytes - raw_bytes / 8).then_some(stored_bytes)
+        if pays(stored_bytes, raw_bytes) {
+            self.patience = 0;
+            return Some(stored_bytes);
+        }
+        self.patience = (2 * self.patience).clamp(1, UNTRIED_MAX);
+        self.untried = self.patience;
+        None
     }
 
     fn copy(&mut self, payload: &[&[u8]], raw_bytes: usize) {
@@ -224,6 +241,12 @@ impl Encoded {
             SPARE.set(Some(self));
         }
     }
+}
+
+/// The log is written once and mostly never read: what LZ4 takes three eighths off is written faster
+/// compressed, anything less is written faster as it is.
+fn pays(stored_bytes: usize, raw_bytes: usize) -> bool {
+    stored_bytes <= raw_bytes / 8 * 5
 }
 
 fn padded(bytes: usize) -> usize {

@@ -74,6 +74,10 @@ impl EncodedBlock {
         self.bytes.len() as u32
     }
 
+    fn is_compressed(&self) -> bool {
+        self.bytes.get(12) != Some(&STORED_RAW)
+    }
+
     /// What it was before compression, in bytes.
     pub fn length_raw(&self) -> u32 {
         self.raw_bytes
@@ -150,6 +154,47 @@ fn with_zstd(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
     let stored_bytes = zstd::bulk::compress_to_buffer(raw, target, ZSTD_LEVEL).ok()?;
     bytes.truncate(HEADER_BYTES + stored_bytes);
     pays(stored_bytes, raw.len()).then_some(STORED_ZSTD)
+}
+
+/// Encodes blocks of one kind, one after the other, and lets be what compression does not make
+/// smaller: after a block that it did not pay for, so many are stored raw without trying, twice as
+/// many each time.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockEncoder {
+    compression: Compression,
+    /// How many blocks are stored raw after the next failure.
+    patience: u32,
+    /// How many blocks are still stored raw without trying.
+    untried: u32,
+}
+
+/// At least one block of so many is tried.
+const UNTRIED_MAX: u32 = 32;
+
+impl BlockEncoder {
+    pub fn new(compression: Compression) -> Self {
+        Self {
+            compression,
+            patience: 1,
+            untried: 0,
+        }
+    }
+
+    /// See [`encode_block`].
+    pub fn encode(&mut self, raw: &[u8]) -> EncodedBlock {
+        if self.untried > 0 {
+            self.untried -= 1;
+            return encode_block(raw, Compression::None);
+        }
+        let encoded = encode_block(raw, self.compression);
+        if encoded.is_compressed() {
+            self.patience = 1;
+        } else {
+            self.untried = self.patience;
+            self.patience = (2 * self.patience).min(UNTRIED_MAX);
+        }
+        encoded
+    }
 }
 
 /// A block's bytes as they were given to [`encode_block`]. Cloning shares them.
@@ -289,5 +334,25 @@ mod tests {
         check(&[7; 3000], Compression::None, STORED_RAW);
         check(&[7; 3000], Compression::Lz4, STORED_LZ4);
         check(&[7; 3000], Compression::Zstd, STORED_ZSTD);
+    }
+
+    #[test]
+    fn what_does_not_get_smaller_is_seldom_tried() {
+        let mut encoder = BlockEncoder::new(Compression::Lz4);
+        let mut state = 1u64;
+        let mut noise = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 56) as u8
+        };
+        for _ in 0..100 {
+            let raw: Vec<u8> = (0..4096).map(|_| noise()).collect();
+            assert!(!encoder.encode(&raw).is_compressed());
+        }
+        let plain = vec![7; 4096];
+        let raw = (0..100).filter(|_| !encoder.encode(&plain).is_compressed());
+        let raw = raw.count();
+        assert!((1..=UNTRIED_MAX as usize).contains(&raw), "{raw}");
     }
 }

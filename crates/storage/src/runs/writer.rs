@@ -51,6 +51,11 @@ impl RunWriter {
         self.run
     }
 
+    /// Whether no block was appended.
+    pub fn is_empty(&self) -> bool {
+        self.block_count == 0
+    }
+
     /// How long the file is so far, in bytes.
     pub fn bytes(&self) -> u64 {
         self.offset + self.buffer.len() as u64

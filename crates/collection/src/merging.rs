@@ -1,0 +1,195 @@
+//! Merging: sections become fewer, so that readers look into few and what is gone gives its space
+//! back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use windrow_fold::cursor::Merge;
+use windrow_fold::merge::{self, Keep};
+use windrow_fold::view::Sections;
+use windrow_fold::{RunSink, Section, SectionDescriptor};
+use windrow_storage::RowChange;
+
+use crate::collection::{Collection, State};
+use crate::core::{CHAINS_MANY, Core};
+use crate::error::Error;
+use crate::folding::section_options;
+use crate::index::Index;
+use crate::rows;
+
+/// One merge of every map that needs it, on all cores; whether there was one.
+pub(crate) fn merge_all(core: &Arc<Core>) -> Result<bool, Error> {
+    let mut maps = Vec::new();
+    for collection in core.all() {
+        maps.push((collection.clone(), None));
+        maps.extend(
+            collection
+                .indexes()
+                .into_iter()
+                .map(|it| (collection.clone(), Some(it))),
+        );
+    }
+    let next = AtomicUsize::new(0);
+    let merged = AtomicBool::new(false);
+    let work = || -> Result<(), Error> {
+        while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if merge_map(core, collection, index.as_deref())? {
+                merged.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..core.options.threads)
+            .map(|_| scope.spawn(work))
+            .collect();
+        work()?;
+        others.into_iter().try_for_each(|other| {
+            other
+                .join()
+                .unwrap_or_else(|_| Err(Error::Interrupted("a merge panicked".to_owned())))
+        })
+    })?;
+    Ok(merged.into_inner())
+}
+
+/// Lets writers and folds go first: while there are writes and chains are few, a merge rests as long as
+/// it works. So merging goes on beside writing at an even pace, instead of in bursts.
+struct Pace {
+    core: Arc<Core>,
+    collection: Arc<Collection>,
+    since: Mutex<Since>,
+}
+
+/// When the merge began to work, after its last rest, and what had been written then.
+struct Since {
+    begin: Instant,
+    written: u64,
+}
+
+/// The longest that a merge works without a rest.
+const WORK: Duration = Duration::from_millis(3);
+
+impl Pace {
+    fn new(core: Arc<Core>, collection: Arc<Collection>) -> Pace {
+        let since = Since {
+            begin: Instant::now(),
+            written: core.storage.log.written().0,
+        };
+        Pace {
+            core,
+            collection,
+            since: Mutex::new(since),
+        }
+    }
+
+    fn rest(&self) {
+        let mut since = self.since.lock();
+        let worked = since.begin.elapsed();
+        if worked < WORK {
+            return;
+        }
+        let written = self.core.storage.log.written().0;
+        let urgent = self.collection.chains_max() as u64 > CHAINS_MANY;
+        if written > since.written && !urgent && !self.core.is_closing() {
+            std::thread::sleep(worked.min(2 * WORK));
+        }
+        *since = Since {
+            begin: Instant::now(),
+            written,
+        };
+    }
+}
+
+/// Merges sections of one map, if it has enough. Whether it did.
+fn merge_map(
+    core: &Arc<Core>,
+    collection: &Arc<Collection>,
+    index: Option<&Index>,
+) -> Result<bool, Error> {
+    let map = index.map_or(collection.records_map, |index| index.map);
+    let sections = |state: &mut State| {
+        state
+            .sections_mut(map, collection.records_map)
+            .map(|sections| sections.clone())
+    };
+    let mut state = State::clone(&collection.state());
+    let Some(sections) = sections(&mut state) else {
+        return Ok(false);
+    };
+    // A build writes sections of the same age side by side: they are left alone until it has ended.
+    let building = index.is_some_and(|index| !index.is_ready());
+    let Some(range) = merge::choose(sections.all()).filter(|_| !building && !state.dropped) else {
+        return Ok(false);
+    };
+    let chosen: Vec<Arc<Section>> = sections
+        .all()
+        .get(range.clone())
+        .unwrap_or_default()
+        .to_vec();
+    let position = chosen
+        .iter()
+        .map(|it| it.descriptor().position)
+        .max()
+        .unwrap_or(0);
+    let keep = Keep {
+        oldest_snapshot: core.oldest_snapshot(),
+        drop_deletions: range.start == 0,
+    };
+    let pace = Pace::new(core.clone(), collection.clone());
+    let sink = RunSink::new(core.storage.runs.create()?).pausing(move || pace.rest());
+    let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
+    let options = section_options(core, index, position);
+    let merged = merge::write(&mut entries, None, keep, &sink, options)?;
+    if merged.is_some() {
+        sink.finish()?;
+    }
+    replace(core, collection, map, &chosen, merged)?;
+    core.counters.merges.fetch_add(1, Ordering::Relaxed);
+    Ok(true)
+}
+
+/// Puts a merged section in the place of those that it was made of.
+fn replace(
+    core: &Core,
+    collection: &Collection,
+    map: u64,
+    old: &[Arc<Section>],
+    new: Option<SectionDescriptor>,
+) -> Result<(), Error> {
+    let _changing = core.catalog_change.lock();
+    let gone = collection.state().dropped
+        || State::clone(&collection.state())
+            .sections_mut(map, collection.records_map)
+            .is_none();
+    let new = new
+        .map(|descriptor| core.open_section(descriptor))
+        .transpose()?;
+    if gone {
+        return new.map_or(Ok(()), |section| core.close_section(section.descriptor()));
+    }
+    let mut changes: Vec<RowChange> = old
+        .iter()
+        .map(|section| rows::delete_section(map, section.descriptor()))
+        .collect();
+    changes.extend(
+        new.iter()
+            .map(|section| rows::put_section(map, section.descriptor())),
+    );
+    core.storage.catalog.change(changes, |_| {})?;
+    collection.change_state(|state| {
+        if let Some(sections) = state.sections_mut(map, collection.records_map) {
+            let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));
+            let kept = sections
+                .all()
+                .iter()
+                .filter(|section| !is_old(section))
+                .cloned();
+            *sections = Arc::new(Sections::new(kept.chain(new).collect()));
+        }
+    });
+    old.iter()
+        .try_for_each(|section| core.close_section(section.descriptor()))
+}
