@@ -3,6 +3,7 @@
 import datetime
 import random
 import threading
+import time
 
 import pymongo
 import pytest
@@ -420,3 +421,35 @@ def test_wildcard_indexes_find_values_at_any_path(database):
     with pytest.raises(pymongo.errors.OperationFailure) as failure:
         things.find_one({"a": None}, hint="$**_1")
     assert failure.value.code == 291
+
+
+def wait_for_passes(admin, count):
+    """Waits until the thread has looked at all TTL indexes so many times more."""
+    passes = lambda: admin.command("serverStatus")["metrics"]["ttl"]["passes"]  # noqa: E731
+    wanted, deadline = passes() + count, time.monotonic() + 20
+    while passes() < wanted:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_documents_expire(database):
+    admin = database.client.admin
+    now = datetime.datetime.now(datetime.timezone.utc)
+    old, young = now - datetime.timedelta(hours=2), now + datetime.timedelta(hours=2)
+    things, many, hidden = database.things, database.many, database.hidden
+    things.insert_many([
+        {"_id": "a", "at": old}, {"_id": "b", "at": young}, {"_id": "c"}, {"_id": "d", "at": 5},
+        {"_id": "e", "at": [young, old]}, {"_id": "f", "at": old},
+    ])
+    many.insert_many([{"at": old} for _ in range(2500)])
+    many.create_index("at", expireAfterSeconds=0)
+    hidden.insert_one({"at": old})
+    hidden.create_index("at", expireAfterSeconds=0, hidden=True)
+    things.create_index("at", expireAfterSeconds=3600, partialFilterExpression={"_id": {"$lt": "f"}})
+    admin.command({"setParameter": 1, "ttlMonitorSleepSecs": 1})
+    try:
+        wait_for_passes(admin, 2)
+        assert (many.count_documents({}), hidden.count_documents({})) == (0, 0)
+        assert ids(things.find().sort("_id", 1)) == ["b", "c", "d", "f"]
+    finally:
+        admin.command({"setParameter": 1, "ttlMonitorSleepSecs": 60})

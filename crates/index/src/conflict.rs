@@ -1,6 +1,7 @@
 //! Which of the wanted indexes are new, and which are in the way of others.
 //!
-//! An index is there already where name, key and options are the same. Key documents and options
+//! An index is there already where name, key and options are the same. Indexes of one key stand beside
+//! each other where they differ in what they hold: unique, sparse, filter, collation, projection. Key documents and options
 //! are compared as values: `1` and `1.0` are the same.
 
 use std::sync::Arc;
@@ -54,7 +55,8 @@ pub fn is_new<'a>(
             (false, _) => Err(other_key(one, wanted)),
         };
     }
-    if let Some(one) = known.clone().find(same_key) {
+    let same_index = |one: &&Definition| same_key(one) && same_signature(one, wanted);
+    if let Some(one) = known.clone().find(same_index) {
         return Err(other_name(one, wanted));
     }
     match known.clone().find(|one| one.is_text() && wanted.is_text()) {
@@ -98,6 +100,18 @@ fn other_name(one: &Definition, wanted: &Definition) -> Error {
         ),
     };
     Error::new(OPTIONS_CONFLICT, message)
+}
+
+/// What tells indexes of the same key apart, so that they can stand beside each other.
+const SIGNATURE: &[&str] = &["collation", "partialFilterExpression", "wildcardProjection"];
+
+fn same_signature(one: &Definition, other: &Definition) -> bool {
+    let same_option =
+        |name: &&str| match (one.specification.get(name), other.specification.get(name)) {
+            (Some(ours), Some(theirs)) => ours.equals(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        };
+    one.unique == other.unique && one.sparse == other.sparse && SIGNATURE.iter().all(same_option)
 }
 
 fn is_same(one: Document<'_>, other: Document<'_>) -> bool {
@@ -201,6 +215,26 @@ mod tests {
         check(
             &plain(),
             doc! { "key": { "a": 1 }, "name": "j", "sparse": true },
+            Ok(true),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "j", "unique": true },
+            Ok(true),
+        );
+        check(
+            &[doc! { "key": { "a": 1 }, "name": "i", "partialFilterExpression": { "b": 1 } }],
+            doc! { "key": { "a": 1 }, "name": "j", "partialFilterExpression": { "b": 2 } },
+            Ok(true),
+        );
+        check(
+            &[doc! { "key": { "a": 1 }, "name": "i", "partialFilterExpression": { "b": 1 } }],
+            doc! { "key": { "a": 1 }, "name": "j", "partialFilterExpression": { "b": 1.0 } },
+            Err(85),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "j", "expireAfterSeconds": 5 },
             Err(85),
         );
         check(

@@ -30,6 +30,7 @@ const OPTIONS: &[&str] = &[
     "collation",
     "default_language",
     "dropDups",
+    "expireAfterSeconds",
     "finestIndexedLevel",
     "hidden",
     "key",
@@ -47,11 +48,7 @@ const OPTIONS: &[&str] = &[
     "weights",
     "wildcardProjection",
 ];
-const UNSUPPORTED: &[&str] = &[
-    "2dsphereIndexVersion",
-    "expireAfterSeconds",
-    "prepareUnique",
-];
+const UNSUPPORTED: &[&str] = &["2dsphereIndexVersion", "prepareUnique"];
 
 /// The options that an index on `_id` may have.
 const ID_OPTIONS: &[&str] = &["collation", "key", "name", "ns", "v"];

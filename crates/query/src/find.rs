@@ -35,6 +35,8 @@ pub struct Find {
 pub enum Hint {
     Natural(Direction),
     Name(String),
+    /// As `Name`, hidden or not: of the server's own work, no client can say it.
+    Own(String),
     Key(DocumentBuf),
 }
 

@@ -22,7 +22,7 @@
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
 //! [`state`], [`errors`], [`shell_text`], [`queries`], [`collation`], [`writes`], [`changes`],
-//! [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
+//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
 //! [`listed`], [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -42,6 +42,7 @@ pub mod context;
 pub mod cursors;
 pub mod dispatch;
 pub mod errors;
+mod expiry;
 pub mod generic;
 pub mod index_builds;
 pub mod listed;

@@ -40,6 +40,9 @@ pub struct Metrics {
     pub commands: AtomicU64,
     pub index_builds: AtomicU64,
     pub index_builds_failed: AtomicU64,
+    /// Documents that TTL indexes have expired, and how often they were looked at.
+    pub ttl_deleted: AtomicU64,
+    pub ttl_passes: AtomicU64,
     reads_latency: Latency,
     writes_latency: Latency,
     commands_latency: Latency,

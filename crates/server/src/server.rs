@@ -13,6 +13,7 @@ use windrow_wire::ErrorCode;
 
 use crate::config::Config;
 use crate::connection::{self, Client};
+use crate::expiry::keep_expiring;
 use crate::log::Severity;
 use crate::state::{Services, State};
 use crate::stop::{Stop, wake};
@@ -82,6 +83,11 @@ impl Server {
                 .name("housekeeping".into())
                 .spawn(move || keep_house(&state))?,
         );
+        let state = Arc::clone(&self.state);
+        let expiry = thread::Builder::new()
+            .name("TTLMonitor".into())
+            .stack_size(STACK_BYTES);
+        threads.push(expiry.spawn(move || keep_expiring(&state))?);
         let attr = doc! { "port": (addresses.first().map(|one| i32::from(one.port()))) };
         self.state.services.log.info(
             "NETWORK",

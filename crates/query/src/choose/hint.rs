@@ -1,7 +1,7 @@
 //! Hints, and the `min` and `max` that need one.
 
 use windrow_document::{Document, key};
-use windrow_index::KeyKind;
+use windrow_index::{Definition, KeyKind};
 
 use crate::Error;
 use crate::bounds::IndexBounds;
@@ -9,6 +9,8 @@ use crate::find::{Find, Hint};
 use crate::plan::{IndexScan, KeyOutput};
 use crate::source::{Direction, Source, SourceIndex};
 use crate::text::NO_PLANS;
+
+const INDEX_NOT_FOUND: i32 = 27;
 
 fn no_such_index() -> Error {
     Error::new(
@@ -25,7 +27,7 @@ pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
         .as_ref()
         .is_some_and(|sort| sort.natural().is_some());
     match &find.hint {
-        Some(Hint::Name(_) | Hint::Key(_)) if natural_sort => Err(Error::new(
+        Some(Hint::Name(_) | Hint::Own(_) | Hint::Key(_)) if natural_sort => Err(Error::new(
             2,
             "Cannot use sort with $natural if hint is not $natural",
         )),
@@ -37,25 +39,24 @@ pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
 
 /// The index that is hinted at; None where nothing is.
 pub fn index(find: &Find, source: &dyn Source) -> Result<Option<SourceIndex>, Error> {
-    let found = match &find.hint {
-        None | Some(Hint::Natural(_)) => return Ok(None),
-        Some(Hint::Name(name)) => source
-            .indexes()
-            .into_iter()
-            .position(|one| one.name == *name),
-        Some(Hint::Key(key)) => source
-            .indexes()
-            .into_iter()
-            .position(|one| same_key(one.key_pattern(), key.as_document())),
+    let is_meant = |one: &Definition| match &find.hint {
+        Some(Hint::Name(name)) => one.name == *name && !one.hidden,
+        Some(Hint::Own(name)) => one.name == *name,
+        Some(Hint::Key(key)) => same_key(one.key_pattern(), key.as_document()) && !one.hidden,
+        Some(Hint::Natural(_)) | None => false,
     };
-    let number = found.ok_or_else(no_such_index)?;
-    let definition = source
-        .indexes()
-        .into_iter()
-        .nth(number)
-        .ok_or_else(no_such_index)?;
-    if definition.hidden {
-        return Err(no_such_index());
+    if matches!(find.hint, None | Some(Hint::Natural(_))) {
+        return Ok(None);
+    }
+    let all = source.indexes().into_iter().enumerate();
+    let mut found = all.filter(|(_, one)| is_meant(one));
+    let (number, definition) = found.next().ok_or_else(no_such_index)?;
+    if let Some((_, other)) = found.next() {
+        let message = format!(
+            "Hint matched multiple indexes, must hint by index name. Matched: '{}' and '{}'",
+            definition.name, other.name
+        );
+        return Err(Error::new(INDEX_NOT_FOUND, message));
     }
     let multikey = source.multikey(number)?;
     Ok(Some(SourceIndex {

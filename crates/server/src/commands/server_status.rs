@@ -53,7 +53,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         &|| doc! { "currentActive": 0i64, "currentOpen": 0i64 },
     );
     add("mem", &memory);
-    add("metrics", &|| cursor_metrics(state));
+    add("metrics", &|| metrics(state));
     add("indexBuilds", &|| index_builds(state));
     add("windrow", &|| engine(state));
     for (name, section) in &state.services.status {
@@ -147,7 +147,7 @@ fn memory() -> DocumentBuf {
     }
 }
 
-fn cursor_metrics(state: &State) -> DocumentBuf {
+fn metrics(state: &State) -> DocumentBuf {
     let counts = state.cursors.counts();
     doc! {
         "cursor": {
@@ -158,6 +158,10 @@ fn cursor_metrics(state: &State) -> DocumentBuf {
                 "pinned": (counts.in_use as i64),
                 "total": (counts.open as i64),
             },
+        },
+        "ttl": {
+            "deletedDocuments": (int(&state.metrics.ttl_deleted)),
+            "passes": (int(&state.metrics.ttl_passes)),
         },
     }
 }

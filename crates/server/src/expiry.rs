@@ -1,0 +1,127 @@
+//! Documents that expire: a thread that looks at every TTL index now and then.
+//!
+//! A document expires when the oldest date in the index's field is so many seconds ago as the index
+//! says. Deletions go the way of all writes, in batches, the indexes taking turns: neither a large
+//! backlog nor one large collection holds up the others.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use windrow_collection::{Change, Collection, Index};
+use windrow_document::{Document, DocumentBuf, Value, doc};
+use windrow_index::{Definition, KeyKind};
+use windrow_mql::filter::Filter;
+use windrow_query::{Error, Find, Hint, Snapshot, Uninterrupted};
+
+use crate::log::Severity;
+use crate::queries::now_millis;
+use crate::state::State;
+
+/// Documents that one index's turn deletes at most.
+const BATCH: u64 = 1_000;
+
+/// How often the thread looks whether it is time: the interval may be changed meanwhile.
+const STEP: Duration = Duration::from_secs(1);
+
+/// Runs until the server stops.
+pub fn keep_expiring(state: &State) {
+    let mut last = Instant::now();
+    while !state.stop.wait(STEP) {
+        let interval = state.parameters.number("ttlMonitorSleepSecs").max(1);
+        let is_time = last.elapsed() >= Duration::from_secs(interval as u64);
+        if is_time && state.parameters.flag("ttlMonitorEnabled") {
+            last = Instant::now();
+            pass(state);
+            state.metrics.ttl_passes.fetch_add(1, Relaxed);
+        }
+    }
+}
+
+/// Deletes all that has expired by now.
+fn pass(state: &State) {
+    let now = now_millis();
+    let mut left = expiring(state);
+    while !left.is_empty() && !state.stop.is_requested() {
+        left.retain(|(collection, index)| {
+            let deleted = turn(collection, &index.definition, now);
+            match &deleted {
+                Ok(count) => drop(state.metrics.ttl_deleted.fetch_add(*count, Relaxed)),
+                Err(error) => report(state, collection, error),
+            }
+            deleted.is_ok_and(|count| count == BATCH)
+        });
+    }
+}
+
+/// The TTL indexes that can be read. Those of hashes have no dates.
+fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Index>)> {
+    let engine = &state.services.engine;
+    let mut found = Vec::new();
+    for database in engine.databases() {
+        for collection in engine.collections(&database) {
+            let of_dates = |index: &Arc<Index>| {
+                let definition = &index.definition;
+                let field = definition.fields.first().map(|field| field.kind);
+                let is_plain = matches!(field, Some(KeyKind::Ascending | KeyKind::Descending));
+                definition.expire_after_seconds.is_some() && is_plain && index.is_ready()
+            };
+            let indexes = collection.indexes().into_iter().filter(of_dates);
+            found.extend(indexes.map(|index| (collection.clone(), index)));
+        }
+    }
+    found
+}
+
+/// Deletes the first batch of what has expired; how many there were.
+fn turn(collection: &Collection, definition: &Definition, now: i64) -> Result<u64, Error> {
+    let Some(filter) = expired(definition, now) else {
+        return Ok(0);
+    };
+    let filter = Filter::parse(filter.as_document())?;
+    let find = Find {
+        hint: Some(Hint::Own(definition.name.clone())),
+        limit: Some(BATCH),
+        ..Find::of(filter)
+    };
+    let mut cursor = find.open(&Snapshot::of(collection)?)?;
+    let (mut batch, mut count) = (collection.batch(), 0);
+    while let Some(row) = cursor.next_row(&Uninterrupted)? {
+        count += 1;
+        // It may have been changed since the snapshot.
+        batch.change(row.id, |newest: Document<'_>| -> Result<Change, Error> {
+            let expired = find.filter.matches(newest)?;
+            Ok(if expired {
+                Change::Delete
+            } else {
+                Change::Keep
+            })
+        })?;
+    }
+    batch.commit()?;
+    Ok(count)
+}
+
+/// What has expired, as a filter.
+fn expired(definition: &Definition, now: i64) -> Option<DocumentBuf> {
+    let seconds = definition.expire_after_seconds?;
+    let path = definition.fields.first()?.path.to_string();
+    let until = now.saturating_sub(seconds.saturating_mul(1000));
+    let mut dates = DocumentBuf::new();
+    dates.push(&path, doc! { "$lte": (Value::DateTime(until)) });
+    Some(
+        match definition.specification.get("partialFilterExpression") {
+            None => dates,
+            Some(partial) => doc! { "$and": [(partial.to_value()), dates] },
+        },
+    )
+}
+
+fn report(state: &State, collection: &Collection, error: &Error) {
+    let attr = doc! {
+        "namespace": (collection.namespace().to_string()), "error": (error.to_string()),
+    };
+    let log = &state.services.log;
+    let message = "Error running TTL job on collection";
+    log.write(Severity::Warning, "INDEX", 5_400_703, "ttl", message, attr);
+}
