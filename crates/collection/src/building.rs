@@ -151,10 +151,10 @@ impl Collection {
         (control.on_phase)(&BuildPhase::Scanned {
             documents: indexes
                 .iter()
-                .map(|it| it.progress.documents.load(Ordering::Relaxed))
+                .map(|it| it.progress().documents.load(Ordering::Relaxed))
                 .max()
                 .unwrap_or(0),
-            keys: sum(|index| index.progress.keys.load(Ordering::Relaxed)),
+            keys: sum(|index| index.progress().keys.load(Ordering::Relaxed)),
             seconds: started.elapsed().as_secs_f64(),
         });
         let checking = std::time::Instant::now();

@@ -27,7 +27,7 @@ pub struct Collection {
     pub(crate) id: u64,
     /// The map of its documents.
     pub(crate) records_map: u64,
-    row: CollectionRow,
+    row: ArcSwap<CollectionRow>,
     core: Weak<Core>,
     /// Memory that all tails hold, in bytes.
     tail_bytes: Arc<AtomicU64>,
@@ -108,7 +108,7 @@ impl Collection {
         Collection {
             id,
             records_map: row.records,
-            row,
+            row: ArcSwap::from_pointee(row),
             core: Arc::downgrade(core),
             tail_bytes: core.tail_bytes.clone(),
             state: ArcSwap::from_pointee(state),
@@ -124,16 +124,26 @@ impl Collection {
     }
 
     pub fn namespace(&self) -> Namespace {
-        self.row.namespace.clone()
+        self.row.load().namespace.clone()
     }
 
     pub fn uuid(&self) -> [u8; 16] {
-        self.row.uuid
+        self.row.load().uuid
     }
 
-    /// The options it was created with.
+    /// The options it was created with, or was given since.
     pub fn options(&self) -> DocumentBuf {
-        self.row.options.clone()
+        self.row.load().options.clone()
+    }
+
+    /// What the catalog says of it.
+    pub(crate) fn row(&self) -> Arc<CollectionRow> {
+        self.row.load_full()
+    }
+
+    /// Takes a row that the catalog has already.
+    pub(crate) fn set_row(&self, row: CollectionRow) {
+        self.row.store(Arc::new(row));
     }
 
     /// The number of documents.

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 use windrow_storage::{Compression, Disk, RowChange, RunsOptions, Storage, StorageOptions};
 
@@ -82,6 +82,7 @@ impl Engine {
             core: core.clone(),
             background: Mutex::default(),
         });
+        engine.drop_temporary()?;
         let mut threads = engine.background.lock();
         threads.push(spawn("windrow-fold", core.clone(), keep_folding)?);
         threads.push(spawn("windrow-merge", core.clone(), keep_merging)?);
@@ -93,6 +94,16 @@ impl Engine {
         }
         drop(threads);
         Ok(engine)
+    }
+
+    /// Collections with the option `temp` end with the process that made them.
+    fn drop_temporary(&self) -> Result<(), Error> {
+        let is_temporary = |it: &Arc<Collection>| {
+            let options = it.options();
+            options.get("temp").is_some_and(ValueRef::is_truthy)
+        };
+        let mut all = self.core.all().into_iter().filter(is_temporary);
+        all.try_for_each(|it| self.drop_collection(&it.namespace()).map(drop))
     }
 
     /// Stops the background threads and syncs the log.
@@ -152,13 +163,13 @@ impl Engine {
         options: Document<'_>,
     ) -> Result<Arc<Collection>, Error> {
         let _changing = self.core.catalog_change.lock();
-        if self.collection(namespace).is_some() {
+        if self.collection(namespace).is_some() || self.view(namespace)?.is_some() {
             return Err(Error::NamespaceExists(namespace.to_string()));
         }
         self.create_locked(namespace, options.to_buf())
     }
 
-    /// The collection of that name, created where there is none.
+    /// The collection of that name, created where there is none. Error where it is a view.
     pub fn collection_or_create(&self, namespace: &Namespace) -> Result<Arc<Collection>, Error> {
         if let Some(collection) = self.collection(namespace) {
             return Ok(collection);
@@ -166,11 +177,13 @@ impl Engine {
         let _changing = self.core.catalog_change.lock();
         match self.collection(namespace) {
             Some(collection) => Ok(collection),
+            None if self.view(namespace)?.is_some() => Err(Error::IsView(namespace.to_string())),
             None => self.create_locked(namespace, DocumentBuf::new()),
         }
     }
 
-    fn create_locked(
+    /// Called with the lock of catalog changes, once the name is known to be free.
+    pub(crate) fn create_locked(
         &self,
         namespace: &Namespace,
         options: DocumentBuf,
@@ -190,12 +203,10 @@ impl Engine {
             position: since,
             ..FoldedRow::default()
         };
-        let changes = vec![
-            row.put(id),
-            folded.put(id),
-            index.row().put(id, ids_map),
-            rows::put_next_id(core.next_id()),
-        ];
+        let mut changes = row.put(id);
+        changes.push(folded.put(id));
+        changes.push(index.row().put(id, ids_map));
+        changes.push(rows::put_next_id(core.next_id()));
         core.storage.catalog.change(changes, |_| {})?;
         let indexes = vec![IndexState {
             index: Arc::new(index),
@@ -232,33 +243,38 @@ impl Engine {
     }
 
     fn drop_locked(&self, collection: &Arc<Collection>) -> Result<(), Error> {
-        let core = &self.core;
         // Writers that have begun end first; later ones find the collection dropped.
         let _schema = collection.schema.write();
+        let changes = self.drop_changes(collection);
+        self.core.storage.catalog.change(changes, |_| {})?;
+        let mut collections = self.core.collections.write();
+        collections.by_name.remove(&collection.namespace());
+        collections.by_id.remove(&collection.id);
+        drop(collections);
+        self.forget(collection)
+    }
+
+    /// What takes a collection out of the catalog. Its builds stop.
+    pub(crate) fn drop_changes(&self, collection: &Collection) -> Vec<RowChange> {
         let state = collection.state();
-        let mut changes = vec![
-            RowChange::delete(rows::key(rows::COLLECTION, &[collection.id])),
-            RowChange::delete(rows::key(rows::FOLDED, &[collection.id])),
-        ];
+        let mut changes = collection.row().delete(collection.id);
+        changes.push(RowChange::delete(rows::key(rows::FOLDED, &[collection.id])));
         let sections = state.records.descriptors();
         changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));
         for IndexState { index, sections } in &state.indexes {
             index.set_dropped();
-            changes.extend(building::delete_rows(core, collection, index));
-            changes.extend(
-                sections
-                    .descriptors()
-                    .map(|it| rows::delete_section(index.map, it)),
-            );
+            changes.extend(building::delete_rows(&self.core, collection, index));
+            let descriptors = sections.descriptors();
+            changes.extend(descriptors.map(|it| rows::delete_section(index.map, it)));
         }
-        core.storage.catalog.change(changes, |_| {})?;
-        let mut collections = core.collections.write();
-        collections.by_name.remove(&collection.namespace());
-        collections.by_id.remove(&collection.id);
-        drop(collections);
+        changes
+    }
+
+    /// Lets go of what a collection holds that is in no catalog any more.
+    pub(crate) fn forget(&self, collection: &Collection) -> Result<(), Error> {
         collection.change_state(|state| state.dropped = true);
-        collection
-            .state()
+        let state = collection.state();
+        state
             .generations()
             .for_each(|generation| generation.retire());
         let of_indexes = state
@@ -266,7 +282,7 @@ impl Engine {
             .iter()
             .flat_map(|it| it.sections.descriptors());
         let mut all = state.records.descriptors().chain(of_indexes);
-        all.try_for_each(|descriptor| core.close_section(descriptor))
+        all.try_for_each(|descriptor| self.core.close_section(descriptor))
     }
 
     /// What the engine holds and has done.

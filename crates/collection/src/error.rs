@@ -14,6 +14,8 @@ pub enum Error {
     NamespaceExists(String),
     /// The caller's: there is none.
     NamespaceNotFound(String),
+    /// The caller's: it is a view, which has no documents of its own.
+    IsView(String),
     /// The caller's: a unique index has that key already.
     DuplicateKey(Box<DuplicateKey>),
     /// The caller's: a document, an index specification or a filter that breaks a rule of the
@@ -49,6 +51,9 @@ impl fmt::Display for Error {
             }
             Error::NamespaceExists(name) => write!(formatter, "Collection {name} already exists."),
             Error::NamespaceNotFound(name) => write!(formatter, "ns not found: {name}"),
+            Error::IsView(name) => {
+                write!(formatter, "Namespace {name} is a view, not a collection")
+            }
             Error::DuplicateKey(duplicate) => write!(
                 formatter,
                 "E11000 duplicate key error collection: {} index: {} dup key: {}",

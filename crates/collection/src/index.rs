@@ -17,10 +17,19 @@ pub struct Index {
     pub definition: Arc<Definition>,
     /// It follows the log from behind this position; what was before, its build reads.
     pub since: u64,
+    life: Arc<Life>,
+}
+
+/// What is common to an index before and after a change of its definition: whoever still holds the
+/// older one must neither miss nor lose anything.
+#[derive(Debug)]
+struct Life {
     ready: AtomicBool,
     dropped: AtomicBool,
     multikey: Mutex<Multikey>,
-    pub progress: Progress,
+    /// The newest definition, which is the one that the catalog keeps.
+    newest: Mutex<Arc<Definition>>,
+    progress: Progress,
 }
 
 /// How far a build is. Numbers only grow.
@@ -42,56 +51,78 @@ impl Index {
         mut multikey: Multikey,
     ) -> Index {
         multikey.0.resize(definition.fields.len(), 0);
+        let progress = Progress {
+            documents: AtomicU64::new(0),
+            documents_total: AtomicU64::new(0),
+            keys: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            started: Instant::now(),
+        };
+        let life = Life {
+            ready: AtomicBool::new(ready),
+            dropped: AtomicBool::new(false),
+            multikey: Mutex::new(multikey),
+            newest: Mutex::new(definition.clone()),
+            progress,
+        };
         Index {
             map,
             definition,
             since,
-            ready: AtomicBool::new(ready),
-            dropped: AtomicBool::new(false),
-            multikey: Mutex::new(multikey),
-            progress: Progress {
-                documents: AtomicU64::new(0),
-                documents_total: AtomicU64::new(0),
-                keys: AtomicU64::new(0),
-                bytes: AtomicU64::new(0),
-                started: Instant::now(),
-            },
+            life: Arc::new(life),
         }
+    }
+
+    /// The same index with another definition that makes the same entries.
+    pub fn with_definition(&self, definition: Definition) -> Index {
+        let definition = Arc::new(definition);
+        *self.life.newest.lock() = definition.clone();
+        Index {
+            map: self.map,
+            definition,
+            since: self.since,
+            life: self.life.clone(),
+        }
+    }
+
+    /// How far its build is.
+    pub fn progress(&self) -> &Progress {
+        &self.life.progress
     }
 
     /// Whether queries may use it.
     pub fn is_ready(&self) -> bool {
-        self.ready.load(Ordering::Acquire)
+        self.life.ready.load(Ordering::Acquire)
     }
 
     pub fn set_ready(&self) {
-        self.ready.store(true, Ordering::Release);
+        self.life.ready.store(true, Ordering::Release);
     }
 
     /// Whether it was dropped: a build of it stops, a fold leaves it out.
     pub fn is_dropped(&self) -> bool {
-        self.dropped.load(Ordering::Acquire)
+        self.life.dropped.load(Ordering::Acquire)
     }
 
     pub fn set_dropped(&self) {
-        self.dropped.store(true, Ordering::Release);
+        self.life.dropped.store(true, Ordering::Release);
     }
 
     /// Which paths met arrays in the entries that were made so far.
     pub fn multikey(&self) -> Multikey {
-        self.multikey.lock().clone()
+        self.life.multikey.lock().clone()
     }
 
     pub fn note_multikey(&self, met: &Multikey) {
         if met.any() {
-            self.multikey.lock().merge(met);
+            self.life.multikey.lock().merge(met);
         }
     }
 
     /// Its row in the catalog as of now.
     pub fn row(&self) -> IndexRow {
         IndexRow {
-            specification: self.definition.specification.clone(),
+            specification: self.life.newest.lock().specification.clone(),
             ready: self.is_ready(),
             since: self.since,
             multikey: self.multikey(),

@@ -8,10 +8,11 @@
 //! Not here: queries, plans, and the protocol.
 //!
 //! Reading order: [`engine`], `collection`, `record`, `generation`, `claims`, [`write`](mod@write),
-//! [`read`], `folding`, `building`, `recovery`, `rows`, [`validate`](mod@validate).
+//! [`read`], `changing`, `views`, `folding`, `building`, `recovery`, `rows`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod building;
+mod changing;
 mod claims;
 mod collection;
 mod core;
@@ -28,6 +29,7 @@ mod recovery;
 mod rows;
 mod statistics;
 mod validate;
+mod views;
 mod write;
 
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
@@ -39,6 +41,7 @@ pub use namespace::Namespace;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use validate::{IndexReport, Validation};
+pub use views::{VIEWS, View};
 pub use windrow_fold::Direction;
 pub use windrow_storage::StorageError;
 pub use write::{Batch, Change, Inserted, Outcome};

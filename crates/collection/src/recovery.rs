@@ -30,7 +30,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Arc<Co
         let Some([id]) = rows::numbers(&key) else {
             continue;
         };
-        let row = CollectionRow::read(&value)?;
+        let row = CollectionRow::read(id, &value, &core.storage.catalog)?;
         open_collection(&core, id, row, &mut sections)?;
     }
     replay(&core, Position(folded))?;

@@ -1,7 +1,8 @@
 //! The rows of the catalog: which collections, indexes and sections there are.
 //!
 //! ```text
-//! "c" collection id u64 BE                        BSON: ns, uuid, options, records (map id)
+//! "c" collection id u64 BE                        BSON: db, coll, uuid, options, records (map id)
+//! "o" collection id | number, u64 BE each         a piece of options that are too long for "c"
 //! "f" collection id u64 BE                        BSON: position, count, bytes, next
 //! "i" collection id u64 BE | map id u64 BE        BSON: spec, ready, since, multikey
 //! "s" map id | run | root offset, u64 BE each     a section's descriptor
@@ -14,11 +15,12 @@
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_fold::SectionDescriptor;
 use windrow_index::Multikey;
-use windrow_storage::{RowChange, StorageError};
+use windrow_storage::{Catalog, RowChange, StorageError};
 
 use crate::namespace::Namespace;
 
 pub const COLLECTION: u8 = b'c';
+pub const OPTIONS: u8 = b'o';
 pub const FOLDED: u8 = b'f';
 pub const INDEX: u8 = b'i';
 pub const SECTION: u8 = b's';
@@ -79,20 +81,58 @@ pub struct CollectionRow {
     pub records: u64,
 }
 
+/// Options that are longer stand in rows of their own, in pieces.
+const OPTIONS_BYTES_MAX: usize = 2_000;
+const PIECE_BYTES: usize = 4_000;
+
 impl CollectionRow {
-    pub fn put(&self, id: u64) -> RowChange {
+    /// The rows that say it.
+    pub fn put(&self, id: u64) -> Vec<RowChange> {
         let uuid = Value::Binary {
             subtype: 4,
             bytes: self.uuid.to_vec(),
         };
-        let value = doc! {
+        let mut value = doc! {
             "db": self.namespace.database.as_str(), "coll": self.namespace.collection.as_str(),
-            "uuid": uuid, "options": (self.options.clone()), "records": self.records as i64,
+            "uuid": uuid, "records": self.records as i64,
         };
-        row(key(COLLECTION, &[id]), value)
+        let mut changes: Vec<RowChange> = self
+            .pieces()
+            .enumerate()
+            .map(|(number, piece)| {
+                RowChange::put(key(OPTIONS, &[id, number as u64]), piece.to_vec())
+            })
+            .collect();
+        if changes.is_empty() {
+            value.push("options", self.options.clone());
+        }
+        changes.push(row(key(COLLECTION, &[id]), value));
+        changes
     }
 
-    pub fn read(value: &[u8]) -> Result<CollectionRow, StorageError> {
+    /// The changes that take its rows away.
+    pub fn delete(&self, id: u64) -> Vec<RowChange> {
+        let pieces = self.pieces().enumerate();
+        let mut changes: Vec<RowChange> = pieces
+            .map(|(number, _)| RowChange::delete(key(OPTIONS, &[id, number as u64])))
+            .collect();
+        changes.push(RowChange::delete(key(COLLECTION, &[id])));
+        changes
+    }
+
+    /// The options' bytes, where they do not stand in the row itself.
+    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let bytes = self.options.as_bytes();
+        let apart = if bytes.len() > OPTIONS_BYTES_MAX {
+            bytes
+        } else {
+            &[]
+        };
+        apart.chunks(PIECE_BYTES)
+    }
+
+    /// Reads a row; `catalog` has the pieces of options that are not in it.
+    pub fn read(id: u64, value: &[u8], catalog: &Catalog) -> Result<CollectionRow, StorageError> {
         let document = read(value)?;
         let text = |name| {
             document
@@ -108,17 +148,28 @@ impl CollectionRow {
         else {
             return Err(damaged("a collection's row"));
         };
-        let options = document.get("options").and_then(ValueRef::as_document);
+        let options = match document.get("options").and_then(ValueRef::as_document) {
+            Some(options) => options.to_buf(),
+            None => read_pieces(id, catalog)?,
+        };
         Ok(CollectionRow {
             namespace: Namespace {
                 database,
                 collection,
             },
             uuid,
-            options: options.unwrap_or(Document::EMPTY).to_buf(),
+            options,
             records: number(document, "records")?,
         })
     }
+}
+
+fn read_pieces(id: u64, catalog: &Catalog) -> Result<DocumentBuf, StorageError> {
+    let mut bytes = Vec::new();
+    for (_, piece) in catalog.scan(&key(OPTIONS, &[id])) {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(read(&bytes)?.to_buf())
 }
 
 /// How far a collection is folded, and what it held then.
@@ -222,14 +273,14 @@ pub fn put_fold_position(position: u64) -> RowChange {
 }
 
 /// The next id to be given; 1 in a new folder.
-pub fn next_id(catalog: &windrow_storage::Catalog) -> Result<u64, StorageError> {
+pub fn next_id(catalog: &Catalog) -> Result<u64, StorageError> {
     catalog
         .get(NEXT_ID)
         .map_or(Ok(1), |value| number(read(&value)?, "next"))
 }
 
 /// Up to where everything is folded; 0 in a new folder.
-pub fn fold_position(catalog: &windrow_storage::Catalog) -> Result<u64, StorageError> {
+pub fn fold_position(catalog: &Catalog) -> Result<u64, StorageError> {
     catalog
         .get(FOLD_POSITION)
         .map_or(Ok(0), |value| number(read(&value)?, "position"))

@@ -434,7 +434,7 @@ fn a_build_that_was_killed_goes_on() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let again = index
-        .progress
+        .progress()
         .documents
         .load(std::sync::atomic::Ordering::Relaxed);
     assert!(

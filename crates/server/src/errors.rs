@@ -45,6 +45,7 @@ impl IntoCommandError for CollectionError {
             CollectionError::InvalidNamespace(_) => ErrorCode::InvalidNamespace,
             CollectionError::NamespaceExists(_) => ErrorCode::NamespaceExists,
             CollectionError::NamespaceNotFound(_) => ErrorCode::NamespaceNotFound,
+            CollectionError::IsView(_) => ErrorCode::CommandNotSupportedOnView,
             CollectionError::IndexNotFound(_) => ErrorCode::IndexNotFound,
             CollectionError::DocumentTooLarge { .. } => ErrorCode::BSONObjectTooLarge,
             CollectionError::Interrupted(_) => ErrorCode::Interrupted,
@@ -110,6 +111,7 @@ mod tests {
         check(CollectionError::InvalidNamespace(text()), 73);
         check(CollectionError::NamespaceExists(text()), 48);
         check(CollectionError::NamespaceNotFound(text()), 26);
+        check(CollectionError::IsView(text()), 166);
         check(CollectionError::IndexNotFound(text()), 27);
         check(CollectionError::DocumentTooLarge { bytes: 1 }, 10334);
         check(

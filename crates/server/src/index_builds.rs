@@ -126,10 +126,10 @@ pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
         let all = indexes.iter().map(|index| of(index).load(Relaxed));
         all.max().unwrap_or(0)
     };
-    let total = most(|index| &index.progress.documents_total);
+    let total = most(|index| &index.progress().documents_total);
     (total > 0).then(|| Progress {
         message: "Index Build: scanning collection".to_owned(),
-        done: most(|index| &index.progress.documents).min(total),
+        done: most(|index| &index.progress().documents).min(total),
         total,
     })
 }

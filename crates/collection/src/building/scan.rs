@@ -64,7 +64,7 @@ pub(super) fn scan(
     );
     for index in indexes {
         index
-            .progress
+            .progress()
             .documents_total
             .store(collection.count(), Ordering::Relaxed);
     }
@@ -221,9 +221,9 @@ impl Scan<'_> {
             let options = section_options(self.core, Some(index), index.since);
             let keys = sorter.len() as u64;
             let section = sorter.write(&sink, options)?;
-            index.progress.keys.fetch_add(keys, Ordering::Relaxed);
+            index.progress().keys.fetch_add(keys, Ordering::Relaxed);
             index
-                .progress
+                .progress()
                 .documents
                 .fetch_add(collected.documents, Ordering::Relaxed);
             sections.push(section);
@@ -257,7 +257,7 @@ impl Scan<'_> {
                 changes.push(rows::put_section(index.map, &section));
                 let bytes = section.bytes_stored;
                 opened.push((index.map, core.open_section(section)?));
-                index.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
+                index.progress().bytes.fetch_add(bytes, Ordering::Relaxed);
             }
         }
         if self.collection.state().dropped || self.indexes.iter().any(|it| it.is_dropped()) {

@@ -23,7 +23,8 @@ pub const COLL_STATS: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let scale = scale(&Arguments::new(request))?;
+    let of_namespace = |error: CommandError| error.with("ns", namespace.to_string());
+    let scale = scale(&Arguments::new(request)).map_err(of_namespace)?;
     let engine = &context.state.services.engine;
     let mut reply = doc! { "ns": (namespace.to_string()) };
     let described = match engine.collection(&namespace) {

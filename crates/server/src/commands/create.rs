@@ -62,6 +62,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
+/// What `validationLevel` and `validationAction` may be.
+pub const LEVELS: &[&str] = &["off", "strict", "moderate"];
+pub const ACTIONS: &[&str] = &["error", "warn"];
+
 /// MongoDB has another code here than for other commands.
 fn check_name_type(request: &Request) -> Result<(), CommandError> {
     match request.get("create").map(ValueRef::type_of) {
@@ -76,10 +80,7 @@ fn check_name_type(request: &Request) -> Result<(), CommandError> {
 /// The options that `listCollections` shows again.
 fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
-    for (name, known) in [
-        ("validationLevel", &["off", "strict", "moderate"][..]),
-        ("validationAction", &["error", "warn"]),
-    ] {
+    for (name, known) in [("validationLevel", LEVELS), ("validationAction", ACTIONS)] {
         let Some(value) = arguments.string(name)? else {
             continue;
         };
@@ -87,6 +88,9 @@ fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
             return Err(bad_value(format!("invalid value for {name}: '{value}'")));
         }
         options.push(name, value);
+    }
+    if arguments.flag("temp")? {
+        options.push("temp", true);
     }
     Ok(options)
 }

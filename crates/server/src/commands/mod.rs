@@ -13,12 +13,14 @@ use crate::metrics::Kind;
 
 mod aggregate;
 mod build_info;
+mod coll_mod;
 mod coll_stats;
 mod connection_status;
 mod count;
 mod create;
 mod create_indexes;
 mod current_op;
+mod data_size;
 mod db_stats;
 #[cfg(test)]
 mod definition_tests;
@@ -49,6 +51,7 @@ mod list_indexes;
 mod logout;
 mod ping;
 mod refresh_sessions;
+mod rename_collection;
 mod replication;
 mod server_status;
 mod set_parameter;
@@ -116,6 +119,7 @@ pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
     &aggregate::AGGREGATE,
     &build_info::BUILD_INFO,
+    &coll_mod::COLL_MOD,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
     &connection_status::CONNECTION_STATUS,
@@ -123,6 +127,7 @@ pub static COMMANDS: &[&Command] = &[
     &create::CREATE,
     &create_indexes::CREATE_INDEXES,
     &current_op::CURRENT_OP,
+    &data_size::DATA_SIZE,
     &db_stats::DB_STATS,
     &delete::DELETE,
     &distinct::DISTINCT,
@@ -152,6 +157,7 @@ pub static COMMANDS: &[&Command] = &[
     &logout::LOGOUT,
     &ping::PING,
     &refresh_sessions::REFRESH_SESSIONS,
+    &rename_collection::RENAME_COLLECTION,
     &replication::REPL_SET_GET_CONFIG,
     &replication::REPL_SET_GET_STATUS,
     &replication::REPL_SET_STEP_DOWN,

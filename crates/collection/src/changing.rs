@@ -1,0 +1,120 @@
+//! Changes of what a collection is: its name, its options, the options of its indexes.
+//!
+//! Each takes the lock of catalog changes, then keeps the collection's writers out, then writes the
+//! catalog, then memory.
+
+use std::sync::Arc;
+
+use windrow_document::{Document, DocumentBuf};
+use windrow_index::Definition;
+use windrow_storage::RowChange;
+
+use crate::collection::Collection;
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::namespace::Namespace;
+use crate::rows::CollectionRow;
+
+impl Engine {
+    /// Gives a collection another name, also one in another database. `drop_target`: a collection that
+    /// has the name is dropped in the same step.
+    pub fn rename(&self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<(), Error> {
+        let _changing = self.core.catalog_change.lock();
+        let source = self.collection(from);
+        let source = match source {
+            Some(source) => source,
+            None if self.view(from)?.is_some() => return Err(Error::IsView(from.to_string())),
+            None => return Err(Error::NamespaceNotFound(from.to_string())),
+        };
+        let target = self.collection(to);
+        let is_taken = (target.is_some() && !drop_target) || self.view(to)?.is_some();
+        if from == to || is_taken {
+            return Err(Error::NamespaceExists(to.to_string()));
+        }
+        let _source_schema = source.schema.write();
+        let _target_schema = target.as_ref().map(|target| target.schema.write());
+        let row = CollectionRow {
+            namespace: to.clone(),
+            ..CollectionRow::clone(&source.row())
+        };
+        let mut changes = row.put(source.id);
+        if let Some(target) = &target {
+            changes.extend(self.drop_changes(target));
+        }
+        self.core.storage.catalog.change(changes, |_| {})?;
+        let mut collections = self.core.collections.write();
+        collections.by_name.remove(from);
+        source.set_row(row);
+        collections.by_name.insert(to.clone(), source.clone());
+        if let Some(target) = &target {
+            collections.by_id.remove(&target.id);
+        }
+        drop(collections);
+        target.as_ref().map_or(Ok(()), |target| self.forget(target))
+    }
+}
+
+impl Collection {
+    /// Replaces the options by what `change` makes of them.
+    pub fn change_options<E: From<Error>>(
+        &self,
+        change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
+    ) -> Result<(), E> {
+        let core = self.core()?;
+        let _changing = core.catalog_change.lock();
+        let _schema = self.schema.write();
+        self.check_there()?;
+        let old = self.row();
+        let new = CollectionRow {
+            options: change(old.options.as_document())?,
+            ..CollectionRow::clone(&old)
+        };
+        let mut changes: Vec<RowChange> = old.delete(self.id);
+        changes.extend(new.put(self.id));
+        core.storage
+            .catalog
+            .change(changes, |_| {})
+            .map_err(Error::from)?;
+        self.set_row(new);
+        Ok(())
+    }
+
+    /// Replaces the specification of an index by what `change` makes of it: of what says how the index
+    /// is used, not which entries it has.
+    pub fn change_index<E: From<Error>>(
+        &self,
+        name: &str,
+        change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
+    ) -> Result<(), E> {
+        let core = self.core()?;
+        let _changing = core.catalog_change.lock();
+        let _schema = self.schema.write();
+        self.check_there()?;
+        let indexes = self.indexes();
+        let found = indexes.iter().find(|index| index.definition.name == name);
+        let index = found.ok_or_else(|| Error::IndexNotFound(name.to_owned()))?;
+        let specification = change(index.definition.specification.as_document())?;
+        let definition = Definition::parse(specification.as_document()).map_err(Error::Language)?;
+        let mut row = index.row();
+        row.specification = definition.specification.clone();
+        core.storage
+            .catalog
+            .change(vec![row.put(self.id, index.map)], |_| {})
+            .map_err(Error::from)?;
+        let changed = Arc::new(index.with_definition(definition));
+        self.change_state(|state| {
+            let found = state.indexes.iter_mut();
+            for state in found.filter(|state| state.index.map == changed.map) {
+                state.index = changed.clone();
+            }
+        });
+        Ok(())
+    }
+
+    fn check_there(&self) -> Result<(), Error> {
+        match self.state().dropped {
+            true => Err(Error::NamespaceNotFound(self.namespace().to_string())),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Views: named pipelines over other collections.
+//!
+//! They are documents of their database's collection `system.views`, as in MongoDB, so that the log
+//! and the catalog need to know nothing of them. What stages mean is not known here.
+
+use bytes::Bytes;
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+
+use crate::engine::Engine;
+use crate::error::Error;
+use crate::namespace::Namespace;
+use crate::read::RecordId;
+use crate::write::Change;
+
+/// The collection that has the views of its database.
+pub const VIEWS: &str = "system.views";
+
+/// What a view shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// The collection or view of the same database that it reads.
+    pub on: String,
+    pub pipeline: ArrayBuf,
+}
+
+impl View {
+    fn read(document: Document<'_>) -> View {
+        let on = document.get("viewOn").and_then(ValueRef::as_str);
+        let pipeline = document.get("pipeline").and_then(ValueRef::as_array);
+        View {
+            on: on.unwrap_or_default().to_owned(),
+            pipeline: pipeline.unwrap_or(Array::EMPTY).to_buf(),
+        }
+    }
+
+    /// `{viewOn, pipeline}`, as `listCollections` shows it.
+    pub fn options(&self) -> DocumentBuf {
+        let mut options = DocumentBuf::new();
+        options.push("viewOn", self.on.as_str());
+        options.push("pipeline", Value::Array(self.pipeline.clone()));
+        options
+    }
+
+    fn document(&self, namespace: &Namespace) -> DocumentBuf {
+        let mut document = DocumentBuf::new();
+        document.push("_id", namespace.to_string());
+        for (name, value) in self.options().iter() {
+            document.push(name, value);
+        }
+        document
+    }
+}
+
+fn views_of(database: &str) -> Namespace {
+    Namespace {
+        database: database.to_owned(),
+        collection: VIEWS.to_owned(),
+    }
+}
+
+impl Engine {
+    /// The view of that name.
+    pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
+        let Some(views) = self.collection(&views_of(&namespace.database)) else {
+            return Ok(None);
+        };
+        let reader = views.reader()?;
+        let name = namespace.to_string();
+        let Some(id) = reader.find_id(ValueRef::String(&name))? else {
+            return Ok(None);
+        };
+        let found = reader.get(id)?;
+        Ok(found.map(|bytes| View::read(Document::from_validated(&bytes))))
+    }
+
+    /// The views of a database with their names.
+    pub fn views(&self, database: &str) -> Result<Vec<(String, View)>, Error> {
+        let Some(views) = self.collection(&views_of(database)) else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        let mut cursor = views.reader()?.records(windrow_fold::Direction::Forward);
+        while cursor.next()? {
+            let document = Document::from_validated(cursor.document());
+            let id = document.get("_id").and_then(ValueRef::as_str);
+            if let Some((_, name)) = id.and_then(|id| id.split_once('.')) {
+                found.push((name.to_owned(), View::read(document)));
+            }
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(found)
+    }
+
+    /// Makes a view. Its name must be free.
+    pub fn create_view(&self, namespace: &Namespace, view: &View) -> Result<(), Error> {
+        let _changing = self.core.catalog_change.lock();
+        if self.collection(namespace).is_some() || self.view(namespace)?.is_some() {
+            return Err(Error::NamespaceExists(namespace.to_string()));
+        }
+        let views = views_of(&namespace.database);
+        let views = match self.collection(&views) {
+            Some(views) => views,
+            None => self.create_locked(&views, DocumentBuf::new())?,
+        };
+        let document = view.document(namespace);
+        let bytes = Bytes::copy_from_slice(document.as_bytes());
+        let inserted = views.insert(bytes, true)?;
+        match inserted.errors.into_iter().next() {
+            Some((_, error)) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a view show something else.
+    pub fn change_view(&self, namespace: &Namespace, view: &View) -> Result<(), Error> {
+        let document = view.document(namespace);
+        match self.replace_view(namespace, &Change::Replace(document))? {
+            true => Ok(()),
+            false => Err(Error::NamespaceNotFound(namespace.to_string())),
+        }
+    }
+
+    /// Drops a view; false where there is none.
+    pub fn drop_view(&self, namespace: &Namespace) -> Result<bool, Error> {
+        self.replace_view(namespace, &Change::Delete)
+    }
+
+    fn replace_view(&self, namespace: &Namespace, change: &Change) -> Result<bool, Error> {
+        let _changing = self.core.catalog_change.lock();
+        let Some(views) = self.collection(&views_of(&namespace.database)) else {
+            return Ok(false);
+        };
+        let name = namespace.to_string();
+        let found: Option<RecordId> = views.reader()?.find_id(ValueRef::String(&name))?;
+        let Some(id) = found else {
+            return Ok(false);
+        };
+        let mut batch = views.batch();
+        batch.change(id, |_| Ok::<Change, Error>(change.clone()))?;
+        batch.commit()?;
+        Ok(true)
+    }
+}

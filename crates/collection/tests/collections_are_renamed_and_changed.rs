@@ -1,0 +1,141 @@
+//! Names and options of collections, as they are after changes and after a crash behind each.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{BuildControl, Engine, EngineOptions, Error, Namespace};
+use windrow_document::{Document, DocumentBuf, doc};
+use windrow_storage::MemoryDisk;
+
+fn open(disk: &MemoryDisk) -> Arc<Engine> {
+    let options = EngineOptions::with_memory(64 << 20);
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn named(name: &str) -> Namespace {
+    Namespace::parse(name).unwrap()
+}
+
+/// The names of all collections, each with its count of documents.
+fn listed(engine: &Engine) -> Vec<(String, u64)> {
+    let databases = engine.databases();
+    let all = databases.iter().flat_map(|name| engine.collections(name));
+    all.map(|one| (one.namespace().to_string(), one.count()))
+        .collect()
+}
+
+/// Collections a.one with one document and an index, b.two with two.
+fn fill(engine: &Engine) {
+    for (name, count) in [("a.one", 1), ("b.two", 2)] {
+        let collection = engine.create(&named(name), Document::EMPTY).unwrap();
+        for number in 0..count {
+            let document = doc! { "_id": number };
+            let bytes = Bytes::copy_from_slice(document.as_bytes());
+            assert!(collection.insert(bytes, true).unwrap().errors.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_collection_is_renamed() {
+    let check = |from: &str, to: &str, drop_target: bool, expected: &[(&str, u64)]| {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(name, count)| ((*name).to_owned(), *count))
+            .collect();
+        for fold in [false, true] {
+            let disk = MemoryDisk::new();
+            let engine = open(&disk);
+            fill(&engine);
+            if fold {
+                engine.fold().unwrap();
+            }
+            let renamed = engine.rename(&named(from), &named(to), drop_target);
+            assert_eq!(renamed.is_ok(), !expected.is_empty(), "{renamed:?}");
+            if renamed.is_err() {
+                continue;
+            }
+            assert_eq!(listed(&engine), expected);
+            let collection = engine.collection(&named(to)).unwrap();
+            let bytes = Bytes::copy_from_slice(doc! { "_id": 9 }.as_bytes());
+            collection.insert(bytes, true).unwrap();
+            engine.close().unwrap();
+            drop((collection, engine));
+            let engine = open(&disk);
+            let count = engine.collection(&named(to)).unwrap().count();
+            let before = expected.iter().find(|(name, _)| name == to).unwrap().1;
+            assert_eq!((listed(&engine).len(), count), (expected.len(), before + 1));
+        }
+    };
+    check("a.one", "a.other", false, &[("a.other", 1), ("b.two", 2)]);
+    check("a.one", "b.other", false, &[("b.other", 1), ("b.two", 2)]);
+    check("a.one", "b.two", true, &[("b.two", 1)]);
+    check("a.one", "b.two", false, &[]);
+    check("a.one", "a.one", true, &[]);
+    check("a.none", "a.other", true, &[]);
+}
+
+#[test]
+fn options_of_any_length_are_kept() {
+    let check = |lengths: &[usize]| {
+        let disk = MemoryDisk::new();
+        let mut engine = open(&disk);
+        engine.create(&named("a.one"), Document::EMPTY).unwrap();
+        for length in lengths {
+            let options = doc! { "validator": { "x": ("y".repeat(*length)) } };
+            let collection = engine.collection(&named("a.one")).unwrap();
+            let change = |_: Document<'_>| Ok::<DocumentBuf, Error>(options.clone());
+            collection.change_options(change).unwrap();
+            assert_eq!(collection.options(), options);
+            drop((collection, engine));
+            engine = open(&disk);
+            let collection = engine.collection(&named("a.one")).unwrap();
+            assert_eq!(collection.options(), options, "{length}");
+        }
+    };
+    check(&[0, 10, 1_900]);
+    check(&[100_000, 5_000, 10, 1_000_000, 3_990, 0]);
+}
+
+#[test]
+fn an_index_is_hidden_and_shown() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    fill(&engine);
+    let collection = engine.collection(&named("b.two")).unwrap();
+    let specification = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1" };
+    let definition = windrow_index::Definition::parse(specification.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    collection
+        .create_indexes(vec![definition], &control)
+        .unwrap();
+    drop(collection);
+    let hidden = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "hidden": true };
+    let mut engine = engine;
+    for wanted in [&hidden, &specification, &hidden] {
+        let collection = engine.collection(&named("b.two")).unwrap();
+        let change = |_: Document<'_>| Ok::<DocumentBuf, Error>(wanted.clone());
+        collection.change_index("a_1", change).unwrap();
+        // The older definition is not written again by a fold that comes later.
+        engine.fold().unwrap();
+        drop((collection, engine));
+        engine = open(&disk);
+        let collection = engine.collection(&named("b.two")).unwrap();
+        assert_eq!(collection.indexes()[1].definition.specification, *wanted);
+    }
+}
+
+#[test]
+fn temporary_collections_end_with_the_process() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    fill(&engine);
+    let options = doc! { "temp": true };
+    engine.create(&named("a.t"), options.as_document()).unwrap();
+    assert_eq!(listed(&engine).len(), 3);
+    drop(engine);
+    assert_eq!(listed(&open(&disk)).len(), 2);
+}

@@ -1,0 +1,146 @@
+//! `collMod`: changes what a collection was created with, and how an index is used.
+
+mod of_index;
+
+use windrow_collection::{Collection, Error as CollectionError};
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::IntoCommandError;
+use crate::generic::is_generic;
+use crate::namespace;
+
+pub const COLL_MOD: Command = Command {
+    name: "collMod",
+    help: "changes options of a collection or of an index",
+    write_concern: true,
+    in_api_version_1: true,
+    // They are checked here: the code is another than that of other commands.
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+/// Checks the value of the option of this name.
+type Read = fn(&str, ValueRef<'_>) -> Result<Value, CommandError>;
+
+/// The options of a collection, and what each may be.
+const OPTIONS: &[(&str, Read)] = &[
+    ("validator", validator),
+    ("validationLevel", level),
+    ("validationAction", action),
+];
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let engine = &context.state.services.engine;
+    let collection = engine.collection(&namespace).ok_or_else(|| {
+        let message = format!("ns does not exist: {namespace}");
+        CommandError::new(ErrorCode::NamespaceNotFound, message)
+    })?;
+    let wanted = Wanted::parse(request)?;
+    let mut reply = DocumentBuf::new();
+    // Everything is checked before anything is changed.
+    let index = wanted
+        .index
+        .map(|index| of_index::Wanted::parse(index, &collection));
+    if let Some(index) = index.transpose()? {
+        index.apply(&collection, &mut reply)?;
+    }
+    wanted.apply(&collection)?;
+    Ok(Reply::ok(reply))
+}
+
+/// What is to change.
+struct Wanted<'a> {
+    index: Option<Document<'a>>,
+    options: Vec<(&'static str, Value)>,
+}
+
+impl<'a> Wanted<'a> {
+    fn parse(request: &'a Request) -> Result<Wanted<'a>, CommandError> {
+        let (mut index, mut options) = (None, Vec::new());
+        for (name, value) in request.body().iter().skip(1) {
+            if name == "index" {
+                index = Some(of_index::document(value)?);
+                continue;
+            }
+            match OPTIONS.iter().find(|(known, _)| *known == name) {
+                Some((known, read)) => options.push((*known, read(name, value)?)),
+                None if is_generic(name) => {}
+                None => return Err(unknown(name)),
+            }
+        }
+        Ok(Wanted { index, options })
+    }
+
+    fn apply(&self, collection: &Collection) -> Result<(), CommandError> {
+        if self.options.is_empty() {
+            return Ok(());
+        }
+        let replaced = |name: &str| self.options.iter().any(|(one, _)| *one == name);
+        let changed = collection.change_options(|old| {
+            let kept = old.iter().filter(|(name, _)| !replaced(name));
+            let mut new: DocumentBuf = kept.collect();
+            for (name, value) in &self.options {
+                new.push(name, value.clone());
+            }
+            Ok::<_, CollectionError>(new)
+        });
+        changed.map_err(IntoCommandError::into_command_error)
+    }
+}
+
+/// Those of other kinds of collections are known, and refused as such.
+fn unknown(name: &str) -> CommandError {
+    let message = match name {
+        "viewOn" | "pipeline" => format!("option only supported on a view: {name}"),
+        _ => format!("unknown option to collMod: {name}"),
+    };
+    CommandError::new(ErrorCode::InvalidOptions, message)
+}
+
+fn text<'v>(name: &str, value: ValueRef<'v>, known: &[&str]) -> Result<&'v str, CommandError> {
+    match value {
+        ValueRef::String(text) if known.contains(&text) => Ok(text),
+        ValueRef::String(text) => {
+            let message = format!("invalid {name} specified: '{text}'");
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+        other => Err(CommandError::new(
+            ErrorCode(13_111),
+            format!(
+                "wrong type for field ({name}) {} != string",
+                other.type_of().name()
+            ),
+        )),
+    }
+}
+
+fn level(name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+    text(name, value, super::create::LEVELS).map(Value::from)
+}
+
+fn action(name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+    text(name, value, super::create::ACTIONS).map(Value::from)
+}
+
+fn validator(name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+    match value.type_of() {
+        Type::Document => Err(CommandError::new(
+            ErrorCode::NotImplemented,
+            format!("the option '{name}' of collMod is not supported"),
+        )),
+        _ => Err(not_an_object(name, value)),
+    }
+}
+
+/// What MongoDB says of a field that has to be a document.
+fn not_an_object(name: &str, value: ValueRef<'_>) -> CommandError {
+    let found = value.type_of().name();
+    let message = format!("invalid parameter: expected an object ({name}), not {found}");
+    CommandError::new(ErrorCode(10_065), message)
+}
