@@ -6,7 +6,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use windrow_document::{array, doc};
-//! use windrow_mql::filter::Environment;
+//! use windrow_mql::filter::{Environment, Filter};
 //! use windrow_query::{Aggregate, NoCollection, Pipeline, Source, Uninterrupted};
 //! let stages = array![{ "$match": { "n": 1 } }, { "$count": "found" }];
 //! let pipeline = Pipeline::parse(stages.as_array(), &Environment::default()).unwrap();
@@ -34,10 +34,11 @@ mod transform;
 mod union;
 mod unwind;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, DocumentBuilder, Value, ValueRef};
-use windrow_mql::filter::Environment;
+use windrow_mql::filter::{Environment, Filter};
 
 use crate::Error;
 use crate::cursor::Cursor;
@@ -47,7 +48,7 @@ use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::{Collections, Source};
 pub(crate) use place::visit;
-use stage::Stage;
+use stage::{Kind, Stage};
 
 /// A parsed pipeline.
 #[derive(Clone, Debug)]
@@ -97,6 +98,9 @@ pub(crate) struct Setting {
     pub allow_disk_use: bool,
 }
 
+/// A collection, and the stages that run over it.
+type OverBase<'s> = (&'s Arc<dyn Source>, Cow<'s, [Stage]>);
+
 impl Pipeline {
     /// Parses the stages. `environment` holds the command's `let` and its time. Errors: 40324 for a
     /// stage that there is not, 238 for one that is not supported yet, 40323 for a stage of several
@@ -140,14 +144,15 @@ impl Pipeline {
         self.stages.is_empty()
     }
 
-    /// The chain of operators over a collection.
+    /// The chain of operators over a collection or view.
     pub(crate) fn over_source(
         &self,
         source: &Arc<dyn Source>,
         hint: Option<Hint>,
         setting: &Setting,
     ) -> Result<BoxOperator, Error> {
-        let (find, rest) = front::split(&self.stages);
+        let (source, stages) = self.over_base(source)?;
+        let (find, rest) = front::split(&stages);
         let find = Find {
             hint,
             allow_disk_use: setting.allow_disk_use,
@@ -155,6 +160,22 @@ impl Pipeline {
         };
         let front = find.open(source)?.into_operator();
         stage::chain(rest, front, setting)
+    }
+
+    /// The stages as they run over a collection: behind those of the view that the source is.
+    fn over_base<'s>(&'s self, source: &'s Arc<dyn Source>) -> Result<OverBase<'s>, Error> {
+        let Some(view) = source.view() else {
+            return Ok((source, Cow::Borrowed(&self.stages)));
+        };
+        // A view knows no variables of who reads it.
+        let environment = Environment {
+            now: self.environment.now,
+            ..Environment::default()
+        };
+        let mut stages = Pipeline::parse_inner(view.stages, &environment)?.stages;
+        stage::check_joint(&stages, &self.stages)?;
+        stages.extend(self.stages.iter().cloned());
+        Ok((view.base, front::ordered(stages, &self.environment)?.into()))
     }
 
     /// The chain of operators over rows that are there already.
@@ -210,7 +231,9 @@ impl Aggregate {
         verbosity: Verbosity,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
-        let (find, rest) = front::split(&self.pipeline.stages);
+        let setting = self.setting(&**source, collections.clone());
+        let (source, stages) = self.pipeline.over_base(source)?;
+        let (find, rest) = front::split(&stages);
         let find = Find {
             hint: self.hint.clone(),
             allow_disk_use: self.allow_disk_use,
@@ -221,37 +244,56 @@ impl Aggregate {
             return Ok(cursor);
         }
         let counts = match verbosity.runs() {
-            true => self.run_counted(&find, rest, source, collections, interrupt)?,
+            true => run_counted(&find, rest, source, &setting, interrupt)?,
             false => Vec::new(),
         };
         Ok(print_stages(&cursor, rest, &counts))
     }
+}
 
-    /// How many rows the front and each stage gave.
-    fn run_counted<C: Collections + 'static>(
-        &self,
-        find: &Find,
-        rest: &[Stage],
-        source: &Arc<dyn Source>,
-        collections: &Arc<C>,
-        interrupt: &dyn Interrupt,
-    ) -> Result<Vec<u64>, Error> {
-        let setting = self.setting(&**source, collections.clone());
-        let mut chain = find.open(source)?.into_operator();
-        for stage in rest {
-            chain = stage::chain(std::slice::from_ref(stage), chain, &setting)?;
-        }
-        while chain.next(interrupt)?.is_some() {}
-        let mut counts = vec![chain.counters().returned];
-        let mut inputs = chain.inputs();
-        while let Some(input) = inputs.first().copied() {
-            counts.push(input.counters().returned);
-            inputs = input.inputs();
-        }
-        counts.truncate(rest.len() + 1);
-        counts.reverse();
-        Ok(counts)
+/// How many rows the front and each stage gave.
+fn run_counted(
+    find: &Find,
+    rest: &[Stage],
+    source: &Arc<dyn Source>,
+    setting: &Setting,
+    interrupt: &dyn Interrupt,
+) -> Result<Vec<u64>, Error> {
+    let mut chain = find.open(source)?.into_operator();
+    for stage in rest {
+        chain = stage::chain(std::slice::from_ref(stage), chain, setting)?;
     }
+    while chain.next(interrupt)?.is_some() {}
+    let mut counts = vec![chain.counters().returned];
+    let mut inputs = chain.inputs();
+    while let Some(input) = inputs.first().copied() {
+        counts.push(input.counters().returned);
+        inputs = input.inputs();
+    }
+    counts.truncate(rest.len() + 1);
+    counts.reverse();
+    Ok(counts)
+}
+
+/// The documents of a collection or view that match; `document` is what the filter was parsed from.
+pub(crate) fn matching(
+    document: Document<'_>,
+    filter: Filter,
+    source: &Arc<dyn Source>,
+    setting: &Setting,
+) -> Result<Cursor, Error> {
+    if source.view().is_none() {
+        return Find::of(filter).open(source);
+    }
+    // A view's own filters join with it by their documents.
+    let mut printed = DocumentBuf::new();
+    printed.push("$match", document);
+    let stage = Stage::new(printed, Kind::Match(filter));
+    let pipeline = Pipeline {
+        stages: vec![stage],
+        environment: setting.environment.clone(),
+    };
+    Ok(Cursor::of(pipeline.over_source(source, None, setting)?))
 }
 
 fn print_stages(cursor: &DocumentBuf, rest: &[Stage], counts: &[u64]) -> DocumentBuf {

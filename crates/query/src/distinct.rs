@@ -14,6 +14,7 @@ use crate::bounds::interval::after;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::range::ScanRanges;
 use crate::bounds::{IndexBounds, has_all, predicates};
+use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
 use crate::row::{Interrupt, Pace};
 use crate::source::{Direction, EntryCursor, RecordId, Source, SourceIndex};
@@ -77,15 +78,23 @@ impl Distinct {
         source: &Arc<dyn Source>,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<Value>, Error> {
+        let Some(scan) = self.index(&**source)? else {
+            return self.collect(&mut self.find().open(source)?, interrupt);
+        };
         let mut values = Values::default();
-        match self.index(&**source)? {
-            Some(scan) => scan.read(&**source, &mut values, interrupt)?,
-            None => {
-                let mut cursor = self.find().open(source)?;
-                while let Some(row) = cursor.next_row(interrupt)? {
-                    values.add_all(row.document(), &self.key)?;
-                }
-            }
+        scan.read(&**source, &mut values, interrupt)?;
+        Ok(values.values.into_values().collect())
+    }
+
+    /// The values of rows that match already, as those of a view's pipeline.
+    pub fn collect(
+        &self,
+        rows: &mut Cursor,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Vec<Value>, Error> {
+        let mut values = Values::default();
+        while let Some(row) = rows.next_row(interrupt)? {
+            values.add_all(row.document(), &self.key)?;
         }
         Ok(values.values.into_values().collect())
     }

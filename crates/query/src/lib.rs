@@ -15,7 +15,7 @@
 //! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: [`source`], [`snapshot`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
+//! Reading order: [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
 //! [`operators`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -38,6 +38,7 @@ pub mod row;
 pub mod snapshot;
 pub mod source;
 pub mod text;
+pub mod view;
 
 pub use aggregate::{Aggregate, Pipeline};
 pub use count::Count;
@@ -47,7 +48,9 @@ pub use error::Error;
 pub use explain::{Verbosity, Wrapping};
 pub use find::{Find, Hint};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
-pub use snapshot::{EngineCollections, Snapshot};
+pub use snapshot::Snapshot;
 pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,
+    ViewParts,
 };
+pub use view::EngineCollections;

@@ -1,16 +1,14 @@
-//! The engine's collections as sources of documents.
+//! A collection of the engine as a source of documents.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Engine, Namespace, Reader};
+use windrow_collection::{Collection, Reader};
 use windrow_document::ValueRef;
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::source::{
-    Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source,
-};
+use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, Source};
 
 /// A collection's reader with what a query has to know besides.
 #[derive(Clone, Debug)]
@@ -120,27 +118,5 @@ impl EntryCursor for windrow_collection::EntryCursor {
 
     fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
         Ok(windrow_collection::EntryCursor::seek(self, key, id)?)
-    }
-}
-
-/// The collections of an engine.
-#[derive(Clone)]
-pub struct EngineCollections(pub Arc<Engine>);
-
-impl Collections for EngineCollections {
-    fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error> {
-        let namespace = Namespace::new(database, collection)?;
-        match self.0.collection(&namespace) {
-            Some(collection) => Snapshot::of(&collection),
-            None => Ok(Arc::new(NoCollection {
-                namespace: namespace.to_string(),
-            })),
-        }
-    }
-}
-
-impl std::fmt::Debug for EngineCollections {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("EngineCollections")
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_document::ValueRef;
+use windrow_document::{Array, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
@@ -20,6 +20,13 @@ pub struct SourceIndex {
     pub multikey: Multikey,
 }
 
+/// A view: what it reads, which is no view, and the stages that make its documents.
+#[derive(Clone, Copy)]
+pub struct ViewParts<'s> {
+    pub base: &'s Arc<dyn Source>,
+    pub stages: Array<'s>,
+}
+
 /// A snapshot of one collection. Numbers of indexes are places in [`Source::indexes`].
 pub trait Source: Send + Sync {
     /// "database.collection".
@@ -30,7 +37,12 @@ pub trait Source: Send + Sync {
         true
     }
 
-    /// The number of documents.
+    /// What a view is made of; such a source is read by its parts and in no other way.
+    fn view(&self) -> Option<ViewParts<'_>> {
+        None
+    }
+
+    /// The number of documents; of a view, of the collection below it.
     fn count(&self) -> u64;
 
     /// The indexes that can be read; the one on `_id` is the first.

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`errors`], [`shell_text`], [`queries`], [`collation`], [`writes`], [`changes`],
+//! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`collation`], [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
 //! [`listed`], [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
@@ -61,6 +61,7 @@ pub mod shell_text;
 pub mod state;
 pub mod stop;
 mod sync;
+pub mod views;
 pub mod writes;
 
 pub use config::Config;

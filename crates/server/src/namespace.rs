@@ -65,7 +65,13 @@ pub fn named(request: &Request) -> Result<Namespace, CommandError> {
 }
 
 /// Collections below `system.` that clients may create; the others are the server's own.
-const SYSTEM_COLLECTIONS: &[&str] = &["system.js", "system.users", "system.roles"];
+const SYSTEM_COLLECTIONS: &[&str] = &[
+    "system.js",
+    "system.profile",
+    "system.roles",
+    "system.users",
+    "system.views",
+];
 
 /// Fails with InvalidNamespace where clients may not create a collection of this name.
 pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
@@ -76,7 +82,13 @@ pub fn check_creation(namespace: &Namespace) -> Result<(), CommandError> {
     if name.contains('$') {
         return Err(invalid(format!("Invalid collection name: {name}")));
     }
-    if namespace.database.len() + 1 + name.len() > NAMESPACE_BYTES_MAX {
+    check_length(namespace)
+}
+
+/// Fails where the names of database and collection are too long together.
+pub fn check_length(namespace: &Namespace) -> Result<(), CommandError> {
+    let bytes = namespace.database.len() + 1 + namespace.collection.len();
+    if bytes > NAMESPACE_BYTES_MAX {
         let message = format!(
             "Fully qualified namespace is too long. Namespace: {namespace} Max: {NAMESPACE_BYTES_MAX}"
         );

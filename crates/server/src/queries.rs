@@ -9,8 +9,7 @@ use windrow_mql::expression::{Context as ExpressionContext, Expression, Scope, V
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::{
-    Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, NoCollection, Row,
-    Snapshot, Source,
+    Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source, view,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
@@ -58,14 +57,10 @@ pub fn named(
     })
 }
 
-/// A snapshot of a collection; of one that is not there, one without documents.
+/// A snapshot of a collection; of one that is not there, one without documents; or a view, which is
+/// read by its parts only.
 pub fn source(state: &State, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
-    match state.services.engine.collection(namespace) {
-        Some(collection) => Snapshot::of(&collection).or_command_error(),
-        None => Ok(Arc::new(NoCollection {
-            namespace: namespace.to_string(),
-        })),
-    }
+    view::source(&state.services.engine, namespace).or_command_error()
 }
 
 /// The other collections that a pipeline may name.

@@ -41,7 +41,7 @@ pub fn writable(request: &Request, name: &str) -> Result<Namespace, CommandError
     if name.contains(".system.") {
         return refuse(ErrorCode::BadValue);
     }
-    Namespace::new(request.database(), name).or_command_error()
+    existing(request, name)
 }
 
 /// The namespace whose documents are to be changed; one that no collection can have is not found.

@@ -12,9 +12,8 @@ use windrow_mql::filter::{Environment, Filter};
 use super::place::{visit, with_value};
 use super::stage::{self, Kind};
 use super::transform::context;
-use super::{DOCUMENT_BYTES_MAX, Setting};
+use super::{DOCUMENT_BYTES_MAX, Setting, matching};
 use crate::Error;
-use crate::find::Find;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
@@ -214,8 +213,9 @@ impl GraphLookupOperator {
                 filter
             }
         };
-        let filter = Filter::parse_with(filter.as_document(), &self.setting.environment)?;
-        let mut cursor = Find::of(filter).open(&self.source)?;
+        let document = filter.as_document();
+        let filter = Filter::parse_with(document, &self.setting.environment)?;
+        let mut cursor = matching(document, filter, &self.source, &self.setting)?;
         let mut found = Vec::new();
         while let Some(content) = cursor.next(interrupt)? {
             found.push(content);

@@ -111,7 +111,7 @@ impl LookupOperator {
 
     fn found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
         let joined = match &mut self.join {
-            Some(join) => Some(join.matching(row.document(), interrupt)?),
+            Some(join) => Some(join.matching(row.document(), &self.setting, interrupt)?),
             None => None,
         };
         let Some(sub) = &self.lookup.pipeline else {

@@ -119,10 +119,7 @@ pub fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Sta
         };
         let one = parse(document, environment)?;
         if number > 0 && one.iter().any(|stage| stage.has_text()) {
-            return Err(Error::new(
-                17313,
-                "$match with $text is only allowed as the first pipeline stage",
-            ));
+            return Err(text_is_late());
         }
         parsed.extend(one);
     }
@@ -159,6 +156,19 @@ fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>
         kind,
     };
     Ok(kinds.into_iter().map(stage).collect())
+}
+
+/// Whether stages may stand behind others: `$text` only as the first of all. Error 17313.
+pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
+    match behind.iter().any(Stage::has_text) && !before.is_empty() {
+        true => Err(text_is_late()),
+        false => Ok(()),
+    }
+}
+
+fn text_is_late() -> Error {
+    let message = "$match with $text is only allowed as the first pipeline stage";
+    Error::new(17313, message)
 }
 
 /// A text score is there only behind a `$match` with `$text`, and not for filters.

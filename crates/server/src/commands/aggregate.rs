@@ -19,6 +19,7 @@ use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, QueryBatches};
+use crate::views;
 use given::Given;
 use own_documents::NO_COLLECTION;
 
@@ -83,7 +84,11 @@ fn prepare(
         let message = "{aggregate: 1} is not valid for this pipeline: it needs a collection";
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
-    Ok((parse(body)?, queries::source(context.state, namespace)?))
+    let source = queries::source(context.state, namespace)?;
+    if source.view().is_some() {
+        views::check_collation(body)?;
+    }
+    Ok((parse(body)?, source))
 }
 
 /// Reads all arguments but the cursor.

@@ -1,6 +1,7 @@
 //! `collMod`: changes what a collection was created with, and how an index is used.
 
 mod of_index;
+mod of_view;
 
 use windrow_collection::{Collection, Error as CollectionError};
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef};
@@ -8,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::context::Context;
-use crate::errors::IntoCommandError;
+use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::namespace;
 
@@ -37,6 +38,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let engine = &context.state.services.engine;
+    let view = match engine.collection(&namespace) {
+        Some(_) => None,
+        None => engine.view(&namespace).or_command_error()?,
+    };
+    if let Some(view) = view {
+        return of_view::change(request, context, &namespace, view);
+    }
     let collection = engine.collection(&namespace).ok_or_else(|| {
         let message = format!("ns does not exist: {namespace}");
         CommandError::new(ErrorCode::NamespaceNotFound, message)
@@ -90,7 +98,7 @@ impl<'a> Wanted<'a> {
             }
             Ok::<_, CollectionError>(new)
         });
-        changed.map_err(IntoCommandError::into_command_error)
+        changed.or_command_error()
     }
 }
 

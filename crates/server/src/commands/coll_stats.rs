@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::namespace;
+use crate::{namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const COLL_STATS: Command = Command {
@@ -25,6 +25,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let of_namespace = |error: CommandError| error.with("ns", namespace.to_string());
     let scale = scale(&Arguments::new(request)).map_err(of_namespace)?;
+    views::refuse(context, &namespace).map_err(of_namespace)?;
     let engine = &context.state.services.engine;
     let mut reply = doc! { "ns": (namespace.to_string()) };
     let described = match engine.collection(&namespace) {

@@ -1,7 +1,9 @@
 //! `count`: how many documents match.
 
-use windrow_document::{Document, ValueRef, doc};
-use windrow_query::{Count, Hint};
+use std::sync::Arc;
+
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_query::{Count, Hint, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
@@ -10,7 +12,7 @@ use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries;
+use crate::{queries, views};
 
 pub const COUNT: Command = Command {
     name: "count",
@@ -35,14 +37,39 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
-    let count = parse(body)?;
     let source = queries::source(context.state, &namespace)?;
-    let number = count.run(&source, context.operation).or_command_error()?;
+    let number = match source.view() {
+        Some(_) => count_view(context, body, &source)?,
+        None => {
+            let count = parse(body)?;
+            count.run(&source, context.operation).or_command_error()?
+        }
+    };
     let number = i64::try_from(number).unwrap_or(i64::MAX);
     Ok(Reply::ok(match i32::try_from(number) {
         Ok(small) => doc! { "n": small },
         Err(_) => doc! { "n": number },
     }))
+}
+
+fn count_view(
+    context: &Context<'_>,
+    body: Document<'_>,
+    source: &Arc<dyn Source>,
+) -> Result<u64, CommandError> {
+    // What is wrong with the arguments is told as it is of a collection.
+    let simple = body.iter().filter(|(name, _)| *name != "collation");
+    parse(simple.collect::<DocumentBuf>().as_document())?;
+    let mut rows = views::open(context, &views::count(body)?, source)?;
+    let mut count = 0;
+    while rows
+        .next_row(context.operation)
+        .or_command_error()?
+        .is_some()
+    {
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Reads the arguments of a count command.

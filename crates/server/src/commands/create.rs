@@ -1,17 +1,20 @@
-//! `create`: makes a collection.
+//! `create`: makes a collection or a view.
 
-use windrow_document::{DocumentBuf, Type, ValueRef};
+pub mod of_view;
+
+use windrow_document::{Document, DocumentBuf, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
 
 pub const CREATE: Command = Command {
     name: "create",
-    help: "makes a collection",
+    help: "makes a collection or a view",
     write_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&[
@@ -45,6 +48,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
+    if let Some(view) = of_view::wanted(&arguments)? {
+        return of_view::create(context, &namespace, &arguments, &view);
+    }
     check_capped(&arguments)?;
     check_id_index(&arguments)?;
     check_not_supported(&arguments)?;
@@ -153,11 +159,10 @@ fn check_id_index(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 
 fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     if let Some(collation) = arguments.document("collation")? {
-        check_collation(collation.get("locale"))?;
+        check_collation(collation)?;
     }
     // What is of a wrong type is told as such.
     arguments.document("validator")?;
-    arguments.string("viewOn")?;
     for name in [
         "changeStreamPreAndPostImages",
         "clusteredIndex",
@@ -165,7 +170,6 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
         "expireAfterSeconds",
         "timeseries",
         "validator",
-        "viewOn",
     ] {
         if present(arguments, name) {
             return Err(not_supported(name));
@@ -182,10 +186,9 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 }
 
 /// Strings are compared by their bytes, which is what the locale "simple" says.
-fn check_collation(locale: Option<ValueRef<'_>>) -> Result<(), CommandError> {
-    match locale {
-        Some(ValueRef::String("simple")) => Ok(()),
-        Some(ValueRef::String(_)) => Err(not_supported("collation")),
+fn check_collation(given: Document<'_>) -> Result<(), CommandError> {
+    match given.get("locale") {
+        Some(ValueRef::String(_)) => collation::check(Some(given)),
         _ => Err(bad_value(
             "the field 'collation.locale' is a required string".to_owned(),
         )),

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::index_builds::{self, Build};
-use crate::namespace;
+use crate::{namespace, views};
 
 /// Unknown arguments are checked here, since MongoDB has a code of its own for them.
 pub const CREATE_INDEXES: Command = Command {
@@ -39,6 +39,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let definitions = parse(request)?;
     namespace::check_creation(&namespace)?;
+    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let existing = engine.collection(&namespace);
     let names: Vec<String> = definitions.iter().map(|one| one.name.clone()).collect();

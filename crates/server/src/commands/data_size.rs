@@ -12,8 +12,8 @@ use super::coll_stats::size;
 use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::namespace;
 use crate::queries::{self, Running};
+use crate::{namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const DATA_SIZE: Command = Command {
@@ -45,6 +45,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = named(&arguments)?;
     context.operation.set_namespace(&namespace.to_string());
     let wanted = Wanted::parse(&arguments)?;
+    views::refuse(context, &namespace)?;
     let estimate = arguments.flag("estimate")?;
     let engine = &context.state.services.engine;
     let counted = match (engine.collection(&namespace), &wanted.find) {

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
+use crate::views;
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
 pub const DELETE: Command = Command {
@@ -54,7 +55,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut errors = WriteErrors::default();
     for (number, statement) in parsed?.iter().enumerate() {
         context.state.metrics.deletes.fetch_add(1, Relaxed);
-        match delete(context, &namespace, statement, variables) {
+        let deleted = views::refuse(context, &namespace)
+            .and_then(|()| delete(context, &namespace, statement, variables));
+        match deleted {
             Ok(tally) => {
                 count += tally.changed;
                 examined += tally.examined;

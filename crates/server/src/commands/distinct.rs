@@ -11,7 +11,7 @@ use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries;
+use crate::{queries, views};
 
 pub const DISTINCT: Command = Command {
     name: "distinct",
@@ -28,11 +28,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
-    let distinct = parse(body)?;
     let source = queries::source(context.state, &namespace)?;
-    let values = distinct
-        .run(&source, context.operation)
-        .or_command_error()?;
+    let values = match source.view() {
+        Some(_) => {
+            views::check_collation(body)?;
+            let rows = &mut views::open(context, &views::distinct(body)?, &source)?;
+            parse(body)?.collect(rows, context.operation)
+        }
+        None => parse(body)?.run(&source, context.operation),
+    };
+    let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();
     reply.push("values", Value::from(ArrayBuf::from_iter(values)));
     Ok(Reply::ok(reply))

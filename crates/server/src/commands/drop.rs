@@ -1,4 +1,4 @@
-//! `drop`: drops a collection with its indexes.
+//! `drop`: drops a collection with its indexes, or a view.
 
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -23,15 +23,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let engine = &context.state.services.engine;
+    if engine.collection(&namespace).is_none() && engine.drop_view(&namespace).or_command_error()? {
+        ended(context, &namespace.to_string());
+        return Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }));
+    }
     let not_found = || CommandError::new(ErrorCode::NamespaceNotFound, "ns not found");
     let collection = engine.collection(&namespace).ok_or_else(not_found)?;
     let indexes = collection.indexes().len();
     if !engine.drop_collection(&namespace).or_command_error()? {
         return Err(not_found());
     }
-    let name = namespace.to_string();
-    let cursors = &context.state.cursors;
-    cursors.end_where(|one| one == name, "collection dropped");
+    ended(context, &namespace.to_string());
     let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
     let log = &context.state.services.log;
     log.info(
@@ -44,4 +46,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! {
         "nIndexesWas": (indexes as i32), "ns": (namespace.to_string()),
     }))
+}
+
+/// Who reads what was dropped learns of it.
+fn ended(context: &Context<'_>, name: &str) {
+    let cursors = &context.state.cursors;
+    cursors.end_where(|one| one == name, "collection dropped");
 }

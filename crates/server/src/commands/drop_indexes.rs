@@ -7,7 +7,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::namespace;
+use crate::{namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const DROP_INDEXES: Command = Command {
@@ -24,6 +24,7 @@ pub const DROP_INDEXES: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let collection = engine.collection(&namespace).ok_or_else(|| {
         let message = format!("ns not found {namespace}");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
-use windrow_query::{Find, Source, Verbosity, Wrapping};
+use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command, aggregate, count, delete, distinct, find, find_and_modify, update};
@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries;
+use crate::{queries, views};
 
 pub const EXPLAIN: Command = Command {
     name: "explain",
@@ -53,6 +53,18 @@ pub fn explain(
     if name == "aggregate" {
         return explain_aggregate(context, database, command, verbosity);
     }
+    if let "find" | "count" | "distinct" = name {
+        let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
+        let source = open(context, &namespace)?;
+        if source.view().is_some() {
+            let aggregate = match name {
+                "find" => views::find(command),
+                "count" => views::count(command),
+                _ => views::distinct(command),
+            };
+            return run_aggregate(context, &aggregate?, &source, command, verbosity);
+        }
+    }
     let (find, wrapping) = match name {
         "find" => (find::Asked::parse(command)?.find, Wrapping::None),
         "count" => (count::parse(command)?.find(), Wrapping::Count),
@@ -71,6 +83,7 @@ pub fn explain(
         other => return Err(not_explainable(other)),
     };
     let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
+    views::refuse(context, &namespace)?;
     let source = open(context, &namespace)?;
     let explained = explain_find(context, &find, &source, verbosity, wrapping)?;
     Ok(Reply::ok(finish(context, explained, command)))
@@ -85,9 +98,19 @@ fn explain_aggregate(
     let namespace = aggregate::named(database, command)?;
     let aggregate = aggregate::parse(command)?;
     let source = open(context, &namespace)?;
+    run_aggregate(context, &aggregate, &source, command, verbosity)
+}
+
+fn run_aggregate(
+    context: &Context<'_>,
+    aggregate: &Aggregate,
+    source: &Arc<dyn Source>,
+    command: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Reply, CommandError> {
     let collections = queries::collections(context.state);
     let explained = aggregate
-        .explain(&source, &collections, verbosity, context.operation)
+        .explain(source, &collections, verbosity, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
 }

@@ -1,9 +1,11 @@
 //! `find`: the documents that match, in order, projected.
 
+use std::sync::Arc;
+
 use windrow_document::{Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
-use windrow_query::{Find, Hint};
+use windrow_query::{Find, Hint, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
@@ -15,6 +17,7 @@ use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, QueryBatches, Running};
+use crate::views;
 
 pub const FIND: Command = Command {
     name: "find",
@@ -77,10 +80,13 @@ impl Wanted {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::FailedToParse)?;
-    let asked = Asked::parse(body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
     let source = queries::source(context.state, &namespace)?;
+    if source.view().is_some() {
+        return run_on_view(context, text, body, &source);
+    }
+    let asked = Asked::parse(body)?;
     let running = Running::start(&asked.find, &source, context.operation)?;
     if !source.exists() {
         let cursor = doc! { "id": 0i64, "ns": (text), "firstBatch": [] };
@@ -94,6 +100,23 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut owner = queries::owner(context, text, body);
     owner.options.no_timeout = asked.no_cursor_timeout;
     cursors::reply(context, owner, Box::new(batches), asked.first)
+}
+
+fn run_on_view(
+    context: &Context<'_>,
+    namespace: String,
+    body: Document<'_>,
+    source: &Arc<dyn Source>,
+) -> Result<Reply, CommandError> {
+    check_types(body)?;
+    let first = Asked::first_batch(body)?;
+    for name in ["skip", "limit"] {
+        count(body, name)?;
+    }
+    let cursor = views::open(context, &views::find(body)?, source)?;
+    let batches = QueryBatches::of_pipeline(cursor);
+    let owner = queries::owner(context, namespace, body);
+    cursors::reply(context, owner, Box::new(batches), first)
 }
 
 /// A `find` as it was asked.
@@ -114,17 +137,22 @@ impl Asked {
             let message = "Cannot set 'awaitData' without also setting 'tailable'";
             return Err(failed_to_parse(message.to_owned()));
         }
+        let first = Asked::first_batch(body)?;
+        Ok(Asked {
+            find: read_find(body)?,
+            first,
+            no_cursor_timeout: switch("noCursorTimeout"),
+            tailable,
+        })
+    }
+
+    fn first_batch(body: Document<'_>) -> Result<FirstBatch, CommandError> {
         let (batch_size, to_return) = (count(body, "batchSize")?, count(body, "ntoreturn")?);
         let limit = batch_size.or(to_return).map_or(FIRST_BATCH_COUNT, |size| {
             usize::try_from(size).unwrap_or(usize::MAX)
         });
-        let single = switch("singleBatch");
-        Ok(Asked {
-            find: read_find(body)?,
-            first: FirstBatch { limit, single },
-            no_cursor_timeout: switch("noCursorTimeout"),
-            tailable,
-        })
+        let single = body.get("singleBatch") == Some(ValueRef::Bool(true));
+        Ok(FirstBatch { limit, single })
     }
 }
 

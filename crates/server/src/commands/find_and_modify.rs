@@ -20,6 +20,7 @@ use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
+use crate::views;
 use crate::writes::{self, acknowledge};
 
 pub const FIND_AND_MODIFY: Command = Command {
@@ -66,6 +67,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
     let asked = Asked::parse(body)?;
+    views::refuse(context, &namespace)?;
     writes::check_upsert_target(request, &namespace.collection, asked.upsert)?;
     let (outcome, value) = match &asked.update {
         Some(update) => asked.update(context, &namespace, update)?,

@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::writes::{self, WriteErrors, acknowledge, collection_name, writable};
+use crate::{namespace, views};
 use prepare::{Chunk, Prepared};
 
 pub const INSERT: Command = Command {
@@ -41,6 +42,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
+    if let Err(error) = can_hold(context, &namespace) {
+        return refused(&error, if ordered { 1 } else { documents.count() });
+    }
     let prepared = prepare::prepare(&documents, ordered, &context.state.object_ids);
     let (count, errors) = insert(context, &namespace, prepared, ordered)?;
     context.operation.note("ninserted", count as i32);
@@ -48,6 +52,22 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     reply.push("n", count as i32);
     errors.add_to(&mut reply);
     acknowledge(reply, context)
+}
+
+/// Whether documents may be inserted under this name at all.
+fn can_hold(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
+    namespace::check_length(namespace)?;
+    views::refuse(context, namespace)
+}
+
+/// The reply where so many documents were refused alike.
+fn refused(error: &CommandError, count: usize) -> Result<Reply, CommandError> {
+    let mut errors = WriteErrors::default();
+    (0..count).for_each(|number| errors.push(number, error));
+    let mut reply = DocumentBuf::new();
+    reply.push("n", 0);
+    errors.add_to(&mut reply);
+    Ok(Reply::ok(reply))
 }
 
 fn insert(

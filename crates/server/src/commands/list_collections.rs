@@ -1,6 +1,6 @@
 //! `listCollections`: the collections of a database.
 
-use windrow_collection::Collection;
+use windrow_collection::{Collection, View};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_mql::filter::Filter;
 use windrow_wire::{CommandError, Reply, Request};
@@ -27,7 +27,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let name_only = arguments.flag("nameOnly")?;
     let engine = &context.state.services.engine;
     let collections = engine.collections(request.database());
-    let described = collections.iter().map(|one| describe(one, name_only));
+    let views = engine.views(request.database()).or_command_error()?;
+    let described = collections
+        .iter()
+        .map(|one| describe(one, name_only))
+        .chain(views.iter().map(|(name, one)| view(name, one, name_only)));
     let mut found = Vec::new();
     for one in described {
         if matches(filter.as_ref(), &one)? {
@@ -68,6 +72,15 @@ fn describe(collection: &Collection, name_only: bool) -> DocumentBuf {
     described.push("info", doc! { "readOnly": false, "uuid": uuid });
     if let Some(first) = collection.indexes().first() {
         described.push("idIndex", first.definition.specification.clone());
+    }
+    described
+}
+
+fn view(name: &str, view: &View, name_only: bool) -> DocumentBuf {
+    let mut described = doc! { "name": name, "type": "view" };
+    if !name_only {
+        described.push("options", view.options());
+        described.push("info", doc! { "readOnly": true });
     }
     described
 }

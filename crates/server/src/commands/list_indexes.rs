@@ -4,7 +4,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::context::Context;
-use crate::{listed, namespace};
+use crate::{listed, namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const LIST_INDEXES: Command = Command {
@@ -19,6 +19,7 @@ pub const LIST_INDEXES: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let collection = engine.collection(&namespace).ok_or_else(|| {
         let message = format!("ns does not exist: {namespace}");

@@ -94,6 +94,9 @@ fn check(source: &Namespace, target: &Namespace) -> Result<(), CommandError> {
     if source == target {
         return illegal("Can't rename a collection to itself".to_owned());
     }
+    if source.collection.starts_with("system.") || target.collection.starts_with("system.") {
+        return illegal("cannot rename system collections".to_owned());
+    }
     for (role, namespace) in [("source", source), ("target", target)] {
         let name = &namespace.collection;
         let allowed = namespace::check_collection(&namespace.database, name)

@@ -18,6 +18,7 @@ use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
+use crate::views;
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
 pub const UPDATE: Command = Command {
@@ -82,6 +83,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     for (number, statement) in parsed?.iter().enumerate() {
         context.state.metrics.updates.fetch_add(1, Relaxed);
         let updated = writes::check_upsert_target(request, name, statement.upsert)
+            .and_then(|()| views::refuse(context, &namespace))
             .and_then(|()| update(context, &namespace, statement, variables));
         match updated {
             Ok(updated) => totals.add(number, &updated),

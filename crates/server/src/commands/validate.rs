@@ -8,7 +8,7 @@ use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::namespace;
+use crate::{namespace, views};
 
 pub const VALIDATE: Command = Command {
     name: "validate",
@@ -22,6 +22,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let full = Arguments::new(request).flag("full")?;
+    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let collection = engine.collection(&namespace).ok_or_else(|| {
         let message = format!("Collection '{namespace}' does not exist to validate.");

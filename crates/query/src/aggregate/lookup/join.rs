@@ -11,11 +11,12 @@ use windrow_mql::filter::Filter;
 use super::Equality;
 use crate::Error;
 use crate::aggregate::place::visit;
+use crate::aggregate::{Setting, matching};
 use crate::bounds::leaf;
-use crate::find::Find;
+use crate::cursor::Cursor;
 use crate::operators::SORT_BYTES_MAX;
 use crate::row::{Content, Interrupt};
-use crate::source::{Direction, Source};
+use crate::source::Source;
 
 /// Finds the other collection's documents for the rows.
 pub struct Join {
@@ -50,18 +51,20 @@ impl Join {
     pub fn matching(
         &mut self,
         row: Document<'_>,
+        setting: &Setting,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<Content>, Error> {
-        let filter = self.filter(row)?;
+        let document = self.condition(row);
+        let filter = Filter::parse(document.as_document())?;
         if self.way.is_none() {
-            self.way = Some(self.choose(interrupt)?);
+            self.way = Some(self.choose(setting, interrupt)?);
         }
         if let Some(Way::Table(table)) = &self.way
             && let Some(found) = table.matching(&filter)?
         {
             return Ok(found);
         }
-        let mut cursor = Find::of(filter).open(&self.source)?;
+        let mut cursor = matching(document.as_document(), filter, &self.source, setting)?;
         let mut found = Vec::new();
         while let Some(content) = cursor.next(interrupt)? {
             found.push(content);
@@ -71,7 +74,7 @@ impl Join {
 
     /// The condition on the other collection. What the row does not have counts as null; regular
     /// expressions are values.
-    fn filter(&self, row: Document<'_>) -> Result<Filter, Error> {
+    fn condition(&self, row: Document<'_>) -> DocumentBuf {
         let mut values: Vec<ValueRef<'_>> = Vec::new();
         let path = self.equality.local.components();
         visit(ValueRef::Document(row), path, &mut |value| {
@@ -91,7 +94,7 @@ impl Join {
             filter.push(&foreign, condition);
             filter
         };
-        let filter = match values.as_slice() {
+        match values.as_slice() {
             [value] => equals(*value),
             _ if has_regex => {
                 let branches: ArrayBuf = values
@@ -106,11 +109,10 @@ impl Join {
                 filter.push(&foreign, doc! { "$in": (Value::Array(list)) });
                 filter
             }
-        };
-        Ok(Filter::parse(filter.as_document())?)
+        }
     }
 
-    fn choose(&self, interrupt: &dyn Interrupt) -> Result<Way, Error> {
+    fn choose(&self, setting: &Setting, interrupt: &dyn Interrupt) -> Result<Way, Error> {
         let leads = |definition: &Arc<Definition>| {
             definition
                 .fields
@@ -124,7 +126,9 @@ impl Join {
         if self.source.indexes().iter().any(leads) {
             return Ok(Way::Query);
         }
-        Ok(Table::read(&self.equality, &*self.source, interrupt)?.map_or(Way::Query, Way::Table))
+        let documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
+        let table = Table::read(&self.equality, documents, interrupt)?;
+        Ok(table.map_or(Way::Query, Way::Table))
     }
 }
 
@@ -132,7 +136,7 @@ impl Table {
     /// Reads the collection; None where it is too large.
     fn read(
         equality: &Equality,
-        source: &dyn Source,
+        mut documents: Cursor,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Table>, Error> {
         let mut pattern = DocumentBuf::new();
@@ -143,13 +147,9 @@ impl Table {
         };
         let (mut table, mut scratch) = (Table::default(), Scratch::default());
         let (mut multikey, mut bytes) = (Multikey::of(1), 0);
-        let mut cursor = source.records(Direction::Forward)?;
-        while cursor.next()? {
+        while let Some(content) = documents.next(interrupt)? {
             let place = table.documents.len() as u32;
-            if place.is_multiple_of(256) {
-                interrupt.check()?;
-            }
-            let document = Document::from_validated(cursor.document());
+            let document = content.as_document();
             bytes += document.as_bytes().len() + 64;
             if bytes > SORT_BYTES_MAX {
                 return Ok(None);
@@ -165,7 +165,7 @@ impl Table {
             {
                 return Ok(None);
             }
-            table.documents.push(cursor.document_bytes().into());
+            table.documents.push(content);
         }
         Ok(Some(table))
     }

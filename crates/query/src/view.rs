@@ -1,0 +1,140 @@
+//! Views as what pipelines read: the collection below and the stages above it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{Engine, Namespace};
+use windrow_document::{ArrayBuf, ValueRef};
+use windrow_index::{Definition, Multikey};
+
+use crate::Error;
+use crate::snapshot::Snapshot;
+use crate::source::{
+    Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, ViewParts,
+};
+
+/// Views on views, at most so many.
+pub const DEPTH_MAX: usize = 20;
+
+const DEPTH_EXCEEDED: i32 = 165;
+const NOT_ON_VIEWS: i32 = 166;
+
+/// What stands under a name: a snapshot of a collection, a view, or nothing.
+pub fn source(engine: &Engine, namespace: &Namespace) -> Result<Arc<dyn Source>, Error> {
+    if let Some(collection) = engine.collection(namespace) {
+        return Snapshot::of(&collection);
+    }
+    let Some(first) = engine.view(namespace)? else {
+        return Ok(Arc::new(NoCollection {
+            namespace: namespace.to_string(),
+        }));
+    };
+    let mut pipelines = vec![first.pipeline];
+    let mut below = Namespace {
+        database: namespace.database.clone(),
+        collection: first.on,
+    };
+    let base: Arc<dyn Source> = loop {
+        if let Some(collection) = engine.collection(&below) {
+            break Snapshot::of(&collection)?;
+        }
+        let Some(view) = engine.view(&below)? else {
+            break Arc::new(NoCollection {
+                namespace: below.to_string(),
+            });
+        };
+        pipelines.push(view.pipeline);
+        below.collection = view.on;
+        if pipelines.len() > DEPTH_MAX {
+            return Err(too_deep());
+        }
+    };
+    let stages = pipelines.iter().rev().flat_map(|pipeline| pipeline.iter());
+    Ok(Arc::new(ViewSource {
+        namespace: namespace.to_string(),
+        base,
+        stages: stages.collect(),
+    }))
+}
+
+/// The error of views on more views than are allowed.
+pub fn too_deep() -> Error {
+    let message = format!("View depth too deep or view cycle detected; maximum depth: {DEPTH_MAX}");
+    Error::new(DEPTH_EXCEEDED, message)
+}
+
+/// A view. It has no records and no indexes of its own: who reads it goes by [`Source::view`].
+struct ViewSource {
+    namespace: String,
+    base: Arc<dyn Source>,
+    stages: ArrayBuf,
+}
+
+impl ViewSource {
+    fn refuse<T>(&self) -> Result<T, Error> {
+        let message = format!("Namespace {} is a view, not a collection", self.namespace);
+        Err(Error::new(NOT_ON_VIEWS, message))
+    }
+}
+
+impl Source for ViewSource {
+    fn view(&self) -> Option<ViewParts<'_>> {
+        Some(ViewParts {
+            base: &self.base,
+            stages: self.stages.as_array(),
+        })
+    }
+
+    fn namespace(&self) -> String {
+        self.namespace.clone()
+    }
+
+    fn count(&self) -> u64 {
+        self.base.count()
+    }
+
+    fn indexes(&self) -> Vec<Arc<Definition>> {
+        Vec::new()
+    }
+
+    fn multikey(&self, _: usize) -> Result<Multikey, Error> {
+        self.refuse()
+    }
+
+    fn get(&self, _: RecordId) -> Result<Option<Bytes>, Error> {
+        self.refuse()
+    }
+
+    fn find_id(&self, _: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
+        self.refuse()
+    }
+
+    fn records(&self, _: Direction) -> Result<Box<dyn RecordCursor>, Error> {
+        self.refuse()
+    }
+
+    fn entries(&self, _: usize, _: Direction) -> Result<Box<dyn EntryCursor>, Error> {
+        self.refuse()
+    }
+
+    fn count_about(&self, _: usize, _: &[u8], _: &[u8]) -> Result<u64, Error> {
+        self.refuse()
+    }
+}
+
+/// The collections and views of an engine.
+#[derive(Clone)]
+pub struct EngineCollections(pub Arc<Engine>);
+
+impl Collections for EngineCollections {
+    fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error> {
+        let namespace = Namespace::new(database, collection)?;
+        source(&self.0, &namespace)
+    }
+}
+
+impl std::fmt::Debug for EngineCollections {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("EngineCollections")
+    }
+}

@@ -1,0 +1,52 @@
+//! `collMod` of a view: it shows something else.
+
+use windrow_collection::{Namespace, View};
+use windrow_document::DocumentBuf;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::commands::create;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::generic::is_generic;
+use crate::{namespace, views};
+
+/// What is not given stays as it is.
+pub fn change(
+    request: &Request,
+    context: &Context<'_>,
+    namespace: &Namespace,
+    view: View,
+) -> Result<Reply, CommandError> {
+    let mut names = request.body().iter().skip(1).map(|(name, _)| name);
+    let is_known = |name: &str| matches!(name, "viewOn" | "pipeline") || is_generic(name);
+    if let Some(name) = names.find(|name| !is_known(name)) {
+        let message = format!("option not supported on a view: {name}");
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    let arguments = Arguments::new(request);
+    let on = match arguments.string("viewOn")? {
+        Some("") => {
+            let message = "'viewOn' cannot be empty";
+            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        }
+        Some(on) => on.to_owned(),
+        None => view.on,
+    };
+    namespace::check_collection(&namespace.database, &on)?;
+    let pipeline = match create::of_view::pipeline(arguments.get("pipeline"))? {
+        Some(pipeline) => pipeline.to_buf(),
+        None => view.pipeline,
+    };
+    let changed = View { on, pipeline };
+    let engine = &context.state.services.engine;
+    let is_changed = request
+        .body()
+        .iter()
+        .any(|(name, _)| name == "viewOn" || name == "pipeline");
+    if is_changed {
+        views::check(engine, namespace, &changed)?;
+        engine.change_view(namespace, &changed).or_command_error()?;
+    }
+    Ok(Reply::ok(DocumentBuf::new()))
+}

@@ -1,0 +1,87 @@
+//! `create` with `viewOn`: makes a view.
+
+use windrow_collection::{Namespace, View};
+use windrow_document::{Array, DocumentBuf, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply};
+
+use super::{bad_value, check_collation, present};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::{namespace, views};
+
+/// MongoDB's codes without a name.
+const NOT_AN_ARRAY: ErrorCode = ErrorCode(40_422);
+const IS_A_COLLECTION: ErrorCode = ErrorCode(17_399);
+
+/// The view that is asked for; None where it is a collection.
+pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
+    let pipeline = pipeline(arguments.get("pipeline"))?;
+    let on = match present(arguments, "viewOn") {
+        true => arguments.string("viewOn")?,
+        false => None,
+    };
+    let Some(on) = on else {
+        return Ok(None);
+    };
+    if on.is_empty() {
+        return Err(bad_value("'viewOn' cannot be empty".to_owned()));
+    }
+    Ok(Some(View {
+        on: on.to_owned(),
+        pipeline: pipeline.unwrap_or(Array::EMPTY).to_buf(),
+    }))
+}
+
+/// The argument `pipeline` of `create` and `collMod`.
+pub fn pipeline(value: Option<ValueRef<'_>>) -> Result<Option<Array<'_>>, CommandError> {
+    match value {
+        None => Ok(None),
+        Some(ValueRef::Array(stages)) => {
+            let is_stage = |stage: ValueRef<'_>| stage.type_of() == Type::Document;
+            match stages.iter().all(is_stage) {
+                true => Ok(Some(stages)),
+                false => Err(CommandError::new(
+                    ErrorCode::TypeMismatch,
+                    "Each element of the 'pipeline' array must be an object",
+                )),
+            }
+        }
+        Some(other) => {
+            let found = other.type_of().name();
+            let message = format!("BSON field 'pipeline' is the wrong type '{found}'");
+            Err(CommandError::new(NOT_AN_ARRAY, message))
+        }
+    }
+}
+
+pub fn create(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    arguments: &Arguments<'_>,
+    view: &View,
+) -> Result<Reply, CommandError> {
+    if present(arguments, "idIndex") {
+        let message = "'idIndex' is not allowed with 'viewOn'";
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    for name in ["clusteredIndex", "timeseries", "expireAfterSeconds"] {
+        if present(arguments, name) {
+            let message = format!("'{name}' is not allowed with 'viewOn'");
+            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        }
+    }
+    if let Some(collation) = arguments.document("collation")? {
+        check_collation(collation)?;
+    }
+    namespace::check_creation(namespace)?;
+    namespace::check_collection(&namespace.database, &view.on)?;
+    let engine = &context.state.services.engine;
+    if engine.collection(namespace).is_some() {
+        let message = format!("a collection already exists: {namespace}");
+        return Err(CommandError::new(IS_A_COLLECTION, message));
+    }
+    views::check(engine, namespace, view)?;
+    engine.create_view(namespace, view).or_command_error()?;
+    Ok(Reply::ok(DocumentBuf::new()))
+}

@@ -1,0 +1,226 @@
+//! Views: what reading commands make of them, and which may be.
+//!
+//! A `find`, `count` or `distinct` of a view is an `aggregate` of it, as in MongoDB: it takes what a
+//! pipeline can do and refuses the rest by name.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use windrow_collection::{Engine, Namespace, View};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_mql::filter::Environment;
+use windrow_query::{Aggregate, Hint, Pipeline, Source, view};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::collation;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::queries;
+
+/// Arguments of `find` that no pipeline can do.
+const NOT_IN_PIPELINES: &[&str] = &[
+    "allowPartialResults",
+    "awaitData",
+    "max",
+    "min",
+    "noCursorTimeout",
+    "ntoreturn",
+    "oplogReplay",
+    "readOnce",
+    "returnKey",
+    "showRecordId",
+    "tailable",
+];
+
+/// The pipeline that finds what a `find` asks for.
+pub fn find(body: Document<'_>) -> Result<Aggregate, CommandError> {
+    let is_given = |name: &&&str| match body.get(name) {
+        Some(ValueRef::Document(document)) => !document.is_empty(),
+        Some(value) => value.is_truthy(),
+        None => false,
+    };
+    if let Some(name) = NOT_IN_PIPELINES.iter().find(is_given) {
+        let message = format!("Option {name} not supported in aggregation, which a view needs");
+        return Err(CommandError::new(
+            ErrorCode::InvalidPipelineOperator,
+            message,
+        ));
+    }
+    let sort = body.get("sort").and_then(ValueRef::as_document);
+    let natural = sort.filter(|sort| sort.get("$natural").is_some());
+    let stages = [
+        ("$match", "filter"),
+        ("$sort", "sort"),
+        ("$skip", "skip"),
+        ("$limit", "limit"),
+        ("$project", "projection"),
+    ];
+    let wanted = stages
+        .iter()
+        .filter(|(stage, _)| natural.is_none() || *stage != "$sort");
+    let hint = natural.map(ValueRef::Document).or(body.get("hint"));
+    aggregate(body, wanted, hint)
+}
+
+/// The pipeline whose documents a `count` counts.
+pub fn count(body: Document<'_>) -> Result<Aggregate, CommandError> {
+    let stages = [("$match", "query"), ("$skip", "skip"), ("$limit", "limit")];
+    aggregate(body, stages.iter(), body.get("hint"))
+}
+
+/// The pipeline whose documents have the values of a `distinct`.
+pub fn distinct(body: Document<'_>) -> Result<Aggregate, CommandError> {
+    aggregate(body, [("$match", "query")].iter(), body.get("hint"))
+}
+
+/// A pipeline with a stage for each argument that says anything.
+fn aggregate<'s>(
+    body: Document<'_>,
+    wanted: impl Iterator<Item = &'s (&'s str, &'s str)>,
+    hint: Option<ValueRef<'_>>,
+) -> Result<Aggregate, CommandError> {
+    check_collation(body)?;
+    let mut stages = Vec::new();
+    for (stage, argument) in wanted {
+        let operand = match body.get(argument) {
+            Some(ValueRef::Document(document)) if !document.is_empty() => document.to_buf().into(),
+            Some(number) if number.as_f64().is_some_and(|number| number != 0.0) => {
+                // A negative limit is a positive one for a single batch.
+                Value::Int64(number.as_f64().unwrap_or_default().abs() as i64)
+            }
+            _ => continue,
+        };
+        let mut document = DocumentBuf::new();
+        document.push(stage, operand);
+        stages.push(Value::Document(document));
+    }
+    let variables = body.get("let").and_then(ValueRef::as_document);
+    let environment = queries::environment(variables)?;
+    let stages: ArrayBuf = stages.into_iter().collect();
+    let hint = hint.map(Hint::parse).transpose().or_command_error()?;
+    Ok(Aggregate {
+        pipeline: Pipeline::parse(stages.as_array(), &environment).or_command_error()?,
+        hint: hint.flatten(),
+        allow_disk_use: true,
+    })
+}
+
+/// A view compares as it was made to: by bytes. Another order is refused.
+pub fn check_collation(body: Document<'_>) -> Result<(), CommandError> {
+    let collation = body.get("collation").and_then(ValueRef::as_document);
+    let checked = collation::check(collation);
+    checked.map_err(|error| match error.code {
+        ErrorCode::NotImplemented => CommandError::new(
+            ErrorCode::OptionNotSupportedOnView,
+            "Cannot override a view's default collation",
+        ),
+        _ => error,
+    })
+}
+
+/// Runs a pipeline of a command over a view.
+pub fn open(
+    context: &Context<'_>,
+    aggregate: &Aggregate,
+    source: &Arc<dyn Source>,
+) -> Result<windrow_query::Cursor, CommandError> {
+    let collections = queries::collections(context.state);
+    aggregate.open(source, &collections).or_command_error()
+}
+
+/// Fails where the name is a view's, and the command is for collections.
+pub fn refuse(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
+    let engine = &context.state.services.engine;
+    if engine.collection(namespace).is_some()
+        || engine.view(namespace).or_command_error()?.is_none()
+    {
+        return Ok(());
+    }
+    let error = windrow_collection::Error::IsView(namespace.to_string());
+    Err(error).or_command_error()
+}
+
+/// Fails where a view must not be as it is wanted: a stage that writes or is none, a circle of views,
+/// too many on top of each other.
+pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<(), CommandError> {
+    check_stages(wanted)?;
+    let mut walk = Walk {
+        engine,
+        own: namespace,
+        seen: HashSet::new(),
+    };
+    let depth = walk.below(wanted, 1)?;
+    if depth > view::DEPTH_MAX {
+        return Err(view::too_deep()).or_command_error();
+    }
+    Ok(())
+}
+
+/// Stages that write, or are not about documents.
+const NOT_IN_VIEWS: &[(&str, ErrorCode)] = &[
+    ("$changeStream", ErrorCode(40_573)),
+    ("$currentOp", ErrorCode::InvalidNamespace),
+    ("$listLocalSessions", ErrorCode::InvalidNamespace),
+    ("$merge", ErrorCode::OptionNotSupportedOnView),
+    ("$out", ErrorCode::OptionNotSupportedOnView),
+];
+
+fn check_stages(wanted: &View) -> Result<(), CommandError> {
+    let stages = wanted.pipeline.iter();
+    let names = stages.filter_map(|stage| stage.as_document()?.first());
+    for (name, _) in names {
+        if let Some((_, code)) = NOT_IN_VIEWS.iter().find(|(stage, _)| *stage == name) {
+            let message =
+                format!("The aggregation stage {name} cannot be used in a view definition");
+            return Err(CommandError::new(*code, message));
+        }
+    }
+    names_below(wanted).map(drop)
+}
+
+/// The names of the collections and views that a view reads.
+fn names_below(view: &View) -> Result<Vec<String>, CommandError> {
+    let environment = Environment::default();
+    let pipeline = Pipeline::parse(view.pipeline.as_array(), &environment).or_command_error()?;
+    let mut names = pipeline.other_collections();
+    names.push(view.on.clone());
+    Ok(names)
+}
+
+/// A walk down the views that a view would read.
+struct Walk<'w> {
+    engine: &'w Engine,
+    own: &'w Namespace,
+    seen: HashSet<String>,
+}
+
+impl Walk<'_> {
+    /// How many views are on top of each other, this one included.
+    fn below(&mut self, view: &View, depth: usize) -> Result<usize, CommandError> {
+        let mut deepest = depth;
+        if depth > view::DEPTH_MAX {
+            return Ok(depth);
+        }
+        for name in names_below(view)? {
+            if name == self.own.collection {
+                let message = format!("View cycle detected at {}", self.own);
+                return Err(CommandError::new(ErrorCode::GraphContainsCycle, message));
+            }
+            let namespace = Namespace {
+                database: self.own.database.clone(),
+                collection: name,
+            };
+            if self.engine.collection(&namespace).is_some() {
+                continue;
+            }
+            let Some(below) = self.engine.view(&namespace).or_command_error()? else {
+                continue;
+            };
+            // What hangs under one name is walked once for each depth it is met at first.
+            if self.seen.insert(format!("{depth} {namespace}")) {
+                deepest = deepest.max(self.below(&below, depth + 1)?);
+            }
+        }
+        Ok(deepest)
+    }
+}

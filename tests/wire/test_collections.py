@@ -1,0 +1,81 @@
+"""What a collection is, and how it changes: names, options, indexes' options, sizes."""
+
+import pytest
+from pymongo.errors import OperationFailure
+
+
+def listed(database):
+    return {one["name"]: one for one in database.list_collections()}
+
+
+def refused(run, code):
+    with pytest.raises(OperationFailure) as error:
+        run()
+    assert error.value.code == code
+
+
+def test_a_collection_is_renamed(client, database):
+    database.c.insert_many([{"_id": 1}, {"_id": 2}])
+    database.c.create_index("a")
+    database.e.insert_one({"_id": 9})
+    admin = client.admin
+    name = database.name
+    refused(lambda: database.c.rename("e"), 48)
+    refused(lambda: database.missing.rename("f"), 26)
+    refused(lambda: admin.command("renameCollection", f"{name}.c", to=f"{name}.c"), 20)
+    refused(lambda: database.command("renameCollection", f"{name}.c", to=f"{name}.f"), 13)
+    database.c.rename("e", dropTarget=True)
+    assert [one["_id"] for one in database.e.find()] == [1, 2]
+    assert set(database.e.index_information()) == {"_id_", "a_1"}
+    assert set(listed(database)) == {"e"}
+
+
+def test_a_collection_moves_to_another_database(client, database):
+    database.c.insert_one({"_id": 1})
+    other = client["rename_target"]
+    client.drop_database(other)
+    client.admin.command("renameCollection", f"{database.name}.c", to="rename_target.d")
+    assert database.list_collection_names() == []
+    assert other.d.find_one() == {"_id": 1}
+    client.drop_database(other)
+
+
+def test_a_renamed_collection_ends_cursors(database):
+    database.c.insert_many([{"_id": number} for number in range(10)])
+    cursor = database.c.find(batch_size=2)
+    next(cursor)
+    database.c.rename("d")
+    refused(lambda: list(cursor), 175)
+
+
+def test_an_index_is_hidden(collection):
+    collection.insert_many([{"a": number} for number in range(10)])
+    collection.create_index("a", name="a")
+    change = collection.database.command
+    assert change("collMod", "c", index={"name": "a", "hidden": True}) == {
+        "hidden_old": False, "hidden_new": True, "ok": 1.0}
+    assert collection.index_information()["a"]["hidden"] is True
+    refused(lambda: list(collection.find({"a": 1}).hint("a")), 2)
+    assert change("collMod", "c", index={"keyPattern": {"a": 1}, "hidden": False})["ok"] == 1
+    assert len(list(collection.find({"a": 1}).hint("a"))) == 1
+
+
+def test_options_are_shown(database):
+    database.create_collection("c", validationLevel="moderate")
+    database.command("collMod", "c", validationAction="warn")
+    options = {"validationLevel": "moderate", "validationAction": "warn"}
+    assert listed(database)["c"]["options"] == options
+
+
+def test_the_size_of_data(collection):
+    collection.insert_many([{"_id": number} for number in range(10)])
+    collection.create_index("a")
+    size = collection.database.command
+    name = collection.full_name
+    whole = size("dataSize", name)
+    assert (whole["size"], whole["numObjects"]) == (140, 10)
+    some = size("dataSize", name, keyPattern={"_id": 1}, min={"_id": 2}, max={"_id": 5})
+    assert (some["size"], some["numObjects"]) == (42, 3)
+    few = size("dataSize", name, maxObjects=4)
+    assert few["maxReached"] and few["numObjects"] == 5
+    assert size("dataSize", "nothing.here")["size"] == 0

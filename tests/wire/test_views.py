@@ -1,0 +1,154 @@
+"""Views: read like collections, through their pipelines; never written to."""
+
+import pytest
+from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+
+from windrow_server import Server
+
+
+@pytest.fixture
+def view(database):
+    """The even ones, with a field more."""
+    database.c.insert_many([{"_id": number, "n": number % 4, "tags": ["x", number]}
+                            for number in range(10)])
+    pipeline = [{"$match": {"n": {"$in": [0, 2]}}}, {"$addFields": {"m": {"$multiply": ["$n", 10]}}}]
+    database.create_collection("v", viewOn="c", pipeline=pipeline)
+    return database.v
+
+
+def ids(documents):
+    return [one["_id"] for one in documents]
+
+
+def refused(run, code):
+    with pytest.raises(OperationFailure) as error:
+        run()
+    assert error.value.code == code, error.value
+
+
+def test_a_view_is_found_in(view):
+    assert ids(view.find()) == [0, 2, 4, 6, 8]
+    assert ids(view.find({"m": 20})) == [2, 6]
+    assert ids(view.find(sort=[("_id", -1)], skip=1, limit=2)) == [6, 4]
+    assert ids(view.find(sort=[("$natural", -1)])) == [8, 6, 4, 2, 0]
+    assert list(view.find({"_id": 2}, {"m": 1})) == [{"_id": 2, "m": 20}]
+    assert ids(view.find(batch_size=2)) == [0, 2, 4, 6, 8]
+
+
+def test_a_view_is_counted(view):
+    assert view.count_documents({}) == 5
+    assert view.estimated_document_count() == 5
+    assert view.database.command("count", "v", query={"m": 20}, skip=1)["n"] == 1
+    assert view.database.command("count", "v", limit=-3)["n"] == 3
+
+
+def test_a_view_has_distinct_values(view):
+    assert view.distinct("m") == [0, 20]
+    assert view.distinct("tags", {"_id": {"$lt": 3}}) == [0, 2, "x"]
+
+
+def test_a_view_is_aggregated(view):
+    grouped = view.aggregate([{"$group": {"_id": "$m", "count": {"$sum": 1}}}, {"$sort": {"_id": 1}}])
+    assert list(grouped) == [{"_id": 0, "count": 3}, {"_id": 20, "count": 2}]
+
+
+def test_stages_read_views(view):
+    c = view.database.c
+    looked_up = c.aggregate([{"$match": {"_id": {"$lt": 3}}},
+                             {"$lookup": {"from": "v", "localField": "_id", "foreignField": "_id", "as": "r"}}])
+    assert [ids(one["r"]) for one in looked_up] == [[0], [], [2]]
+    inner = {"from": "v", "let": {"n": "$n"}, "as": "r",
+             "pipeline": [{"$match": {"$expr": {"$eq": ["$m", {"$multiply": ["$$n", 10]}]}}}]}
+    looked_up = c.aggregate([{"$match": {"_id": {"$lt": 3}}}, {"$lookup": inner}])
+    assert [ids(one["r"]) for one in looked_up] == [[0, 4, 8], [], [2, 6]]
+    united = c.aggregate([{"$limit": 1}, {"$unionWith": {"coll": "v", "pipeline": [{"$match": {"m": 20}}]}}])
+    assert ids(united) == [0, 2, 6]
+    walked = c.aggregate([{"$match": {"_id": 2}}, {"$graphLookup": {
+        "from": "v", "startWith": "$n", "connectFromField": "x", "connectToField": "n", "as": "r"}}])
+    assert sorted(ids(next(walked)["r"])) == [2, 6]
+
+
+def test_a_filter_reaches_the_index_below(view):
+    view.database.c.create_index("n")
+    explained = view.find({"_id": 2}).explain()
+    assert "IXSCAN" in str(explained) or "IDHACK" in str(explained), explained
+
+
+def test_a_view_of_a_view(view):
+    view.database.create_collection("w", viewOn="v", pipeline=[{"$match": {"m": 0}}])
+    assert ids(view.database.w.find()) == [0, 4, 8]
+    assert ids(view.database.w.find({"_id": {"$gt": 0}})) == [4, 8]
+    view.database.v.drop()
+    assert list(view.database.w.find()) == []
+
+
+def test_circles_and_towers_are_refused(view):
+    make = view.database.create_collection
+    refused(lambda: make("s", viewOn="s"), 5)
+    make("a", viewOn="b")
+    refused(lambda: make("b", viewOn="c", pipeline=[{"$unionWith": "a"}]), 5)
+    refused(lambda: view.database.command("collMod", "v", viewOn="v", pipeline=[]), 5)
+    make("tower1", viewOn="v")
+    for number in range(2, 20):
+        make(f"tower{number}", viewOn=f"tower{number - 1}")
+    refused(lambda: make("tower20", viewOn="tower19"), 165)
+    assert view.database.tower19.count_documents({}) == 5
+
+
+def test_a_view_is_not_written_to(view):
+    with pytest.raises((WriteError, BulkWriteError)) as error:
+        view.insert_one({"_id": 99})
+    assert error.value.code == 166
+    for write in [lambda: view.update_one({}, {"$set": {"a": 1}}),
+                  lambda: view.update_one({}, {"$set": {"a": 1}}, upsert=True),
+                  lambda: view.delete_many({}),
+                  lambda: view.find_one_and_update({}, {"$set": {"a": 1}}),
+                  lambda: view.create_index("a"), lambda: view.drop_indexes(),
+                  lambda: list(view.list_indexes()), lambda: view.rename("x"),
+                  lambda: view.database.command("collStats", "v")]:
+        refused(write, 166)
+    assert view.database.c.count_documents({}) == 10
+
+
+def test_what_pipelines_cannot_do_is_refused(view):
+    refused(lambda: list(view.find(show_record_id=True)), 168)
+    refused(lambda: list(view.find(return_key=True)), 168)
+    refused(lambda: list(view.find({}, {"tags": {"$elemMatch": {"$eq": "x"}}})), 168)
+    for stage in ["$out", "$merge"]:
+        refused(lambda: view.database.create_collection("w", viewOn="c", pipeline=[{stage: "d"}]), 167)
+
+
+def test_views_are_listed_changed_and_dropped(view):
+    database = view.database
+    found = {one["name"]: one for one in database.list_collections()}
+    assert found["v"]["type"] == "view" and found["v"]["info"] == {"readOnly": True}
+    assert found["v"]["options"]["viewOn"] == "c"
+    assert set(found) == {"c", "v", "system.views"}
+    database.command("collMod", "v", viewOn="c", pipeline=[{"$match": {"_id": 3}}])
+    assert ids(view.find()) == [3]
+    refused(lambda: database.create_collection("v", viewOn="c", check_exists=False), 48)
+    refused(lambda: database.command("create", "v"), 48)
+    assert database.command("drop", "v") == {"ns": view.full_name, "ok": 1.0}
+    assert list(database.list_collection_names(filter={"type": "view"})) == []
+    view.insert_one({"_id": 1})
+    assert ids(view.find()) == [1]
+
+
+@pytest.mark.parametrize("end", ["kill", "stop"])
+def test_views_outlive_the_process(tmp_path, end):
+    with Server(tmp_path) as server:
+        database = server.client().d
+        database.c.insert_many([{"_id": number} for number in range(5)])
+        database.create_collection("v", viewOn="c", pipeline=[{"$match": {"_id": {"$gt": 2}}}])
+        getattr(server, end)()
+        server.start()
+        assert ids(server.client().d.v.find()) == [3, 4]
+
+
+def test_a_join_asks_the_view_not_the_collection(view):
+    """More documents than a table in memory takes would be asked one by one: the view's own filter
+    still holds there."""
+    c = view.database.c
+    stages = [{"$match": {"_id": {"$lt": 4}}},
+              {"$lookup": {"from": "v", "localField": "n", "foreignField": "n", "as": "r"}}]
+    assert [ids(one["r"]) for one in c.aggregate(stages)] == [[0, 4, 8], [], [2, 6], []]
