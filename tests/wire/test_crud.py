@@ -338,7 +338,12 @@ def test_collections_and_databases_come_and_go(client):
     assert "comes" not in client.list_database_names()
 
 
-@pytest.mark.parametrize("name", ["", "$x", ".x", "x" * 300])
+def test_a_name_that_is_too_long(database):
+    reply = database.command({"insert": "x" * 300, "documents": [{}]})
+    assert (reply["n"], reply["writeErrors"][0]["code"]) == (0, 17381)
+
+
+@pytest.mark.parametrize("name", ["", "$x", ".x"])
 def test_names_that_no_collection_can_have(database, name):
     with pytest.raises(OperationFailure) as error:
         database.command({"insert": name, "documents": [{}]})
