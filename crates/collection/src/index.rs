@@ -29,6 +29,8 @@ struct Life {
     multikey: Mutex<Multikey>,
     /// The newest definition, which is the one that the catalog keeps.
     newest: Mutex<Arc<Definition>>,
+    /// How many plans have used it since the start, or since it was made.
+    uses: AtomicU64,
     progress: Progress,
 }
 
@@ -63,6 +65,7 @@ impl Index {
             dropped: AtomicBool::new(false),
             multikey: Mutex::new(multikey),
             newest: Mutex::new(definition.clone()),
+            uses: AtomicU64::new(0),
             progress,
         };
         Index {
@@ -83,6 +86,16 @@ impl Index {
             since: self.since,
             life: self.life.clone(),
         }
+    }
+
+    /// Counts a plan that uses it.
+    pub fn note_use(&self) {
+        self.life.uses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many plans have used it since the start, or since it was made.
+    pub fn uses(&self) -> u64 {
+        self.life.uses.load(Ordering::Relaxed)
     }
 
     /// How far its build is.

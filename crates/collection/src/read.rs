@@ -47,6 +47,11 @@ impl ReaderIndex {
         self.state.index.multikey()
     }
 
+    /// Counts a plan that uses it.
+    pub fn note_use(&self) {
+        self.state.index.note_use();
+    }
+
     /// The number of its map.
     pub fn map(&self) -> u64 {
         self.state.index.map

@@ -4,7 +4,7 @@ use crate::value::ValueRef;
 use crate::{ArrayBuf, Document, DocumentBuf};
 
 /// Writes a document field by field. Names must not hold 0x00: what follows one is left out.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DocumentBuilder {
     bytes: Vec<u8>,
     open: Vec<usize>,
@@ -125,7 +125,7 @@ fn close(bytes: &mut Vec<u8>, start: usize) {
 }
 
 /// Writes an array element by element.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ArrayBuilder {
     builder: DocumentBuilder,
     count: usize,

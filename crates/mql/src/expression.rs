@@ -13,7 +13,7 @@
 //! all operators; one module beside it is one family of them.
 
 pub(crate) mod accumulated;
-mod arithmetic;
+pub(crate) mod arithmetic;
 mod array;
 mod array_object;
 mod array_scope;
@@ -48,7 +48,8 @@ pub(crate) use array_sort::parse_count;
 pub use computed::Computed;
 pub use context::{Context, Scope, Variables};
 pub use dependencies::Dependencies;
-pub(crate) use field_path::{check_name, check_variable_for_writing};
+pub(crate) use field_path::check_name;
+pub use field_path::check_variable_for_writing;
 pub(crate) use operator::is_operator;
 
 use call::Call;

@@ -4,7 +4,8 @@
 //! plans, indexes, collections, cursors, or stages that see more than one document.
 //!
 //! Reading order: [`error`], [`filter`], [`projection`], [`sort`], [`expression`], [`accumulator`],
-//! [`reshape`], [`update`].
+//! [`reshape`], [`update`], [`window`],
+//! [`step`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -18,7 +19,9 @@ pub mod filter;
 pub mod projection;
 pub mod reshape;
 pub mod sort;
+pub mod step;
 pub mod update;
+pub mod window;
 
 pub use error::Error;
 

@@ -151,6 +151,13 @@ impl Update {
         })
     }
 
+    /// The update that puts this document in the place of another, whatever its names are.
+    pub fn replacing(document: Document<'_>) -> Update {
+        Update {
+            form: Arc::new(Form::Replacement(Replacement::new(document))),
+        }
+    }
+
     /// Whether the update is a replacement document, which `multi` does not allow.
     pub fn is_replacement(&self) -> bool {
         matches!(*self.form, Form::Replacement(_))

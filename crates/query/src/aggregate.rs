@@ -20,19 +20,25 @@
 
 mod bucket;
 mod bucket_auto;
+mod densify;
+mod documents;
 mod facet;
+mod fill;
 mod front;
 mod granularity;
 mod graph_lookup;
 mod group;
 mod group_key;
+mod group_spill;
 mod lookup;
+pub mod output;
 mod place;
 mod sample;
 pub mod stage;
 mod transform;
 mod union;
 mod unwind;
+mod window_fields;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -47,6 +53,7 @@ use crate::find::{Find, Hint};
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::{Collections, Source};
+use output::Output;
 pub(crate) use place::visit;
 use stage::{Kind, Stage};
 
@@ -54,6 +61,8 @@ use stage::{Kind, Stage};
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     stages: Vec<Stage>,
+    /// Where the documents go, if not to the client.
+    output: Option<Output>,
     environment: Environment,
 }
 
@@ -101,6 +110,17 @@ pub(crate) struct Setting {
 /// A collection, and the stages that run over it.
 type OverBase<'s> = (&'s Arc<dyn Source>, Cow<'s, [Stage]>);
 
+impl Setting {
+    /// Another collection of the same database.
+    pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {
+        if collection == documents::NO_COLLECTION {
+            let namespace = format!("{}.{collection}", self.database);
+            return Ok(Arc::new(crate::NoCollection { namespace }));
+        }
+        self.collections.source(&self.database, collection)
+    }
+}
+
 impl Pipeline {
     /// Parses the stages. `environment` holds the command's `let` and its time. Errors: 40324 for a
     /// stage that there is not, 238 for one that is not supported yet, 40323 for a stage of several
@@ -124,10 +144,23 @@ impl Pipeline {
         stages: Array<'_>,
         environment: &Environment,
     ) -> Result<Pipeline, Error> {
+        let (stages, output) = output::split(stages, environment)?;
+        let parsed = stage::parse_all(stages.as_array(), environment)?;
         Ok(Pipeline {
-            stages: front::ordered(stage::parse_all(stages, environment)?, environment)?,
+            stages: front::ordered(parsed, environment)?,
+            output,
             environment: environment.clone(),
         })
+    }
+
+    /// Where the documents go, if not to the client.
+    pub fn output(&self) -> Option<&Output> {
+        self.output.as_ref()
+    }
+
+    /// The variables and the time that its expressions see.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
     }
 
     /// The collections of the same database that the stages read, besides the pipeline's own.
@@ -240,14 +273,18 @@ impl Aggregate {
             ..find
         };
         let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
-        if rest.is_empty() {
+        let output = self.pipeline.output.as_ref();
+        if let Some(output) = output.filter(|_| verbosity.runs()) {
+            return Err(output.not_run_by_explain());
+        }
+        if rest.is_empty() && output.is_none() {
             return Ok(cursor);
         }
         let counts = match verbosity.runs() {
             true => run_counted(&find, rest, source, &setting, interrupt)?,
             false => Vec::new(),
         };
-        Ok(print_stages(&cursor, rest, &counts))
+        Ok(print_stages(&cursor, rest, output, &counts))
     }
 }
 
@@ -291,12 +328,18 @@ pub(crate) fn matching(
     let stage = Stage::new(printed, Kind::Match(filter));
     let pipeline = Pipeline {
         stages: vec![stage],
+        output: None,
         environment: setting.environment.clone(),
     };
     Ok(Cursor::of(pipeline.over_source(source, None, setting)?))
 }
 
-fn print_stages(cursor: &DocumentBuf, rest: &[Stage], counts: &[u64]) -> DocumentBuf {
+fn print_stages(
+    cursor: &DocumentBuf,
+    rest: &[Stage],
+    output: Option<&Output>,
+    counts: &[u64],
+) -> DocumentBuf {
     let front: DocumentBuf = cursor
         .iter()
         .filter(|(name, _)| *name != "explainVersion")
@@ -305,6 +348,7 @@ fn print_stages(cursor: &DocumentBuf, rest: &[Stage], counts: &[u64]) -> Documen
     first.push("$cursor", front);
     let mut printed = vec![first];
     printed.extend(rest.iter().map(|stage| stage.source.clone()));
+    printed.extend(output.map(|output| output.source.clone()));
     for (document, count) in printed.iter_mut().zip(counts) {
         let count = i64::try_from(*count).unwrap_or(i64::MAX);
         document.push(

@@ -11,6 +11,8 @@ mod key_document;
 mod operator;
 mod or;
 mod sort;
+pub(crate) mod sorter;
+mod spill;
 mod text;
 mod transform;
 mod window;
@@ -23,11 +25,13 @@ use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
 pub use operator::{BoxOperator, Counters, Operator};
-pub(crate) use sort::{SORT_BYTES_MAX, Sort as SortOperator, bytes_max, over_memory};
+pub(crate) use sort::Sort as SortOperator;
+pub(crate) use sorter::{Keyed, Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, over_memory};
 pub(crate) use window::{Limit, Skip};
 
 /// Makes a plan ready to run.
 pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error> {
+    note_use(plan, &**source);
     let input = |plan: &Plan| open(plan, source);
     Ok(match plan {
         Plan::Eof => Box::new(Eof::default()),
@@ -75,6 +79,16 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::ReturnKey { input: from } => Box::new(transform::ReturnKey::new(input(from)?)),
         Plan::RecordIds { input: from } => Box::new(transform::RecordIds::new(input(from)?)),
     })
+}
+
+/// Counts the plan for the index that it reads.
+fn note_use(plan: &Plan, source: &dyn Source) {
+    match plan {
+        Plan::IdHack { .. } => source.note_use(0),
+        Plan::IndexScan(scan) => source.note_use(scan.index.number),
+        Plan::Text(scan) => source.note_use(scan.number),
+        _ => {}
+    }
 }
 
 /// No rows.

@@ -46,6 +46,12 @@ impl Source for Snapshot {
             .collect()
     }
 
+    fn note_use(&self, index: usize) {
+        if let Some(index) = self.reader.indexes().get(index) {
+            index.note_use();
+        }
+    }
+
     fn multikey(&self, index: usize) -> Result<Multikey, Error> {
         self.reader.settle(index)?;
         Ok(self

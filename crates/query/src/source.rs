@@ -70,6 +70,9 @@ pub trait Source: Send + Sync {
         Ok(cursor)
     }
 
+    /// Counts a plan that uses the index.
+    fn note_use(&self, _index: usize) {}
+
     /// About how many entries have `from <= key < to`.
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
 }

@@ -16,6 +16,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::commands::insert::prepare::{check_depth, with_id_in_front};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
+use crate::operations::Operation;
 use crate::queries::{self, Examined, Running};
 use crate::writes;
 
@@ -38,7 +39,7 @@ pub fn change_all(
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
-    let mut running = start(context, collection, find)?;
+    let mut running = start(context.operation, collection, find)?;
     let mut batch = collection.batch();
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
@@ -77,7 +78,7 @@ pub fn change_one(
     };
     loop {
         context.check()?;
-        let mut running = start(context, collection, &find)?;
+        let mut running = start(context.operation, collection, &find)?;
         let row = running.next(context.operation)?;
         let examined = running.examined();
         let Some(row) = row else {
@@ -98,13 +99,41 @@ pub fn change_one(
     }
 }
 
+/// Changes the first document that the query finds, once. None where there is none.
+pub fn change_found(
+    operation: &Operation,
+    collection: &Collection,
+    find: &Find,
+    decide: &mut Decide<'_>,
+) -> Result<Option<Found>, CommandError> {
+    let mut running = start(operation, collection, find)?;
+    let Some(row) = running.next(operation)? else {
+        return Ok(None);
+    };
+    let mut batch = collection.batch();
+    let outcome = change_row(&row, find, &mut batch, decide)?;
+    batch.commit().map_err(of_write)?;
+    Ok(Some(match outcome {
+        Some(_) => Found::Changed,
+        None => Found::Overtaken,
+    }))
+}
+
+/// What became of a document that a query found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Changed,
+    /// It was gone, or did not match any more, when it was looked at again.
+    Overtaken,
+}
+
 fn start(
-    context: &Context<'_>,
+    operation: &Operation,
     collection: &Collection,
     find: &Find,
 ) -> Result<Running, CommandError> {
     let source = Snapshot::of(collection).or_command_error()?;
-    Running::start(find, &source, context.operation)
+    Running::start(find, &source, operation)
 }
 
 /// None where the document is gone, or does not match any more.
@@ -175,7 +204,7 @@ pub struct Updated {
 }
 
 /// How often an upsert looks again after another one has inserted its document.
-const UPSERT_ATTEMPTS: usize = 4;
+pub const UPSERT_ATTEMPTS: usize = 4;
 
 /// Updates, or inserts where nothing matches.
 pub fn update(
@@ -204,7 +233,7 @@ pub fn update(
 
 /// An upsert that found nothing and then a key that was there has most likely been overtaken by
 /// another one; a collection that is gone is created anew.
-fn is_overtaken(error: &CommandError) -> bool {
+pub fn is_overtaken(error: &CommandError) -> bool {
     matches!(
         error.code,
         ErrorCode::DuplicateKey | ErrorCode::NamespaceNotFound

@@ -133,6 +133,14 @@ impl Sessions {
         lock(&self.used).len()
     }
 
+    /// Every session with how long it has not been used.
+    pub fn ages(&self) -> Vec<(SessionId, Duration)> {
+        let used = lock(&self.used);
+        used.iter()
+            .map(|(id, last)| (*id, last.elapsed()))
+            .collect()
+    }
+
     pub fn all(&self) -> Vec<SessionId> {
         lock(&self.used).keys().copied().collect()
     }

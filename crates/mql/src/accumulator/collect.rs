@@ -8,7 +8,7 @@ use super::state::value_bytes;
 use crate::expression::Computed;
 
 /// All values in their order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Pushed(ArrayBuilder);
 
 impl Pushed {

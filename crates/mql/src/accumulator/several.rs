@@ -70,7 +70,7 @@ pub(super) fn parse_several(
 }
 
 /// Up to `count` values in the order of their picking.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Several {
     pick: Pick,
     count: usize,
@@ -197,7 +197,7 @@ pub(super) fn parse_top(
 }
 
 /// The first or last values by an order.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Top {
     bottom: bool,
     /// None: one value alone, not in an array.

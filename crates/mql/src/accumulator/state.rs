@@ -15,10 +15,10 @@ use crate::expression::{Computed, Context};
 use windrow_document::DocumentBuf;
 
 /// What an accumulator has taken in for one group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AccumulatorState(Kind);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Kind {
     Average(Average),
     Count(i64),

@@ -80,8 +80,21 @@ pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comp
     }
 }
 
+/// The sum of two numbers; longs that overflow become doubles.
+pub(crate) fn sum(pair: Pair) -> Number {
+    match pair {
+        Pair::Int(one, other) => Number::int_or_long(i64::from(one) + i64::from(other)),
+        Pair::Long(one, other) => match one.checked_add(other) {
+            Some(sum) => Number::Long(sum),
+            None => Number::Double(one as f64 + other as f64),
+        },
+        Pair::Double(one, other) => Number::Double(one + other),
+        Pair::Decimal(one, other) => Number::Decimal(one.add(other)),
+    }
+}
+
 /// Longs wrap around, as recorded.
-fn difference(pair: Pair) -> Number {
+pub(crate) fn difference(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) - i64::from(other)),
         Pair::Long(one, other) => Number::Long(one.wrapping_sub(other)),
@@ -152,10 +165,17 @@ pub(crate) fn divide<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comput
     if other.is_zero() {
         return Err(Error::new(16608, "can't $divide by zero"));
     }
-    Ok(match one.pair(other) {
-        Pair::Decimal(one, other) => one.divide(other).into(),
-        _ => (one.to_f64() / other.to_f64()).into(),
-    })
+    Ok(quotient(one.pair(other)).into())
+}
+
+/// A double, or a decimal of decimals.
+pub(crate) fn quotient(pair: Pair) -> Number {
+    match pair {
+        Pair::Int(one, other) => Number::Double(f64::from(one) / f64::from(other)),
+        Pair::Long(one, other) => Number::Double(one as f64 / other as f64),
+        Pair::Double(one, other) => Number::Double(one / other),
+        Pair::Decimal(one, other) => Number::Decimal(one.divide(other)),
+    }
 }
 
 /// The remainder, with the dividend's sign.

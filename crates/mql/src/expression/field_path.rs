@@ -117,7 +117,7 @@ pub(crate) fn check_variable_for_reading(name: &str) -> Result<(), Error> {
 }
 
 /// A name that `$let` and its like define: a small letter first; CURRENT alone may be redefined.
-pub(crate) fn check_variable_for_writing(name: &str) -> Result<(), Error> {
+pub fn check_variable_for_writing(name: &str) -> Result<(), Error> {
     if name == "CURRENT" {
         return Ok(());
     }

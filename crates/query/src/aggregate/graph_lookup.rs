@@ -145,9 +145,7 @@ impl GraphLookupOperator {
         setting: Setting,
         input: BoxOperator,
     ) -> Result<GraphLookupOperator, Error> {
-        let source = setting
-            .collections
-            .source(&setting.database, &lookup.from)?;
+        let source = setting.source(&lookup.from)?;
         Ok(GraphLookupOperator {
             lookup,
             setting,

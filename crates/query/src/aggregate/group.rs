@@ -11,10 +11,11 @@ use windrow_mql::sort::Sort;
 
 use super::bucket::Boundaries;
 use super::group_key::GroupKey;
+use super::group_spill::{Bin, SpilledGroups};
 use super::stage::{self, Kind};
 use super::transform::context;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorter, over_memory};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$group`.
@@ -215,7 +216,11 @@ impl Group {
     }
 
     /// Gives the row to the states of its group; by how many bytes they grew.
-    fn feed(&self, states: &mut [AccumulatorState], context: &Context<'_>) -> Result<usize, Error> {
+    pub(super) fn feed(
+        &self,
+        states: &mut [AccumulatorState],
+        context: &Context<'_>,
+    ) -> Result<usize, Error> {
         let mut grown = 0;
         for (field, state) in self.fields.iter().zip(states) {
             if field.grows {
@@ -227,6 +232,28 @@ impl Group {
             }
         }
         Ok(grown)
+    }
+
+    /// A new group for the row's values.
+    pub(super) fn begin(
+        &self,
+        context: &Context<'_>,
+        environment: &Environment,
+    ) -> Result<Bin, Error> {
+        let id = self.append_key(context, &mut Vec::new())?;
+        let id = self.id_value(id, context)?;
+        let states = self.start(environment, &id)?;
+        Ok((id, states))
+    }
+
+    /// The group's document: one state for each field is taken.
+    fn print(&self, id: &Value, states: &mut dyn Iterator<Item = AccumulatorState>) -> DocumentBuf {
+        let mut builder = DocumentBuilder::new();
+        builder.append("_id", id.as_ref());
+        for (field, state) in self.fields.iter().zip(states) {
+            builder.append(&field.name, state.finish().as_ref());
+        }
+        builder.finish()
     }
 
     /// The states of a new group.
@@ -253,7 +280,8 @@ struct Bins {
     states: Vec<AccumulatorState>,
 }
 
-/// Takes all rows before it gives the first.
+/// Takes all rows before it gives the first. The groups that are known when memory is full stay; rows
+/// from then on are put in the order of their groups on the disk, and taken in group by group at the end.
 pub(super) struct GroupOperator {
     group: Group,
     environment: Environment,
@@ -261,21 +289,29 @@ pub(super) struct GroupOperator {
     /// The number of the group of a key.
     places: HashMap<GroupKey, usize, RandomState>,
     bins: Bins,
-    done: Option<(
-        std::vec::IntoIter<Value>,
-        std::vec::IntoIter<AccumulatorState>,
-    )>,
+    /// The rows that come after memory is full.
+    late: Option<Sorter>,
+    done: Option<Done>,
     bytes: usize,
-    bytes_max: usize,
+    memory: Memory,
     key: Vec<u8>,
     counters: Counters,
+}
+
+/// The groups that are left to give.
+enum Done {
+    Memory(
+        std::vec::IntoIter<Value>,
+        std::vec::IntoIter<AccumulatorState>,
+    ),
+    Spilled(Box<SpilledGroups>),
 }
 
 impl GroupOperator {
     pub fn new(
         group: Group,
         environment: Environment,
-        allow_disk_use: bool,
+        memory: Memory,
         input: BoxOperator,
     ) -> GroupOperator {
         GroupOperator {
@@ -284,12 +320,43 @@ impl GroupOperator {
             input,
             places: HashMap::default(),
             bins: Bins::default(),
+            late: None,
             done: None,
             bytes: 0,
-            bytes_max: bytes_max(allow_disk_use),
+            memory,
             key: Vec::new(),
             counters: Counters::default(),
         }
+    }
+
+    fn take_all(&mut self, interrupt: &dyn Interrupt) -> Result<Done, Error> {
+        while let Some(row) = self.input.next(interrupt)? {
+            match &mut self.late {
+                None => self.add(&row)?,
+                Some(sorter) => {
+                    let (group, environment) = (&self.group, &self.environment);
+                    sorter.add_with(row, |row, key| {
+                        group.append_key(&context(row, environment), key).map(drop)
+                    })?;
+                }
+            }
+        }
+        let places = std::mem::take(&mut self.places);
+        let Bins { ids, states } = std::mem::take(&mut self.bins);
+        let Some(late) = self.late.take() else {
+            return Ok(Done::Memory(ids.into_iter(), states.into_iter()));
+        };
+        let mut states = states.into_iter();
+        let count = self.group.fields.len();
+        let bins = ids
+            .into_iter()
+            .map(|id| (id, states.by_ref().take(count).collect()));
+        let mut bins: Vec<Option<Bin>> = bins.map(Some).collect();
+        let known = places
+            .into_iter()
+            .filter_map(|(key, number)| Some((key, bins.get_mut(number)?.take()?)));
+        let spilled = SpilledGroups::new(known.collect(), late)?;
+        Ok(Done::Spilled(Box::new(spilled)))
     }
 
     fn add(&mut self, row: &Row) -> Result<(), Error> {
@@ -316,22 +383,27 @@ impl GroupOperator {
             .states
             .get_mut(number * count..(number + 1) * count);
         self.bytes += self.group.feed(states.unwrap_or_default(), &context)?;
-        match self.bytes > self.bytes_max {
-            true => Err(over_memory("$group")),
-            false => Ok(()),
+        match self.bytes > self.memory.bytes_max {
+            true if self.memory.may_spill => self.late = Some(Sorter::new(None, self.memory)),
+            true => return Err(over_memory("$group")),
+            false => {}
         }
+        Ok(())
     }
 
     /// The document of the next group.
-    fn print_next(&mut self) -> Option<DocumentBuf> {
-        let (ids, states) = self.done.as_mut()?;
-        let id = ids.next()?;
-        let mut builder = DocumentBuilder::new();
-        builder.append("_id", id.as_ref());
-        for (field, state) in self.group.fields.iter().zip(states) {
-            builder.append(&field.name, state.finish().as_ref());
+    fn print_next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<DocumentBuf>, Error> {
+        match &mut self.done {
+            None => Ok(None),
+            Some(Done::Memory(ids, states)) => {
+                let id = ids.next();
+                Ok(id.map(|id| self.group.print(&id, states)))
+            }
+            Some(Done::Spilled(spilled)) => {
+                let bin = spilled.next(&self.group, &self.environment, interrupt)?;
+                Ok(bin.map(|(id, states)| self.group.print(&id, &mut states.into_iter())))
+            }
         }
-        Some(builder.finish())
     }
 }
 
@@ -353,14 +425,9 @@ fn document_of(fields: &[(String, Expression)], context: &Context<'_>) -> Result
 impl Operator for GroupOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.done.is_none() {
-            while let Some(row) = self.input.next(interrupt)? {
-                self.add(&row)?;
-            }
-            self.places = HashMap::default();
-            let Bins { ids, states } = std::mem::take(&mut self.bins);
-            self.done = Some((ids.into_iter(), states.into_iter()));
+            self.done = Some(self.take_all(interrupt)?);
         }
-        let row = self.print_next().map(Row::of);
+        let row = self.print_next(interrupt)?.map(Row::of);
         if let Some(row) = &row {
             super::check_size(row.document())?;
         }

@@ -91,9 +91,7 @@ impl LookupOperator {
         setting: Setting,
         input: BoxOperator,
     ) -> Result<LookupOperator, Error> {
-        let source = setting
-            .collections
-            .source(&setting.database, &lookup.from)?;
+        let source = setting.source(&lookup.from)?;
         let join = lookup
             .equality
             .clone()

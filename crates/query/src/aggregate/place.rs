@@ -13,6 +13,15 @@ pub fn with_value(document: Document<'_>, path: &Path, value: Option<ValueRef<'_
     builder.finish()
 }
 
+/// The value at the path, through documents alone.
+pub fn value_at<'d>(document: Document<'d>, path: &Path) -> Option<ValueRef<'d>> {
+    let (first, rest) = path.components().split_first()?;
+    let first = document.get(first.name())?;
+    rest.iter().try_fold(first, |value, component| {
+        value.as_document()?.get(component.name())
+    })
+}
+
 fn put(
     document: Document<'_>,
     path: &[Component],

@@ -10,7 +10,10 @@ use windrow_mql::sort::{Sort, SortField};
 use super::Setting;
 use super::bucket::{self};
 use super::bucket_auto::{self, BucketAuto};
+use super::densify::{self, Densify};
+use super::documents;
 use super::facet::{self, Facet};
+use super::fill;
 use super::graph_lookup::{self, GraphLookup};
 use super::group::{self, Group};
 use super::lookup::{self, Lookup};
@@ -18,8 +21,9 @@ use super::sample;
 use super::transform;
 use super::union::{self, UnionWith};
 use super::unwind::{self, Unwind};
+use super::window_fields::{self, WindowFields, WindowFieldsOperator};
 use crate::Error;
-use crate::operators::{BoxOperator, Limit, Skip, SortOperator};
+use crate::operators::{BoxOperator, Limit, Memory, Skip, SortOperator};
 
 /// NotImplemented.
 const NOT_IMPLEMENTED: i32 = 238;
@@ -35,6 +39,8 @@ pub struct Stage {
 pub enum Kind {
     BucketAuto(BucketAuto),
     Count(String),
+    Densify(Densify),
+    Documents(Expression),
     Facet(Facet),
     GraphLookup(GraphLookup),
     Group(Group),
@@ -50,6 +56,7 @@ pub enum Kind {
     Sort(Sort, Option<u64>),
     UnionWith(UnionWith),
     Unwind(Unwind),
+    WindowFields(WindowFields),
 }
 
 /// What a stage's operand becomes: mostly one stage, of `$bucket` and `$sortByCount` two.
@@ -62,7 +69,10 @@ fn find(name: &str) -> Option<Parse> {
         "$bucket" => bucket::parse,
         "$bucketAuto" => bucket_auto::parse,
         "$count" => transform::parse_count,
+        "$densify" => densify::parse,
+        "$documents" => documents::parse,
         "$facet" => facet::parse,
+        "$fill" => fill::parse,
         "$graphLookup" => graph_lookup::parse,
         "$group" => group::parse,
         "$limit" => limit,
@@ -73,6 +83,7 @@ fn find(name: &str) -> Option<Parse> {
         "$replaceRoot" => replace_root,
         "$replaceWith" => replace_with,
         "$sample" => sample::parse,
+        "$setWindowFields" => window_fields::parse,
         "$skip" => skip,
         "$sort" => sort,
         "$sortByCount" => group::parse_sort_by_count,
@@ -84,30 +95,48 @@ fn find(name: &str) -> Option<Parse> {
 }
 
 /// Stages that MongoDB has and Windrow has not.
-const NOT_SUPPORTED: [&str; 22] = [
+const NOT_SUPPORTED: [&str; 16] = [
     "$changeStream",
     "$changeStreamSplitLargeEvent",
     "$collStats",
     "$currentOp",
-    "$densify",
-    "$documents",
-    "$fill",
     "$geoNear",
     "$indexStats",
     "$listLocalSessions",
     "$listSampledQueries",
     "$listSearchIndexes",
     "$listSessions",
-    "$merge",
-    "$out",
     "$planCacheStats",
     "$queryStats",
     "$querySettings",
     "$search",
     "$searchMeta",
-    "$setWindowFields",
     "$vectorSearch",
 ];
+
+/// Stages that bring rows rather than taking them.
+const FIRST: [&str; 9] = [
+    "$changeStream",
+    "$collStats",
+    "$currentOp",
+    "$documents",
+    "$geoNear",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSessions",
+    "$planCacheStats",
+];
+
+/// Error 40602 for a stage that brings rows behind another one.
+fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
+    match stage.first() {
+        Some((name, _)) if number > 0 && FIRST.contains(&name) => Err(Error::new(
+            40602,
+            format!("{name} is only valid as the first stage in a pipeline"),
+        )),
+        _ => Ok(()),
+    }
+}
 
 /// Parses the stages of a pipeline, and checks where they stand.
 pub fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>, Error> {
@@ -117,6 +146,7 @@ pub fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Sta
             let message = "Each element of the 'pipeline' array must be an object";
             return Err(Error::new(14, message));
         };
+        check_place(number, document)?;
         let one = parse(document, environment)?;
         if number > 0 && one.iter().any(|stage| stage.has_text()) {
             return Err(text_is_late());
@@ -209,14 +239,8 @@ impl Kind {
         let mut found = Dependencies::default();
         match self {
             Kind::Match(filter) => found.extend(filter.dependencies()),
-            Kind::Sort(sort, _) => {
-                for field in sort.pattern() {
-                    match field {
-                        SortField::Path { path, .. } => found.add(&path.to_string()),
-                        SortField::TextScore { .. } => found.text_score = true,
-                    }
-                }
-            }
+            Kind::Sort(sort, _) => found.extend(sort_dependencies(sort)),
+            Kind::WindowFields(fields) => found.extend(fields.dependencies()),
             Kind::Group(group) => found.extend(group.dependencies()),
             Kind::BucketAuto(bucket) => found.extend(bucket.dependencies()),
             Kind::Reshape(reshape) => found.extend(reshape.dependencies()),
@@ -227,7 +251,8 @@ impl Kind {
             Kind::Count(_) | Kind::Limit(_) | Kind::Skip(_) | Kind::Sample(_) => {}
             Kind::UnionWith(_) => {}
             Kind::Facet(facet) => found.extend(facet.dependencies()),
-            Kind::GraphLookup(_) => found.whole = true,
+            Kind::Documents(_) => {}
+            Kind::Densify(_) | Kind::GraphLookup(_) => found.whole = true,
         }
         found
     }
@@ -237,7 +262,7 @@ impl Kind {
         match self {
             Kind::Reshape(reshape) => !reshape.keeps_rest(),
             Kind::Group(_) | Kind::Count(_) | Kind::BucketAuto(_) => true,
-            Kind::ReplaceRoot(_) | Kind::Facet(_) => true,
+            Kind::ReplaceRoot(_) | Kind::Facet(_) | Kind::Documents(_) => true,
             _ => false,
         }
     }
@@ -251,6 +276,18 @@ impl Kind {
         }
         printed
     }
+}
+
+/// What a sort reads.
+pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
+    let mut found = Dependencies::default();
+    for field in sort.pattern() {
+        match field {
+            SortField::Path { path, .. } => found.add(&path.to_string()),
+            SortField::TextScore { .. } => found.text_score = true,
+        }
+    }
+    found
 }
 
 /// Puts the stages' operators on top of each other.
@@ -274,6 +311,12 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
             input,
         )?),
         Kind::Count(name) => Box::new(transform::Count::new(name.clone(), input)),
+        Kind::Densify(densify) => Box::new(densify::DensifyOperator::new(
+            densify.clone(),
+            setting.allow_disk_use,
+            input,
+        )),
+        Kind::Documents(expression) => Box::new(documents::rows(expression, environment)?),
         Kind::Facet(facet) => Box::new(facet::FacetOperator::new(
             facet.clone(),
             setting.clone(),
@@ -287,7 +330,7 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
         Kind::Group(group) => Box::new(group::GroupOperator::new(
             group.clone(),
             environment.clone(),
-            setting.allow_disk_use,
+            Memory::of(setting.allow_disk_use),
             input,
         )),
         Kind::Limit(amount) => Box::new(Limit::new(*amount, input)),
@@ -324,6 +367,12 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
             Box::new(union::Union::new(union.clone(), setting.clone(), input))
         }
         Kind::Unwind(unwind) => Box::new(unwind::UnwindOperator::new(unwind.clone(), input)),
+        Kind::WindowFields(fields) => Box::new(WindowFieldsOperator::new(
+            fields.clone(),
+            environment.clone(),
+            setting.allow_disk_use,
+            input,
+        )),
     })
 }
 

@@ -4,7 +4,7 @@ use windrow_document::{Array, ValueRef};
 use windrow_mql::filter::Environment;
 
 use super::stage::Kind;
-use super::{Pipeline, Setting};
+use super::{Pipeline, Setting, documents, output};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Interrupt, Row};
@@ -46,6 +46,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             ));
         }
     }
+    let collection =
+        collection.or_else(|| documents::begins(stages).then_some(documents::NO_COLLECTION));
     let Some(collection) = collection else {
         return Err(Error::new(
             40414,
@@ -70,7 +72,7 @@ pub(super) fn refuse_writes(stages: Array<'_>, code: i32, outer: &str) -> Result
         .filter_map(ValueRef::as_document)
         .filter_map(|stage| stage.first());
     for (name, _) in names {
-        if matches!(name, "$out" | "$merge") {
+        if output::writes(name) {
             return Err(Error::new(
                 code,
                 format!("{name} is not allowed within a {outer}'s sub-pipeline"),
@@ -112,7 +114,7 @@ impl Union {
             None => {
                 let setting = &self.setting;
                 let name = &self.union.collection;
-                let source = setting.collections.source(&setting.database, name)?;
+                let source = setting.source(name)?;
                 self.union.pipeline.over_source(&source, None, setting)?
             }
         };

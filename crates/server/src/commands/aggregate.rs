@@ -1,7 +1,10 @@
 //! `aggregate`: documents through the stages of a pipeline.
 
 mod given;
+mod merging;
 mod own_documents;
+mod replacing;
+mod writing;
 
 use std::sync::Arc;
 
@@ -14,14 +17,16 @@ use super::{Accepted, Command, explain};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::context::Context;
-use crate::cursors::{self, FIRST_BATCH_COUNT, FirstBatch};
+use crate::cursors::{self, BatchSource, FIRST_BATCH_COUNT, FirstBatch};
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
+use crate::namespace::check_collection;
 use crate::queries::{self, QueryBatches};
 use crate::views;
 use given::Given;
 use own_documents::NO_COLLECTION;
+use writing::Writing;
 
 pub const AGGREGATE: Command = Command {
     name: "aggregate",
@@ -61,12 +66,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let collections = queries::collections(context.state);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
     let owner = queries::owner(context, text, body);
-    cursors::reply(
-        context,
-        owner,
-        Box::new(QueryBatches::of_pipeline(cursor)),
-        first,
-    )
+    let source: Box<dyn BatchSource> = match aggregate.pipeline.output() {
+        Some(output) => {
+            let environment = aggregate.pipeline.environment();
+            let writing = Writing::new(context, &namespace, output, environment, cursor)?;
+            Box::new(writing)
+        }
+        None => Box::new(QueryBatches::of_pipeline(cursor)),
+    };
+    cursors::reply(context, owner, source, first)
 }
 
 /// The pipeline and what it reads: a collection, or the documents that its first stage makes.
@@ -80,8 +88,13 @@ fn prepare(
         let given = Given::source(namespace.to_string(), begun.documents);
         return Ok((aggregate, given));
     }
-    if namespace.collection == NO_COLLECTION {
-        let message = "{aggregate: 1} is not valid for this pipeline: it needs a collection";
+    let brings_documents =
+        own_documents::first_stage(body).map(|(name, _)| name) == Some("$documents");
+    if brings_documents != (namespace.collection == NO_COLLECTION) {
+        let message = match brings_documents {
+            true => "$documents is only valid with {aggregate: 1}",
+            false => "{aggregate: 1} is not valid for this pipeline: it needs a collection",
+        };
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
     let source = queries::source(context.state, namespace)?;
@@ -104,7 +117,7 @@ pub fn parse(body: Document<'_>) -> Result<Aggregate, CommandError> {
 fn parse_stages(body: Document<'_>, stages: Array<'_>) -> Result<Aggregate, CommandError> {
     check_names(body)?;
     let arguments = Arguments::within("aggregate", body);
-    let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(false);
+    let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(true);
     collation::check(arguments.document("collation")?)?;
     let environment = queries::environment(arguments.document("let")?)?;
     let hint = body.get("hint").map(Hint::parse).transpose();
@@ -119,8 +132,12 @@ fn parse_stages(body: Document<'_>, stages: Array<'_>) -> Result<Aggregate, Comm
 pub fn named(database: &str, body: Document<'_>) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
     match body.first() {
-        Some((_, ValueRef::String(_))) => {
-            queries::named(database, body, ErrorCode::InvalidNamespace)
+        Some((_, ValueRef::String(name))) => {
+            check_collection(database, name)?;
+            Ok(Namespace {
+                database: database.to_owned(),
+                collection: name.to_owned(),
+            })
         }
         Some((_, number)) if number.as_f64() == Some(1.0) => Ok(Namespace {
             database: database.to_owned(),

@@ -179,7 +179,7 @@ fn read_find(body: Document<'_>) -> Result<Find, CommandError> {
         max: filled("max").map(Document::to_buf),
         return_key: switch("returnKey"),
         show_record_id: switch("showRecordId"),
-        allow_disk_use: switch("allowDiskUse"),
+        allow_disk_use: body.get("allowDiskUse") != Some(ValueRef::Bool(false)),
         ..Find::of(filter)
     })
 }

@@ -76,6 +76,10 @@ fn next_batch(
 fn parse(request: &Request) -> Result<Wanted, CommandError> {
     let arguments = Arguments::new(request);
     let cursor = match arguments.get("getMore") {
+        Some(ValueRef::Int64(0)) => {
+            let message = "Cursor id for getMore must be nonzero";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
         Some(ValueRef::Int64(cursor)) => cursor,
         other => {
             let found = other.map_or(Type::Null, ValueRef::type_of);

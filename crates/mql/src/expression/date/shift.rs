@@ -98,7 +98,7 @@ pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
 }
 
 /// None beyond the range of dates.
-fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
+pub(crate) fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Option<i64> {
     let local = zone.local(start);
     match unit {
         Unit::Millis(millis) => start.checked_add(amount.checked_mul(millis)?),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use windrow_document::{Array, Document, Value, ValueRef};
-use windrow_mql::expression::Variables;
+use windrow_mql::expression::{Variables, check_variable_for_writing};
 use windrow_mql::filter::Environment;
 
 use super::{Equality, Lookup, SubPipeline};
 use crate::Error;
-use crate::aggregate::Pipeline;
 use crate::aggregate::stage::{self, Kind};
 use crate::aggregate::union::refuse_writes;
+use crate::aggregate::{Pipeline, documents};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
@@ -50,7 +50,8 @@ pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kin
     let Some(into) = into else {
         return wrong("must specify 'as' field for a $lookup");
     };
-    let Some(from) = from else {
+    let without = stages.is_some_and(documents::begins);
+    let Some(from) = from.or_else(|| without.then(|| documents::NO_COLLECTION.to_owned())) else {
         return wrong("must specify 'from' field for a $lookup");
     };
     let equality = match (local, foreign) {
@@ -81,18 +82,7 @@ fn parse_let(
 ) -> Result<Vec<(String, windrow_mql::expression::Expression)>, Error> {
     let mut variables = Vec::new();
     for (name, value) in document {
-        if !name.starts_with(|first: char| first.is_ascii_lowercase() || !first.is_ascii()) {
-            let message =
-                format!("'{name}' starts with an invalid character for a user variable name");
-            return Err(Error::new(16867, message));
-        }
-        if !name
-            .chars()
-            .all(|one| one.is_ascii_alphanumeric() || one == '_' || !one.is_ascii())
-        {
-            let message = format!("'{name}' contains an invalid character for a variable name");
-            return Err(Error::new(16868, message));
-        }
+        check_variable_for_writing(name)?;
         variables.push((name.to_owned(), stage::expression(value, environment)?));
     }
     Ok(variables)

@@ -1,22 +1,30 @@
 //! Stages that stand at the front of a pipeline and make documents of their own out of what the
-//! server knows: `$collStats`, `$currentOp`. The stages behind them read these documents as they
+//! server knows: `$collStats`, `$currentOp`, `$indexStats`, `$listLocalSessions`, `$listSessions`,
+//! `$planCacheStats`. The stages behind them read these documents as they
 //! would a collection's.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use windrow_collection::Namespace;
-use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::commands::coll_stats;
 use crate::context::Context;
+use crate::sessions::SessionId;
 
 /// The documents of a first stage, and the stages behind it.
 pub struct Begun {
     pub documents: Vec<DocumentBuf>,
     pub rest: ArrayBuf,
+}
+
+/// The name and the operand of the first stage.
+pub fn first_stage(body: Document<'_>) -> Option<(&str, ValueRef<'_>)> {
+    let stages = body.get("pipeline").and_then(ValueRef::as_array)?;
+    stages.get(0)?.as_document()?.first()
 }
 
 /// Runs the first stage of a command's pipeline where it makes its own documents.
@@ -26,10 +34,13 @@ pub fn begin(
     body: Document<'_>,
 ) -> Result<Option<Begun>, CommandError> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    let first = stages.and_then(|stages| stages.get(0)?.as_document()?.first());
-    let documents = match first {
+    let documents = match first_stage(body) {
         Some(("$collStats", wanted)) => vec![coll_stats_of(context, namespace, wanted)?],
         Some(("$currentOp", wanted)) => current_op(context, namespace, wanted)?,
+        Some(("$indexStats", wanted)) => index_stats(context, namespace, wanted)?,
+        Some(("$listLocalSessions", wanted)) => local_sessions(context, namespace, wanted)?,
+        Some(("$listSessions", wanted)) => stored_sessions(context, namespace, wanted)?,
+        Some(("$planCacheStats", wanted)) => plan_cache_stats(namespace, wanted)?,
         _ => return Ok(None),
     };
     let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
@@ -126,6 +137,107 @@ fn current_op(
     }
     let state = context.state;
     Ok(state.operations.describe(&state.host, |_, _| true))
+}
+
+/// How often each index has been used. Error 28803 for options.
+fn index_stats(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if !wanted.as_document().is_some_and(Document::is_empty) {
+        return refuse(
+            28_803,
+            "The $indexStats stage specification must be an empty object",
+        );
+    }
+    let collection = context.state.services.engine.collection(namespace);
+    let indexes = collection.map(|collection| collection.indexes());
+    let describe = |index: &std::sync::Arc<windrow_collection::Index>| {
+        let since = SystemTime::now().checked_sub(index.progress().started.elapsed());
+        let since = clock::date(since.unwrap_or(SystemTime::UNIX_EPOCH));
+        let definition = &index.definition;
+        let mut stats = DocumentBuf::new();
+        stats.push("name", &definition.name);
+        stats.push("key", definition.key_pattern());
+        stats.push("host", &context.state.host);
+        stats.push(
+            "accesses",
+            doc! { "ops": (index.uses() as i64), "since": since },
+        );
+        stats.push("spec", definition.specification.clone());
+        if !index.is_ready() {
+            stats.push("building", true);
+        }
+        stats
+    };
+    Ok(indexes.iter().flatten().map(describe).collect())
+}
+
+/// Options choose among users, of which there is one. Error 9 for what is no document.
+fn sessions(context: &Context<'_>, wanted: ValueRef<'_>) -> Result<Vec<DocumentBuf>, CommandError> {
+    let Some(options) = wanted.as_document() else {
+        return refuse(9, "options of sessions must be specified in an object");
+    };
+    if let Some((name, _)) = options
+        .iter()
+        .find(|(name, _)| !["allUsers", "users"].contains(name))
+    {
+        let message = format!("BSON field 'ListSessionsSpec.{name}' is an unknown field.");
+        return refuse(ErrorCode::IDLUnknownField.number(), message);
+    }
+    let now = SystemTime::now();
+    let describe = |(id, age): (SessionId, Duration)| {
+        let last = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        doc! { "_id": (id.to_document()), "lastUse": (clock::date(last)) }
+    };
+    Ok(context
+        .state
+        .sessions
+        .ages()
+        .into_iter()
+        .map(describe)
+        .collect())
+}
+
+fn local_sessions(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if namespace.collection != NO_COLLECTION {
+        let message = "$listLocalSessions must be run against the database with {aggregate: 1}";
+        return refuse(ErrorCode::InvalidNamespace.number(), message);
+    }
+    sessions(context, wanted)
+}
+
+fn stored_sessions(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if namespace.database != "config" || namespace.collection != "system.sessions" {
+        let message = "$listSessions may only be run against config.system.sessions";
+        return refuse(ErrorCode::InvalidNamespace.number(), message);
+    }
+    sessions(context, wanted)
+}
+
+/// Plans are chosen anew for each query by counting, so the cache is empty.
+fn plan_cache_stats(
+    namespace: &Namespace,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if namespace.collection == NO_COLLECTION {
+        let message = "$planCacheStats must be run against a collection";
+        return refuse(ErrorCode::InvalidNamespace.number(), message);
+    }
+    match wanted.as_document() {
+        None => refuse(9, "$planCacheStats value must be an object"),
+        Some(options) if options.is_empty() => Ok(Vec::new()),
+        Some(_) => refuse(9, "$planCacheStats parameters object must be empty"),
+    }
 }
 
 /// How the pipelines of `{aggregate: 1}` call their collection.

@@ -164,7 +164,7 @@ impl<'a> Output<'a> {
 }
 
 /// None where the document can be stored as it is; else the document to store.
-fn examine(
+pub fn examine(
     document: Document<'_>,
     ids: &ObjectIdSource,
 ) -> Result<Option<DocumentBuf>, CommandError> {

@@ -1,0 +1,158 @@
+//! Which documents a window has: by their places, or by how far the value of the sort is away.
+
+use windrow_document::{Value, ValueRef};
+
+use super::{Check, Partition};
+use crate::Error;
+use crate::expression::arithmetic::sum;
+use crate::expression::date::shift::shifted;
+use crate::expression::date::unit::Unit;
+use crate::expression::date::zone::Zone;
+use crate::expression::number::Number;
+use crate::sort::SortField;
+
+/// The ends of a window, both within it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Bounds {
+    Documents(Bound<i64>, Bound<i64>),
+    Range {
+        lower: Bound<Value>,
+        upper: Bound<Value>,
+        unit: Option<Unit>,
+    },
+}
+
+/// One end, seen from the current document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Bound<T> {
+    Unbounded,
+    Current,
+    Offset(T),
+}
+
+/// The documents from the first place up to but without the second.
+pub(super) type Window = (usize, usize);
+
+impl Bounds {
+    /// The whole partition.
+    pub const WHOLE: Bounds = Bounds::Documents(Bound::Unbounded, Bound::Unbounded);
+
+    /// The window of each document. Errors 5429413, 5429414 and 5429513 where a range does not fit the
+    /// values that the documents are ordered by.
+    pub(super) fn windows(
+        &self,
+        partition: &Partition<'_>,
+        check: &mut Check<'_>,
+    ) -> Result<Vec<Window>, Error> {
+        let count = partition.documents.len();
+        match self {
+            Bounds::Documents(lower, upper) => {
+                let window = |place| by_places(place, count, lower, upper);
+                Ok((0..count).map(window).collect())
+            }
+            Bounds::Range { lower, upper, unit } => {
+                by_range(partition, (lower, upper), *unit, check)
+            }
+        }
+    }
+}
+
+fn by_places(place: usize, count: usize, lower: &Bound<i64>, upper: &Bound<i64>) -> Window {
+    let at = |offset: i64| {
+        let place = i64::try_from(place).unwrap_or(i64::MAX);
+        usize::try_from(place.saturating_add(offset).max(0)).unwrap_or(count)
+    };
+    let begin = match lower {
+        Bound::Unbounded => 0,
+        Bound::Current => place,
+        Bound::Offset(offset) => at(*offset).min(count),
+    };
+    let end = match upper {
+        Bound::Unbounded => count,
+        Bound::Current => place + 1,
+        Bound::Offset(offset) => at(offset.saturating_add(1)).min(count),
+    };
+    (begin, end.max(begin))
+}
+
+/// The value of the sort's one field in each document; null where it is missing.
+pub(super) fn sort_values(partition: &Partition<'_>) -> Vec<Value> {
+    let path = partition.sort.and_then(|sort| match sort.pattern() {
+        [SortField::Path { path, .. }] => Some(path),
+        _ => None,
+    });
+    let value = |document: &windrow_document::Document<'_>| {
+        let mut value = Some(ValueRef::Document(*document));
+        for name in path.iter().flat_map(|path| path.components()) {
+            let inner = value.and_then(ValueRef::as_document);
+            value = inner.and_then(|inner| inner.get(name.name()));
+        }
+        value.map_or(Value::Null, ValueRef::to_value)
+    };
+    partition.documents.iter().map(value).collect()
+}
+
+fn by_range(
+    partition: &Partition<'_>,
+    (lower, upper): (&Bound<Value>, &Bound<Value>),
+    unit: Option<Unit>,
+    check: &mut Check<'_>,
+) -> Result<Vec<Window>, Error> {
+    let values = sort_values(partition);
+    let mut windows = Vec::with_capacity(values.len());
+    for value in &values {
+        check()?;
+        check_base(value.as_ref(), unit)?;
+        let begin = match limit(value, lower, unit)? {
+            None => 0,
+            Some(limit) => {
+                values.partition_point(|other| other.as_ref().compare(limit.as_ref()).is_lt())
+            }
+        };
+        let end = match limit(value, upper, unit)? {
+            None => values.len(),
+            Some(limit) => {
+                values.partition_point(|other| other.as_ref().compare(limit.as_ref()).is_le())
+            }
+        };
+        windows.push((begin, end.max(begin)));
+    }
+    Ok(windows)
+}
+
+fn check_base(value: ValueRef<'_>, unit: Option<Unit>) -> Result<(), Error> {
+    let found = value.type_of().name();
+    match (value, unit) {
+        (ValueRef::DateTime(_), Some(_)) => Ok(()),
+        (ValueRef::DateTime(_), None) => Err(Error::new(
+            5429413,
+            "For windows that involve date or time ranges, a unit must be provided.",
+        )),
+        (_, Some(_)) => Err(Error::new(
+            5429513,
+            format!("Invalid range: Expected the sortBy field to be a Date, but it was {found}"),
+        )),
+        (value, None) if value.is_number() => Ok(()),
+        _ => Err(Error::new(
+            5429414,
+            format!("Invalid range: Expected the sortBy field to be a number, but it was {found}"),
+        )),
+    }
+}
+
+/// The value that the end stands at; None where it is open.
+fn limit(base: &Value, bound: &Bound<Value>, unit: Option<Unit>) -> Result<Option<Value>, Error> {
+    let offset = match bound {
+        Bound::Unbounded => return Ok(None),
+        Bound::Current => return Ok(Some(base.clone())),
+        Bound::Offset(offset) => offset.as_ref(),
+    };
+    if let (ValueRef::DateTime(millis), Some(unit)) = (base.as_ref(), unit) {
+        let amount = offset.as_whole().unwrap_or_default();
+        let moved = shifted(millis, unit, amount, &Zone::UTC);
+        let end = if amount < 0 { i64::MIN } else { i64::MAX };
+        return Ok(Some(Value::DateTime(moved.unwrap_or(end))));
+    }
+    let numbers = Number::of(base.as_ref()).zip(Number::of(offset));
+    Ok(numbers.map(|(base, offset)| sum(base.pair(offset)).to_value_ref().to_value()))
+}

@@ -1,0 +1,431 @@
+//! The specification of a window function: `{$sum: "$n", window: {documents: [-1, 0]}}`.
+
+use windrow_document::{Array, Document, DocumentBuf, Value, ValueRef};
+
+use super::bounds::{Bound, Bounds};
+use super::{Kind, WindowFunction};
+use crate::Error;
+use crate::accumulator::Accumulator;
+use crate::expression::date::unit::Unit;
+use crate::expression::number::Number;
+use crate::expression::{Expression, Scope};
+use crate::sort::{Sort, SortField};
+
+/// What a function may refer to.
+struct Place<'p> {
+    name: &'p str,
+    sort: Option<&'p Sort>,
+    scope: &'p Scope,
+}
+
+/// The accumulators that windows know, in alphabetical order.
+const ACCUMULATORS: &[&str] = &[
+    "$addToSet",
+    "$avg",
+    "$bottom",
+    "$bottomN",
+    "$count",
+    "$first",
+    "$firstN",
+    "$last",
+    "$lastN",
+    "$max",
+    "$maxN",
+    "$median",
+    "$min",
+    "$minN",
+    "$percentile",
+    "$push",
+    "$stdDevPop",
+    "$stdDevSamp",
+    "$sum",
+    "$top",
+    "$topN",
+];
+
+fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
+    Err(Error::failed_to_parse(message))
+}
+
+impl WindowFunction {
+    /// Parses one output field of a stage that orders by `sort`. Errors: 9 for what is not understood,
+    /// 5339900 for ends in the wrong order, 5339901 and 5339902 for windows that need another sort,
+    /// 5371601 and 5371602 for ranks, 5490704 for a unit that is too long, and those of accumulators
+    /// and expressions.
+    pub fn parse(
+        specification: ValueRef<'_>,
+        sort: Option<&Sort>,
+        scope: &Scope,
+    ) -> Result<WindowFunction, Error> {
+        let Some(document) = specification.as_document() else {
+            return wrong("The specification of a window function must be an object");
+        };
+        let (mut function, mut window) = (None, None);
+        for (name, value) in document {
+            match name {
+                "window" => match value {
+                    ValueRef::Document(document) => window = Some(document),
+                    _ => return wrong("'window' field must be an object"),
+                },
+                _ if !name.starts_with('$') => {
+                    return wrong(format!("Window function found an unknown argument: {name}"));
+                }
+                _ if function.is_some() => {
+                    return wrong("Cannot specify two functions in one window function");
+                }
+                _ => function = Some((name, value)),
+            }
+        }
+        let Some((name, operand)) = function else {
+            return wrong("Expected a $-prefixed window function");
+        };
+        let place = Place { name, sort, scope };
+        Ok(WindowFunction {
+            kind: place.kind(operand, window)?,
+            bounds: parse_bounds(window, sort)?,
+        })
+    }
+}
+
+impl Place<'_> {
+    fn kind(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
+        match self.name {
+            "$covariancePop" => self.covariance(operand, false),
+            "$covarianceSamp" => self.covariance(operand, true),
+            "$denseRank" => self.rank(operand, window, Kind::DenseRank),
+            "$derivative" if window.is_none() => {
+                wrong("$derivative requires explicit window bounds")
+            }
+            "$derivative" => {
+                let (input, unit) = self.rate(operand)?;
+                Ok(Kind::Derivative { input, unit })
+            }
+            "$documentNumber" => self.rank(operand, window, Kind::DocumentNumber),
+            "$expMovingAvg" => self.moving_average(operand, window),
+            "$integral" => {
+                let (input, unit) = self.rate(operand)?;
+                Ok(Kind::Integral { input, unit })
+            }
+            "$linearFill" => {
+                self.without_window(window)?;
+                self.single_sort()?;
+                Ok(Kind::LinearFill(self.expression(operand)?))
+            }
+            "$locf" => {
+                self.without_window(window)?;
+                Ok(Kind::LastObserved(self.expression(operand)?))
+            }
+            "$rank" => self.rank(operand, window, Kind::Rank),
+            "$shift" => self.shift(operand, window),
+            name if ACCUMULATORS.binary_search(&name).is_ok() => {
+                let mut specification = DocumentBuf::new();
+                specification.push(name, operand.to_value());
+                let specification = ValueRef::Document(specification.as_document());
+                let accumulator = Accumulator::parse("value", specification, self.scope)?;
+                Ok(Kind::Accumulate(accumulator))
+            }
+            name => wrong(format!("Unrecognized window function, {name}")),
+        }
+    }
+
+    fn expression(&self, operand: ValueRef<'_>) -> Result<Expression, Error> {
+        Expression::parse(operand, self.scope)
+    }
+
+    fn without_window(&self, window: Option<Document<'_>>) -> Result<(), Error> {
+        match window {
+            None => Ok(()),
+            Some(_) => wrong(format!("{} does not accept a 'window' field", self.name)),
+        }
+    }
+
+    fn sorted(&self) -> Result<(), Error> {
+        match self.sort {
+            Some(_) => Ok(()),
+            None => wrong(format!("{} requires a sortBy", self.name)),
+        }
+    }
+
+    /// Error 605001 where the documents are not ordered by one field.
+    fn single_sort(&self) -> Result<(), Error> {
+        match self.sort.map(Sort::pattern) {
+            Some([_]) => Ok(()),
+            _ => Err(Error::new(
+                605001,
+                format!("{} can only be used with a sortBy on one field", self.name),
+            )),
+        }
+    }
+
+    /// The named arguments, of which none other may stand.
+    fn arguments<'v, const N: usize>(
+        &self,
+        operand: ValueRef<'v>,
+        names: [&str; N],
+    ) -> Result<[Option<ValueRef<'v>>; N], Error> {
+        let Some(document) = operand.as_document() else {
+            return wrong(format!("Argument to {} must be an object", self.name));
+        };
+        let mut found = [None; N];
+        for (name, value) in document {
+            let place = names.iter().position(|known| *known == name);
+            match place.and_then(|place| found.get_mut(place)) {
+                Some(slot) => *slot = Some(value),
+                None => {
+                    let message = format!("{} got unexpected argument: {name}", self.name);
+                    return wrong(message);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn rank(
+        &self,
+        operand: ValueRef<'_>,
+        window: Option<Document<'_>>,
+        kind: Kind,
+    ) -> Result<Kind, Error> {
+        let is_empty = operand
+            .as_document()
+            .is_some_and(|document| document.is_empty());
+        if !is_empty || window.is_some() {
+            return Err(Error::new(
+                5371601,
+                "Rank style window functions take no other arguments",
+            ));
+        }
+        match self.sort.map(Sort::pattern) {
+            Some([_]) => Ok(kind),
+            Some([_, ..]) if self.name == "$documentNumber" => Ok(kind),
+            _ => Err(Error::new(
+                5371602,
+                format!(
+                    "{} must be specified with a top level sortBy expression with exactly one \
+                     element",
+                    self.name
+                ),
+            )),
+        }
+    }
+
+    fn covariance(&self, operand: ValueRef<'_>, sample: bool) -> Result<Kind, Error> {
+        let arguments = operand
+            .as_array()
+            .map(|array| array.iter().collect::<Vec<_>>());
+        let Some([one, two]) = arguments.as_deref() else {
+            let message = format!("{} requires an array of two expressions", self.name);
+            return wrong(message);
+        };
+        Ok(Kind::Covariance {
+            both: [self.expression(*one)?, self.expression(*two)?],
+            sample,
+        })
+    }
+
+    /// `{input, unit}` of `$derivative` and `$integral`.
+    fn rate(&self, operand: ValueRef<'_>) -> Result<(Expression, Option<Unit>), Error> {
+        self.sorted()?;
+        self.single_sort()?;
+        let [input, unit] = self.arguments(operand, ["input", "unit"])?;
+        let Some(input) = input else {
+            return wrong(format!("{} requires an 'input' expression", self.name));
+        };
+        let unit = unit.map(parse_unit).transpose()?;
+        if matches!(unit, Some(Unit::Months(_))) {
+            return Err(Error::new(5490704, "unit must be 'week' or smaller"));
+        }
+        Ok((self.expression(input)?, unit))
+    }
+
+    /// `{input, N}` or `{input, alpha}`.
+    fn moving_average(
+        &self,
+        operand: ValueRef<'_>,
+        window: Option<Document<'_>>,
+    ) -> Result<Kind, Error> {
+        self.without_window(window)?;
+        self.sorted()?;
+        let [input, count, alpha] = self.arguments(operand, ["input", "N", "alpha"])?;
+        let Some(input) = input else {
+            return wrong("$expMovingAvg requires an 'input' expression");
+        };
+        let alpha = match (count, alpha) {
+            (Some(count), None) => match count.as_whole() {
+                Some(count) if count > 0 && count < i64::MAX => 2.0 / (count as f64 + 1.0),
+                _ => return wrong("'N' field of $expMovingAvg must be a positive integer"),
+            },
+            (None, Some(alpha)) => match Number::of(alpha).map(Number::to_f64) {
+                Some(alpha) if alpha > 0.0 && alpha < 1.0 => alpha,
+                _ => return wrong("'alpha' of $expMovingAvg must be between 0 and 1 (exclusive)"),
+            },
+            _ => return wrong("$expMovingAvg requires either 'N' or 'alpha', not both"),
+        };
+        Ok(Kind::MovingAverage {
+            input: self.expression(input)?,
+            alpha,
+        })
+    }
+
+    /// `{output, by, default}`.
+    fn shift(&self, operand: ValueRef<'_>, window: Option<Document<'_>>) -> Result<Kind, Error> {
+        self.without_window(window)?;
+        self.sorted()?;
+        let [output, by, default] = self.arguments(operand, ["output", "by", "default"])?;
+        let Some(output) = output else {
+            return wrong("$shift requires an 'output' expression");
+        };
+        let Some(by) = by.and_then(ValueRef::as_whole) else {
+            return wrong("$shift requires 'by' as an integer value");
+        };
+        let default = default.map(|value| self.expression(value)).transpose()?;
+        let default = match default.as_ref().map(Expression::constant) {
+            None => Value::Null,
+            Some(Some(constant)) => constant.clone(),
+            Some(None) => return wrong("'default' of $shift must be a constant"),
+        };
+        Ok(Kind::Shift {
+            input: self.expression(output)?,
+            by,
+            default,
+        })
+    }
+}
+
+fn parse_unit(value: ValueRef<'_>) -> Result<Unit, Error> {
+    let Some(name) = value.as_str() else {
+        return wrong("'unit' must be a string");
+    };
+    Unit::parse(name)
+        .ok_or_else(|| Error::failed_to_parse(format!("unknown time unit value: {name}")))
+}
+
+fn parse_bounds(window: Option<Document<'_>>, sort: Option<&Sort>) -> Result<Bounds, Error> {
+    let Some(window) = window else {
+        return Ok(Bounds::WHOLE);
+    };
+    let (mut documents, mut range, mut unit) = (None, None, None);
+    for (name, value) in window {
+        match name {
+            "documents" => documents = Some(value),
+            "range" => range = Some(value),
+            "unit" => unit = Some(parse_unit(value)?),
+            _ => {
+                let message = "'window' field can only contain 'documents' as the only argument \
+                               or 'range' with an optional 'unit' field";
+                return wrong(message);
+            }
+        }
+    }
+    match (documents, range, unit) {
+        (None, None, None) => Ok(Bounds::WHOLE),
+        (Some(documents), None, None) => by_documents(ends("documents", documents)?, sort),
+        (None, Some(range), unit) => by_range(ends("range", range)?, unit, sort),
+        _ => wrong("Window bounds can specify either 'documents' or 'range', not both"),
+    }
+}
+
+fn ends<'v>(name: &str, value: ValueRef<'v>) -> Result<[ValueRef<'v>; 2], Error> {
+    let ends: Vec<ValueRef<'_>> = value.as_array().unwrap_or(Array::EMPTY).iter().collect();
+    match ends.as_slice() {
+        [lower, upper] => Ok([*lower, *upper]),
+        _ => wrong(format!(
+            "Window bounds must be a 2-element array: {name}: {value}"
+        )),
+    }
+}
+
+fn bound<T>(
+    value: ValueRef<'_>,
+    offset: impl FnOnce(ValueRef<'_>) -> Option<T>,
+) -> Result<Bound<T>, Error> {
+    match value.as_str() {
+        Some("unbounded") => Ok(Bound::Unbounded),
+        Some("current") => Ok(Bound::Current),
+        _ => match offset(value) {
+            Some(offset) => Ok(Bound::Offset(offset)),
+            None => wrong(format!(
+                "Window bounds must be 'unbounded', 'current', or a number, not {value}"
+            )),
+        },
+    }
+}
+
+fn wrong_order<T>() -> Result<T, Error> {
+    Err(Error::new(
+        5339900,
+        "Lower bound must not exceed upper bound",
+    ))
+}
+
+fn by_documents(ends: [ValueRef<'_>; 2], sort: Option<&Sort>) -> Result<Bounds, Error> {
+    let [lower, upper] = ends.map(|end| bound(end, |value| value.as_whole()));
+    let (lower, upper) = (lower?, upper?);
+    if offset(&lower)
+        .zip(offset(&upper))
+        .is_some_and(|(lower, upper)| lower > upper)
+    {
+        return wrong_order();
+    }
+    let is_whole = lower == Bound::Unbounded && upper == Bound::Unbounded;
+    match sort.is_some() || is_whole {
+        true => Ok(Bounds::Documents(lower, upper)),
+        false => Err(Error::new(
+            5339901,
+            "Document-based bounds require a sortBy",
+        )),
+    }
+}
+
+fn offset(bound: &Bound<i64>) -> Option<i64> {
+    match bound {
+        Bound::Unbounded => None,
+        Bound::Current => Some(0),
+        Bound::Offset(offset) => Some(*offset),
+    }
+}
+
+fn by_range(
+    ends: [ValueRef<'_>; 2],
+    unit: Option<Unit>,
+    sort: Option<&Sort>,
+) -> Result<Bounds, Error> {
+    let number = |value: ValueRef<'_>| match unit {
+        Some(_) => value.as_whole().map(|_| value.to_value()),
+        None => value.is_number().then(|| value.to_value()),
+    };
+    let [lower, upper] = ends.map(|end| bound(end, number));
+    let (lower, upper) = (lower?, upper?);
+    let size = |bound: &Bound<Value>| match bound {
+        Bound::Unbounded => None,
+        Bound::Current => Some(0.0),
+        Bound::Offset(offset) => offset.as_ref().as_f64(),
+    };
+    if size(&lower)
+        .zip(size(&upper))
+        .is_some_and(|(lower, upper)| lower > upper)
+    {
+        return wrong_order();
+    }
+    match sort.map(Sort::pattern) {
+        Some(
+            [
+                SortField::Path {
+                    descending: false, ..
+                },
+            ],
+        ) => Ok(Bounds::Range { lower, upper, unit }),
+        _ => Err(Error::new(
+            5339902,
+            "Range-based bounds require sortBy a single field, ascending",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn accumulators_are_sorted() {
+        assert!(super::ACCUMULATORS.is_sorted());
+    }
+}

@@ -1,0 +1,61 @@
+//! Functions of places: `$rank`, `$denseRank`, `$documentNumber`, `$shift`.
+
+use windrow_document::Value;
+
+use super::{Check, Partition};
+use crate::Error;
+use crate::expression::Expression;
+use crate::expression::number::Number;
+
+fn number(number: usize) -> Option<Value> {
+    let number = Number::int_or_long(i64::try_from(number).unwrap_or(i64::MAX));
+    Some(number.to_value_ref().to_value())
+}
+
+/// 1, 2, 3, …
+pub(super) fn numbers(partition: &Partition<'_>) -> Vec<Option<Value>> {
+    (1..=partition.documents.len()).map(number).collect()
+}
+
+/// Documents that are ordered by the same have the same rank; the next one counts all before it.
+pub(super) fn ranks(partition: &Partition<'_>) -> Vec<Option<Value>> {
+    with_ranks(partition, |place, _| place + 1)
+}
+
+/// The next rank is one more.
+pub(super) fn dense(partition: &Partition<'_>) -> Vec<Option<Value>> {
+    with_ranks(partition, |_, rank| rank + 1)
+}
+
+fn with_ranks(partition: &Partition<'_>, next: fn(usize, usize) -> usize) -> Vec<Option<Value>> {
+    let (mut rank, mut before) = (0, None);
+    let ranked = partition.keys.iter().enumerate().map(|(place, key)| {
+        if before.replace(key) != Some(key) {
+            rank = next(place, rank);
+        }
+        number(rank)
+    });
+    ranked.collect()
+}
+
+/// The value of the document so many places on.
+pub(super) fn shifted<'a>(
+    input: &'a Expression,
+    by: i64,
+    default: &Value,
+    partition: &Partition<'a>,
+    check: &mut Check<'_>,
+) -> Result<Vec<Option<Value>>, Error> {
+    let values = partition.values(input, check)?;
+    let shifted = (0..values.len()).map(|place| {
+        let other = i64::try_from(place)
+            .ok()
+            .and_then(|place| place.checked_add(by));
+        let other = other.and_then(|other| values.get(usize::try_from(other).ok()?));
+        match other {
+            None => Some(default.clone()),
+            Some(value) => Some(value.clone().unwrap_or(Value::Null)),
+        }
+    });
+    Ok(shifted.collect())
+}

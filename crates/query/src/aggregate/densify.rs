@@ -1,0 +1,355 @@
+//! `$densify`: rows for the values of a field that no row has.
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+use windrow_mql::step::Step;
+
+use super::place::{value_at, with_value};
+use super::stage::{self, Kind};
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter};
+use crate::row::{Interrupt, Row};
+use windrow_mql::filter::Environment;
+
+/// A parsed `$densify`.
+#[derive(Clone, Debug)]
+pub struct Densify {
+    field: Path,
+    partition_by: Vec<Path>,
+    step: Step,
+    bounds: Bounds,
+}
+
+/// Between which values rows are made.
+#[derive(Clone, Debug)]
+enum Bounds {
+    /// The least and the greatest value of all rows.
+    Full,
+    /// Those of each partition.
+    Partition,
+    /// From the first up to but without the second.
+    Explicit(Value, Value),
+}
+
+/// As many rows as one stage makes.
+const MADE_MAX: u64 = 500_000;
+
+/// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Errors: 40414 for what must stand
+/// and does not, 40415 for other fields, 14 for values of the wrong type, 5733402 and 5946802 for
+/// bounds that are wrong, 8993000 for a field that partitions, too, and those of [`Step::parse`].
+pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return Err(Error::new(
+            5733201,
+            "The $densify stage specification must be an object",
+        ));
+    };
+    let [field, partition_by, range] = fields(
+        "$densify",
+        document,
+        ["field", "partitionByFields", "range"],
+    )?;
+    let Some(field) = required("$densify.field", field)?.as_str() else {
+        return Err(wrong_type("$densify.field"));
+    };
+    let partition_by = parse_paths(partition_by)?;
+    let Some(range) = required("$densify.range", range)?.as_document() else {
+        return Err(wrong_type("$densify.range"));
+    };
+    let [step, unit, bounds] = fields("$densify.range", range, ["step", "unit", "bounds"])?;
+    let step = Step::parse(required("$densify.range.step", step)?, unit)?;
+    let bounds = parse_bounds(required("$densify.range.bounds", bounds)?, &step)?;
+    let field = stage::check_path(field)?;
+    if partition_by.iter().any(|path| path.overlaps(&field)) {
+        let message = "the field of $densify cannot be one of 'partitionByFields'";
+        return Err(Error::new(8993000, message));
+    }
+    if matches!(bounds, Bounds::Partition) && partition_by.is_empty() {
+        let message = "one may not specify the bounds as 'partition' without specifying a \
+                       non-empty array of partitionByFields. You may have meant to specify 'full' \
+                       bounds.";
+        return Err(Error::new(5733404, message));
+    }
+    Ok(vec![Kind::Densify(Densify {
+        field,
+        partition_by,
+        step,
+        bounds,
+    })])
+}
+
+fn wrong_type(name: &str) -> Error {
+    Error::new(14, format!("BSON field '{name}' is the wrong type"))
+}
+
+fn required<'v>(name: &str, value: Option<ValueRef<'v>>) -> Result<ValueRef<'v>, Error> {
+    let message = || format!("BSON field '{name}' is missing but a required field");
+    value.ok_or_else(|| Error::new(40414, message()))
+}
+
+/// The values of the names; error 40415 for another.
+pub(super) fn fields<'v, const N: usize>(
+    within: &str,
+    document: Document<'v>,
+    names: [&str; N],
+) -> Result<[Option<ValueRef<'v>>; N], Error> {
+    let mut found = [None; N];
+    for (name, value) in document {
+        let place = names.iter().position(|known| *known == name);
+        match place.and_then(|place| found.get_mut(place)) {
+            Some(slot) => *slot = Some(value),
+            None => {
+                let message = format!("BSON field '{within}.{name}' is an unknown field.");
+                return Err(Error::new(40415, message));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The paths of `partitionByFields`.
+pub(super) fn parse_paths(value: Option<ValueRef<'_>>) -> Result<Vec<Path>, Error> {
+    let Some(value) = value else {
+        return Ok(Vec::new());
+    };
+    let wrong = || wrong_type("partitionByFields");
+    let paths = value.as_array().ok_or_else(wrong)?;
+    let path = |value: ValueRef<'_>| stage::check_path(value.as_str().ok_or_else(wrong)?);
+    paths.iter().map(path).collect()
+}
+
+fn parse_bounds(value: ValueRef<'_>, step: &Step) -> Result<Bounds, Error> {
+    let array = match value {
+        ValueRef::String("full") => return Ok(Bounds::Full),
+        ValueRef::String("partition") => return Ok(Bounds::Partition),
+        ValueRef::Array(array) => array,
+        _ => {
+            let message = "bounds must be 'full', 'partition', or an array of two values";
+            return Err(Error::new(5946802, message));
+        }
+    };
+    let ends: Vec<ValueRef<'_>> = array.iter().collect();
+    let [lower, upper] = ends.as_slice() else {
+        return Err(Error::new(
+            5733403,
+            "a bounding array in a range statement must have exactly two elements",
+        ));
+    };
+    if !step.fits(*lower) || !step.fits(*upper) {
+        let message = match step.is_of_dates() {
+            true => "a bounding array must contain dates where a unit is given",
+            false => "a bounding array must contain numbers where no unit is given",
+        };
+        return Err(Error::new(5733402, message));
+    }
+    match lower.compare(*upper).is_le() {
+        true => Ok(Bounds::Explicit(lower.to_value(), upper.to_value())),
+        false => Err(Error::new(
+            5733402,
+            "the bounds in a range statement must be in ascending order",
+        )),
+    }
+}
+
+impl Densify {
+    /// Error 5733201 for a value that no step leads from. None where it is missing or null.
+    fn value<'d>(&self, document: Document<'d>) -> Result<Option<ValueRef<'d>>, Error> {
+        match value_at(document, &self.field) {
+            None | Some(ValueRef::Null | ValueRef::Undefined) => Ok(None),
+            Some(value) if self.step.fits(value) => Ok(Some(value)),
+            Some(value) => {
+                let wanted = match self.step.is_of_dates() {
+                    true => "a date, since a unit is given",
+                    false => "a number, since no unit is given",
+                };
+                let found = value.type_of().name();
+                let message = format!("the field of $densify must be {wanted}, but it is {found}");
+                Err(Error::new(5733201, message))
+            }
+        }
+    }
+
+    fn partition(&self, document: Document<'_>) -> Vec<Option<Value>> {
+        let value = |path| value_at(document, path).map(ValueRef::to_value);
+        self.partition_by.iter().map(value).collect()
+    }
+
+    fn append_key(&self, document: Document<'_>, key: &mut Vec<u8>) -> Result<(), Error> {
+        for path in &self.partition_by {
+            key::append(key, value_at(document, path).unwrap_or(ValueRef::Null));
+        }
+        key::append(key, self.value(document)?.unwrap_or(ValueRef::Null));
+        Ok(())
+    }
+}
+
+/// Takes all rows, puts them in order, and gives them with those that it makes.
+pub(super) struct DensifyOperator {
+    stage: Densify,
+    input: BoxOperator,
+    sorter: Option<Sorter>,
+    sorted: Sorted,
+    /// The least and the greatest value of all rows.
+    ends: Option<(Value, Value)>,
+    partition: Option<Vec<Option<Value>>>,
+    /// The value of the next row to be made, and where to stop.
+    next: Option<Value>,
+    /// A row that waits for those before it.
+    waiting: Option<Row>,
+    made: u64,
+    counters: Counters,
+}
+
+impl DensifyOperator {
+    pub fn new(stage: Densify, allow_disk_use: bool, input: BoxOperator) -> DensifyOperator {
+        DensifyOperator {
+            stage,
+            input,
+            sorter: Some(Sorter::new(None, Memory::of(allow_disk_use))),
+            sorted: Sorted::nothing(),
+            ends: None,
+            partition: None,
+            next: None,
+            waiting: None,
+            made: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    fn take_all(&mut self, mut sorter: Sorter, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        while let Some(row) = self.input.next(interrupt)? {
+            if let Some(value) = self.stage.value(row.document())? {
+                widen(&mut self.ends, value);
+            }
+            let stage = &self.stage;
+            sorter.add_with(row, |row, key| stage.append_key(row.document(), key))?;
+        }
+        self.sorted = sorter.finish()?;
+        if self.stage.partition_by.is_empty() {
+            self.begin(Vec::new(), None);
+        }
+        Ok(())
+    }
+
+    /// Begins a partition whose first value is this.
+    fn begin(&mut self, partition: Vec<Option<Value>>, first: Option<ValueRef<'_>>) {
+        self.partition = Some(partition);
+        self.next = match &self.stage.bounds {
+            Bounds::Full => self.ends.as_ref().map(|(least, _)| least.clone()),
+            Bounds::Partition => first.map(ValueRef::to_value),
+            Bounds::Explicit(lower, _) => Some(lower.clone()),
+        };
+    }
+
+    /// Whether a row is made for this value, where the next row has `before`, or none follows in the
+    /// partition.
+    fn is_made(&self, value: ValueRef<'_>, before: Option<ValueRef<'_>>) -> bool {
+        let in_bounds = match (&self.stage.bounds, &self.ends) {
+            (Bounds::Full, Some((_, greatest))) => value.compare(greatest.as_ref()).is_le(),
+            (Bounds::Full, None) => false,
+            (Bounds::Partition, _) => before.is_some(),
+            (Bounds::Explicit(_, upper), _) => value.compare(upper.as_ref()).is_lt(),
+        };
+        in_bounds && before.is_none_or(|before| value.compare(before).is_lt())
+    }
+
+    /// Makes the next row that stands before the waiting one. Error 5897900 after 500,000 rows.
+    fn make(&mut self, before: Option<ValueRef<'_>>) -> Result<Option<Row>, Error> {
+        let Some(next) = self.next.take() else {
+            return Ok(None);
+        };
+        if !self.is_made(next.as_ref(), before) {
+            // What is there needs no row; the step goes on behind it.
+            let is_there = before.is_some_and(|before| before.equals(next.as_ref()));
+            self.next = match is_there {
+                true => self.stage.step.after(next.as_ref()),
+                false => Some(next),
+            };
+            return Ok(None);
+        }
+        self.made += 1;
+        if self.made > MADE_MAX {
+            let message = format!("Generated {MADE_MAX} documents in $densify, which is the limit");
+            return Err(Error::new(5897900, message));
+        }
+        self.next = self.stage.step.after(next.as_ref());
+        let mut document = DocumentBuf::new();
+        let partition = self.partition.iter().flatten();
+        for (path, value) in self.stage.partition_by.iter().zip(partition) {
+            let value = value.as_ref().map(Value::as_ref);
+            document = with_value(document.as_document(), path, value);
+        }
+        let field = &self.stage.field;
+        let document = with_value(document.as_document(), field, Some(next.as_ref()));
+        Ok(Some(Row::of(document)))
+    }
+
+    fn next_row(&mut self) -> Result<Option<Row>, Error> {
+        loop {
+            let waiting = match self.waiting.take() {
+                Some(waiting) => Some(waiting),
+                None => self.sorted.next()?.map(|keyed| keyed.row),
+            };
+            let Some(row) = waiting else {
+                // The last partition's end.
+                return self.make(None);
+            };
+            let partition = self.stage.partition(row.document());
+            if self.partition.as_ref() != Some(&partition) {
+                if let Some(made) = self.make(None)? {
+                    self.waiting = Some(row);
+                    return Ok(Some(made));
+                }
+                let first = self.stage.value(row.document())?.map(ValueRef::to_value);
+                if first.is_none() {
+                    return Ok(Some(row));
+                }
+                self.begin(partition, first.as_ref().map(Value::as_ref));
+                self.waiting = Some(row);
+                continue;
+            }
+            let value = self.stage.value(row.document())?.map(ValueRef::to_value);
+            let Some(value) = value else {
+                return Ok(Some(row));
+            };
+            return match self.make(Some(value.as_ref()))? {
+                Some(made) => {
+                    self.waiting = Some(row);
+                    Ok(Some(made))
+                }
+                None => Ok(Some(row)),
+            };
+        }
+    }
+}
+
+fn widen(ends: &mut Option<(Value, Value)>, value: ValueRef<'_>) {
+    match ends {
+        None => *ends = Some((value.to_value(), value.to_value())),
+        Some((least, _)) if value.compare(least.as_ref()).is_lt() => *least = value.to_value(),
+        Some((_, greatest)) if value.compare(greatest.as_ref()).is_gt() => {
+            *greatest = value.to_value();
+        }
+        Some(_) => {}
+    }
+}
+
+impl Operator for DensifyOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if let Some(sorter) = self.sorter.take() {
+            self.take_all(sorter, interrupt)?;
+        }
+        interrupt.check()?;
+        let row = self.next_row()?;
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

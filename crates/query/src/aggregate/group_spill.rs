@@ -1,0 +1,76 @@
+//! Groups of more rows than memory holds: those that were known when it was full, and the rows that
+//! came later, in the order of their groups.
+
+use std::collections::HashMap;
+use std::collections::hash_map::IntoValues;
+
+use foldhash::fast::RandomState;
+use windrow_document::Value;
+use windrow_mql::accumulator::AccumulatorState;
+use windrow_mql::filter::Environment;
+
+use super::group::Group;
+use super::group_key::GroupKey;
+use super::transform::context;
+use crate::Error;
+use crate::operators::{Keyed, Sorted, Sorter};
+use crate::row::{Interrupt, Pace};
+
+/// A group: its `_id`, and a state for each of its fields.
+pub(super) type Bin = (Value, Vec<AccumulatorState>);
+
+pub(super) struct SpilledGroups {
+    known: HashMap<GroupKey, Bin, RandomState>,
+    late: Sorted,
+    /// The first row of the next group.
+    first: Option<Keyed>,
+    /// At the end, the groups that had no late rows.
+    rest: Option<IntoValues<GroupKey, Bin>>,
+    pace: Pace,
+}
+
+impl SpilledGroups {
+    pub fn new(
+        known: HashMap<GroupKey, Bin, RandomState>,
+        late: Sorter,
+    ) -> Result<SpilledGroups, Error> {
+        let mut late = late.finish()?;
+        Ok(SpilledGroups {
+            known,
+            first: late.next()?,
+            late,
+            rest: None,
+            pace: Pace::default(),
+        })
+    }
+
+    /// The next group; None at the end.
+    pub fn next(
+        &mut self,
+        group: &Group,
+        environment: &Environment,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<Bin>, Error> {
+        let Some(first) = self.first.take() else {
+            let known = &mut self.known;
+            let rest = self
+                .rest
+                .get_or_insert_with(|| std::mem::take(known).into_values());
+            return Ok(rest.next());
+        };
+        let mut bin = match self.known.remove(&*first.key) {
+            Some(bin) => bin,
+            None => group.begin(&context(&first.row, environment), environment)?,
+        };
+        group.feed(&mut bin.1, &context(&first.row, environment))?;
+        while let Some(next) = self.late.next()? {
+            self.pace.step(interrupt)?;
+            if next.key != first.key {
+                self.first = Some(next);
+                break;
+            }
+            group.feed(&mut bin.1, &context(&next.row, environment))?;
+        }
+        Ok(Some(bin))
+    }
+}

@@ -1,0 +1,473 @@
+//! `$out` and `$merge`: documents that go into a collection rather than to the client.
+//!
+//! They are parsed here and carried out by whoever owns the write path.
+
+use std::sync::Arc;
+
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, ValueRef};
+use windrow_mql::expression::{Context, Expression, Variables, check_variable_for_writing};
+use windrow_mql::filter::Environment;
+use windrow_mql::update::Update;
+
+use super::stage;
+use crate::Error;
+
+/// The last stage of a pipeline that writes.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The stage as it was written, for explain.
+    pub source: DocumentBuf,
+    pub target: Target,
+    pub kind: OutputKind,
+}
+
+/// A collection that is written to. Without a database: that of the pipeline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    pub database: Option<String>,
+    pub collection: String,
+}
+
+#[derive(Clone, Debug)]
+pub enum OutputKind {
+    /// The documents take the place of all that the collection held.
+    Out,
+    Merge(Merge),
+}
+
+/// How documents meet those of the collection.
+#[derive(Clone, Debug)]
+pub struct Merge {
+    /// The paths by which documents are the same; None: `_id`.
+    pub on: Option<Vec<String>>,
+    pub matched: WhenMatched,
+    pub not_matched: WhenNotMatched,
+    /// The variables of an updating pipeline.
+    variables: Vec<(String, Expression)>,
+}
+
+#[derive(Clone, Debug)]
+pub enum WhenMatched {
+    Replace,
+    KeepExisting,
+    Merge,
+    Fail,
+    Update(Update),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenNotMatched {
+    Insert,
+    Discard,
+    Fail,
+}
+
+/// Whether a stage of this name writes.
+pub(super) fn writes(name: &str) -> bool {
+    matches!(name, "$out" | "$merge")
+}
+
+/// Parses a stage that writes.
+pub(super) fn parse(
+    name: &str,
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<Output, Error> {
+    let (target, kind) = match name {
+        "$out" => (parse_out(operand)?, OutputKind::Out),
+        _ => parse_merge(operand, environment)?,
+    };
+    let mut source = DocumentBuf::new();
+    source.push(name, operand.to_value());
+    Ok(Output {
+        source,
+        target,
+        kind,
+    })
+}
+
+/// Parses a name, or `{db, coll}`. Errors: 16990 for neither, 16994 for other fields, 13111 for names
+/// that are no strings, 238 for a time-series collection.
+fn parse_out(operand: ValueRef<'_>) -> Result<Target, Error> {
+    match operand {
+        ValueRef::String(name) => Target::new(None, name),
+        ValueRef::Document(document) => {
+            if document.contains("timeseries") {
+                let message = "$out to a time-series collection is not supported yet";
+                return Err(Error::new(238, message));
+            }
+            let has_both = document.contains("db") && document.contains("coll");
+            if !has_both || document.count() != 2 {
+                let message = "If an object is passed to $out it must have exactly 2 fields: \
+                               'db' and 'coll'";
+                return Err(Error::new(16994, message));
+            }
+            match (document.get("db"), document.get("coll")) {
+                (Some(ValueRef::String(database)), Some(ValueRef::String(collection))) => {
+                    Target::new(Some(database), collection)
+                }
+                _ => Err(Error::new(13111, "'db' and 'coll' of $out must be strings")),
+            }
+        }
+        other => Err(Error::new(
+            16990,
+            format!(
+                "$out only supports a string or object argument, but found {}",
+                other.type_of().name()
+            ),
+        )),
+    }
+}
+
+impl Target {
+    /// Error 73 for names that no collection has.
+    fn new(database: Option<&str>, collection: &str) -> Result<Target, Error> {
+        let names = [database.unwrap_or("-"), collection];
+        if names
+            .iter()
+            .any(|name| name.is_empty() || name.contains('\0'))
+        {
+            return Err(Error::new(
+                73,
+                format!("Invalid target namespace, '{collection}'"),
+            ));
+        }
+        Ok(Target {
+            database: database.map(str::to_owned),
+            collection: collection.to_owned(),
+        })
+    }
+}
+
+/// The fields of a `$merge` as they are written.
+#[derive(Default)]
+struct Fields<'a> {
+    into: Option<Target>,
+    on: Option<Vec<String>>,
+    matched: Option<ValueRef<'a>>,
+    not_matched: Option<WhenNotMatched>,
+    variables: Option<Document<'a>>,
+}
+
+/// Parses a name, or `{into, on, let, whenMatched, whenNotMatched}`. Errors: 14 for values of the wrong
+/// type, 40414 without `into`, 40415 for other fields, 51181 for actions that do not go together, 51199
+/// for `let` without a pipeline, 51273 for a `new` of its own.
+fn parse_merge(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+) -> Result<(Target, OutputKind), Error> {
+    let fields = match operand {
+        ValueRef::String(name) => Fields {
+            into: Some(Target::new(None, name)?),
+            ..Fields::default()
+        },
+        ValueRef::Document(document) => Fields::parse(document)?,
+        other => {
+            return Err(wrong_type("$merge", other));
+        }
+    };
+    let Some(target) = fields.into else {
+        let message = "BSON field '$merge.into' is missing but a required field";
+        return Err(Error::new(40414, message));
+    };
+    let variables = match fields.variables {
+        Some(variables) if !matches!(fields.matched, Some(ValueRef::Array(_))) => {
+            let message = format!(
+                "Cannot use 'let' variables with 'whenMatched' other than a pipeline: {variables}"
+            );
+            return Err(Error::new(51199, message));
+        }
+        variables => parse_variables(variables, environment)?,
+    };
+    let matched = parse_matched(fields.matched, &variables, environment)?;
+    let not_matched = fields.not_matched.unwrap_or(WhenNotMatched::Insert);
+    let inserts_only = matches!(matched, WhenMatched::KeepExisting | WhenMatched::Fail);
+    if inserts_only && not_matched != WhenNotMatched::Insert {
+        let message = "this combination of 'whenMatched' and 'whenNotMatched' modes is not \
+                       supported in $merge";
+        return Err(Error::new(51181, message));
+    }
+    let merge = Merge {
+        on: fields.on,
+        matched,
+        not_matched,
+        variables,
+    };
+    Ok((target, OutputKind::Merge(merge)))
+}
+
+fn wrong_type(field: &str, found: ValueRef<'_>) -> Error {
+    let found = found.type_of().name();
+    Error::new(
+        14,
+        format!("BSON field '{field}' is the wrong type '{found}'"),
+    )
+}
+
+impl<'a> Fields<'a> {
+    fn parse(document: Document<'a>) -> Result<Fields<'a>, Error> {
+        let mut fields = Fields::default();
+        for (name, value) in document {
+            match (name, value) {
+                ("into", ValueRef::String(name)) => fields.into = Some(Target::new(None, name)?),
+                ("into", ValueRef::Document(into)) => fields.into = Some(parse_into(into)?),
+                ("into", _) => {
+                    let message = "'into' of $merge must be a string or an object";
+                    return Err(Error::new(51178, message));
+                }
+                ("on", value) => fields.on = Some(parse_on(value)?),
+                ("whenMatched", ValueRef::String(_) | ValueRef::Array(_)) => {
+                    fields.matched = Some(value);
+                }
+                ("whenMatched", _) => {
+                    let message = "'whenMatched' of $merge must be a string or an array";
+                    return Err(Error::new(51191, message));
+                }
+                ("whenNotMatched", ValueRef::String(name)) => {
+                    fields.not_matched = Some(parse_not_matched(name)?);
+                }
+                ("let", ValueRef::Document(variables)) => fields.variables = Some(variables),
+                ("whenNotMatched" | "let", value) => {
+                    return Err(wrong_type(&format!("$merge.{name}"), value));
+                }
+                _ => {
+                    let message = format!("BSON field '$merge.{name}' is an unknown field.");
+                    return Err(Error::new(40415, message));
+                }
+            }
+        }
+        Ok(fields)
+    }
+}
+
+fn parse_into(into: Document<'_>) -> Result<Target, Error> {
+    let (mut database, mut collection) = (None, "");
+    for (name, value) in into {
+        match (name, value) {
+            ("db", ValueRef::String(name)) => database = Some(name),
+            ("coll", ValueRef::String(name)) => collection = name,
+            ("db" | "coll", value) => {
+                return Err(wrong_type(&format!("$merge.into.{name}"), value));
+            }
+            _ => {
+                let message = format!("BSON field '$merge.into.{name}' is an unknown field.");
+                return Err(Error::new(40415, message));
+            }
+        }
+    }
+    Target::new(database, collection)
+}
+
+/// Errors: 51186 for what is neither string nor array, 51187 for an empty array, 51134 for elements that
+/// are no strings, 31465 for a path given twice.
+fn parse_on(value: ValueRef<'_>) -> Result<Vec<String>, Error> {
+    let array = match value {
+        ValueRef::String(path) => {
+            stage::check_path(path)?;
+            return Ok(vec![path.to_owned()]);
+        }
+        ValueRef::Array(array) if array.is_empty() => {
+            let message = "If explicitly specifying $merge 'on', must include at least one field";
+            return Err(Error::new(51187, message));
+        }
+        ValueRef::Array(array) => array,
+        _ => {
+            let message = "$merge 'on' field must be either a string or an array of strings";
+            return Err(Error::new(51186, message));
+        }
+    };
+    let mut paths: Vec<String> = Vec::new();
+    for element in array {
+        let Some(path) = element.as_str() else {
+            let message = "$merge 'on' array elements must be strings";
+            return Err(Error::new(51134, message));
+        };
+        stage::check_path(path)?;
+        if paths.iter().any(|known| known == path) {
+            let message = format!("Found a duplicate field '{path}' in $merge 'on'");
+            return Err(Error::new(31465, message));
+        }
+        paths.push(path.to_owned());
+    }
+    Ok(paths)
+}
+
+fn unknown_mode(field: &str, name: &str) -> Error {
+    Error::new(
+        2,
+        format!("Enumeration value '{name}' for field '$merge.{field}' is not a valid value."),
+    )
+}
+
+fn parse_not_matched(name: &str) -> Result<WhenNotMatched, Error> {
+    match name {
+        "insert" => Ok(WhenNotMatched::Insert),
+        "discard" => Ok(WhenNotMatched::Discard),
+        "fail" => Ok(WhenNotMatched::Fail),
+        _ => Err(unknown_mode("whenNotMatched", name)),
+    }
+}
+
+fn parse_matched(
+    written: Option<ValueRef<'_>>,
+    variables: &[(String, Expression)],
+    environment: &Environment,
+) -> Result<WhenMatched, Error> {
+    match written {
+        None => Ok(WhenMatched::Merge),
+        Some(ValueRef::Array(stages)) => {
+            let mut known = (*environment.variables).clone();
+            variables.iter().for_each(|(name, _)| known.set(name, None));
+            let update = Update::parse_with(ValueRef::Array(stages), &[], &known)?;
+            Ok(WhenMatched::Update(update))
+        }
+        Some(name) => match name.as_str().unwrap_or_default() {
+            "replace" => Ok(WhenMatched::Replace),
+            "keepExisting" => Ok(WhenMatched::KeepExisting),
+            "merge" => Ok(WhenMatched::Merge),
+            "fail" => Ok(WhenMatched::Fail),
+            other => Err(unknown_mode("whenMatched", other)),
+        },
+    }
+}
+
+/// The variable that always is there: the document of the pipeline.
+const NEW: &str = "new";
+
+fn parse_variables(
+    definitions: Option<Document<'_>>,
+    environment: &Environment,
+) -> Result<Vec<(String, Expression)>, Error> {
+    let mut variables = Vec::new();
+    for (name, value) in definitions.unwrap_or(Document::EMPTY) {
+        check_variable_for_writing(name)?;
+        match name {
+            NEW if value == ValueRef::String("$$ROOT") => {}
+            NEW => {
+                let message = "'let' may not define a value for the reserved 'new' variable other \
+                               than '$$ROOT'";
+                return Err(Error::new(51273, message));
+            }
+            _ => variables.push((name.to_owned(), stage::expression(value, environment)?)),
+        }
+    }
+    let root = stage::expression(ValueRef::String("$$ROOT"), environment)?;
+    variables.push((NEW.to_owned(), root));
+    Ok(variables)
+}
+
+impl Output {
+    /// Explain does not write. 51029 for `$out`, 51184 for `$merge`.
+    pub(super) fn not_run_by_explain(&self) -> Error {
+        let (code, name) = match self.kind {
+            OutputKind::Out => (51029, "$out"),
+            OutputKind::Merge(_) => (51184, "$merge"),
+        };
+        let message =
+            format!("{name} cannot be explained with a verbosity other than 'queryPlanner'");
+        Error::new(code, message)
+    }
+}
+
+impl Merge {
+    /// The variables of the updating pipeline for one document.
+    pub fn variables(
+        &self,
+        document: Document<'_>,
+        environment: &Environment,
+    ) -> Result<Arc<Variables>, Error> {
+        let context = Context::new(document)
+            .with_variables(&environment.variables)
+            .with_now(environment.now);
+        let mut variables = (*environment.variables).clone();
+        for (name, expression) in &self.variables {
+            variables.set(name, expression.evaluate(&context)?.into_value());
+        }
+        Ok(Arc::new(variables))
+    }
+
+    /// The paths by which documents are the same.
+    pub fn keys(&self) -> Vec<&str> {
+        match &self.on {
+            Some(paths) => paths.iter().map(String::as_str).collect(),
+            None => vec!["_id"],
+        }
+    }
+}
+
+/// The stages without the last where that writes. Error 40601 for one that writes and is not the last.
+pub(super) fn split(
+    stages: Array<'_>,
+    environment: &Environment,
+) -> Result<(ArrayBuf, Option<Output>), Error> {
+    let count = stages.iter().count();
+    let (mut kept, mut output) = (Vec::new(), None);
+    for (number, stage) in stages.iter().enumerate() {
+        let first = stage.as_document().and_then(Document::first);
+        match first {
+            Some((name, _)) if writes(name) && number + 1 < count => {
+                let message = format!("{name} can only be the final stage in the pipeline");
+                return Err(Error::new(40601, message));
+            }
+            Some((name, operand)) if writes(name) => {
+                output = Some(parse(name, operand, environment)?);
+            }
+            _ => kept.push(stage.to_value()),
+        }
+    }
+    Ok((kept.into_iter().collect(), output))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc};
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        let check = |name: &str, operand: Value, expected: Option<i32>| {
+            let parsed = parse(name, operand.as_ref(), &Environment::default());
+            let code = parsed.err().and_then(|error| error.code());
+            assert_eq!(code, expected, "{name} {operand}");
+        };
+        check("$out", "t".into(), None);
+        check("$out", doc! { "db": "d", "coll": "t" }.into(), None);
+        check("$out", "".into(), Some(73));
+        check("$out", 1.into(), Some(16990));
+        check("$out", doc! { "db": "d" }.into(), Some(16994));
+        check("$out", doc! { "db": "d", "coll": 1 }.into(), Some(13111));
+        let merge = |operand: DocumentBuf, expected| check("$merge", operand.into(), expected);
+        check("$merge", "t".into(), None);
+        check("$merge", Value::Null, Some(14));
+        merge(doc! {}, Some(40414));
+        merge(doc! { "into": {} }, Some(73));
+        merge(doc! { "into": 1 }, Some(51178));
+        merge(doc! { "into": "t", "x": 1 }, Some(40415));
+        merge(doc! { "into": "t", "on": 1 }, Some(51186));
+        merge(doc! { "into": "t", "on": [] }, Some(51187));
+        merge(doc! { "into": "t", "on": [1] }, Some(51134));
+        merge(doc! { "into": "t", "on": ["a", "a"] }, Some(31465));
+        merge(doc! { "into": "t", "whenMatched": 1 }, Some(51191));
+        merge(doc! { "into": "t", "whenMatched": "x" }, Some(2));
+        merge(doc! { "into": "t", "whenNotMatched": "x" }, Some(2));
+        merge(doc! { "into": "t", "whenNotMatched": [] }, Some(14));
+        merge(
+            doc! { "into": "t", "whenMatched": "fail", "whenNotMatched": "fail" },
+            Some(51181),
+        );
+        merge(doc! { "into": "t", "let": { "x": 1 } }, Some(51199));
+        let with_pipeline = |variables: DocumentBuf, expected| {
+            merge(
+                doc! { "into": "t", "whenMatched": [], "let": variables },
+                expected,
+            );
+        };
+        with_pipeline(doc! { "new": "$$ROOT" }, None);
+        with_pipeline(doc! { "new": "$a" }, Some(51273));
+        with_pipeline(doc! { "X": 1 }, Some(16867));
+        merge(
+            doc! { "into": "t", "whenMatched": [{ "$match": {} }] },
+            Some(72),
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! `$setWindowFields`: fields computed of the documents around each document.
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+use windrow_mql::expression::{Context, Dependencies, Expression};
+use windrow_mql::filter::Environment;
+use windrow_mql::sort::Sort;
+use windrow_mql::window::{Partition, WindowFunction};
+
+use super::place::with_value;
+use super::stage::{self, Kind};
+use super::transform::context;
+use crate::Error;
+use crate::operators::{
+    BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, over_memory,
+};
+use crate::row::{Interrupt, Pace, Row};
+
+/// A parsed `$setWindowFields`.
+#[derive(Clone, Debug)]
+pub struct WindowFields {
+    partition_by: Option<Expression>,
+    sort: Option<Sort>,
+    fields: Vec<(Path, WindowFunction)>,
+}
+
+/// Parses `{partitionBy, sortBy, output}`. Errors: 9 for what is no object, 40414 without `output`,
+/// 40415 for other fields, 14 for values of the wrong type, and those of window functions.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        let message = "the $setWindowFields stage specification must be an object";
+        return Err(Error::new(9, message));
+    };
+    let (mut partition_by, mut sort, mut output) = (None, None, None);
+    for (name, value) in document {
+        match (name, value) {
+            ("partitionBy", value) => partition_by = Some(stage::expression(value, environment)?),
+            ("sortBy", ValueRef::Document(order)) => sort = Some(Sort::parse(order)?),
+            ("output", ValueRef::Document(fields)) => output = Some(fields),
+            ("sortBy" | "output", _) => {
+                let message = format!("BSON field '$setWindowFields.{name}' is the wrong type");
+                return Err(Error::new(14, message));
+            }
+            _ => {
+                let message = format!("BSON field '$setWindowFields.{name}' is an unknown field.");
+                return Err(Error::new(40415, message));
+            }
+        }
+    }
+    let Some(output) = output else {
+        let message = "BSON field '$setWindowFields.output' is missing but a required field";
+        return Err(Error::new(40414, message));
+    };
+    let sort = sort.filter(|sort| !sort.pattern().is_empty());
+    let scope = stage::scope(environment);
+    let mut fields = Vec::new();
+    for (name, specification) in output {
+        let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
+        fields.push((stage::check_path(name)?, function));
+    }
+    check_conflicts(&fields)?;
+    Ok(vec![Kind::WindowFields(WindowFields {
+        partition_by,
+        sort,
+        fields,
+    })])
+}
+
+/// Error 40176 for two fields of which one lies within the other.
+fn check_conflicts(fields: &[(Path, WindowFunction)]) -> Result<(), Error> {
+    for (place, (path, _)) in fields.iter().enumerate() {
+        let mut before = fields.iter().take(place);
+        if before.any(|(other, _)| other.overlaps(path)) {
+            let message = format!("specification contains two conflicting paths: '{path}'");
+            return Err(Error::new(40176, message));
+        }
+    }
+    Ok(())
+}
+
+impl WindowFields {
+    /// Functions in the place of the fields, for stages that become this one.
+    pub(super) fn of(
+        partition_by: Option<Expression>,
+        sort: Option<Sort>,
+        fields: Vec<(Path, WindowFunction)>,
+    ) -> WindowFields {
+        WindowFields {
+            partition_by,
+            sort,
+            fields,
+        }
+    }
+
+    pub fn dependencies(&self) -> Dependencies {
+        let mut found = Dependencies::default();
+        if let Some(partition_by) = &self.partition_by {
+            found.extend(partition_by.paths());
+        }
+        if let Some(sort) = &self.sort {
+            found.extend(stage::sort_dependencies(sort));
+        }
+        for (_, function) in &self.fields {
+            found.extend(function.dependencies());
+        }
+        found
+    }
+
+    /// Appends what the row's partition is known by. Error 14 for an array.
+    fn append_partition(&self, context: &Context<'_>, key: &mut Vec<u8>) -> Result<(), Error> {
+        let Some(partition_by) = &self.partition_by else {
+            return Ok(());
+        };
+        let value = partition_by.evaluate(context)?;
+        if value.as_ref().and_then(ValueRef::as_array).is_some() {
+            let message = "An expression used to partition cannot evaluate to value of type array";
+            return Err(Error::new(14, message));
+        }
+        key::append(key, value.or_null());
+        Ok(())
+    }
+}
+
+/// Puts the rows in the order of their partitions, and computes one partition after the other.
+pub(super) struct WindowFieldsOperator {
+    stage: WindowFields,
+    environment: Environment,
+    input: BoxOperator,
+    allow_disk_use: bool,
+    sorter: Option<Sorter>,
+    sorted: Sorted,
+    /// The first row of the next partition.
+    first: Option<Keyed>,
+    done: std::vec::IntoIter<Row>,
+    counters: Counters,
+}
+
+/// A row's partition key has its length in front of the sort key, so that the two can be told apart.
+const LENGTH_BYTES: usize = size_of::<u32>();
+
+impl WindowFieldsOperator {
+    pub fn new(
+        stage: WindowFields,
+        environment: Environment,
+        allow_disk_use: bool,
+        input: BoxOperator,
+    ) -> WindowFieldsOperator {
+        WindowFieldsOperator {
+            stage,
+            environment,
+            input,
+            allow_disk_use,
+            sorter: Some(Sorter::new(None, Memory::of(allow_disk_use))),
+            sorted: Sorted::nothing(),
+            first: None,
+            done: Vec::new().into_iter(),
+            counters: Counters::default(),
+        }
+    }
+
+    fn take_all(&mut self, mut sorter: Sorter, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        let (stage, environment) = (&self.stage, &self.environment);
+        while let Some(row) = self.input.next(interrupt)? {
+            sorter.add_with(row, |row, key| {
+                stage.append_partition(&context(row, environment), key)?;
+                let length = u32::try_from(key.len()).unwrap_or(u32::MAX);
+                if let Some(sort) = &stage.sort {
+                    sort.key(row.document(), &row.meta, key)?;
+                }
+                key.extend_from_slice(&length.to_be_bytes());
+                Ok(())
+            })?;
+        }
+        self.sorted = sorter.finish()?;
+        self.first = self.sorted.next()?;
+        Ok(())
+    }
+
+    /// The rows of the next partition; none at the end.
+    fn next_partition(&mut self) -> Result<Vec<Keyed>, Error> {
+        let Some(first) = self.first.take() else {
+            return Ok(Vec::new());
+        };
+        let mut bytes = first.row.content.as_bytes().len();
+        let mut rows = vec![first];
+        while let Some(next) = self.sorted.next()? {
+            let of_first = rows.first().map(|first| split(&first.key).0);
+            if of_first != Some(split(&next.key).0) {
+                self.first = Some(next);
+                break;
+            }
+            bytes += next.row.content.as_bytes().len() + size_of::<Keyed>();
+            if bytes > bytes_max(self.allow_disk_use) {
+                return Err(over_memory("$setWindowFields"));
+            }
+            rows.push(next);
+        }
+        Ok(rows)
+    }
+
+    fn compute(&self, rows: Vec<Keyed>, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
+        let mut columns = Vec::with_capacity(self.stage.fields.len());
+        {
+            let documents: Vec<Document<'_>> = rows.iter().map(|one| one.row.document()).collect();
+            let keys: Vec<&[u8]> = rows.iter().map(|one| split(&one.key).1).collect();
+            let environment = &self.environment;
+            let partition = Partition {
+                documents: &documents,
+                keys: &keys,
+                sort: self.stage.sort.as_ref(),
+                context: Context::new(Document::EMPTY)
+                    .with_variables(&environment.variables)
+                    .with_now(environment.now),
+            };
+            let mut pace = Pace::default();
+            let mut stopped = None;
+            let mut check = || {
+                pace.step(interrupt).map_err(|error| {
+                    let mql = windrow_mql::Error::new(error.code().unwrap_or(1), error.to_string());
+                    stopped = Some(error);
+                    mql
+                })
+            };
+            for (_, function) in &self.stage.fields {
+                let computed = function.compute(&partition, &mut check);
+                match computed {
+                    Ok(values) => columns.push(values.into_iter()),
+                    Err(error) => return Err(stopped.unwrap_or(Error::Language(error))),
+                }
+            }
+        }
+        let with_fields = |keyed: Keyed| {
+            let mut document: Option<DocumentBuf> = None;
+            for ((path, _), values) in self.stage.fields.iter().zip(&mut columns) {
+                let value: Option<Value> = values.next().flatten();
+                let before = document.as_ref().map(DocumentBuf::as_document);
+                let before = before.unwrap_or(keyed.row.document());
+                document = Some(with_value(before, path, value.as_ref().map(Value::as_ref)));
+            }
+            match document {
+                Some(document) => keyed.row.with(document),
+                None => keyed.row,
+            }
+        };
+        Ok(rows.into_iter().map(with_fields).collect())
+    }
+}
+
+/// The keys of the partition and of the sort.
+fn split(key: &[u8]) -> (&[u8], &[u8]) {
+    let (key, length) = key
+        .split_last_chunk::<LENGTH_BYTES>()
+        .unwrap_or((key, &[0; 4]));
+    let length = u32::from_be_bytes(*length) as usize;
+    key.split_at_checked(length).unwrap_or((key, &[]))
+}
+
+impl Operator for WindowFieldsOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if let Some(sorter) = self.sorter.take() {
+            self.take_all(sorter, interrupt)?;
+        }
+        if self.done.len() == 0 {
+            let rows = self.next_partition()?;
+            self.done = self.compute(rows, interrupt)?.into_iter();
+        }
+        let row = self.done.next();
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        vec![&*self.input]
+    }
+}

@@ -1,0 +1,324 @@
+//! Rows put in order: in memory, and where they are too many, in sorted runs on the disk that are
+//! merged at the end.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use windrow_mql::sort::Sort as Order;
+
+use super::spill::{Run, RunWriter};
+use crate::Error;
+use crate::row::Row;
+
+/// Bytes that one blocking step may hold.
+pub(crate) const SORT_BYTES_MAX: usize = 100 * 1024 * 1024;
+/// Runs that lie on the disk at the same time; more are merged into one.
+const RUNS_MAX: usize = 64;
+/// What steps may hold that never go to the disk, where the command allows its use.
+const BYTES_MAX_ALLOWED: usize = 1024 * 1024 * 1024;
+/// QueryExceededMemoryLimitNoDiskUseAllowed.
+const OVER_MEMORY: i32 = 292;
+
+/// A row with what it is ordered by; of equal keys the one that came first is first.
+pub(crate) struct Keyed {
+    pub key: Box<[u8]>,
+    pub number: u64,
+    pub row: Row,
+}
+
+impl PartialEq for Keyed {
+    fn eq(&self, other: &Keyed) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Keyed {}
+
+impl PartialOrd for Keyed {
+    fn partial_cmp(&self, other: &Keyed) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Keyed {
+    fn cmp(&self, other: &Keyed) -> std::cmp::Ordering {
+        self.key
+            .cmp(&other.key)
+            .then(self.number.cmp(&other.number))
+    }
+}
+
+/// How much a step may hold in memory, and whether it may go to the disk with the rest.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub bytes_max: usize,
+    pub may_spill: bool,
+}
+
+impl Memory {
+    /// What every blocking step has.
+    pub fn of(allow_disk_use: bool) -> Memory {
+        Memory {
+            bytes_max: SORT_BYTES_MAX,
+            may_spill: allow_disk_use,
+        }
+    }
+}
+
+/// How much a step may hold that keeps all of it in memory.
+pub(crate) fn bytes_max(allow_disk_use: bool) -> usize {
+    match allow_disk_use {
+        true => BYTES_MAX_ALLOWED,
+        false => SORT_BYTES_MAX,
+    }
+}
+
+/// Takes rows in, gives them back in order. With a limit it holds no more than that many.
+pub(crate) struct Sorter {
+    limit: Option<usize>,
+    rows: Vec<Keyed>,
+    /// With a limit: the last of the best at the top.
+    best: BinaryHeap<Keyed>,
+    runs: Vec<Run>,
+    number: u64,
+    bytes: usize,
+    memory: Memory,
+    scratch: Vec<u8>,
+}
+
+impl Sorter {
+    pub fn new(limit: Option<u64>, memory: Memory) -> Sorter {
+        Sorter {
+            limit: limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+            rows: Vec::new(),
+            best: BinaryHeap::new(),
+            runs: Vec::new(),
+            number: 0,
+            bytes: 0,
+            memory,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Takes a row. Error 292 where the rows are more than memory may hold.
+    pub fn add(&mut self, order: &Order, row: Row) -> Result<(), Error> {
+        self.add_with(row, |row, key| {
+            Ok(order.key(row.document(), &row.meta, key)?)
+        })
+    }
+
+    /// Takes a row with a key that `make_key` appends.
+    pub fn add_with(
+        &mut self,
+        row: Row,
+        make_key: impl FnOnce(&Row, &mut Vec<u8>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.scratch.clear();
+        make_key(&row, &mut self.scratch)?;
+        self.number += 1;
+        if self.limit.is_some_and(|limit| self.best.len() >= limit) && !self.make_room() {
+            return Ok(());
+        }
+        let keyed = Keyed {
+            key: self.scratch.as_slice().into(),
+            number: self.number,
+            row,
+        };
+        self.bytes += bytes_of(&keyed);
+        match self.limit {
+            Some(_) => self.best.push(keyed),
+            None => self.rows.push(keyed),
+        }
+        match self.bytes > self.memory.bytes_max {
+            true if self.memory.may_spill => self.spill(),
+            true => Err(over_memory("Sort")),
+            false => Ok(()),
+        }
+    }
+
+    /// Drops the last of the best where the new key stands before it.
+    fn make_room(&mut self) -> bool {
+        match self.best.peek() {
+            Some(last) if self.scratch.as_slice() < &*last.key => {}
+            _ => return false,
+        }
+        if let Some(dropped) = self.best.pop() {
+            self.bytes -= bytes_of(&dropped);
+        }
+        true
+    }
+
+    /// The rows in memory, in order; none are left.
+    fn take_sorted(&mut self) -> Vec<Keyed> {
+        self.bytes = 0;
+        match self.limit {
+            Some(_) => std::mem::take(&mut self.best).into_sorted_vec(),
+            None => {
+                let mut rows = std::mem::take(&mut self.rows);
+                rows.sort_unstable();
+                rows
+            }
+        }
+    }
+
+    /// Writes what is in memory to a run.
+    fn spill(&mut self) -> Result<(), Error> {
+        let mut writer = RunWriter::begin()?;
+        for keyed in self.take_sorted() {
+            writer.push(&keyed)?;
+        }
+        self.runs.push(writer.finish()?);
+        if self.runs.len() >= RUNS_MAX {
+            let mut merging = Merging::new(std::mem::take(&mut self.runs), Vec::new())?;
+            let mut writer = RunWriter::begin()?;
+            while let Some(keyed) = merging.next()? {
+                writer.push(&keyed)?;
+            }
+            self.runs.push(writer.finish()?);
+        }
+        Ok(())
+    }
+
+    /// The rows in order.
+    pub fn finish(mut self) -> Result<Sorted, Error> {
+        let rows = self.take_sorted();
+        if self.runs.is_empty() {
+            return Ok(Sorted::Memory(rows.into_iter()));
+        }
+        Ok(Sorted::Disk {
+            merging: Merging::new(std::mem::take(&mut self.runs), rows)?,
+            left: self.limit.unwrap_or(usize::MAX),
+        })
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+fn bytes_of(keyed: &Keyed) -> usize {
+    size_of::<Keyed>() + keyed.key.len() + keyed.row.content.as_bytes().len()
+}
+
+/// The rows of a [`Sorter`].
+pub(crate) enum Sorted {
+    Memory(std::vec::IntoIter<Keyed>),
+    Disk { merging: Merging, left: usize },
+}
+
+impl Sorted {
+    /// No rows.
+    pub fn nothing() -> Sorted {
+        Sorted::Memory(Vec::new().into_iter())
+    }
+
+    /// The next row with its key; None at the end.
+    pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
+        match self {
+            Sorted::Memory(rows) => Ok(rows.next()),
+            Sorted::Disk { left: 0, .. } => Ok(None),
+            Sorted::Disk { merging, left } => {
+                *left -= 1;
+                merging.next()
+            }
+        }
+    }
+}
+
+/// Runs as one.
+pub(crate) struct Merging {
+    runs: Vec<Run>,
+    rows: std::vec::IntoIter<Keyed>,
+    /// The next row of each source with the source's number; behind the runs, the rows in memory.
+    heads: BinaryHeap<Reverse<(Keyed, usize)>>,
+}
+
+impl Merging {
+    fn new(runs: Vec<Run>, rows: Vec<Keyed>) -> Result<Merging, Error> {
+        let mut merging = Merging {
+            heads: BinaryHeap::with_capacity(runs.len() + 1),
+            rows: rows.into_iter(),
+            runs,
+        };
+        (0..=merging.runs.len()).try_for_each(|source| merging.advance(source))?;
+        Ok(merging)
+    }
+
+    fn advance(&mut self, source: usize) -> Result<(), Error> {
+        let next = match self.runs.get_mut(source) {
+            Some(run) => run.next()?,
+            None => self.rows.next(),
+        };
+        self.heads.extend(next.map(|next| Reverse((next, source))));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<Keyed>, Error> {
+        let Some(Reverse((keyed, source))) = self.heads.pop() else {
+            return Ok(None);
+        };
+        self.advance(source)?;
+        Ok(Some(keyed))
+    }
+}
+
+/// Error 292: a step needs more memory than it may have.
+pub(crate) fn over_memory(step: &str) -> Error {
+    Error::new(
+        OVER_MEMORY,
+        format!(
+            "{step} exceeded its memory limit of {SORT_BYTES_MAX} bytes, but did not opt in to \
+             external sorting. Pass allowDiskUse:true to opt in."
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RecordId;
+    use windrow_document::{ValueRef, doc};
+
+    #[test]
+    fn rows_on_the_disk_come_in_order() {
+        let check = |count: u64, limit: Option<u64>, bytes_max: usize| {
+            let memory = Memory {
+                bytes_max,
+                may_spill: true,
+            };
+            let order = Order::parse(doc! { "n": 1 }.as_document()).unwrap();
+            let mut sorter = Sorter::new(limit, memory);
+            for number in 0..count {
+                let n = (number * 7919 % count) as i64 / 2;
+                let row = Row::of_record(RecordId(number), doc! { "n": n });
+                sorter.add(&order, row).unwrap();
+            }
+            let mut sorted = sorter.finish().unwrap();
+            let mut found: Vec<(i64, u64)> = Vec::new();
+            while let Some(keyed) = sorted.next().unwrap() {
+                let n = keyed.row.document().get("n").and_then(ValueRef::as_whole);
+                found.push((n.unwrap(), keyed.row.id.0));
+            }
+            assert!(found.is_sorted(), "{count} {limit:?} {bytes_max}");
+            assert_eq!(found.len() as u64, limit.unwrap_or(count).min(count));
+        };
+        check(1000, None, 1 << 30);
+        check(1000, None, 10_000);
+        check(3000, None, 4_000);
+        check(1000, Some(400), 10_000);
+        check(1000, Some(5), 10_000);
+    }
+
+    #[test]
+    fn without_the_disk_there_is_a_limit() {
+        let memory = Memory {
+            bytes_max: 1000,
+            may_spill: false,
+        };
+        let order = Order::parse(doc! { "n": 1 }.as_document()).unwrap();
+        let mut sorter = Sorter::new(None, memory);
+        let mut added = (0..100).map(|n| sorter.add(&order, Row::of(doc! { "n": n })));
+        let error = added.find_map(Result::err);
+        assert_eq!(error.and_then(|error| error.code()), Some(292));
+    }
+}

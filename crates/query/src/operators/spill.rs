@@ -1,0 +1,136 @@
+//! Rows that do not fit in memory, in a file of their own.
+//!
+//! A file holds one run of rows in order, each as
+//!
+//! ```text
+//! key length u32 │ index key length u32 │ document length u32 │ number u64 │ record id u64
+//! score? u8 │ score f64 │ key │ index key │ document
+//! ```
+//!
+//! in little endian. It lies in the folder for temporary files (`TMPDIR`) and has no name any more
+//! once it is open, so nothing is left of it when the process ends, however that happens.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+
+use bytes::Bytes;
+use windrow_document::DocumentBuf;
+use windrow_mql::Meta;
+
+use super::sorter::Keyed;
+use crate::row::{Content, Row};
+use crate::{Error, RecordId};
+
+/// FileStreamFailed.
+const FILE_FAILED: i32 = 39;
+
+fn failed(error: io::Error) -> Error {
+    Error::new(
+        FILE_FAILED,
+        format!("a temporary file for spilled rows failed: {error}"),
+    )
+}
+
+/// A file that is being written.
+pub(super) struct RunWriter(BufWriter<File>);
+
+/// A run that is read from its start.
+pub(super) struct Run(BufReader<File>);
+
+impl RunWriter {
+    pub fn begin() -> Result<RunWriter, Error> {
+        let name = format!(
+            "windrow-{}-{:016x}",
+            std::process::id(),
+            getrandom::u64().unwrap_or_default()
+        );
+        let path = std::env::temp_dir().join(name);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let file = options.open(&path).map_err(failed)?;
+        fs::remove_file(&path).map_err(failed)?;
+        Ok(RunWriter(BufWriter::with_capacity(1 << 16, file)))
+    }
+
+    pub fn push(&mut self, keyed: &Keyed) -> Result<(), Error> {
+        self.write(keyed).map_err(failed)
+    }
+
+    fn write(&mut self, keyed: &Keyed) -> io::Result<()> {
+        let document = keyed.row.content.as_bytes();
+        let index_key: &[u8] = keyed.row.key.as_ref().map_or(&[], |key| key.as_bytes());
+        for part in [&*keyed.key, index_key, document] {
+            let length = u32::try_from(part.len()).map_err(io::Error::other)?;
+            self.0.write_all(&length.to_le_bytes())?;
+        }
+        self.0.write_all(&keyed.number.to_le_bytes())?;
+        self.0.write_all(&keyed.row.id.0.to_le_bytes())?;
+        let score = keyed.row.meta.text_score;
+        self.0.write_all(&[u8::from(score.is_some())])?;
+        self.0.write_all(&score.unwrap_or_default().to_le_bytes())?;
+        for part in [&*keyed.key, index_key, document] {
+            self.0.write_all(part)?;
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> Result<Run, Error> {
+        let mut file = self
+            .0
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        file.seek(SeekFrom::Start(0)).map_err(failed)?;
+        Ok(Run(BufReader::with_capacity(1 << 16, file)))
+    }
+}
+
+impl Run {
+    /// The next row; None at the end.
+    pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
+        match self.0.fill_buf().map_err(failed)?.is_empty() {
+            true => Ok(None),
+            false => self.read().map(Some).map_err(failed),
+        }
+    }
+
+    fn read(&mut self) -> io::Result<Keyed> {
+        let lengths = [self.read_u32()?, self.read_u32()?, self.read_u32()?];
+        let (number, id) = (self.read_u64()?, self.read_u64()?);
+        let mut has_score = [0];
+        self.0.read_exact(&mut has_score)?;
+        let score = f64::from_bits(self.read_u64()?);
+        let [key, index_key, document] = lengths.map(|length| self.read_bytes(length));
+        let (key, index_key) = (key?, index_key?);
+        let key_document = || Box::new(DocumentBuf::from_validated(index_key.clone()));
+        let row = Row {
+            key: (!index_key.is_empty()).then(key_document),
+            meta: Meta {
+                text_score: (has_score == [1]).then_some(score),
+            },
+            ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))
+        };
+        Ok(Keyed {
+            key: key.into(),
+            number,
+            row,
+        })
+    }
+
+    fn read_u32(&mut self) -> io::Result<u32> {
+        let mut bytes = [0; 4];
+        self.0.read_exact(&mut bytes)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn read_u64(&mut self) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.0.read_exact(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    fn read_bytes(&mut self, length: u32) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length as usize];
+        self.0.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,252 @@
+//! `$merge`: each document meets the one of the target that is the same, or is inserted.
+
+use windrow_collection::Change;
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_mql::filter::{Environment, Filter};
+use windrow_mql::update::{Update, UpdateContext};
+use windrow_query::Find;
+use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::writing::{Target, insert};
+use crate::changes::{self, Found};
+use crate::commands::insert::prepare;
+use crate::errors::OrCommandError;
+use crate::operations::Operation;
+
+/// How the documents of a pipeline meet those of the target.
+pub struct Merging {
+    merge: Merge,
+    environment: Environment,
+    context: UpdateContext<'static>,
+}
+
+fn refuse<T>(code: i32, message: String) -> Result<T, CommandError> {
+    Err(CommandError::new(ErrorCode(code), message))
+}
+
+impl Merging {
+    /// Error 51183 where no unique index says that the fields name one document.
+    pub fn new(
+        target: &Target,
+        merge: &Merge,
+        environment: &Environment,
+    ) -> Result<Merging, CommandError> {
+        let merging = Merging {
+            merge: merge.clone(),
+            environment: environment.clone(),
+            context: changes::update_context(),
+        };
+        match merging.is_unique(target) {
+            true => Ok(merging),
+            false => refuse(
+                51_183,
+                "Cannot find index to verify that join fields will be unique".to_owned(),
+            ),
+        }
+    }
+
+    fn is_unique(&self, target: &Target) -> bool {
+        let mut keys = self.merge.keys();
+        if keys == ["_id"] {
+            return true;
+        }
+        keys.sort_unstable();
+        let collection = target.engine.collection(&target.namespace);
+        let indexes = collection.map(|collection| collection.indexes());
+        indexes.iter().flatten().any(|index| {
+            let definition = &index.definition;
+            let pattern = definition.key_pattern();
+            let mut names: Vec<&str> = pattern.iter().map(|(name, _)| name).collect();
+            names.sort_unstable();
+            let is_whole = definition.partial.is_none() && index.is_ready();
+            definition.unique && is_whole && names == keys
+        })
+    }
+
+    /// Merges one document into the target.
+    pub fn merge(
+        &self,
+        target: &Target,
+        document: Document<'_>,
+        operation: &Operation,
+    ) -> Result<(), CommandError> {
+        let document = match self.merge.keys().contains(&"_id") {
+            true => target.storable(document)?,
+            false => document.to_buf(),
+        };
+        let document = document.as_document();
+        let find = Find {
+            limit: Some(1),
+            ..Find::of(self.filter(document)?)
+        };
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.change(target, &find, document, operation)? {
+                Some(Found::Changed) => return Ok(()),
+                Some(Found::Overtaken) => continue,
+                None => {}
+            }
+            match self.insert(target, document) {
+                // Another one has inserted the same in between.
+                Err(error)
+                    if changes::is_overtaken(&error)
+                        && !matches!(self.merge.matched, WhenMatched::Fail)
+                        && attempts < changes::UPSERT_ATTEMPTS => {}
+                inserted => return inserted,
+            }
+        }
+    }
+
+    /// The query for the same document. Errors 51132 and 51185 for fields that cannot name one.
+    fn filter(&self, document: Document<'_>) -> Result<Filter, CommandError> {
+        let mut conditions = DocumentBuf::new();
+        for path in self.merge.keys() {
+            let mut condition = DocumentBuf::new();
+            condition.push("$eq", key(document, path)?);
+            conditions.push(path, condition);
+        }
+        Filter::parse_with(conditions.as_document(), &self.environment).or_command_error()
+    }
+
+    fn change(
+        &self,
+        target: &Target,
+        find: &Find,
+        document: Document<'_>,
+        operation: &Operation,
+    ) -> Result<Option<Found>, CommandError> {
+        if matches!(self.merge.matched, WhenMatched::Fail) {
+            return Ok(None);
+        }
+        let Some(collection) = target.engine.collection(&target.namespace) else {
+            return Ok(None);
+        };
+        let mut decide = |newest: Document<'_>| self.decide(document, newest);
+        changes::change_found(operation, &collection, find, &mut decide)
+    }
+
+    /// What becomes of the target's document.
+    fn decide(&self, document: Document<'_>, newest: Document<'_>) -> Result<Change, CommandError> {
+        let mut variables = None;
+        let update = match &self.merge.matched {
+            WhenMatched::KeepExisting | WhenMatched::Fail => return Ok(Change::Keep),
+            WhenMatched::Replace => Update::replacing(document),
+            WhenMatched::Merge => Update::replacing(merged(newest, document).as_document()),
+            WhenMatched::Update(update) => {
+                let values = self.merge.variables(document, &self.environment);
+                variables = Some(values.or_command_error()?);
+                update.clone()
+            }
+        };
+        let context = UpdateContext {
+            variables: variables.as_deref(),
+            ..self.context
+        };
+        let applied = update.apply(newest, &context).or_command_error()?;
+        let Some(changed) = applied.document else {
+            return Ok(Change::Keep);
+        };
+        prepare::check_depth(changed.as_document())?;
+        Ok(Change::Replace(changed))
+    }
+
+    fn insert(&self, target: &Target, document: Document<'_>) -> Result<(), CommandError> {
+        match self.merge.not_matched {
+            WhenNotMatched::Discard => Ok(()),
+            WhenNotMatched::Fail => refuse(
+                13_113,
+                "$merge could not find a matching document in the target collection for at least \
+                 one document in the source collection"
+                    .to_owned(),
+            ),
+            WhenNotMatched::Insert => {
+                let engine = &target.engine;
+                let storable = target.storable(document)?;
+                let collection = engine
+                    .collection_or_create(&target.namespace)
+                    .or_command_error()?;
+                insert(&collection, storable.into_bytes())
+            }
+        }
+    }
+}
+
+/// The value of a field that names a document.
+fn key<'a>(document: Document<'a>, path: &str) -> Result<ValueRef<'a>, CommandError> {
+    let mut value = Some(ValueRef::Document(document));
+    for name in Path::parse(path).components() {
+        let inner = match value {
+            Some(ValueRef::Array(_)) => return array_on(path),
+            other => other.and_then(ValueRef::as_document),
+        };
+        value = inner.and_then(|inner| inner.get(name.name()));
+    }
+    match value {
+        Some(ValueRef::Array(_)) => array_on(path),
+        None | Some(ValueRef::Null | ValueRef::Undefined) => refuse(
+            51_132,
+            format!("$merge write error: 'on' field '{path}' cannot be missing, null or undefined"),
+        ),
+        Some(value) => Ok(value),
+    }
+}
+
+fn array_on<T>(path: &str) -> Result<T, CommandError> {
+    refuse(
+        51_185,
+        format!("$merge write error: 'on' field '{path}' cannot be an array"),
+    )
+}
+
+/// The old document with the new one's fields: in their old places, and behind them.
+fn merged(old: Document<'_>, new: Document<'_>) -> DocumentBuf {
+    let mut merged = DocumentBuf::new();
+    for (name, value) in old {
+        merged.push(name, new.get(name).unwrap_or(value));
+    }
+    for (name, value) in new.iter().filter(|(name, _)| !old.contains(name)) {
+        merged.push(name, value);
+    }
+    merged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn documents_are_merged_field_by_field() {
+        let check = |old: DocumentBuf, new: DocumentBuf, expected: DocumentBuf| {
+            assert_eq!(merged(old.as_document(), new.as_document()), expected);
+        };
+        check(
+            doc! { "_id": 1, "a": 1, "b": 2 },
+            doc! { "c": 3, "a": 9 },
+            doc! { "_id": 1, "a": 9, "b": 2, "c": 3 },
+        );
+        check(doc! { "_id": 1 }, doc! {}, doc! { "_id": 1 });
+    }
+
+    #[test]
+    fn fields_that_name_a_document_have_a_value() {
+        let document = doc! { "a": { "b": 1 }, "c": [1], "n": null };
+        let check = |path: &str, expected: Result<i64, i32>| {
+            let found = key(document.as_document(), path);
+            let found = found.map(|value| value.as_whole().unwrap());
+            assert_eq!(
+                found.map_err(|error| error.code.number()),
+                expected,
+                "{path}"
+            );
+        };
+        check("a.b", Ok(1));
+        check("a.x", Err(51_132));
+        check("n", Err(51_132));
+        check("c", Err(51_185));
+        check("c.0", Err(51_185));
+    }
+}

@@ -1,0 +1,136 @@
+//! `$out`: a new collection is filled beside the target and then takes its place in one step, with
+//! the options and the indexes that the target had.
+
+use std::sync::Arc;
+
+use windrow_collection::{Collection, Namespace};
+use windrow_document::{Document, DocumentBuf};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::writing::{Target, insert};
+use crate::errors::OrCommandError;
+use crate::index_builds::{self, Build};
+use crate::operations::Operation;
+use crate::random;
+
+/// How the collections are called that are being filled.
+const PREFIX: &str = "tmp.agg_out.";
+
+/// The option of collections that end with the process.
+const TEMPORARY: &str = "temp";
+
+/// Documents are inserted when so many bytes have come together.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// A collection that is being filled; dropped where it does not become the target.
+pub struct Replacing<'t> {
+    target: &'t Target,
+    collection: Arc<Collection>,
+    waiting: Vec<u8>,
+    is_done: bool,
+}
+
+impl<'t> Replacing<'t> {
+    /// Error 17152 where the target is capped.
+    pub fn begin(target: &'t Target, operation: &Operation) -> Result<Replacing<'t>, CommandError> {
+        let existing = target.engine.collection(&target.namespace);
+        let options = match &existing {
+            Some(existing) => existing.options(),
+            None => DocumentBuf::new(),
+        };
+        if options.get("capped").is_some() {
+            let message = format!(
+                "namespace '{}' is capped so it can't be used for $out",
+                target.namespace
+            );
+            return Err(CommandError::new(ErrorCode(17_152), message));
+        }
+        let mut options = options;
+        options.push(TEMPORARY, true);
+        let temporary = Namespace {
+            database: target.namespace.database.clone(),
+            collection: format!("{PREFIX}{:016x}", random::bits()),
+        };
+        let collection = target.engine.create(&temporary, options.as_document());
+        let replacing = Replacing {
+            target,
+            collection: collection.or_command_error()?,
+            waiting: Vec::new(),
+            is_done: false,
+        };
+        if let Some(existing) = existing {
+            replacing.build_indexes(&existing, operation)?;
+        }
+        Ok(replacing)
+    }
+
+    fn build_indexes(&self, like: &Collection, operation: &Operation) -> Result<(), CommandError> {
+        let indexes = like.indexes();
+        let definitions = indexes.iter().map(|index| &*index.definition);
+        let definitions: Vec<_> = definitions
+            .filter(|definition| !definition.is_of_ids())
+            .cloned()
+            .collect();
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        let build = Build {
+            engine: self.target.engine.clone(),
+            collection: self.collection.clone(),
+            definitions,
+            log: self.target.log.clone(),
+            context: "$out".to_owned(),
+        };
+        index_builds::run(build, operation).map(drop)
+    }
+
+    /// Takes a document.
+    pub fn add(&mut self, document: Document<'_>) -> Result<(), CommandError> {
+        let document = self.target.storable(document)?;
+        self.waiting.extend_from_slice(document.as_bytes());
+        if self.waiting.len() < CHUNK_BYTES {
+            return Ok(());
+        }
+        self.insert_waiting()
+    }
+
+    fn insert_waiting(&mut self) -> Result<(), CommandError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        insert(&self.collection, waiting)
+    }
+
+    /// Puts the new collection in the target's place.
+    pub fn finish(mut self) -> Result<(), CommandError> {
+        self.insert_waiting()?;
+        let (engine, temporary) = (&self.target.engine, self.collection.namespace());
+        // From here on it is no longer one that ends with the process.
+        let permanent = |options: Document<'_>| {
+            let rest = options.iter().filter(|(name, _)| *name != TEMPORARY);
+            Ok::<DocumentBuf, windrow_collection::Error>(rest.collect())
+        };
+        self.collection
+            .change_options(permanent)
+            .or_command_error()?;
+        engine
+            .rename(&temporary, &self.target.namespace, true)
+            .or_command_error()?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Replacing<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // What cannot be dropped now is dropped at the next start.
+            drop(
+                self.target
+                    .engine
+                    .drop_collection(&self.collection.namespace()),
+            );
+        }
+    }
+}

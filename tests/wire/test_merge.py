@@ -1,0 +1,80 @@
+"""$merge: the documents of a pipeline meet those of a collection."""
+
+import pytest
+from pymongo.errors import OperationFailure
+
+NEW = [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]
+OLD = [{"_id": 2, "b": 20, "a": "old"}, {"_id": 9, "b": 90}]
+
+
+@pytest.fixture
+def target(database, collection):
+    collection.insert_many(NEW)
+    database.target.insert_many(OLD)
+    return database.target
+
+
+def merge(collection, **options):
+    return list(collection.aggregate([{"$merge": {"into": "target", **options}}]))
+
+
+@pytest.mark.parametrize("options, expected", [
+    ({}, [{"_id": 1, "a": 1}, {"_id": 2, "b": 20, "a": 2}, {"_id": 9, "b": 90}]),
+    ({"whenMatched": "replace"}, [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}, {"_id": 9, "b": 90}]),
+    ({"whenMatched": "keepExisting"}, [{"_id": 1, "a": 1}, *OLD]),
+    ({"whenNotMatched": "discard"}, [{"_id": 2, "b": 20, "a": 2}, {"_id": 9, "b": 90}]),
+    ({"whenMatched": [{"$set": {"a": {"$add": ["$b", "$$new.a", "$$k"]}}}], "let": {"k": 100}},
+     [{"_id": 1, "a": 1}, {"_id": 2, "b": 20, "a": 122}, {"_id": 9, "b": 90}]),
+])
+def test_documents_meet(collection, target, options, expected):
+    assert merge(collection, **options) == []
+    assert list(target.find(sort=[("_id", 1)])) == expected
+
+
+@pytest.mark.parametrize("options, code", [
+    ({"whenMatched": "fail"}, 11000),
+    ({"whenNotMatched": "fail"}, 13113),
+    ({"on": "b"}, 51183),
+    ({"whenMatched": "fail", "whenNotMatched": "fail"}, 51181),
+    ({"into": {"db": "admin", "coll": "x"}}, 31320),
+    ({"into": "system.views"}, 31319),
+])
+def test_what_cannot_be_merged_is_refused(collection, target, options, code):
+    with pytest.raises(OperationFailure) as failure:
+        merge(collection, **options)
+    assert failure.value.code == code, failure.value
+
+
+def test_the_fields_that_name_a_document_may_be_others(database, collection, target):
+    target.create_index("b", unique=True)
+    stages = [{"$project": {"_id": 0, "b": {"$multiply": ["$a", 10]}}}, {"$set": {"new": True}}]
+    collection.aggregate([*stages, {"$merge": {"into": "target", "on": ["b"]}}])
+    found = list(target.find({}, {"_id": 0}, sort=[("b", 1)]))
+    assert found == [{"b": 10, "new": True}, {"b": 20, "a": "old", "new": True}, {"b": 90}]
+    with pytest.raises(OperationFailure) as failure:
+        collection.aggregate([{"$merge": {"into": "target", "on": "b"}}])
+    assert failure.value.code == 51132
+
+
+def test_another_database_and_documents_without_id(client, database, collection, target):
+    other = client[f"{database.name}_other"]
+    collection.aggregate([{"$unset": "_id"}, {"$merge": {"into": {"db": other.name, "coll": "c"}}}])
+    assert other.c.count_documents({}) == 2
+    client.drop_database(other.name)
+
+
+def test_only_the_last_stage_writes(collection, target):
+    for pipeline, code in [([{"$merge": "target"}, {"$limit": 1}], 40601),
+                           ([{"$facet": {"a": [{"$merge": "target"}]}}], 40600),
+                           ([{"$lookup": {"from": "x", "as": "y", "pipeline": [{"$merge": "t"}]}}], 51047)]:
+        with pytest.raises(OperationFailure) as failure:
+            collection.aggregate(pipeline)
+        assert failure.value.code == code, failure.value
+
+
+def test_nothing_is_written_before_the_first_batch(database, collection, target):
+    reply = database.command("aggregate", collection.name, pipeline=[{"$merge": "fresh"}],
+                             cursor={"batchSize": 0})
+    assert reply["cursor"]["id"] != 0 and database.fresh.count_documents({}) == 0
+    database.command("getMore", reply["cursor"]["id"], collection=collection.name)
+    assert database.fresh.count_documents({}) == 2

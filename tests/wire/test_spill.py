@@ -1,0 +1,40 @@
+"""Sorts and groups of more than 100 MB go to the disk, unless they may not."""
+
+import pytest
+from pymongo.errors import OperationFailure
+
+PADDING = "x" * 100_000
+
+
+@pytest.fixture(scope="module")
+def large(client):
+    collection = client.spill.large
+    collection.drop()
+    for first in range(0, 1500, 100):
+        collection.insert_many([{"_id": n, "n": n * 7919 % 1500, "p": PADDING} for n in range(first, first + 100)])
+    yield collection
+    client.drop_database("spill")
+
+
+SORT = [{"$sort": {"n": 1}}, {"$set": {"m": "$p"}}, {"$project": {"n": 1}}]
+GROUP = [{"$group": {"_id": {"$concat": ["$p", {"$toString": "$n"}]}, "n": {"$sum": "$n"}, "f": {"$first": "$_id"}}},
+         {"$project": {"_id": {"$strLenCP": "$_id"}, "n": 1, "f": 1}}]
+
+
+def test_sorts(large):
+    assert [row["n"] for row in large.aggregate(SORT)] == list(range(1500))
+    assert [row["n"] for row in large.find().sort("n", -1)] == list(range(1499, -1, -1))
+
+
+def test_groups(large):
+    twice = [{"$unionWith": "large"}, *GROUP]
+    found = list(large.aggregate(twice))
+    assert len(found) == 1500
+    assert all(row["n"] == 2 * (row["f"] * 7919 % 1500) for row in found)
+
+
+@pytest.mark.parametrize("stages", [SORT, GROUP])
+def test_without_the_disk(large, stages):
+    with pytest.raises(OperationFailure) as failure:
+        list(large.aggregate(stages, allowDiskUse=False))
+    assert failure.value.code == 292

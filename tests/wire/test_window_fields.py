@@ -1,0 +1,251 @@
+"""Stages that look at the rows around a row: $setWindowFields, $densify, $fill; and $documents."""
+
+import datetime
+
+import pytest
+from bson import Decimal128
+from pymongo.errors import OperationFailure
+
+CAKES = [
+    {"_id": 0, "type": "chocolate", "date": datetime.datetime(2020, 5, 18), "state": "CA", "price": 13, "quantity": 120},
+    {"_id": 1, "type": "chocolate", "date": datetime.datetime(2021, 3, 20), "state": "WA", "price": 14, "quantity": 140},
+    {"_id": 2, "type": "vanilla", "date": datetime.datetime(2021, 1, 11), "state": "CA", "price": 12, "quantity": 145},
+    {"_id": 3, "type": "vanilla", "date": datetime.datetime(2020, 2, 8), "state": "WA", "price": 13, "quantity": 104},
+    {"_id": 4, "type": "strawberry", "date": datetime.datetime(2019, 5, 18), "state": "CA", "price": 41, "quantity": 162},
+    {"_id": 5, "type": "strawberry", "date": datetime.datetime(2019, 1, 8), "state": "WA", "price": 43, "quantity": 134},
+]
+
+
+@pytest.fixture
+def cakes(collection):
+    collection.insert_many(CAKES)
+    return collection
+
+
+def window(collection, output, partition="$state", sort=None):
+    stage = {"sortBy": sort or {"date": 1}, "output": {"r": output}}
+    if partition:
+        stage["partitionBy"] = partition
+    rows = collection.aggregate([{"$setWindowFields": stage}])
+    return [(row["_id"], row["r"]) for row in rows]
+
+
+@pytest.mark.parametrize("output, expected", [
+    ({"$sum": "$quantity", "window": {"documents": ["unbounded", "current"]}},
+     [(4, 162), (0, 282), (2, 427), (5, 134), (3, 238), (1, 378)]),
+    ({"$sum": "$quantity"}, [(4, 427), (0, 427), (2, 427), (5, 378), (3, 378), (1, 378)]),
+    ({"$avg": "$quantity", "window": {"documents": [-1, 0]}},
+     [(4, 162), (0, 141), (2, 132.5), (5, 134), (3, 119), (1, 122)]),
+    ({"$max": "$quantity", "window": {"documents": ["current", "unbounded"]}},
+     [(4, 162), (0, 145), (2, 145), (5, 140), (3, 140), (1, 140)]),
+    ({"$push": "$_id", "window": {"documents": [1, 2]}},
+     [(4, [0, 2]), (0, [2]), (2, []), (5, [3, 1]), (3, [1]), (1, [])]),
+    ({"$first": "$_id", "window": {"documents": [1, 1]}},
+     [(4, 0), (0, 2), (2, None), (5, 3), (3, 1), (1, None)]),
+    ({"$push": "$_id", "window": {"range": ["unbounded", -10], "unit": "month"}},
+     [(4, []), (0, [4]), (2, [4]), (5, []), (3, [5]), (1, [5, 3])]),
+    ({"$count": {}, "window": {"documents": ["unbounded", "current"]}},
+     [(4, 1), (0, 2), (2, 3), (5, 1), (3, 2), (1, 3)]),
+    ({"$topN": {"n": 1, "sortBy": {"price": -1}, "output": "$price"}},
+     [(4, [41]), (0, [41]), (2, [41]), (5, [43]), (3, [43]), (1, [43])]),
+    ({"$documentNumber": {}}, [(4, 1), (0, 2), (2, 3), (5, 1), (3, 2), (1, 3)]),
+    ({"$shift": {"output": "$quantity", "by": 1, "default": "none"}},
+     [(4, 120), (0, 145), (2, "none"), (5, 104), (3, 140), (1, "none")]),
+    ({"$shift": {"output": "$quantity", "by": -1}},
+     [(4, None), (0, 162), (2, 120), (5, None), (3, 134), (1, 104)]),
+    ({"$expMovingAvg": {"input": "$price", "N": 3}},
+     [(4, 41), (0, 27.0), (2, 19.5), (5, 43), (3, 28.0), (1, 21.0)]),
+    ({"$median": {"input": "$quantity", "method": "approximate"},
+      "window": {"documents": ["unbounded", "unbounded"]}},
+     [(4, 145), (0, 145), (2, 145), (5, 134), (3, 134), (1, 134)]),
+])
+def test_functions_over_windows(cakes, output, expected):
+    assert window(cakes, output) == expected
+
+
+@pytest.mark.parametrize("function, expected", [
+    ("$rank", [1, 2, 2, 4]),
+    ("$denseRank", [1, 2, 2, 3]),
+    ("$documentNumber", [1, 2, 3, 4]),
+])
+def test_ranks(collection, function, expected):
+    collection.insert_many([{"_id": number, "n": n} for number, n in enumerate([1, 3, 3, 5])])
+    found = window(collection, {function: {}}, partition=None, sort={"n": 1})
+    assert [rank for _, rank in found] == expected
+
+
+@pytest.mark.parametrize("output, expected", [
+    ({"$derivative": {"input": "$y"}, "window": {"documents": [-1, 0]}}, [None, 2.0, 4.0, 0.0]),
+    ({"$integral": {"input": "$y"}, "window": {"documents": ["unbounded", "current"]}},
+     [0, 2.0, 10.0, 16.0]),
+    ({"$covariancePop": ["$x", "$y"], "window": {"documents": ["unbounded", "current"]}},
+     [0.0, 0.5, pytest.approx(23 / 9), pytest.approx(3.25)]),
+    ({"$covarianceSamp": ["$x", "$y"], "window": {"documents": ["unbounded", "current"]}},
+     [None, 1.0, pytest.approx(23 / 6), pytest.approx(13 / 3)]),
+    ({"$sum": "$y", "window": {"range": [-1, 1]}}, [4, 4, 12, 12]),
+    ({"$sum": "$y", "window": {"range": ["current", "unbounded"]}}, [16, 15, 12, 6]),
+])
+def test_functions_of_numbers(collection, output, expected):
+    points = [(0, 1), (1, 3), (3, 6), (4, 6)]
+    if "$derivative" in output:
+        points = [(0, 1), (1, 3), (2, 7), (4, 7)]
+    if "$integral" in output:
+        points = [(0, 1), (1, 3), (3, 5), (4, 7)]
+    collection.insert_many([{"_id": number, "x": x, "y": y} for number, (x, y) in enumerate(points)])
+    found = window(collection, output, partition=None, sort={"x": 1})
+    assert [value for _, value in found] == expected
+
+
+def test_several_fields_and_dotted_ones(cakes):
+    rows = list(cakes.aggregate([{"$setWindowFields": {"sortBy": {"_id": 1}, "output": {
+        "a.n": {"$documentNumber": {}},
+        "a.total": {"$sum": "$quantity", "window": {"documents": ["unbounded", "current"]}},
+    }}}, {"$project": {"a": 1}}]))
+    assert rows[1] == {"_id": 1, "a": {"n": 2, "total": 260}}
+
+
+@pytest.mark.parametrize("stage, code", [
+    (1, 9),
+    ({}, 40414),
+    ({"output": {}, "x": 1}, 40415),
+    ({"output": 1}, 14),
+    ({"output": {"a": {"$nothing": 1}}}, 9),
+    ({"output": {"a": {"$sum": 1, "x": 1}}}, 9),
+    ({"output": {"a": {"$sum": 1, "window": {"documents": [0, 1]}}}}, 5339901),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$sum": 1, "window": {"documents": [1, 0]}}}}, 5339900),
+    ({"sortBy": {"a": -1}, "output": {"a": {"$sum": 1, "window": {"range": [0, 1]}}}}, 5339902),
+    ({"output": {"a": {"$rank": {}}}}, 5371602),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {"x": 1}}}}, 5371601),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$derivative": {"input": "$b"}}}}, 9),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$derivative": {"input": "$b", "unit": "month"},
+                                           "window": {"documents": [0, 1]}}}}, 5490704),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$expMovingAvg": {"input": "$b", "alpha": 1}}}}, 9),
+    ({"partitionBy": "$tags", "output": {"a": {"$sum": 1}}}, 14),
+    ({"sortBy": {"tags": 1}, "output": {"a": {"$sum": 1, "window": {"range": [0, 1]}}}}, 5429414),
+    ({"output": {"a": {"$sum": 1}, "a.b": {"$sum": 1}}}, 40176),
+])
+def test_what_is_wrong_is_refused(collection, stage, code):
+    collection.insert_one({"_id": 1, "tags": ["a"]})
+    with pytest.raises(OperationFailure) as failure:
+        list(collection.aggregate([{"$setWindowFields": stage}]))
+    assert failure.value.code == code, failure.value
+
+
+def densify(collection, stage):
+    rows = collection.aggregate([{"$densify": stage}, {"$project": {"_id": 0}}])
+    return list(rows)
+
+
+COFFEES = [
+    {"altitude": 600, "variety": "a"},
+    {"altitude": 750, "variety": "a"},
+    {"altitude": 950, "variety": "a"},
+    {"altitude": 1250, "variety": "b"},
+]
+
+
+def test_densify_numbers(collection):
+    collection.insert_many([dict(one) for one in COFFEES])
+    full = densify(collection, {"field": "altitude", "partitionByFields": ["variety"],
+                                "range": {"bounds": "full", "step": 200}})
+    assert full == [
+        {"altitude": 600, "variety": "a"},
+        {"altitude": 750, "variety": "a"},
+        {"variety": "a", "altitude": 800},
+        {"altitude": 950, "variety": "a"},
+        {"variety": "a", "altitude": 1000},
+        {"variety": "a", "altitude": 1200},
+        {"variety": "b", "altitude": 600},
+        {"variety": "b", "altitude": 800},
+        {"variety": "b", "altitude": 1000},
+        {"variety": "b", "altitude": 1200},
+        {"altitude": 1250, "variety": "b"},
+    ]
+    partition = densify(collection, {"field": "altitude", "partitionByFields": ["variety"],
+                                     "range": {"bounds": "partition", "step": 200}})
+    assert [row["altitude"] for row in partition] == [600, 750, 800, 950, 1250]
+    explicit = densify(collection, {"field": "altitude", "range": {"bounds": [700, 1400], "step": 300}})
+    assert [row["altitude"] for row in explicit] == [600, 700, 750, 950, 1000, 1250, 1300]
+
+
+def test_densify_dates(collection):
+    hour = datetime.datetime(2021, 5, 18)
+    collection.insert_many([{"at": hour, "t": 12}, {"at": hour.replace(hour=4), "t": 11}])
+    found = densify(collection, {"field": "at", "range": {
+        "step": 2, "unit": "hour", "bounds": [hour, hour.replace(hour=8)]}})
+    assert [row["at"].hour for row in found] == [0, 2, 4, 6]
+    assert [row.get("t") for row in found] == [12, None, 11, None]
+
+
+@pytest.mark.parametrize("stage, code", [
+    (1, 5733201),
+    ({"range": {"step": 1, "bounds": "full"}}, 40414),
+    ({"field": "n"}, 40414),
+    ({"field": "n", "range": {"step": 0, "bounds": "full"}}, 5733401),
+    ({"field": "n", "range": {"step": 1, "bounds": "half"}}, 5946802),
+    ({"field": "n", "range": {"step": 1, "bounds": [1]}}, 5733403),
+    ({"field": "n", "range": {"step": 1, "bounds": [2, 1]}}, 5733402),
+    ({"field": "n", "range": {"step": 1, "bounds": "partition"}}, 5733404),
+    ({"field": "n", "range": {"step": 1.5, "unit": "day", "bounds": "full"}}, 6586400),
+    ({"field": "s", "range": {"step": 1, "bounds": "full"}}, 5733201),
+    ({"field": "n", "range": {"step": 1, "bounds": [0, 1000000]}}, 5897900),
+])
+def test_densify_refuses(collection, stage, code):
+    collection.insert_one({"n": 1, "s": "x"})
+    with pytest.raises(OperationFailure) as failure:
+        list(collection.aggregate([{"$densify": stage}]))
+    assert failure.value.code == code, failure.value
+
+
+@pytest.mark.parametrize("stage, expected", [
+    ({"output": {"n": {"value": 0}}}, [0, 2, 0, 0, 8, 0]),
+    ({"sortBy": {"_id": 1}, "output": {"n": {"method": "locf"}}}, [None, 2, 2, 2, 8, 8]),
+    ({"sortBy": {"_id": 1}, "output": {"n": {"method": "linear"}}}, [None, 2, 4.0, 6.0, 8, None]),
+    ({"sortBy": {"_id": 1}, "partitionByFields": ["p"], "output": {"n": {"method": "locf"}}},
+     [None, 2, 2, None, 8, 8]),
+])
+def test_fill(collection, stage, expected):
+    values = [None, 2, None, None, 8, None]
+    collection.insert_many([{"_id": number, "n": n, "p": number // 3} for number, n in enumerate(values)])
+    rows = collection.aggregate([{"$fill": stage}, {"$sort": {"_id": 1}}])
+    assert [row["n"] for row in rows] == expected
+
+
+@pytest.mark.parametrize("stage, code", [
+    ({}, 40414),
+    ({"output": {}}, 6050203),
+    ({"output": {"n": {"method": "x"}}}, 6050202),
+    ({"output": {"n": {"method": "linear"}}}, 605001),
+    ({"partitionBy": "$p", "partitionByFields": ["p"], "output": {"n": {"value": 1}}}, 6050204),
+])
+def test_fill_refuses(collection, stage, code):
+    with pytest.raises(OperationFailure) as failure:
+        list(collection.aggregate([{"$fill": stage}]))
+    assert failure.value.code == code, failure.value
+
+
+def test_documents_come_along(database):
+    database.foreign.insert_one({"_id": 2, "name": "two"})
+    stages = [{"$documents": [{"n": 1}, {"n": {"$add": [1, 1]}}]},
+              {"$lookup": {"from": "foreign", "localField": "n", "foreignField": "_id", "as": "f"}}]
+    assert list(database.aggregate(stages)) == [
+        {"n": 1, "f": []}, {"n": 2, "f": [{"_id": 2, "name": "two"}]}]
+    for pipeline, code in [([{"$documents": 1}], 5858203), ([{"$documents": [1]}], 5858204),
+                           ([{"$limit": 1}, {"$documents": []}], 73)]:
+        with pytest.raises(OperationFailure) as failure:
+            list(database.aggregate(pipeline))
+        assert failure.value.code == code, failure.value
+
+
+def test_documents_within_other_stages(collection):
+    collection.insert_one({"_id": 1})
+    union = collection.aggregate([{"$unionWith": {"pipeline": [{"$documents": [{"x": 1}]}]}}])
+    assert list(union) == [{"_id": 1}, {"x": 1}]
+    looked_up = collection.aggregate([{"$lookup": {"pipeline": [{"$documents": [{"x": 1}]}], "as": "r"}}])
+    assert list(looked_up) == [{"_id": 1, "r": [{"x": 1}]}]
+
+
+def test_decimals_stay_decimals(collection):
+    collection.insert_many([{"_id": n, "d": Decimal128(f"0.{n}")} for n in range(1, 4)])
+    rows = window(collection, {"$sum": "$d", "window": {"documents": [-1, 0]}}, None, {"_id": 1})
+    assert [value for _, value in rows] == [Decimal128("0.1"), Decimal128("0.3"), Decimal128("0.5")]
