@@ -17,6 +17,7 @@ use crate::namespace::Namespace;
 use crate::read::Reader;
 use crate::record::{Commit, Effect};
 use crate::rows::{CollectionRow, FoldedRow};
+use crate::rules::Rules;
 
 /// How many locks the documents of a collection share.
 const DOCUMENT_LOCKS: usize = 256;
@@ -28,6 +29,8 @@ pub struct Collection {
     /// The map of its documents.
     pub(crate) records_map: u64,
     row: ArcSwap<CollectionRow>,
+    /// What the row's options ask of documents.
+    rules: ArcSwap<Rules>,
     core: Weak<Core>,
     /// Memory that all tails hold, in bytes.
     tail_bytes: Arc<AtomicU64>,
@@ -108,6 +111,7 @@ impl Collection {
         Collection {
             id,
             records_map: row.records,
+            rules: ArcSwap::from_pointee(Rules::of(row.options.as_document())),
             row: ArcSwap::from_pointee(row),
             core: Arc::downgrade(core),
             tail_bytes: core.tail_bytes.clone(),
@@ -136,6 +140,10 @@ impl Collection {
         self.row.load().options.clone()
     }
 
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        self.rules.load_full()
+    }
+
     /// What the catalog says of it.
     pub(crate) fn row(&self) -> Arc<CollectionRow> {
         self.row.load_full()
@@ -143,6 +151,8 @@ impl Collection {
 
     /// Takes a row that the catalog has already.
     pub(crate) fn set_row(&self, row: CollectionRow) {
+        self.rules
+            .store(Arc::new(Rules::of(row.options.as_document())));
         self.row.store(Arc::new(row));
     }
 

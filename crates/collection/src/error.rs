@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windrow_document::DocumentBuf;
+use windrow_document::{DocumentBuf, Value};
 use windrow_storage::{CatalogError, StorageError};
 
 /// The text is a sentence for the caller. The server's table gives each its MongoDB code.
@@ -26,6 +26,8 @@ pub enum Error {
     IndexConflict { code: i32, message: String },
     /// The caller's: no index of that name or key.
     IndexNotFound(String),
+    /// The caller's: a document that the collection's validator does not accept.
+    FailedValidation(Box<FailedValidation>),
     /// The caller's: a document larger than 16 MB.
     DocumentTooLarge { bytes: usize },
     /// Somebody else's: the index build, or the collection, was dropped or killed meanwhile.
@@ -41,6 +43,13 @@ pub struct DuplicateKey {
     pub index: String,
     pub key_pattern: DocumentBuf,
     pub key_value: DocumentBuf,
+}
+
+/// Which document a validator does not accept, and why.
+#[derive(Clone, Debug)]
+pub struct FailedValidation {
+    pub id: Value,
+    pub details: DocumentBuf,
 }
 
 impl fmt::Display for Error {
@@ -66,6 +75,9 @@ impl fmt::Display for Error {
                 formatter,
                 "object to insert too large. size in bytes: {bytes}, max size: 16777216"
             ),
+            Error::FailedValidation(failed) => {
+                write!(formatter, "Document failed validation: {}", failed.details)
+            }
             Error::Interrupted(why) => formatter.write_str(why),
             Error::Storage(error) => error.fmt(formatter),
         }

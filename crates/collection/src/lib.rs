@@ -8,7 +8,7 @@
 //! Not here: queries, plans, and the protocol.
 //!
 //! Reading order: [`engine`], `collection`, `record`, `generation`, `claims`, [`write`](mod@write),
-//! [`read`], `changing`, `views`, `folding`, `building`, `recovery`, `rows`, [`validate`](mod@validate).
+//! [`read`], `changing`, `views`, `folding`, `building`, `recovery`, `rows`, `rules`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod building;
@@ -27,6 +27,7 @@ mod read;
 mod record;
 mod recovery;
 mod rows;
+mod rules;
 mod statistics;
 mod validate;
 mod views;
@@ -35,7 +36,7 @@ mod write;
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use collection::Collection;
 pub use engine::{Engine, EngineOptions, Statistics};
-pub use error::{DuplicateKey, Error};
+pub use error::{DuplicateKey, Error, FailedValidation};
 pub use index::{Index, Progress};
 pub use namespace::Namespace;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
@@ -44,7 +45,7 @@ pub use validate::{IndexReport, Validation};
 pub use views::{VIEWS, View};
 pub use windrow_fold::Direction;
 pub use windrow_storage::StorageError;
-pub use write::{Batch, Change, Inserted, Outcome};
+pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome};
 
 /// The largest document, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;

@@ -18,6 +18,29 @@ use crate::collection::{Collection, IndexState};
 use crate::core::Core;
 use crate::error::Error;
 use crate::record;
+use crate::rules::{Rules, Verdict};
+
+/// Whether a collection's validator is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DocumentValidation {
+    #[default]
+    Asked,
+    Bypassed,
+}
+
+impl DocumentValidation {
+    /// As a client's `bypassDocumentAsking` says.
+    pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
+        match bypassed {
+            true => DocumentValidation::Bypassed,
+            false => DocumentValidation::Asked,
+        }
+    }
+
+    fn is_asked(self) -> bool {
+        self == DocumentValidation::Asked
+    }
+}
 
 /// What an insert did.
 #[derive(Debug, Default)]
@@ -34,6 +57,16 @@ impl Collection {
     /// Inserts documents that stand in one buffer one after the other, validated, each with its
     /// `_id`. `ordered`: the first that cannot be inserted ends it.
     pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<Inserted, Error> {
+        self.insert_checked(documents, ordered, DocumentValidation::Asked)
+    }
+
+    /// As [`insert`](Self::insert), with or without the collection's validator.
+    pub fn insert_checked(
+        &self,
+        documents: Bytes,
+        ordered: bool,
+        validation: DocumentValidation,
+    ) -> Result<Inserted, Error> {
         let core = self.core()?;
         core.admit(self);
         let _schema = self.schema.read();
@@ -42,7 +75,10 @@ impl Collection {
             return Err(Error::NamespaceNotFound(self.namespace().to_string()));
         }
         let mut claim = self.claims.begin();
-        let plan = self.plan_insert(&documents, ordered, &state.indexes, &mut claim)?;
+        let mut checks = Checks::of(&state.indexes);
+        let rules = self.rules();
+        checks.rules = Some(&*rules).filter(|rules| rules.validates() && validation.is_asked());
+        let plan = self.plan_insert(&documents, ordered, checks, &state.indexes, &mut claim)?;
         let count = plan.count;
         if count > 0 {
             let kept = plan.kept_bytes(&documents);
@@ -52,6 +88,14 @@ impl Collection {
             count,
             errors: plan.errors,
         })
+    }
+
+    /// Tells of a document that was written though the validator does not accept it.
+    pub(crate) fn warn(&self, warning: &Error) {
+        if let Ok(core) = self.core() {
+            let what = format!("Document would fail validation, in {}", self.namespace());
+            (core.options.on_problem)(&what, warning);
+        }
     }
 
     fn append_insert(&self, core: &Core, documents: Bytes, count: usize) -> Result<(), Error> {
@@ -75,15 +119,17 @@ impl Collection {
         &self,
         documents: &Bytes,
         ordered: bool,
+        mut checks: Checks<'_>,
         indexes: &[IndexState],
         claim: &mut Claim<'_>,
     ) -> Result<InsertPlan, Error> {
         let mut ids = IdKeys::default();
         let mut plan = InsertPlan::default();
         let mut scratch = Scratch::default();
-        let mut checks = Checks::of(indexes);
         for (offset, document) in record::documents(documents) {
-            let fits = checks.check(document, &mut scratch);
+            let fits = checks
+                .validate(document, |warning| self.warn(warning))
+                .and_then(|()| checks.check(document, &mut scratch));
             plan.add(offset, document.as_bytes().len(), fits);
             if plan.refused(ordered) {
                 break;
@@ -190,6 +236,8 @@ impl IdKeys {
 
 /// What has to be seen to before a document is written, of all indexes together.
 struct Checks<'i> {
+    /// The validator that is asked.
+    rules: Option<&'i Rules>,
     /// Indexes whose entries can fail to be made.
     can_fail: Vec<&'i Definition>,
     unique: bool,
@@ -199,8 +247,23 @@ impl<'i> Checks<'i> {
     fn of(indexes: &'i [IndexState]) -> Checks<'i> {
         let definitions = indexes.iter().map(|state| state.index.definition.as_ref());
         Checks {
+            rules: None,
             can_fail: definitions.clone().filter(|it| !it.is_of_ids()).collect(),
             unique: definitions.clone().any(|it| it.unique && !it.is_of_ids()),
+        }
+    }
+
+    fn validate(&self, document: Document<'_>, warn: impl FnOnce(&Error)) -> Result<(), Error> {
+        match self.rules.map(|rules| rules.check(document, None)) {
+            None => Ok(()),
+            Some(verdict) => match verdict? {
+                Verdict::Accepted => Ok(()),
+                Verdict::Warned(warning) => {
+                    warn(&warning);
+                    Ok(())
+                }
+                Verdict::Refused(error) => Err(error),
+            },
         }
     }
 

@@ -13,10 +13,11 @@
 //! ```
 //!
 //! Reading order: [`node`], `parse` (the tables of operators), `matching`, `walk` (paths through
-//! arrays), [`regex`], `schema`, `print`.
+//! arrays), [`regex`], `schema`, [`failure`], `print`.
 
 mod bits;
 mod expr;
+pub mod failure;
 mod matching;
 pub mod node;
 mod parse;

@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Batch, Change, Collection, Error as CollectionError, Namespace, Outcome};
+use windrow_collection::{
+    Batch, Change, Collection, DocumentValidation, Error as CollectionError, Namespace, Outcome,
+};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext};
 use windrow_query::{Find, Row, Snapshot};
@@ -36,11 +38,12 @@ pub fn change_all(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
+    validation: DocumentValidation,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
     let mut running = start(context.operation, collection, find)?;
-    let mut batch = collection.batch();
+    let mut batch = collection.batch().with_validation(validation);
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
@@ -70,6 +73,7 @@ pub fn change_one(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
+    validation: DocumentValidation,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let find = Find {
@@ -87,7 +91,7 @@ pub fn change_one(
                 ..Tally::default()
             });
         };
-        let mut batch = collection.batch();
+        let mut batch = collection.batch().with_validation(validation);
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
@@ -104,13 +108,14 @@ pub fn change_found(
     operation: &Operation,
     collection: &Collection,
     find: &Find,
+    validation: DocumentValidation,
     decide: &mut Decide<'_>,
 ) -> Result<Option<Found>, CommandError> {
     let mut running = start(operation, collection, find)?;
     let Some(row) = running.next(operation)? else {
         return Ok(None);
     };
-    let mut batch = collection.batch();
+    let mut batch = collection.batch().with_validation(validation);
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
     Ok(Some(match outcome {
@@ -190,6 +195,7 @@ pub struct Updating<'a> {
     pub context: UpdateContext<'a>,
     pub many: bool,
     pub upsert: bool,
+    pub validation: DocumentValidation,
 }
 
 /// What an update did.
@@ -261,7 +267,8 @@ fn update_matching(
         } else {
             change_one
         };
-        updated.tally = change(context, &collection, updating.find, &mut decide)?;
+        let (find, validation) = (updating.find, updating.validation);
+        updated.tally = change(context, &collection, find, validation, &mut decide)?;
     }
     Ok(updated)
 }
@@ -317,7 +324,8 @@ fn insert(
     let engine = &context.state.services.engine;
     let collection = engine.collection_or_create(namespace).or_command_error()?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
-    let inserted = Collection::insert(&collection, bytes, true).or_command_error()?;
+    let inserted = collection.insert_checked(bytes, true, updating.validation);
+    let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error.into_command_error()),
         None => Ok(new),

@@ -1,7 +1,8 @@
 //! The one table of errors: what the layers below say went wrong, as MongoDB's codes and words.
 
 use windrow_collection::StorageError;
-use windrow_collection::{DuplicateKey, Error as CollectionError};
+use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
+use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
@@ -40,6 +41,7 @@ impl IntoCommandError for CollectionError {
         let code = match self {
             CollectionError::Language(error) => return error.into_command_error(),
             CollectionError::Storage(error) => return error.into_command_error(),
+            CollectionError::FailedValidation(failed) => return failed_validation(*failed),
             CollectionError::DuplicateKey(duplicate) => return duplicate_key(*duplicate),
             CollectionError::IndexConflict { code, .. } => ErrorCode(code),
             CollectionError::InvalidNamespace(_) => ErrorCode::InvalidNamespace,
@@ -64,6 +66,12 @@ fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
     CommandError::new(ErrorCode::DuplicateKey, message)
         .with("keyPattern", duplicate.key_pattern)
         .with("keyValue", duplicate.key_value)
+}
+
+fn failed_validation(failed: FailedValidation) -> CommandError {
+    let information = doc! { "failingDocumentId": (failed.id), "details": (failed.details) };
+    let message = "Document failed validation";
+    CommandError::new(ErrorCode::DocumentValidationFailure, message).with("errInfo", information)
 }
 
 impl IntoCommandError for windrow_query::Error {
@@ -100,7 +108,6 @@ impl IntoCommandError for StorageError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::doc;
 
     #[test]
     fn errors_have_mongodbs_codes() {

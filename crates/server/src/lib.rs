@@ -21,7 +21,8 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
-//! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`collation`], [`writes`], [`changes`],
+//! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
+//! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
 //! [`listed`], [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
@@ -61,6 +62,7 @@ pub mod shell_text;
 pub mod state;
 pub mod stop;
 mod sync;
+pub mod validators;
 pub mod views;
 pub mod writes;
 

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::SystemTime;
 
-use windrow_collection::Namespace;
+use windrow_collection::{DocumentValidation, Namespace};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Timestamp, Type, Value, ValueRef};
 use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -122,12 +122,13 @@ pub fn switch(
     }
 }
 
-/// `bypassDocumentValidation` is checked and means nothing: there are no validators.
-pub fn check_bypass(arguments: &Arguments<'_>) -> Result<(), CommandError> {
-    match arguments.get("bypassDocumentValidation") {
-        Some(ValueRef::Null | ValueRef::Undefined) => Ok(()),
-        _ => arguments.flag("bypassDocumentValidation").map(drop),
-    }
+/// Whether the collection's validator is asked: not with `bypassDocumentValidation`.
+pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, CommandError> {
+    let bypassed = match arguments.get("bypassDocumentValidation") {
+        Some(ValueRef::Null | ValueRef::Undefined) => false,
+        _ => arguments.flag("bypassDocumentValidation")?,
+    };
+    Ok(DocumentValidation::bypassed_if(bypassed))
 }
 
 /// The time as a timestamp; no two calls give the same.

@@ -12,14 +12,15 @@ use parking_lot::MutexGuard;
 use windrow_document::{Document, DocumentBuf};
 use windrow_index::{Multikey, Scratch};
 
-use super::check_fits;
 use super::unique::holder;
+use super::{DocumentValidation, check_fits};
 use crate::claims::{Added, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::index::Index;
 use crate::read::RecordId;
 use crate::record::{self, IndexChange};
+use crate::rules::Verdict;
 
 /// What is to become of a document.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +53,7 @@ pub struct Batch<'c> {
     locks: BTreeMap<usize, MutexGuard<'c, ()>>,
     claim: Claim<'c>,
     schema: Option<parking_lot::RwLockReadGuard<'c, ()>>,
+    validation: DocumentValidation,
 }
 
 /// A key that comes to a unique index.
@@ -71,11 +73,18 @@ impl Collection {
             locks: BTreeMap::new(),
             claim: self.claims.begin(),
             schema: None,
+            validation: DocumentValidation::Asked,
         }
     }
 }
 
 impl<'c> Batch<'c> {
+    /// The same batch with or without the collection's validator.
+    pub fn with_validation(mut self, validation: DocumentValidation) -> Batch<'c> {
+        self.validation = validation;
+        self
+    }
+
     /// Locks a document and makes of its newest version what `decide` says.
     pub fn change<E: From<Error>>(
         &mut self,
@@ -137,6 +146,9 @@ impl<'c> Batch<'c> {
         if bytes > crate::DOCUMENT_BYTES_MAX {
             return Err(Error::DocumentTooLarge { bytes });
         }
+        if self.validation.is_asked() {
+            self.validate(old, new)?;
+        }
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         let mut unique = Vec::new();
@@ -163,6 +175,17 @@ impl<'c> Batch<'c> {
         record::push_update(&mut self.payload, id.0, old.as_bytes().len(), new, &changes);
         self.ids.push(id);
         Ok(())
+    }
+
+    fn validate(&self, old: Document<'_>, new: Document<'_>) -> Result<(), Error> {
+        match self.collection.rules().check(new, Some(old))? {
+            Verdict::Accepted => Ok(()),
+            Verdict::Warned(warning) => {
+                self.collection.warn(&warning);
+                Ok(())
+            }
+            Verdict::Refused(error) => Err(error),
+        }
     }
 
     /// Claims the unique keys that come to a record, which are in order. What this batch has changed

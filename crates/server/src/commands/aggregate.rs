@@ -23,7 +23,7 @@ use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
 use crate::queries::{self, QueryBatches};
-use crate::views;
+use crate::{views, writes};
 use given::Given;
 use own_documents::NO_COLLECTION;
 use writing::Writing;
@@ -69,7 +69,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let source: Box<dyn BatchSource> = match aggregate.pipeline.output() {
         Some(output) => {
             let environment = aggregate.pipeline.environment();
-            let writing = Writing::new(context, &namespace, output, environment, cursor)?;
+            let validation = writes::validation(&Arguments::within("aggregate", body))?;
+            let writing =
+                Writing::new(context, &namespace, output, environment, validation, cursor)?;
             Box::new(writing)
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),

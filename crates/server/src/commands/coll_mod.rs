@@ -3,15 +3,15 @@
 mod of_index;
 mod of_view;
 
-use windrow_collection::{Collection, Error as CollectionError};
-use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef};
+use windrow_collection::{Collection, Error as CollectionError, Namespace};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
-use crate::namespace;
+use crate::{namespace, validators};
 
 pub const COLL_MOD: Command = Command {
     name: "collMod",
@@ -25,7 +25,7 @@ pub const COLL_MOD: Command = Command {
 };
 
 /// Checks the value of the option of this name.
-type Read = fn(&str, ValueRef<'_>) -> Result<Value, CommandError>;
+type Read = fn(&Namespace, &str, ValueRef<'_>) -> Result<Value, CommandError>;
 
 /// The options of a collection, and what each may be.
 const OPTIONS: &[(&str, Read)] = &[
@@ -49,7 +49,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = format!("ns does not exist: {namespace}");
         CommandError::new(ErrorCode::NamespaceNotFound, message)
     })?;
-    let wanted = Wanted::parse(request)?;
+    let wanted = Wanted::parse(request, &namespace)?;
     let mut reply = DocumentBuf::new();
     // Everything is checked before anything is changed.
     let index = wanted
@@ -69,7 +69,7 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    fn parse(request: &'a Request) -> Result<Wanted<'a>, CommandError> {
+    fn parse(request: &'a Request, namespace: &Namespace) -> Result<Wanted<'a>, CommandError> {
         let (mut index, mut options) = (None, Vec::new());
         for (name, value) in request.body().iter().skip(1) {
             if name == "index" {
@@ -77,7 +77,7 @@ impl<'a> Wanted<'a> {
                 continue;
             }
             match OPTIONS.iter().find(|(known, _)| *known == name) {
-                Some((known, read)) => options.push((*known, read(name, value)?)),
+                Some((known, read)) => options.push((*known, read(namespace, name, value)?)),
                 None if is_generic(name) => {}
                 None => return Err(unknown(name)),
             }
@@ -128,22 +128,24 @@ fn text<'v>(name: &str, value: ValueRef<'v>, known: &[&str]) -> Result<&'v str, 
     }
 }
 
-fn level(name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+fn level(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
     text(name, value, super::create::LEVELS).map(Value::from)
 }
 
-fn action(name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+fn action(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
     text(name, value, super::create::ACTIONS).map(Value::from)
 }
 
-fn validator(name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
-    match value.type_of() {
-        Type::Document => Err(CommandError::new(
-            ErrorCode::NotImplemented,
-            format!("the option '{name}' of collMod is not supported"),
-        )),
-        _ => Err(not_an_object(name, value)),
-    }
+fn validator(
+    namespace: &Namespace,
+    name: &str,
+    value: ValueRef<'_>,
+) -> Result<Value, CommandError> {
+    let validator = value
+        .as_document()
+        .ok_or_else(|| not_an_object(name, value))?;
+    validators::check(namespace, validator)?;
+    Ok(value.to_value())
 }
 
 /// What MongoDB says of a field that has to be a document.

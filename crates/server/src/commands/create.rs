@@ -2,6 +2,7 @@
 
 pub mod of_view;
 
+use windrow_collection::Namespace;
 use windrow_document::{Document, DocumentBuf, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -10,7 +11,7 @@ use crate::arguments::Arguments;
 use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::namespace;
+use crate::{namespace, validators};
 
 pub const CREATE: Command = Command {
     name: "create",
@@ -54,7 +55,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     check_capped(&arguments)?;
     check_id_index(&arguments)?;
     check_not_supported(&arguments)?;
-    let options = options(&arguments)?;
+    let options = options(&namespace, &arguments)?;
     namespace::check_creation(&namespace)?;
     let engine = &context.state.services.engine;
     engine
@@ -84,8 +85,12 @@ fn check_name_type(request: &Request) -> Result<(), CommandError> {
 }
 
 /// The options that `listCollections` shows again.
-fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
+fn options(namespace: &Namespace, arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
+    if let Some(validator) = arguments.document("validator")? {
+        validators::check(namespace, validator)?;
+        options.push("validator", validator);
+    }
     for (name, known) in [("validationLevel", LEVELS), ("validationAction", ACTIONS)] {
         let Some(value) = arguments.string(name)? else {
             continue;
@@ -161,15 +166,12 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     if let Some(collation) = arguments.document("collation")? {
         check_collation(collation)?;
     }
-    // What is of a wrong type is told as such.
-    arguments.document("validator")?;
     for name in [
         "changeStreamPreAndPostImages",
         "clusteredIndex",
         "encryptedFields",
         "expireAfterSeconds",
         "timeseries",
-        "validator",
     ] {
         if present(arguments, name) {
             return Err(not_supported(name));

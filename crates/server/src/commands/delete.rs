@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use windrow_collection::{Change, Namespace};
+use windrow_collection::{Change, DocumentValidation, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -44,7 +44,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
-    writes::check_bypass(&arguments)?;
+    writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
     let deletes = statements(request, "deletes")?;
     let parsed: Result<Vec<Statement<'_>>, CommandError> =
@@ -97,7 +97,13 @@ fn delete(
     } else {
         changes::change_all
     };
-    change(context, &collection, &find, &mut decide)
+    change(
+        context,
+        &collection,
+        &find,
+        DocumentValidation::Asked,
+        &mut decide,
+    )
 }
 
 impl<'a> Statement<'a> {

@@ -1,6 +1,6 @@
 //! `findAndModify`: changes or removes one document and gives it, as it was or as it is now.
 
-use windrow_collection::{Change, Namespace};
+use windrow_collection::{Change, DocumentValidation, Namespace};
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
@@ -60,6 +60,7 @@ pub struct Asked {
     upsert: bool,
     new: bool,
     fields: Option<Projection>,
+    validation: DocumentValidation,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -100,6 +101,7 @@ impl Asked {
             },
             many: false,
             upsert: self.upsert,
+            validation: self.validation,
         };
         let Updated {
             tally,
@@ -128,7 +130,13 @@ impl Asked {
         };
         match context.state.services.engine.collection(namespace) {
             Some(collection) => {
-                let tally = changes::change_one(context, &collection, &self.find, &mut decide)?;
+                let tally = changes::change_one(
+                    context,
+                    &collection,
+                    &self.find,
+                    self.validation,
+                    &mut decide,
+                )?;
                 tally.examined.note(Examined::default(), context.operation);
             }
             None => {
@@ -165,7 +173,7 @@ impl Asked {
         let flags = Flags::parse(&arguments)?;
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
-        writes::check_bypass(&arguments)?;
+        let validation = writes::validation(&arguments)?;
         collation::check(arguments.document("collation")?)?;
         let environment = queries::environment(document("let")?)?;
         let variables = &environment.variables;
@@ -186,6 +194,7 @@ impl Asked {
             update,
             upsert: flags.upsert,
             new: flags.new,
+            validation,
             environment,
         })
     }

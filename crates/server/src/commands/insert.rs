@@ -5,7 +5,7 @@ pub(crate) mod prepare;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Error as CollectionError, Namespace};
+use windrow_collection::{DocumentValidation, Error as CollectionError, Namespace};
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, Reply, Request};
 
@@ -36,7 +36,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
-    writes::check_bypass(&arguments)?;
+    let validation = writes::validation(&arguments)?;
+    let how = How {
+        ordered,
+        validation,
+    };
     let documents = statements(request, "documents")?;
     let namespace = writable(request, name)?;
     context.operation.set_namespace(&namespace.to_string());
@@ -46,7 +50,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return refused(&error, if ordered { 1 } else { documents.count() });
     }
     let prepared = prepare::prepare(&documents, ordered, &context.state.object_ids);
-    let (count, errors) = insert(context, &namespace, prepared, ordered)?;
+    let (count, errors) = insert(context, &namespace, prepared, how)?;
     context.operation.note("ninserted", count as i32);
     let mut reply = DocumentBuf::new();
     reply.push("n", count as i32);
@@ -70,18 +74,26 @@ fn refused(error: &CommandError, count: usize) -> Result<Reply, CommandError> {
     Ok(Reply::ok(reply))
 }
 
+/// How documents are to be inserted.
+#[derive(Clone, Copy)]
+struct How {
+    /// The first that cannot be inserted is the last that is tried.
+    ordered: bool,
+    validation: DocumentValidation,
+}
+
 fn insert(
     context: &Context<'_>,
     namespace: &Namespace,
     prepared: Prepared,
-    ordered: bool,
+    how: How,
 ) -> Result<(usize, WriteErrors), CommandError> {
     let mut count = 0;
     let mut failed: Vec<(usize, CommandError)> = Vec::new();
     for chunk in &prepared.chunks {
         context.check()?;
         let bytes = prepared.bytes.slice(chunk.range.clone());
-        let inserted = match insert_chunk(context, namespace, bytes, ordered) {
+        let inserted = match insert_chunk(context, namespace, bytes, how) {
             Ok(inserted) => inserted,
             // What is in stays in, so the client has to learn how much that is.
             Err(error) if count > 0 && !writes::ends_command(&error) => {
@@ -92,11 +104,11 @@ fn insert(
         };
         count += inserted.count;
         failed.extend(numbered(inserted.errors, chunk, &prepared.numbers));
-        if ordered && !failed.is_empty() {
+        if how.ordered && !failed.is_empty() {
             break;
         }
     }
-    if !ordered || failed.is_empty() {
+    if !how.ordered || failed.is_empty() {
         failed.extend(prepared.refused);
         failed.sort_by_key(|(number, _)| *number);
     }
@@ -122,14 +134,18 @@ fn insert_chunk(
     context: &Context<'_>,
     namespace: &Namespace,
     documents: Bytes,
-    ordered: bool,
+    how: How,
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let engine = &context.state.services.engine;
     let mut attempts = 0;
     loop {
         let collection = engine.collection_or_create(namespace).or_command_error()?;
         attempts += 1;
-        match Collection::insert(&collection, documents.clone(), ordered) {
+        let How {
+            ordered,
+            validation,
+        } = how;
+        match collection.insert_checked(documents.clone(), ordered, validation) {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

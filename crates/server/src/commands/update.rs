@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use windrow_collection::Namespace;
+use windrow_collection::{DocumentValidation, Namespace};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
@@ -72,7 +72,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
-    writes::check_bypass(&arguments)?;
+    let validation = writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
     let updates = statements(request, "updates")?;
     let parsed: Result<Vec<Statement<'_>>, CommandError> =
@@ -84,7 +84,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         context.state.metrics.updates.fetch_add(1, Relaxed);
         let updated = writes::check_upsert_target(request, name, statement.upsert)
             .and_then(|()| views::refuse(context, &namespace))
-            .and_then(|()| update(context, &namespace, statement, variables));
+            .and_then(|()| update(context, &namespace, statement, variables, validation));
         match updated {
             Ok(updated) => totals.add(number, &updated),
             Err(error) if writes::ends_command(&error) => return Err(error),
@@ -132,6 +132,7 @@ fn update(
     namespace: &Namespace,
     statement: &Statement<'_>,
     variables: Option<Document<'_>>,
+    validation: DocumentValidation,
 ) -> Result<Updated, CommandError> {
     let Prepared {
         find,
@@ -148,6 +149,7 @@ fn update(
         },
         many: statement.many,
         upsert: statement.upsert,
+        validation,
     };
     changes::update(context, namespace, &updating, false)
 }

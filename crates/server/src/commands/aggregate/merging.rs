@@ -9,7 +9,7 @@ use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::writing::{Target, insert};
+use super::writing::Target;
 use crate::changes::{self, Found};
 use crate::commands::insert::prepare;
 use crate::errors::OrCommandError;
@@ -125,7 +125,7 @@ impl Merging {
             return Ok(None);
         };
         let mut decide = |newest: Document<'_>| self.decide(document, newest);
-        changes::change_found(operation, &collection, find, &mut decide)
+        changes::change_found(operation, &collection, find, target.validation, &mut decide)
     }
 
     /// What becomes of the target's document.
@@ -168,7 +168,7 @@ impl Merging {
                 let collection = engine
                     .collection_or_create(&target.namespace)
                     .or_command_error()?;
-                insert(&collection, storable.into_bytes())
+                target.insert(&collection, storable.into_bytes())
             }
         }
     }

@@ -7,7 +7,7 @@ use windrow_collection::{Collection, Namespace};
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::writing::{Target, insert};
+use super::writing::Target;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
 use crate::operations::Operation;
@@ -99,7 +99,7 @@ impl<'t> Replacing<'t> {
         if waiting.is_empty() {
             return Ok(());
         }
-        insert(&self.collection, waiting)
+        self.target.insert(&self.collection, waiting)
     }
 
     /// Puts the new collection in the target's place.

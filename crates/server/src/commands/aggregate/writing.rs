@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Engine, Namespace};
+use windrow_collection::{Collection, DocumentValidation, Engine, Namespace};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::Environment;
@@ -43,6 +43,7 @@ pub struct Target {
     pub engine: Arc<Engine>,
     pub namespace: Namespace,
     pub log: Arc<Log>,
+    pub validation: DocumentValidation,
     ids: ObjectIdSource,
 }
 
@@ -52,9 +53,10 @@ impl Writing {
         own: &Namespace,
         output: &Output,
         environment: &Environment,
+        validation: DocumentValidation,
         cursor: Cursor,
     ) -> Result<Writing, CommandError> {
-        let target = Target::new(context, own, output)?;
+        let target = Target::new(context, own, output, validation)?;
         let way = match &output.kind {
             OutputKind::Out => Way::Out,
             OutputKind::Merge(merge) => {
@@ -109,6 +111,7 @@ impl Target {
         context: &Context<'_>,
         own: &Namespace,
         output: &Output,
+        validation: DocumentValidation,
     ) -> Result<Target, CommandError> {
         let database = output.target.database.as_ref().unwrap_or(&own.database);
         let namespace = Namespace {
@@ -121,6 +124,7 @@ impl Target {
             engine: context.state.services.engine.clone(),
             namespace,
             log: context.state.services.log.clone(),
+            validation,
             ids: ObjectIdSource::new(random::bits()),
         })
     }
@@ -130,16 +134,16 @@ impl Target {
         let changed = prepare::examine(document, &self.ids)?;
         Ok(changed.unwrap_or_else(|| document.to_buf()))
     }
-}
 
-/// Inserts documents that are ready to be stored, one behind the other in the buffer.
-pub fn insert(collection: &Collection, documents: Vec<u8>) -> Result<(), CommandError> {
-    let inserted = collection
-        .insert(Bytes::from(documents), true)
-        .or_command_error()?;
-    match inserted.errors.into_iter().next() {
-        Some((_, error)) => Err(error.into_command_error()),
-        None => Ok(()),
+    /// Inserts documents that are ready to be stored, one behind the other in the buffer.
+    pub fn insert(&self, collection: &Collection, documents: Vec<u8>) -> Result<(), CommandError> {
+        let inserted = collection
+            .insert_checked(Bytes::from(documents), true, self.validation)
+            .or_command_error()?;
+        match inserted.errors.into_iter().next() {
+            Some((_, error)) => Err(error.into_command_error()),
+            None => Ok(()),
+        }
     }
 }
 

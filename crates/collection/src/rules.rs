@@ -1,0 +1,120 @@
+//! What a collection's options ask of its documents: the validator.
+
+use std::borrow::Cow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_mql::filter::{Environment, Filter, failure};
+
+use crate::error::{Error, FailedValidation};
+
+/// Read from the options whenever they change.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    validator: Option<Validator>,
+}
+
+#[derive(Debug)]
+struct Validator {
+    source: DocumentBuf,
+    /// An error where this version of Windrow cannot read what another one has kept: it is told to
+    /// who writes, not to who opens the folder.
+    filter: Result<Filter, windrow_mql::Error>,
+    /// Whether it speaks of the time, so that it is read anew for every write.
+    speaks_of_now: bool,
+    /// Whether documents that did not match before may stay so.
+    moderate: bool,
+    /// Whether a document that does not match is only told of.
+    warns: bool,
+}
+
+/// What becomes of a document that does not match.
+pub(crate) enum Verdict {
+    Accepted,
+    /// It is written, and the engine's owner is told.
+    Warned(Error),
+    Refused(Error),
+}
+
+impl Rules {
+    pub fn of(options: Document<'_>) -> Rules {
+        let text = |name| options.get(name).and_then(ValueRef::as_str);
+        let source = options.get("validator").and_then(ValueRef::as_document);
+        let source = source.filter(|source| !source.is_empty());
+        let source = source.filter(|_| text("validationLevel") != Some("off"));
+        Rules {
+            validator: source.map(|source| Validator {
+                source: source.to_buf(),
+                filter: parse(source),
+                speaks_of_now: speaks_of_now(source),
+                moderate: text("validationLevel") == Some("moderate"),
+                warns: text("validationAction") == Some("warn"),
+            }),
+        }
+    }
+
+    /// Whether there is anything to ask at all.
+    pub fn validates(&self) -> bool {
+        self.validator.is_some()
+    }
+
+    /// Whether a document may be written; `old` is the one that it replaces.
+    pub fn check(&self, new: Document<'_>, old: Option<Document<'_>>) -> Result<Verdict, Error> {
+        let Some(validator) = &self.validator else {
+            return Ok(Verdict::Accepted);
+        };
+        let filter = validator.filter()?;
+        let was_wrong = |old: Document<'_>| filter.matches(old).map(|matched| !matched);
+        let stays_wrong = match old.filter(|_| validator.moderate) {
+            Some(old) => was_wrong(old)?,
+            None => false,
+        };
+        if stays_wrong || filter.matches(new)? {
+            return Ok(Verdict::Accepted);
+        }
+        let error = validator.failed(new);
+        Ok(match validator.warns {
+            true => Verdict::Warned(error),
+            false => Verdict::Refused(error),
+        })
+    }
+}
+
+impl Validator {
+    fn filter(&self) -> Result<Cow<'_, Filter>, windrow_mql::Error> {
+        match self.speaks_of_now {
+            true => parse(self.source.as_document()).map(Cow::Owned),
+            false => self
+                .filter
+                .as_ref()
+                .map(Cow::Borrowed)
+                .map_err(Clone::clone),
+        }
+    }
+
+    fn failed(&self, document: Document<'_>) -> Error {
+        let id = document.get("_id").unwrap_or(ValueRef::Null);
+        Error::FailedValidation(Box::new(FailedValidation {
+            id: id.to_value(),
+            details: failure::details(self.source.as_document(), document),
+        }))
+    }
+}
+
+fn parse(source: Document<'_>) -> Result<Filter, windrow_mql::Error> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let environment = Environment {
+        now: since.map_or(0, |since| since.as_millis() as i64),
+        ..Environment::default()
+    };
+    Filter::parse_with(source, &environment)
+}
+
+/// Whether the variable of the time occurs; a string that only looks like it costs time, no more.
+fn speaks_of_now(source: Document<'_>) -> bool {
+    let name = b"$$NOW";
+    source
+        .as_bytes()
+        .windows(name.len())
+        .any(|part| part == name)
+}

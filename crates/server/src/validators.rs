@@ -1,0 +1,46 @@
+//! Validators: which query documents may be one. What they do is in the collection.
+
+use windrow_collection::Namespace;
+use windrow_document::{Document, ValueRef};
+use windrow_mql::filter::Filter;
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::errors::OrCommandError;
+
+/// Operators that need an index, or an order of documents, or scripts.
+const NOT_IN_VALIDATORS: &[&str] = &["$geoNear", "$near", "$nearSphere", "$text", "$where"];
+
+/// Databases whose collections have no validators.
+const INTERNAL_DATABASES: &[&str] = &["admin", "config", "local"];
+
+/// Fails where a collection may not have this validator.
+pub fn check(namespace: &Namespace, validator: Document<'_>) -> Result<(), CommandError> {
+    if validator.is_empty() {
+        return Ok(());
+    }
+    let is_internal = INTERNAL_DATABASES.contains(&namespace.database.as_str());
+    if is_internal || namespace.collection.starts_with("system.") {
+        let message = format!("Document validators are not allowed on collection {namespace}");
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    check_operators(validator)?;
+    Filter::parse(validator).map(drop).or_command_error()
+}
+
+fn check_operators(query: Document<'_>) -> Result<(), CommandError> {
+    for (name, value) in query {
+        if NOT_IN_VALIDATORS.contains(&name) {
+            let message = format!("{name} is not allowed in a validator");
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+        match value {
+            ValueRef::Document(inner) if name != "$jsonSchema" => check_operators(inner)?,
+            ValueRef::Array(list) if matches!(name, "$and" | "$or" | "$nor") => list
+                .iter()
+                .filter_map(ValueRef::as_document)
+                .try_for_each(check_operators)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
