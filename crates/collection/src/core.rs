@@ -30,6 +30,8 @@ pub(crate) struct Core {
     run_sections: Mutex<HashMap<u64, usize>>,
     /// Memory that tails hold, in bytes.
     pub tail_bytes: Arc<AtomicU64>,
+    /// Bytes of tails at which a fold begins.
+    fold_from_bytes: AtomicU64,
     pub background: Background,
     pub counters: Counters,
 }
@@ -81,7 +83,12 @@ impl Call {
 /// So many chains of sections a map should have at most: about three tiers of eight.
 const CHAINS_MAX: u64 = 28;
 /// Past so many chains merges do not rest.
-pub(crate) const CHAINS_MANY: u64 = 20;
+pub(crate) const CHAINS_MANY: u32 = 20;
+/// A fold begins where tails have so great a part of the bytes that are stored, which are compressed,
+/// as tails are not.
+const STORED_PER_FOLD: u64 = 4;
+/// It begins at so great a part of what tails may have, where little is stored.
+const TAILS_MIN: u64 = 8;
 /// Tails are at most so many times as large as where they are folded before writers wait: what comes
 /// while a fold runs has room.
 const TAILS_MAX: u64 = 3;
@@ -124,6 +131,7 @@ impl Core {
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
             tail_bytes: Arc::default(),
+            fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
             background: Background::default(),
             counters: Counters::default(),
         }
@@ -168,7 +176,7 @@ impl Core {
             };
             collection.publish(commit, effect);
         })?;
-        if self.tail_bytes() >= self.options.tail_bytes {
+        if self.tail_bytes() >= self.fold_from_bytes() {
             self.background.fold.call();
         }
         Ok(())
@@ -176,6 +184,26 @@ impl Core {
 
     pub fn tail_bytes(&self) -> u64 {
         self.tail_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of tails at which a fold begins: the more is stored, the more a fold brings, so that there
+    /// are never many sections for what there is, and the first seconds of writing tell how fast it
+    /// will go on.
+    pub fn fold_from_bytes(&self) -> u64 {
+        self.fold_from_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Looks how much is stored: after folds.
+    pub fn note_stored(&self) {
+        let of_collection = |collection: &Arc<Collection>| -> u64 {
+            let state = collection.state();
+            let indexes = state.indexes.iter().map(|it| it.sections.bytes_stored());
+            state.records.bytes_stored() + indexes.sum::<u64>()
+        };
+        let stored: u64 = self.all().iter().map(of_collection).sum();
+        let most = self.options.tail_bytes;
+        let bytes = (stored / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
+        self.fold_from_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Lets a writer wait where background work falls behind: a little where it is a little behind,
@@ -191,7 +219,7 @@ impl Core {
         if behind > 0.0 {
             self.background.settled.wait(pause(behind));
         }
-        let behind = excess(self.tail_bytes(), TAILS_MAX * self.options.tail_bytes);
+        let behind = excess(self.tail_bytes(), TAILS_MAX * self.fold_from_bytes());
         if behind > 0.0 {
             self.background.fold.call();
             self.background.folded.wait(pause(behind));

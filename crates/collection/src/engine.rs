@@ -23,7 +23,8 @@ use crate::{building, folding, merging, recovery};
 pub struct EngineOptions {
     /// Bytes of memory that caches, tails and builds share.
     pub memory: u64,
-    /// Bytes of memory of tails, at which a fold begins.
+    /// Bytes of memory of tails, at which a fold begins where much is stored: see
+    /// `Core::fold_from_bytes`.
     pub tail_bytes: u64,
     /// Bytes of memory for all index builds together.
     pub build_bytes: u64,
@@ -40,12 +41,12 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// Shares of so many bytes of memory: half for the cache, a thirty-second for tails until they are
+    /// Shares of so many bytes of memory: half for the cache, a sixteenth for tails until they are
     /// folded, 200 MB or a quarter for builds.
     pub fn with_memory(memory: u64) -> EngineOptions {
         EngineOptions {
             memory,
-            tail_bytes: (memory / 32).clamp(1 << 20, 256 << 20),
+            tail_bytes: (memory / 16).clamp(1 << 20, 256 << 20),
             build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             compression: Compression::Lz4,
@@ -83,6 +84,7 @@ impl Engine {
             background: Mutex::default(),
         });
         engine.drop_temporary()?;
+        core.note_stored();
         let mut threads = engine.background.lock();
         threads.push(spawn("windrow-fold", core.clone(), keep_folding)?);
         threads.push(spawn("windrow-merge", core.clone(), keep_merging)?);
@@ -352,7 +354,7 @@ fn keep_folding(core: &Arc<Core>) {
     let mut last_fold = Instant::now();
     while !core.is_closing() {
         core.background.fold.wait(Duration::from_millis(500));
-        let full = core.tail_bytes() >= core.options.tail_bytes;
+        let full = core.tail_bytes() >= core.fold_from_bytes();
         let old = core.tail_bytes() > 0 && last_fold.elapsed() >= core.options.fold_interval;
         if core.is_closing() || !(full || old) {
             continue;
@@ -362,6 +364,7 @@ fn keep_folding(core: &Arc<Core>) {
             std::thread::sleep(Duration::from_millis(200));
         }
         last_fold = Instant::now();
+        core.note_stored();
         core.background.folded.call();
         core.background.merge.call();
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use windrow_document::Document;
@@ -34,6 +34,8 @@ pub struct Generation {
 struct IndexTail {
     tail: Tail,
     settled_bytes: AtomicU64,
+    /// How many entries were made the last time.
+    last_entries: AtomicUsize,
 }
 
 /// Memory that tails hold, in bytes: of one generation, counted into the sum of all.
@@ -133,11 +135,18 @@ impl Generation {
             let settled = commits
                 .last()
                 .map_or(position, |last| last.position.max(position));
-            let chunk = index_chunk(index, &commits);
+            let expected = tail.last_entries.load(Ordering::Relaxed);
+            let chunk = index_chunk(index, &commits, expected + expected / 4);
+            tail.last_entries.store(chunk.len(), Ordering::Relaxed);
             self.held.add(chunk.bytes() as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
             (chunk, settled)
         })
+    }
+
+    /// Memory that an index's entries take, in bytes.
+    pub fn index_bytes(&self, index: &Index) -> u64 {
+        self.index_tail(index).tail.bytes() as u64
     }
 
     fn index_tail(&self, index: &Index) -> Arc<IndexTail> {
@@ -146,6 +155,7 @@ impl Generation {
             Arc::new(IndexTail {
                 tail,
                 settled_bytes: AtomicU64::new(0),
+                last_entries: AtomicUsize::new(0),
             })
         };
         self.indexes
@@ -165,7 +175,8 @@ impl Generation {
 }
 
 fn records_chunk(commits: &[Arc<Commit>]) -> Chunk {
-    let mut builder = ChunkBuilder::new(commits.first().map_or(0, |commit| commit.position));
+    let base = commits.first().map_or(0, |commit| commit.position);
+    let mut builder = ChunkBuilder::new(base, commits.len());
     for commit in commits {
         let position = commit.position;
         for operation in &commit.operations {
@@ -196,8 +207,10 @@ fn records_chunk(commits: &[Arc<Commit>]) -> Chunk {
     builder.finish()
 }
 
-fn index_chunk(index: &Index, commits: &[Arc<Commit>]) -> Chunk {
-    let mut builder = ChunkBuilder::new(commits.first().map_or(0, |commit| commit.position));
+/// `entries`: about how many are expected.
+fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk {
+    let base = commits.first().map_or(0, |commit| commit.position);
+    let mut builder = ChunkBuilder::new(base, entries);
     let mut scratch = Scratch::default();
     let mut multikey = Multikey::of(index.definition.fields.len());
     for commit in commits {

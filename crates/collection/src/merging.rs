@@ -55,8 +55,9 @@ pub(crate) fn merge_all(core: &Arc<Core>) -> Result<bool, Error> {
     Ok(merged.into_inner())
 }
 
-/// Lets writers and folds go first: while there are writes and chains are few, a merge rests as long as
-/// it works. So merging goes on beside writing at an even pace, instead of in bursts.
+/// Lets writers and folds go first: while there are writes a merge rests between stretches of work, the
+/// longer the fewer chains there are. So merging goes on beside writing at an even pace, as fast as it
+/// must, instead of in bursts.
 struct Pace {
     core: Arc<Core>,
     collection: Arc<Collection>,
@@ -69,8 +70,12 @@ struct Since {
     written: u64,
 }
 
-/// The longest that a merge works without a rest.
+/// How long a merge works, about, before it rests.
 const WORK: Duration = Duration::from_millis(3);
+/// A merge rests as long as it worked for every so many chains that are missing to many.
+const CHAINS_PER_REST: u32 = 4;
+/// It rests no longer than so many times as long as it worked.
+const RESTS_MAX: u32 = 3;
 
 impl Pace {
     fn new(core: Arc<Core>, collection: Arc<Collection>) -> Pace {
@@ -92,9 +97,10 @@ impl Pace {
             return;
         }
         let written = self.core.storage.log.written().0;
-        let urgent = self.collection.chains_max() as u64 > CHAINS_MANY;
-        if written > since.written && !urgent && !self.core.is_closing() {
-            std::thread::sleep(worked.min(2 * WORK));
+        if written > since.written && !self.core.is_closing() {
+            let chains = self.collection.chains_max() as u32;
+            let rests = CHAINS_MANY.saturating_sub(chains).div_ceil(CHAINS_PER_REST);
+            std::thread::sleep(worked.min(2 * WORK) * rests.min(RESTS_MAX));
         }
         *since = Since {
             begin: Instant::now(),

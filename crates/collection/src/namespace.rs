@@ -29,8 +29,8 @@ impl Namespace {
         if database.contains(['/', '\\', '.', ' ', '"', '$', '\0']) {
             return wrong("a database's name holds none of /\\. \"$ and NUL");
         }
-        if collection.is_empty() || collection.starts_with('.') || collection.ends_with('.') {
-            return wrong("a collection's name is not empty and has no dot at its ends");
+        if collection.is_empty() || collection.starts_with('.') {
+            return wrong("a collection's name is not empty and begins with no dot");
         }
         if collection.contains(['\0', '$']) {
             return wrong("a collection's name holds no $ and no NUL");

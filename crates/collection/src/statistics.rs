@@ -10,7 +10,7 @@ pub struct CollectionStatistics {
     pub bytes: u64,
     /// In run files, of documents.
     pub bytes_stored: u64,
-    /// Memory that tails hold.
+    /// Memory that log records hold whose documents are in no run file yet.
     pub tail_bytes: u64,
     pub sections: u64,
     pub indexes: Vec<IndexStatistics>,
@@ -21,10 +21,19 @@ pub struct IndexStatistics {
     pub name: String,
     /// In run files.
     pub bytes_stored: u64,
+    /// Memory that its tails hold.
+    pub tail_bytes: u64,
     /// Entries in run files, with those that delete and are deleted.
     pub entries_stored: u64,
     pub sections: u64,
     pub is_ready: bool,
+}
+
+impl IndexStatistics {
+    /// In run files and in memory.
+    pub fn bytes(&self) -> u64 {
+        self.bytes_stored + self.tail_bytes
+    }
 }
 
 impl Collection {
@@ -33,17 +42,20 @@ impl Collection {
         let of_index = |IndexState { index, sections }: &IndexState| IndexStatistics {
             name: index.definition.name.clone(),
             bytes_stored: sections.bytes_stored(),
+            tail_bytes: state.generations().map(|it| it.index_bytes(index)).sum(),
             entries_stored: sections.entries(),
             sections: sections.all().len() as u64,
             is_ready: index.is_ready(),
         };
+        let indexes: Vec<IndexStatistics> = state.indexes.iter().map(of_index).collect();
+        let of_entries: u64 = indexes.iter().map(|index| index.tail_bytes).sum();
         CollectionStatistics {
             documents: self.count(),
             bytes: self.bytes(),
             bytes_stored: state.records.bytes_stored(),
-            tail_bytes: self.tail_bytes(),
+            tail_bytes: self.tail_bytes().saturating_sub(of_entries),
             sections: state.records.all().len() as u64,
-            indexes: state.indexes.iter().map(of_index).collect(),
+            indexes,
         }
     }
 }

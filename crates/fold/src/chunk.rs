@@ -4,6 +4,8 @@
 //! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
 //! alone, and a document in a log record is an entry without being copied.
 
+mod spare;
+
 use std::cmp::Ordering;
 
 use bytes::Bytes;
@@ -152,7 +154,7 @@ impl Chunk {
             arena: slot.arena + arena_shift,
             ..*slot
         };
-        let mut slots = Vec::with_capacity(one.slots.len() + other.slots.len());
+        let mut slots = spare::take(one.slots.len() + other.slots.len());
         let (mut left, mut right) = (0, 0);
         while let (Some(a), Some(b)) = (one.slots.get(left), other.slots.get(right)) {
             if compare_slots(one, a, other, b) != Ordering::Greater {
@@ -181,6 +183,12 @@ impl Chunk {
     }
 }
 
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        spare::give(std::mem::take(&mut self.slots));
+    }
+}
+
 fn compare_slots(one: &Chunk, a: &Slot, other: &Chunk, b: &Slot) -> Ordering {
     let heads = a.head.number().cmp(&b.head.number());
     let keys = heads.then_with(|| one.key(a).cmp(other.key(b)));
@@ -202,10 +210,11 @@ pub struct ChunkBuilder {
 }
 
 impl ChunkBuilder {
-    /// `base`: no entry is from before this position, nor 2^32 or more after it.
-    pub fn new(base: u64) -> ChunkBuilder {
+    /// `base`: no entry is from before this position, nor 2^32 or more after it. `entries`: about
+    /// how many are expected.
+    pub fn new(base: u64, entries: usize) -> ChunkBuilder {
         ChunkBuilder {
-            slots: Vec::new(),
+            slots: spare::take(entries),
             arena: Vec::new(),
             shared: Vec::new(),
             base,
@@ -327,7 +336,9 @@ impl ChunkBuilder {
             _ => Ordering::Equal,
         };
         let sorted = order::in_order(heads, compare).filter_map(slot).copied();
-        self.slots = sorted.collect();
+        let mut slots = spare::take(self.slots.len());
+        slots.extend(sorted);
+        spare::give(std::mem::replace(&mut self.slots, slots));
     }
 }
 
@@ -346,7 +357,7 @@ mod tests {
     }
 
     fn chunk(entries: &[Entry<'_>]) -> Chunk {
-        let mut builder = ChunkBuilder::new(5);
+        let mut builder = ChunkBuilder::new(5, 0);
         entries.iter().for_each(|entry| builder.add(*entry));
         builder.finish()
     }
@@ -403,7 +414,7 @@ mod tests {
     #[test]
     fn shared_payloads_are_not_copied() {
         let buffer = Bytes::from_static(b"0123456789");
-        let mut builder = ChunkBuilder::new(1);
+        let mut builder = ChunkBuilder::new(1, 0);
         let arena = builder.share(buffer.clone());
         builder.add_shared(9, 2, arena, 4, 3);
         builder.add_shared(8, 2, arena, 1, 2);

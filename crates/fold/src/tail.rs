@@ -98,7 +98,7 @@ mod tests {
         for position in 1..=1000u64 {
             tail.settle(position, |from| {
                 assert_eq!(from, position - 1);
-                let mut builder = ChunkBuilder::new(position);
+                let mut builder = ChunkBuilder::new(position, 1);
                 let key = (position * 7919 % 1000).to_be_bytes();
                 builder.add(Entry {
                     key: &key,

@@ -74,7 +74,7 @@ impl Map {
     fn write(&mut self, random: &mut Random) {
         self.position += 1;
         let position = self.position;
-        let mut builder = ChunkBuilder::new(position);
+        let mut builder = ChunkBuilder::new(position, 0);
         let mut touched = BTreeSet::new();
         for _ in 0..=random.below(30) {
             let (key, id) = (key_of(random.below(60)), random.below(40));

@@ -26,7 +26,7 @@ use crate::rows;
 /// So many ranges a worker, so that all end at about the same time.
 const RANGES_PER_WORKER: u64 = 32;
 /// Documents between two looks at whether to stop.
-const DOCUMENTS_PER_CHECK: usize = 512;
+const DOCUMENTS_PER_CHECK: u64 = 512;
 
 struct Scan<'s> {
     collection: &'s Collection,
@@ -125,7 +125,6 @@ struct Collected {
     scratch: Scratch,
     /// The records that were read, as ranges.
     records: Vec<(u64, u64)>,
-    documents: u64,
 }
 
 impl Scan<'_> {
@@ -145,7 +144,6 @@ impl Scan<'_> {
                 .collect(),
             scratch: Scratch::default(),
             records: Vec::new(),
-            documents: 0,
         };
         while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             self.read_range(*range, &mut collected)?;
@@ -160,7 +158,8 @@ impl Scan<'_> {
             let id = cursor.id().0;
             self.take(Document::from_validated(cursor.document()), id, collected)?;
             count += 1;
-            if count % DOCUMENTS_PER_CHECK == 0 {
+            if count == DOCUMENTS_PER_CHECK {
+                self.note_documents(&mut count);
                 self.check()?;
             }
             let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
@@ -170,10 +169,20 @@ impl Scan<'_> {
                 from = id + 1;
             }
         }
+        self.note_documents(&mut count);
         if from < end {
             collected.records.push((from, end));
         }
         Ok(())
+    }
+
+    /// Adds to the progress what was read since the last time.
+    fn note_documents(&self, count: &mut u64) {
+        let count = std::mem::take(count);
+        for index in self.indexes {
+            let documents = &index.progress().documents;
+            documents.fetch_add(count, Ordering::Relaxed);
+        }
     }
 
     fn take(&self, document: Document<'_>, id: u64, into: &mut Collected) -> Result<(), Error> {
@@ -189,7 +198,6 @@ impl Scan<'_> {
                 .definition
                 .entries(document, scratch, multikey, &mut add)?;
         }
-        into.documents += 1;
         Ok(())
     }
 
@@ -222,10 +230,6 @@ impl Scan<'_> {
             let keys = sorter.len() as u64;
             let section = sorter.write(&sink, options)?;
             index.progress().keys.fetch_add(keys, Ordering::Relaxed);
-            index
-                .progress()
-                .documents
-                .fetch_add(collected.documents, Ordering::Relaxed);
             sections.push(section);
         }
         if sections.iter().any(Option::is_some) {
@@ -234,7 +238,6 @@ impl Scan<'_> {
         for (index, multikey) in self.indexes.iter().zip(&collected.multikeys) {
             index.note_multikey(multikey);
         }
-        collected.documents = 0;
         self.adopt(sections, std::mem::take(&mut collected.records))
     }
 

@@ -65,13 +65,13 @@ fn of_nothing(scale: u64) -> DocumentBuf {
     }
 }
 
-/// Sizes are true figures: of run files, and of log records whose documents are in no file yet.
+/// Sizes are true figures: of run files, and of what is in memory and in no file yet.
 pub fn describe(statistics: &CollectionStatistics, scale: u64) -> DocumentBuf {
     let storage = statistics.bytes_stored + statistics.tail_bytes;
-    let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes_stored).sum();
+    let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes()).sum();
     let (mut sizes, mut details, mut builds) = (DocumentBuf::new(), DocumentBuf::new(), Vec::new());
     for index in &statistics.indexes {
-        sizes.push(&index.name, size(index.bytes_stored / scale));
+        sizes.push(&index.name, size(index.bytes() / scale));
         details.push(
             &index.name,
             doc! {

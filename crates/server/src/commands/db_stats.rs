@@ -47,7 +47,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         sums.index_bytes += statistics
             .indexes
             .iter()
-            .map(|one| one.bytes_stored)
+            .map(|one| one.bytes())
             .sum::<u64>();
     }
     Ok(Reply::ok(describe(request.database(), &sums, scale)))

@@ -49,7 +49,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn size_on_disk(engine: &Engine, database: &str) -> u64 {
     let sizes = engine.collections(database).into_iter().map(|collection| {
         let statistics = collection.statistics();
-        let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes_stored).sum();
+        let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes()).sum();
         statistics.bytes_stored + statistics.tail_bytes + indexes
     });
     sizes.sum()

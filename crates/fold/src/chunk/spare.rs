@@ -1,0 +1,43 @@
+//! Buffers of chunks that are gone, kept for the next ones: memory touched for the first time costs
+//! more than all else that is done with a slot.
+
+use parking_lot::Mutex;
+
+use super::Slot;
+
+/// So much is kept, in bytes.
+const KEPT_BYTES_MAX: usize = 32 << 20;
+/// Smaller buffers the allocator has at hand.
+const KEPT_FROM_BYTES: usize = 64 << 10;
+
+static KEPT: Mutex<Vec<Vec<Slot>>> = Mutex::new(Vec::new());
+
+fn bytes(buffer: &Vec<Slot>) -> usize {
+    buffer.capacity() * size_of::<Slot>()
+}
+
+/// An empty buffer: the smallest that has room for so many slots, or a new one.
+pub fn take(slots: usize) -> Vec<Slot> {
+    if slots * size_of::<Slot>() < KEPT_FROM_BYTES {
+        return Vec::with_capacity(slots);
+    }
+    let mut kept = KEPT.lock();
+    let fitting = (0..kept.len()).filter(|at| kept[*at].capacity() >= slots);
+    match fitting.min_by_key(|at| kept[*at].capacity()) {
+        Some(at) => kept.swap_remove(at),
+        None => Vec::with_capacity(slots),
+    }
+}
+
+/// Keeps a buffer for later, where there is room.
+pub fn give(mut buffer: Vec<Slot>) {
+    if bytes(&buffer) < KEPT_FROM_BYTES {
+        return;
+    }
+    buffer.clear();
+    let mut kept = KEPT.lock();
+    let held: usize = kept.iter().map(bytes).sum();
+    if held + bytes(&buffer) <= KEPT_BYTES_MAX {
+        kept.push(buffer);
+    }
+}
