@@ -453,3 +453,40 @@ def test_documents_expire(database):
         assert ids(things.find().sort("_id", 1)) == ["b", "c", "d", "f"]
     finally:
         admin.command({"setParameter": 1, "ttlMonitorSleepSecs": 60})
+
+
+def test_an_index_serves_queries_of_its_collation(database):
+    things, collation = database.things, {"locale": "en", "strength": 2}
+    things.insert_many([{"_id": number, "a": text} for number, text in enumerate(
+        ["apple", "Apple", "APPLE", "äpple", "banana", "Banana", "10", "9"])] + [{"_id": 8, "a": 5}])
+    things.create_index("a", collation=collation)
+    plan = things.find({"a": "APPLE"}, collation=collation).explain()["queryPlanner"]["winningPlan"]
+    assert plan["inputStage"]["stage"] == "IXSCAN"
+    assert things.find({"a": "apple"}).explain()["queryPlanner"]["winningPlan"]["stage"] == "COLLSCAN"
+    numbers = things.find({"a": 5}).explain()["queryPlanner"]["winningPlan"]
+    assert numbers["inputStage"]["stage"] == "IXSCAN"
+    queries = [{"a": "APPLE"}, {"a": {"$gt": "apple"}}, {"a": {"$ne": "BANANA"}}, {"a": {"$lte": "B"}},
+               {"a": {"$nin": ["BANANA", "apple"]}}, {"a": {"$in": ["ÄPPLE", 5]}}, {"a": {"$regex": "^a"}},
+               {"a": {"$exists": True}}, {"a": {"$not": {"$gt": "apple"}}}]
+    for query in queries:
+        for hint in ("a_1", [("$natural", 1)]):
+            found = ids(things.find(query, collation=collation).hint(hint).sort("_id", 1))
+            natural = ids(things.find(query, collation=collation).hint([("$natural", 1)]).sort("_id", 1))
+            assert found == natural, (query, hint)
+    assert ids(things.find({"a": "APPLE"}, collation=collation)) == [0, 1, 2]
+    ordered = things.find({"a": {"$gt": ""}}, collation=collation).sort("a", 1)
+    assert "SORT" not in str(ordered.clone().explain()["queryPlanner"]["winningPlan"])
+    assert ids(ordered) == [6, 7, 0, 1, 2, 3, 4, 5]
+    assert things.count_documents({"a": "APPLE"}, collation=collation) == 3
+    assert things.distinct("a", {"a": {"$in": ["apple", "banana"]}}, collation=collation) == ["apple", "banana"]
+    assert things.update_many({"a": "BANANA"}, {"$set": {"b": 1}}, collation=collation).modified_count == 2
+    grouped = things.aggregate([{"$group": {"_id": "$a", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}],
+                               collation=collation)
+    assert [(one["_id"], one["n"]) for one in grouped][-1] == ("banana", 2)
+    things.create_index("u", unique=True, sparse=True, collation=collation)
+    things.insert_one({"_id": 20, "u": "x"})
+    with pytest.raises(DuplicateKeyError):
+        things.insert_one({"_id": 21, "u": "X"})
+    assert things.delete_many({"a": "APPLE"}, collation=collation).deleted_count == 3
+    found = things.database.command({"validate": "things", "full": True})
+    assert found["valid"], found["errors"]

@@ -22,7 +22,7 @@ mod read;
 pub use read::Reader;
 
 use crate::order::type_rank;
-use crate::{Document, Type, ValueRef};
+use crate::{Collation, Document, Type, ValueRef};
 
 pub(crate) mod tag {
     pub const END: u8 = 0x00;
@@ -58,21 +58,33 @@ pub(crate) mod shape {
 
 /// Appends the ascending key bytes of a value.
 pub fn append(key: &mut Vec<u8>, value: ValueRef<'_>) {
-    Writer {
+    append_collated(key, value, false, None);
+}
+
+/// As [`append_directed`], with the sort keys of the collation in place of strings: they are not read
+/// back.
+pub fn append_collated(
+    key: &mut Vec<u8>,
+    value: ValueRef<'_>,
+    descending: bool,
+    collation: Option<&Collation>,
+) {
+    let start = key.len();
+    let mut writer = Writer {
         key,
         shape: None,
         ordinal: 0,
+        collation,
+    };
+    writer.value(value);
+    if descending {
+        complement(key, start);
     }
-    .value(value);
 }
 
 /// Appends the key bytes of a value, complemented where `descending`.
 pub fn append_directed(key: &mut Vec<u8>, value: ValueRef<'_>, descending: bool) {
-    let start = key.len();
-    append(key, value);
-    if descending {
-        complement(key, start);
-    }
+    append_collated(key, value, descending, None);
 }
 
 /// Appends the key bytes of a value, and to `shape` what gives the exact value back. `shape` holds
@@ -100,6 +112,7 @@ pub fn append_part(
         key,
         shape: Some(shape),
         ordinal,
+        collation: None,
     };
     writer.value(value);
     let ordinal = writer.ordinal;
@@ -158,6 +171,7 @@ struct Writer<'k> {
     shape: Option<&'k mut Vec<u8>>,
     /// How many numbers and strings came before: what an exception in the shape refers to.
     ordinal: u32,
+    collation: Option<&'k Collation>,
 }
 
 impl Writer<'_> {
@@ -254,7 +268,14 @@ impl Writer<'_> {
 
     fn string(&mut self, text: &str, exception: Option<u8>) {
         self.key.push(tag::STRING);
-        escape(self.key, text.as_bytes());
+        match self.collation {
+            Some(collation) => {
+                let mut sort_key = Vec::new();
+                collation.append_sort_key(&mut sort_key, text);
+                escape(self.key, &sort_key);
+            }
+            None => escape(self.key, text.as_bytes()),
+        }
         self.key.push(tag::END);
         self.exception(exception, &[]);
     }

@@ -14,7 +14,8 @@
 //! ```
 //!
 //! Reading order: [`value`], [`document`], [`build`], [`validate`], [`order`], [`path`], [`key`],
-//! [`decimal`], [`json`].
+//! [`decimal`], [`json`], [`hash`],
+//! [`collation`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -22,6 +23,7 @@
 )]
 
 pub mod build;
+pub mod collation;
 pub mod decimal;
 pub mod document;
 pub mod hash;
@@ -34,6 +36,7 @@ pub mod validate;
 pub mod value;
 
 pub use build::{ArrayBuilder, DocumentBuilder};
+pub use collation::Collation;
 pub use decimal::Decimal128;
 pub use document::{Array, ArrayBuf, Document, DocumentBuf};
 pub use object_id::ObjectId;

@@ -1,7 +1,9 @@
 //! An index definition.
 
+use std::sync::Arc;
+
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value};
+use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, key};
 use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
@@ -20,6 +22,8 @@ pub struct Definition {
     pub hidden: bool,
     /// Only documents that match contribute.
     pub partial: Option<Filter>,
+    /// How strings are compared: their sort keys stand in keys; None: the strings themselves.
+    pub collation: Option<Arc<Collation>>,
     /// How many seconds after the dates in its field documents expire.
     pub expire_after_seconds: Option<i64>,
     pub text: Option<TextDefinition>,
@@ -79,6 +83,7 @@ impl Definition {
             sparse: false,
             hidden: false,
             partial: None,
+            collation: None,
             expire_after_seconds: None,
             text: None,
             wildcard: None,
@@ -97,6 +102,25 @@ impl Definition {
 
     pub fn is_wildcard(&self) -> bool {
         self.wildcard.is_some()
+    }
+
+    /// Appends one value of a key, as [`key::append_part`] does; sort keys of a collation have no
+    /// shape, since they are not read back.
+    pub(crate) fn append_part(
+        &self,
+        bytes: &mut Vec<u8>,
+        shape: &mut Vec<u8>,
+        ordinal: u32,
+        value: ValueRef<'_>,
+        descending: bool,
+    ) -> u32 {
+        match self.collation.as_deref() {
+            None => key::append_part(bytes, shape, ordinal, value, descending),
+            collation => {
+                key::append_collated(bytes, value, descending, collation);
+                ordinal
+            }
+        }
     }
 
     /// Whether a document's entries depend on the values at the paths of its fields alone.

@@ -7,7 +7,7 @@
 //! at that place, and the fields of that name in the elements too.
 
 use windrow_document::path::{Component, Path};
-use windrow_document::{Array, Document, ValueRef, key};
+use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
@@ -121,7 +121,7 @@ impl Definition {
         let mut one = |value: ValueRef<'_>| {
             scratch.key.clear();
             scratch.shape.clear();
-            key::append_with_shape(&mut scratch.key, &mut scratch.shape, value, descending);
+            self.append_part(&mut scratch.key, &mut scratch.shape, 0, value, descending);
             emit(&scratch.key, &scratch.shape);
         };
         match value {
@@ -222,7 +222,9 @@ impl Expansion<'_, '_> {
                 _ => ValueRef::Null,
             };
             let descending = field.kind == KeyKind::Descending;
-            ordinal = key::append_part(key, shape, ordinal, value, descending);
+            ordinal = self
+                .definition
+                .append_part(key, shape, ordinal, value, descending);
         }
         (self.emit)(key, shape);
         Ok(())
@@ -300,6 +302,7 @@ fn of_element<'a>(state: &State<'a>, element: ValueRef<'a>, path: &Path) -> Stat
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_document::key;
     use windrow_document::{DocumentBuf, array, doc};
 
     fn check(specification: DocumentBuf, document: DocumentBuf, expected: &[DocumentBuf]) {

@@ -19,6 +19,20 @@ impl Definition {
         self.fields.iter().any(|it| it.kind == KeyKind::Hashed)
     }
 
+    /// The hash of a value: under a collation, of its key bytes.
+    pub fn hash(&self, value: ValueRef<'_>) -> i64 {
+        let collation = self.collation.as_deref();
+        if collation.is_none() {
+            return hash64(value);
+        }
+        let mut bytes = Vec::new();
+        key::append_collated(&mut bytes, value, false, collation);
+        hash64(ValueRef::Binary {
+            subtype: 0,
+            bytes: &bytes,
+        })
+    }
+
     pub(crate) fn hashed_entries(
         &self,
         document: Document<'_>,
@@ -34,11 +48,11 @@ impl Definition {
             is_missing &= value.is_none();
             let value = value.unwrap_or(ValueRef::Null);
             let value = match field.kind {
-                KeyKind::Hashed => ValueRef::Int64(hash64(value)),
+                KeyKind::Hashed => ValueRef::Int64(self.hash(value)),
                 _ => value,
             };
             let descends = field.kind == KeyKind::Descending;
-            ordinal = key::append_part(key, shape, ordinal, value, descends);
+            ordinal = self.append_part(key, shape, ordinal, value, descends);
         }
         if !(self.sparse && is_missing) {
             emit(key, shape);

@@ -11,7 +11,7 @@ use windrow_mql::Error;
 use crate::definition::{Definition, TextDefinition};
 use key::Family;
 use options::{
-    check_collation, check_storage_engine, expire_after_seconds, flag_of, partial_of, version_of,
+    check_storage_engine, collation, expire_after_seconds, flag_of, partial_of, version_of,
 };
 
 pub use options::EXPIRE_SECONDS_MAX;
@@ -94,18 +94,19 @@ impl Definition {
             )));
         }
         check_supported(specification)?;
-        check_collation(specification)?;
         check_storage_engine(specification)?;
         let family = Family::of(key);
         let fields = key::fields(key, family)?;
         let flag = |name| flag_of(specification, name);
+        let collation = collation(specification)?;
         let parts = Definition {
             name,
             fields,
             unique: flag("unique")?,
             sparse: flag("sparse")?,
             hidden: flag("hidden")?,
-            partial: partial_of(specification)?,
+            partial: partial_of(specification, collation.clone())?,
+            collation,
             expire_after_seconds: expire_after_seconds(specification)?,
             text: (family == Family::Text)
                 .then(|| text::definition(key, specification))
@@ -117,7 +118,7 @@ impl Definition {
         };
         check_together(&parts, specification, family)?;
         let text = parts.text.as_ref();
-        let specification = normal_form(specification, version, key, &parts.name, text);
+        let specification = normal_form(specification, version, key, &parts, text);
         Ok(Definition {
             specification,
             // A document without a value at a path has nothing under the path.
@@ -161,6 +162,9 @@ fn check_together(
         Family::Hashed if parts.unique => Err(Error::new(
             HASHED_UNIQUE,
             "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
+        )),
+        Family::Text if parts.collation.is_some() => Err(cannot(
+            "text indexes have no collation but {locale: 'simple'}".to_owned(),
         )),
         Family::Text if parts.unique => unsupported("text", "unique"),
         Family::Wildcard if parts.unique => unsupported("wildcard", "unique"),
@@ -226,9 +230,12 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
             format!("The field '{name}' is not valid for an _id index specification"),
         )),
     }?;
-    check_collation(specification).map_err(|_| {
-        Error::bad_value("The _id index must have the same collation as the collection")
-    })
+    match collation(specification) {
+        Ok(None) => Ok(()),
+        _ => Err(Error::bad_value(
+            "The _id index must have the same collation as the collection",
+        )),
+    }
 }
 
 /// In MongoDB's order: version, unique, key, name, then the options as they came.
@@ -236,7 +243,7 @@ fn normal_form(
     specification: Document<'_>,
     version: i32,
     key: Document<'_>,
-    name: &str,
+    parts: &Definition,
     text: Option<&TextDefinition>,
 ) -> DocumentBuf {
     let already_stored = key.contains("_fts");
@@ -248,11 +255,16 @@ fn normal_form(
         normal.push("unique", true);
     }
     normal.push("key", stored);
-    normal.push("name", name);
+    normal.push("name", parts.name.as_str());
     let text = text.map(|text| text::options(specification, text));
     for (option, value) in specification {
         match text.as_ref().and_then(|text| text.get(option)) {
             Some(text) => normal.push(option, text),
+            None if option == "collation" => {
+                if let Some(collation) = &parts.collation {
+                    normal.push(option, collation.specification());
+                }
+            }
             None if is_kept(option, value, text.is_some()) => normal.push(option, value),
             None => {}
         }
@@ -366,8 +378,8 @@ mod tests {
             Err(14),
         );
         check(
-            doc! { "key": { "a": 1 }, "name": "x", "collation": { "locale": "en" } },
-            Err(67),
+            doc! { "key": { "a": 1 }, "name": "x", "collation": { "locale": "xx" } },
+            Err(2),
         );
         check(
             doc! { "key": { "a": "text", "b": 1, "c": "text" }, "name": "x" },

@@ -3,9 +3,11 @@
 //! MongoDB's documentation names equality, comparisons, `$exists: true`, `$type`, `$in`, `$and` and
 //! `$or` (https://www.mongodb.com/docs/manual/core/index-partial/).
 
-use windrow_document::Document;
+use std::sync::Arc;
+
+use windrow_document::{Collation, Document};
 use windrow_mql::Error;
-use windrow_mql::filter::{Filter, Node};
+use windrow_mql::filter::{Environment, Filter, Node};
 
 const CANNOT_CREATE: i32 = 67;
 const FEATURE_NOT_ALLOWED: i32 = 224;
@@ -14,8 +16,12 @@ const FEATURE_NOT_ALLOWED: i32 = 224;
 const DEPTH_MAX: usize = 4;
 
 /// Parses the filter of a partial index.
-pub fn parse(document: Document<'_>) -> Result<Filter, Error> {
-    let filter = Filter::parse(document)?;
+pub fn parse(document: Document<'_>, collation: Option<Arc<Collation>>) -> Result<Filter, Error> {
+    let environment = Environment {
+        collation,
+        ..Environment::default()
+    };
+    let filter = Filter::parse_with(document, &environment)?;
     // The parser drops a condition that always holds; a filter without conditions is the empty one.
     let is_empty = document.is_empty();
     match filter.root() {
@@ -73,7 +79,7 @@ mod tests {
     #[test]
     fn what_a_filter_may_hold() {
         let check = |filter: DocumentBuf, expected: Result<(), i32>| {
-            let found = parse(filter.as_document()).map(drop);
+            let found = parse(filter.as_document(), None).map(drop);
             assert_eq!(found.map_err(|error| error.code), expected, "{filter}");
         };
         check(doc! {}, Ok(()));

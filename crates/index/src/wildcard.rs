@@ -168,7 +168,8 @@ impl Walk<'_, '_> {
         shape.clear();
         let ordinal = key::append_part(key, shape, 0, ValueRef::String(&self.path), false);
         let descends = self.definition.fields.last().map(|it| it.kind) == Some(KeyKind::Descending);
-        key::append_part(key, shape, ordinal, value, descends);
+        self.definition
+            .append_part(key, shape, ordinal, value, descends);
         (self.emit)(key, shape);
         Ok(())
     }

@@ -31,7 +31,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 
 pub use bits::{BitTest, Bits};
 pub use expr::{Environment, ExprCondition};
@@ -49,6 +49,7 @@ pub struct Filter {
     root: Arc<Node>,
     /// The tree with its conditions in the order in which they were written.
     as_written: Arc<Node>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Filter {
@@ -59,7 +60,10 @@ impl Filter {
 
     /// As [`Filter::parse`], with what `$expr` may refer to: a command's `let`, and `$$NOW`.
     pub fn parse_with(document: Document<'_>, environment: &Environment) -> Result<Filter, Error> {
-        Ok(Filter::new(parse::document(document, environment)?))
+        Ok(Filter {
+            collation: environment.collation.clone(),
+            ..Filter::new(parse::document(document, environment)?)
+        })
     }
 
     /// Parses the operators of one field (`{$gt: 1, $lt: 5}`), for [`Filter::matches_value`].
@@ -76,6 +80,7 @@ impl Filter {
         Filter {
             as_written: Arc::new(root.clone()),
             root: Arc::new(root.sorted()),
+            collation: None,
         }
     }
 
@@ -86,15 +91,23 @@ impl Filter {
 
     /// Whether the document matches. `$text` counts as true: the query engine answers it.
     pub fn matches(&self, document: Document<'_>) -> Result<bool, Error> {
-        matching::matches(&self.root, Subject::Document(document), &mut Trace::off())
-            .map_err(|error| *error)
+        matching::matches(
+            &self.root,
+            Subject::Document(document),
+            &mut Trace::off(self.collation()),
+        )
+        .map_err(|error| *error)
     }
 
     /// Whether a value matches, taken as the value of the one name with which every path of the
     /// filter begins: "" for [`Filter::parse_operators`], the identifier for an array filter.
     pub fn matches_value(&self, value: ValueRef<'_>) -> Result<bool, Error> {
-        matching::matches(&self.root, Subject::Named(Some(value)), &mut Trace::off())
-            .map_err(|error| *error)
+        matching::matches(
+            &self.root,
+            Subject::Named(Some(value)),
+            &mut Trace::off(self.collation()),
+        )
+        .map_err(|error| *error)
     }
 
     /// Where the document matches: the place in an array that the positional `$` of an update
@@ -104,7 +117,7 @@ impl Filter {
         &self,
         document: Document<'_>,
     ) -> Result<Option<Option<usize>>, Error> {
-        position(&self.root, document)
+        position(&self.root, document, self.collation())
     }
 
     /// As [`Filter::matching_position`], for the positional `$` of a projection: of several
@@ -113,7 +126,16 @@ impl Filter {
         &self,
         document: Document<'_>,
     ) -> Result<Option<Option<usize>>, Error> {
-        position(&self.as_written, document)
+        position(&self.as_written, document, self.collation())
+    }
+
+    /// How strings are compared; None: by their bytes.
+    pub fn collation(&self) -> Option<&Collation> {
+        self.collation.as_deref()
+    }
+
+    pub fn collation_shared(&self) -> Option<&Arc<Collation>> {
+        self.collation.as_ref()
     }
 
     /// The tree.
@@ -159,8 +181,12 @@ impl fmt::Debug for Filter {
     }
 }
 
-fn position(root: &Node, document: Document<'_>) -> Result<Option<Option<usize>>, Error> {
-    let mut trace = Trace::on();
+fn position(
+    root: &Node,
+    document: Document<'_>,
+    collation: Option<&Collation>,
+) -> Result<Option<Option<usize>>, Error> {
+    let mut trace = Trace::on(collation);
     let matched = matching::matches(root, Subject::Document(document), &mut trace);
     Ok(matched.map_err(|error| *error)?.then(|| trace.position()))
 }

@@ -3,9 +3,8 @@
 //! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
 //! plans, indexes, collections, cursors, or stages that see more than one document.
 //!
-//! Reading order: [`error`], [`filter`], [`projection`], [`sort`], [`expression`], [`accumulator`],
-//! [`reshape`], [`update`], [`window`],
-//! [`step`].
+//! Reading order: [`error`], [`collation`], [`filter`], [`projection`], [`sort`], [`expression`],
+//! [`accumulator`], [`reshape`], [`update`], [`window`], [`step`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -13,6 +12,7 @@
 )]
 
 pub mod accumulator;
+pub mod collation;
 pub mod error;
 pub mod expression;
 pub mod filter;

@@ -19,8 +19,10 @@
 
 mod extract;
 
+use std::sync::Arc;
+
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, key};
 
 use crate::projection::path::parse_path;
 use crate::{Error, Meta};
@@ -30,6 +32,8 @@ use crate::{Error, Meta};
 pub struct Sort {
     fields: Vec<SortField>,
     natural: Option<Natural>,
+    /// How strings are compared; None: by their bytes.
+    collation: Option<Arc<Collation>>,
 }
 
 /// One part of a specification.
@@ -76,6 +80,7 @@ impl Sort {
         Ok(Sort {
             fields,
             natural: None,
+            collation: None,
         })
     }
 
@@ -93,7 +98,17 @@ impl Sort {
         Ok(Sort {
             fields: Vec::new(),
             natural: Some(natural),
+            collation: None,
         })
+    }
+
+    /// The same with strings compared by a collation.
+    pub fn with_collation(self, collation: Option<Arc<Collation>>) -> Sort {
+        Sort { collation, ..self }
+    }
+
+    pub fn collation(&self) -> Option<&Collation> {
+        self.collation.as_deref()
     }
 
     /// The parts, the most significant first.
@@ -125,7 +140,7 @@ impl Sort {
             return Ok(());
         }
         out.truncate(start);
-        let mut values = extract::values(&self.fields, document)?.into_iter();
+        let mut values = extract::values(&self.fields, document, self.collation())?.into_iter();
         self.append(meta, out, |_| Some(values.next().unwrap_or(ValueRef::Null)))?;
         Ok(())
     }
@@ -140,7 +155,9 @@ impl Sort {
         for field in &self.fields {
             match field {
                 SortField::Path { path, descending } => match value(path) {
-                    Some(value) => key::append_directed(out, value, *descending),
+                    Some(value) => {
+                        key::append_collated(out, value, *descending, self.collation());
+                    }
                     None => return Ok(false),
                 },
                 SortField::TextScore { .. } => {
@@ -155,7 +172,7 @@ impl Sort {
     /// The values that the key is made of, in the order of the pattern: what `{$meta: "sortKey"}`
     /// shows.
     pub fn values(&self, document: Document<'_>, meta: &Meta) -> Result<Vec<Value>, Error> {
-        let mut paths = extract::values(&self.fields, document)?.into_iter();
+        let mut paths = extract::values(&self.fields, document, self.collation())?.into_iter();
         let value = |field: &SortField| match field {
             SortField::Path { .. } => Ok(paths.next().unwrap_or(ValueRef::Null).to_value()),
             SortField::TextScore { .. } => {

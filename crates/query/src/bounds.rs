@@ -12,6 +12,10 @@ pub mod partial;
 pub mod range;
 pub mod wildcard;
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use windrow_document::Collation;
 use windrow_document::path::Path;
 use windrow_index::KeyKind;
 use windrow_mql::filter::Node;
@@ -30,6 +34,8 @@ pub struct Predicate {
     /// The negation of null: an element that is no document has null in the index, and nothing at the
     /// path.
     needs_no_arrays: bool,
+    /// It looks at strings as such, whatever the collation: a regular expression.
+    is_of_texts: bool,
     /// The `$elemMatch`es around it: how many parts of the path each pins to one element, and its
     /// number.
     pins: Vec<(usize, usize)>,
@@ -41,13 +47,16 @@ pub struct Predicates {
     pub list: Vec<Predicate>,
     /// Whether the list says all that the filter says.
     pub is_complete: bool,
+    /// How the query compares strings; None: by their bytes.
+    pub collation: Option<Arc<Collation>>,
 }
 
 /// The conditions of the filter's conjunction.
-pub fn predicates(root: &Node) -> Predicates {
+pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates {
     let mut found = Predicates {
         list: Vec::new(),
         is_complete: true,
+        collation: collation.cloned(),
     };
     let mut pins = Pins {
         open: Vec::new(),
@@ -126,9 +135,42 @@ impl Predicates {
             extent,
             accepts_missing: leaf::accepts_missing(node),
             is_negated: matches!(node, Node::Not(_)),
+            is_of_texts: leaf::has_regex(node),
             needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child)),
             pins: pins.open.clone(),
         });
+    }
+}
+
+impl Predicate {
+    /// The extent in terms of the index's keys; None where they say nothing about the condition.
+    fn extent_in(
+        &self,
+        index: &SourceIndex,
+        predicates: &Predicates,
+        kind: KeyKind,
+    ) -> Option<Cow<'_, Extent>> {
+        let definition = &index.definition;
+        let extent = match (&definition.collation, &predicates.collation) {
+            (None, None) => Cow::Borrowed(&self.extent),
+            (ours, theirs) if ours == theirs => {
+                let collation = ours.as_ref().filter(|_| !self.is_of_texts)?;
+                let intervals = &self.extent.intervals;
+                Cow::Owned(Extent {
+                    intervals: match self.is_negated {
+                        true => intervals.complement().collated(collation).complement(),
+                        false => intervals.collated(collation),
+                    },
+                    certainty: self.extent.certainty,
+                })
+            }
+            _ if self.extent.intervals.is_free_of_strings() => Cow::Borrowed(&self.extent),
+            _ => return None,
+        };
+        match kind {
+            KeyKind::Hashed => extent.hashed(definition).map(Cow::Owned),
+            _ => Some(extent),
+        }
     }
 }
 
@@ -172,18 +214,13 @@ impl IndexBounds {
                 if has_arrays && predicate.needs_no_arrays {
                     continue;
                 }
-                let hashed = match field.kind {
-                    KeyKind::Hashed => match predicate.extent.hashed() {
-                        None => continue,
-                        hashed => hashed,
-                    },
-                    _ => None,
+                let Some(extent) = predicate.extent_in(index, predicates, field.kind) else {
+                    continue;
                 };
                 if chosen
                     .iter()
                     .all(|(other, one)| together(index, number, predicate, *other, one))
                 {
-                    let extent = hashed.as_ref().unwrap_or(&predicate.extent);
                     *intervals = intervals.intersection(&extent.intervals);
                     chosen.push((number, predicate));
                 }
@@ -269,10 +306,12 @@ fn together(
 /// Whether the index has every document that can fulfil the filter.
 pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
     let definition = &index.definition;
-    if let Some(partial) = &definition.partial
-        && !partial::implies(root, partial.root())
-    {
-        return false;
+    if let Some(partial) = &definition.partial {
+        // What follows from what is seen only where both compare strings alike.
+        let alike = definition.collation == predicates.collation;
+        if !alike || !partial::implies(root, partial.root()) {
+            return false;
+        }
     }
     let demands = |predicate: &Predicate| {
         let fields = definition.fields.iter().enumerate();
@@ -305,7 +344,7 @@ mod tests {
 
     fn check(index: &SourceIndex, filter: DocumentBuf, expected: &str, exact: bool) {
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let bounds = IndexBounds::of(index, &predicates(parsed.root()));
+        let bounds = IndexBounds::of(index, &predicates(parsed.root(), None));
         let field = |intervals: &Intervals| {
             let parts = intervals.as_slice().iter().map(|one| one.print(false));
             parts.collect::<Vec<_>>().join(" ")
@@ -410,7 +449,7 @@ mod tests {
         ];
         for (filter, expected) in cases {
             let parsed = Filter::parse(filter.as_document()).unwrap();
-            let found = has_all(&sparse, parsed.root(), &predicates(parsed.root()));
+            let found = has_all(&sparse, parsed.root(), &predicates(parsed.root(), None));
             assert_eq!(found, expected, "{filter}");
         }
     }

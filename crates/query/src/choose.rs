@@ -95,7 +95,13 @@ fn single_id(find: &Find) -> Option<Value> {
             operator: Comparison::Eq,
             value,
         } if path.to_string() == "_id" && !find.return_key => {
-            (!matches!(value, Value::Array(_))).then(|| value.clone())
+            // The index on `_id` compares strings by their bytes.
+            let by_bytes = find.filter.collation().is_none()
+                || !matches!(
+                    value,
+                    Value::String(_) | Value::Symbol(_) | Value::Document(_)
+                );
+            (by_bytes && !matches!(value, Value::Array(_))).then(|| value.clone())
         }
         _ => None,
     }
@@ -117,7 +123,7 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
             None,
         )));
     }
-    let scene = Scene::new(find.filter.root(), source);
+    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
     if index.definition.is_wildcard() {
         let ways = scene.with_only(index.number).ways(find)?;
         return cheapest(find, source, ways).ok_or_else(no_plan);
@@ -135,7 +141,7 @@ fn no_plan() -> Error {
 
 /// The cheapest of all ways.
 fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
-    let scene = Scene::new(find.filter.root(), source);
+    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
     let ways = scene.ways(find)?;
     let scan = || finish(find, collection_scan(find, Direction::Forward), None);
     Ok(cheapest(find, source, ways).unwrap_or_else(|| Choice::only(scan())))
@@ -381,7 +387,9 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
         inputs.push(match conjunct_text(branch) {
             Some(query) => Plan::Text(TextScan::plan(query, branch, source)?),
             None => {
-                let way = Scene::new(branch, source).best()?.ok_or_else(no_plan)?;
+                let way = Scene::new(branch, find.filter.collation_shared(), source)
+                    .best()?
+                    .ok_or_else(no_plan)?;
                 way.plan
             }
         });

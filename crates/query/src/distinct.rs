@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Document, Value, ValueRef, key};
+use windrow_document::{Collation, Document, Value, ValueRef, key};
 use windrow_index::KeyKind;
 use windrow_mql::filter::Filter;
 
@@ -36,12 +36,14 @@ struct Values {
     values: BTreeMap<Vec<u8>, Value>,
     scratch: Vec<u8>,
     bytes: usize,
+    /// How strings are compared; None: by their bytes.
+    collation: Option<Arc<Collation>>,
 }
 
 impl Values {
     fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
         self.scratch.clear();
-        key::append(&mut self.scratch, value);
+        key::append_collated(&mut self.scratch, value, false, self.collation.as_deref());
         if self.values.contains_key(&self.scratch) {
             return Ok(());
         }
@@ -81,7 +83,10 @@ impl Distinct {
         let Some(scan) = self.index(&**source)? else {
             return self.collect(&mut self.find().open(source)?, interrupt);
         };
-        let mut values = Values::default();
+        let mut values = Values {
+            collation: self.filter.collation_shared().cloned(),
+            ..Values::default()
+        };
         scan.read(&**source, &mut values, interrupt)?;
         Ok(values.values.into_values().collect())
     }
@@ -92,7 +97,10 @@ impl Distinct {
         rows: &mut Cursor,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<Value>, Error> {
-        let mut values = Values::default();
+        let mut values = Values {
+            collation: self.filter.collation_shared().cloned(),
+            ..Values::default()
+        };
         while let Some(row) = rows.next_row(interrupt)? {
             values.add_all(row.document(), &self.key)?;
         }
@@ -110,7 +118,7 @@ impl Distinct {
     /// An index that has the values in its keys, and settles the filter. Like MongoDB's, it shows a
     /// missing field as null.
     fn index(&self, source: &dyn Source) -> Result<Option<KeyScan>, Error> {
-        let predicates = predicates(self.filter.root());
+        let predicates = predicates(self.filter.root(), self.filter.collation_shared());
         let by_place = self
             .key
             .components()
@@ -135,8 +143,10 @@ impl Distinct {
             let bounds = IndexBounds::of(&index, &predicates);
             let ranges = ScanRanges::of(&index.definition, &bounds);
             let leads = place == 0 || bounds.restricts();
+            let is_plain =
+                index.definition.collation.is_none() && self.filter.collation().is_none();
             let settles = bounds.certainty == Certainty::Exact && ranges.is_plain();
-            let usable = leads && settles && !index.multikey.any();
+            let usable = is_plain && leads && settles && !index.multikey.any();
             if usable && has_all(&index, self.filter.root(), &predicates) {
                 return Ok(Some(KeyScan {
                     number,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Document, ValueRef};
+use windrow_document::{Collation, Document, ValueRef};
 use windrow_mql::expression::{Context as ExpressionContext, Expression, Scope, Variables};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
@@ -248,10 +248,14 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
 }
 
 /// What expressions of a command may refer to: the variables of its `let`, and one time for all.
-pub fn environment(variables: Option<Document<'_>>) -> Result<Environment, CommandError> {
+pub fn environment(
+    variables: Option<Document<'_>>,
+    collation: Option<Arc<Collation>>,
+) -> Result<Environment, CommandError> {
     let now = now_millis();
     let mut environment = Environment {
         now,
+        collation,
         ..Environment::default()
     };
     if let Some(definitions) = variables {

@@ -95,7 +95,7 @@ fn aggregate<'s>(
         stages.push(Value::Document(document));
     }
     let variables = body.get("let").and_then(ValueRef::as_document);
-    let environment = queries::environment(variables)?;
+    let environment = queries::environment(variables, None)?;
     let stages: ArrayBuf = stages.into_iter().collect();
     let hint = hint.map(Hint::parse).transpose().or_command_error()?;
     Ok(Aggregate {
@@ -108,14 +108,13 @@ fn aggregate<'s>(
 /// A view compares as it was made to: by bytes. Another order is refused.
 pub fn check_collation(body: Document<'_>) -> Result<(), CommandError> {
     let collation = body.get("collation").and_then(ValueRef::as_document);
-    let checked = collation::check(collation);
-    checked.map_err(|error| match error.code {
-        ErrorCode::NotImplemented => CommandError::new(
+    match collation::of(collation)? {
+        None => Ok(()),
+        Some(_) => Err(CommandError::new(
             ErrorCode::OptionNotSupportedOnView,
             "Cannot override a view's default collation",
-        ),
-        _ => error,
-    })
+        )),
+    }
 }
 
 /// Runs a pipeline of a command over a view.

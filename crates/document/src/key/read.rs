@@ -94,6 +94,7 @@ impl<'k> Decoder<'k, '_> {
         String::from_utf8(self.until_end()?.to_vec()).ok()
     }
 
+    /// A string. Sort keys of collations are no UTF-8: they come out as what they are not.
     fn escaped(&mut self) -> Option<String> {
         let mut text = Vec::new();
         let mut stored = self.until_end()?.iter();
@@ -105,7 +106,10 @@ impl<'k> Decoder<'k, '_> {
             };
             text.push(plain);
         }
-        String::from_utf8(text).ok()
+        Some(
+            String::from_utf8(text)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+        )
     }
 
     fn value(&mut self) -> Option<Value> {

@@ -1,7 +1,10 @@
 //! The options of an index, each by itself.
 
-use windrow_document::{Document, ValueRef};
+use std::sync::Arc;
+
+use windrow_document::{Collation, Document, ValueRef};
 use windrow_mql::Error;
+use windrow_mql::collation;
 use windrow_mql::filter::Filter;
 
 use super::{INVALID_OPTIONS, cannot};
@@ -33,30 +36,18 @@ pub(super) fn version_of(specification: Document<'_>) -> Result<i32, Error> {
     }
 }
 
-/// Strings are compared by their bytes, which is what the locale "simple" says.
-pub(super) fn check_collation(specification: Document<'_>) -> Result<(), Error> {
-    let collation = match specification.get("collation") {
-        None => return Ok(()),
-        Some(ValueRef::Document(collation)) => collation,
-        Some(other) => {
-            return Err(Error::type_mismatch(format!(
-                "The field 'collation' must be an object, but got {}",
-                other.type_of().name()
-            )));
+/// None: strings are compared by their bytes.
+pub(super) fn collation(specification: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
+    match specification.get("collation") {
+        None => Ok(None),
+        Some(ValueRef::Document(collation)) if collation.is_empty() => {
+            Err(Error::bad_value("The field 'collation' must have a locale"))
         }
-    };
-    match collation.get("locale") {
-        Some(ValueRef::String("simple")) => Ok(()),
-        Some(ValueRef::String(_)) => Err(cannot(
-            "the index option 'collation' is not supported".to_owned(),
-        )),
+        Some(ValueRef::Document(collation)) => collation::parse(collation),
         Some(other) => Err(Error::type_mismatch(format!(
-            "The field 'collation.locale' must be a string, but got {}",
+            "The field 'collation' must be an object, but got {}",
             other.type_of().name()
         ))),
-        None => Err(Error::bad_value(
-            "The field 'collation' must have a locale".to_owned(),
-        )),
     }
 }
 
@@ -89,10 +80,13 @@ pub(super) fn flag_of(specification: Document<'_>, name: &str) -> Result<bool, E
     }
 }
 
-pub(super) fn partial_of(specification: Document<'_>) -> Result<Option<Filter>, Error> {
+pub(super) fn partial_of(
+    specification: Document<'_>,
+    collation: Option<Arc<Collation>>,
+) -> Result<Option<Filter>, Error> {
     match specification.get("partialFilterExpression") {
         None => Ok(None),
-        Some(ValueRef::Document(filter)) => partial::parse(filter).map(Some),
+        Some(ValueRef::Document(filter)) => partial::parse(filter, collation).map(Some),
         Some(other) => Err(Error::type_mismatch(format!(
             "The field 'partialFilterExpression' must be an object, but got {}",
             other.type_of().name()

@@ -116,7 +116,10 @@ pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
     let Some(value) = value.as_ref() else {
         return Ok(false.into());
     };
-    Ok(list.iter().any(|element| element.equals(value)).into())
+    Ok(list
+        .iter()
+        .any(|element| context.equals(element, value))
+        .into())
 }
 
 /// The bounds of a search: from the third and to the fourth argument, which may be absent.
@@ -159,7 +162,9 @@ pub(crate) fn index_of_array<'a>(call: &'a Call, context: &Context<'a>) -> Answe
         return Ok((-1).into());
     };
     let within = list.iter().enumerate().take(end).skip(start);
-    let found = within.into_iter().find(|(_, value)| value.equals(searched));
+    let found = within
+        .into_iter()
+        .find(|(_, value)| context.equals(*value, searched));
     Ok(found.map_or(-1, |(place, _)| place as i32).into())
 }
 

@@ -10,9 +10,9 @@ use super::{Computed, Context};
 use crate::Error;
 
 /// The order of two values that may be missing. Missing is like undefined, but below it.
-pub(crate) fn compare(one: &Computed<'_>, other: &Computed<'_>) -> Ordering {
+pub(crate) fn compare(one: &Computed<'_>, other: &Computed<'_>, context: &Context<'_>) -> Ordering {
     match (one.as_ref(), other.as_ref()) {
-        (Some(one), Some(other)) => one.compare(other),
+        (Some(one), Some(other)) => context.compare(one, other),
         (None, None) => Ordering::Equal,
         (None, Some(other)) => below(other),
         (Some(one), None) => below(one).reverse(),
@@ -30,7 +30,7 @@ fn below(other: ValueRef<'_>) -> Ordering {
 fn order<'a>(call: &'a Call, context: &Context<'a>) -> Result<Ordering, Error> {
     let one = call.value(0, context)?;
     let other = call.value(1, context)?;
-    Ok(compare(&one, &other))
+    Ok(compare(&one, &other, context))
 }
 
 pub(crate) fn cmp<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {

@@ -1,9 +1,12 @@
 //! What an expression may refer to: names while it is parsed ([`Scope`]), values while it is
 //! evaluated ([`Context`]).
 
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use windrow_document::{Document, Timestamp, Value, ValueRef};
+use windrow_document::{Collation, Document, Timestamp, Value, ValueRef};
+
+use windrow_document::collation;
 
 use crate::{Error, Meta};
 
@@ -134,6 +137,8 @@ pub struct Context<'a> {
     pub now: i64,
     pub cluster_time: Option<Timestamp>,
     pub meta: &'a Meta,
+    /// How strings are compared; None: by their bytes.
+    pub collation: Option<&'a Collation>,
     pub(crate) frames: Option<&'a Frame<'a>>,
 }
 
@@ -147,6 +152,7 @@ impl<'a> Context<'a> {
             now: 0,
             cluster_time: None,
             meta: &NO_META,
+            collation: None,
             frames: None,
         }
     }
@@ -177,6 +183,18 @@ impl<'a> Context<'a> {
 
     pub fn with_meta(self, meta: &'a Meta) -> Context<'a> {
         Context { meta, ..self }
+    }
+
+    pub fn with_collation(self, collation: Option<&'a Collation>) -> Context<'a> {
+        Context { collation, ..self }
+    }
+
+    pub(crate) fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+        collation::compare(self.collation, one, other)
+    }
+
+    pub(crate) fn equals(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
+        self.compare(one, other).is_eq()
     }
 
     pub(crate) fn with_frame(self, frame: &'a Frame<'a>) -> Context<'a> {

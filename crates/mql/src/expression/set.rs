@@ -11,23 +11,25 @@ use super::{Computed, Context};
 use crate::Error;
 
 /// Sorted elements without repetition; the first of equal ones stays.
-struct Set<'v>(Vec<ValueRef<'v>>);
+struct Set<'v, 'c>(Vec<ValueRef<'v>>, Context<'c>);
 
-impl<'v> Set<'v> {
-    fn of(values: impl IntoIterator<Item = ValueRef<'v>>) -> Set<'v> {
+impl<'v, 'c> Set<'v, 'c> {
+    fn of(values: impl IntoIterator<Item = ValueRef<'v>>, context: &Context<'c>) -> Set<'v, 'c> {
         let mut values: Vec<ValueRef<'v>> = values.into_iter().collect();
-        values.sort_by(|one, other| one.compare(*other));
-        values.dedup_by(|next, kept| next.equals(*kept));
-        Set(values)
+        values.sort_by(|one, other| context.compare(*one, *other));
+        values.dedup_by(|next, kept| context.equals(*next, *kept));
+        Set(values, *context)
     }
 
     fn contains(&self, value: ValueRef<'_>) -> bool {
-        self.0.binary_search_by(|one| one.compare(value)).is_ok()
+        self.0
+            .binary_search_by(|one| self.1.compare(*one, value))
+            .is_ok()
     }
 
-    fn equals(&self, other: &Set<'_>) -> bool {
-        let pairs = self.0.iter().zip(&other.0);
-        self.0.len() == other.0.len() && pairs.into_iter().all(|(one, other)| one.equals(*other))
+    fn equals(&self, other: &Set<'_, '_>) -> bool {
+        let mut pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs.all(|(one, other)| self.1.equals(*one, *other))
     }
 }
 
@@ -52,7 +54,11 @@ pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         sets.push(value);
     }
     let all = sets.iter().filter_map(Computed::as_array).flatten();
-    Ok(Set::of(all).0.into_iter().collect::<ArrayBuf>().into())
+    Ok(Set::of(all, context)
+        .0
+        .into_iter()
+        .collect::<ArrayBuf>()
+        .into())
 }
 
 pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -66,9 +72,9 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
         sets.push(value);
     }
     let mut arrays = sets.iter().filter_map(Computed::as_array);
-    let mut common = Set::of(arrays.next().into_iter().flatten());
+    let mut common = Set::of(arrays.next().into_iter().flatten(), context);
     for array in arrays {
-        let other = Set::of(array);
+        let other = Set::of(array, context);
         common.0.retain(|value| other.contains(*value));
     }
     Ok(common.0.into_iter().collect::<ArrayBuf>().into())
@@ -81,7 +87,7 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     }
     let (kept, taken) = (
         array(call, &one, 17048)?,
-        Set::of(array(call, &other, 17049)?),
+        Set::of(array(call, &other, 17049)?, context),
     );
     let places = kept
         .iter()
@@ -89,9 +95,9 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         .filter(|(_, value)| !taken.contains(*value));
     let mut values: Vec<(usize, ValueRef<'_>)> = places.collect();
     values.sort_by(|(place, one), (other_place, other)| {
-        one.compare(*other).then(place.cmp(other_place))
+        context.compare(*one, *other).then(place.cmp(other_place))
     });
-    values.dedup_by(|(_, next), (_, kept)| next.equals(*kept));
+    values.dedup_by(|(_, next), (_, kept)| context.equals(*next, *kept));
     values.sort_by_key(|(place, _)| *place);
     Ok(values
         .into_iter()
@@ -102,10 +108,10 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
 
 pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let first = call.value(0, context)?;
-    let first = Set::of(array(call, &first, 17044)?);
+    let first = Set::of(array(call, &first, 17044)?, context);
     for argument in call.arguments.iter().skip(1) {
         let value = argument.evaluate(context)?;
-        if !first.equals(&Set::of(array(call, &value, 17044)?)) {
+        if !first.equals(&Set::of(array(call, &value, 17044)?, context)) {
             return Ok(false.into());
         }
     }
@@ -123,7 +129,7 @@ pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
 pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
-    let whole = Set::of(other);
+    let whole = Set::of(other, context);
     Ok(one.iter().all(|value| whole.contains(value)).into())
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, Value, ValueRef};
+use windrow_document::{Collation, Document, Value, ValueRef};
 
 use super::matching::Outcome;
 use crate::Error;
@@ -15,6 +15,8 @@ pub struct Environment {
     pub variables: Arc<Variables>,
     /// `$$NOW`, milliseconds since 1970: one value for a whole command.
     pub now: i64,
+    /// How strings are compared; None: by their bytes.
+    pub collation: Option<Arc<Collation>>,
 }
 
 /// An expression with the values that it was parsed with.
@@ -47,7 +49,8 @@ impl ExprCondition {
     pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
         let context = Context::new(document)
             .with_variables(&self.environment.variables)
-            .with_now(self.environment.now);
+            .with_now(self.environment.now)
+            .with_collation(self.environment.collation.as_deref());
         let value = self.expression.evaluate(&context).map_err(Box::new)?;
         Ok(value.is_truthy())
     }

@@ -2,7 +2,7 @@
 
 use windrow_document::order::{compare_doubles, type_rank};
 use windrow_document::path::Path;
-use windrow_document::{Document, Type, Value, ValueRef};
+use windrow_document::{Collation, Document, Type, Value, ValueRef, collation};
 
 use super::node::{Comparison, Node};
 use super::regex::Regex;
@@ -24,24 +24,32 @@ pub(super) enum Subject<'a> {
 
 /// Remembers the place in an array at which a condition was fulfilled, where that is wanted. The
 /// last of several conditions decides; `$or`, `$nor` and `$not` leave no trace.
-pub(super) struct Trace {
+pub(super) struct Trace<'c> {
     wanted: bool,
     position: Option<usize>,
+    /// How strings are compared; None: by their bytes.
+    collation: Option<&'c Collation>,
 }
 
-impl Trace {
-    pub(super) fn off() -> Trace {
+impl<'c> Trace<'c> {
+    pub(super) fn off(collation: Option<&'c Collation>) -> Trace<'c> {
         Trace {
             wanted: false,
             position: None,
+            collation,
         }
     }
 
-    pub(super) fn on() -> Trace {
+    pub(super) fn on(collation: Option<&'c Collation>) -> Trace<'c> {
         Trace {
             wanted: true,
-            position: None,
+            ..Trace::off(collation)
         }
+    }
+
+    /// For a condition that leaves no trace.
+    fn quiet(&self) -> Trace<'c> {
+        Trace::off(self.collation)
     }
 
     pub(super) fn position(&self) -> Option<usize> {
@@ -55,24 +63,24 @@ impl Trace {
     }
 }
 
-pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace) -> Outcome {
+pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
     match node {
         Node::AlwaysTrue | Node::Text(_) => Ok(true),
         Node::AlwaysFalse => Ok(false),
         Node::Expr(condition) => of_document(subject, |document| condition.matches(document)),
         Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
         Node::And(children) => all(children, subject, trace),
-        Node::Or(children) => any(children, subject),
-        Node::Nor(children) => any(children, subject).map(|found| !found),
-        Node::Not(child) => matches(child, subject, &mut Trace::off()).map(|found| !found),
+        Node::Or(children) => any(children, subject, trace),
+        Node::Nor(children) => any(children, subject, trace).map(|found| !found),
+        Node::Not(child) => matches(child, subject, &mut trace.quiet()).map(|found| !found),
         Node::Compare {
             path,
             operator,
             value,
         } => {
             let operand = value.as_ref();
-            on_path(path, subject, true, trace, |value, _| {
-                Ok(compares(value, *operator, operand))
+            on_path(path, subject, true, trace, |value, trace| {
+                Ok(compares(value, *operator, operand, trace.collation))
             })
         }
         Node::ElemMatchObject { path, .. }
@@ -103,7 +111,7 @@ fn of_document(subject: Subject<'_>, test: impl FnOnce(Document<'_>) -> Outcome)
 
 /// Every child holds. Conditions that follow each other under one top-level name, as those of a
 /// range do, look it up once.
-fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace) -> Outcome {
+fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
     let mut found: Option<(&str, Option<ValueRef<'_>>)> = None;
     for child in children {
         let subject = match (subject, top_name(child)) {
@@ -125,9 +133,9 @@ fn all(children: &[Node], subject: Subject<'_>, trace: &mut Trace) -> Outcome {
     Ok(true)
 }
 
-fn any(children: &[Node], subject: Subject<'_>) -> Outcome {
+fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> Outcome {
     for child in children {
-        if matches(child, subject, &mut Trace::off())? {
+        if matches(child, subject, &mut trace.quiet())? {
             return Ok(true);
         }
     }
@@ -145,8 +153,8 @@ fn on_path(
     path: &Path,
     subject: Subject<'_>,
     enter_ends: bool,
-    trace: &mut Trace,
-    mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace) -> Outcome,
+    trace: &mut Trace<'_>,
+    mut test: impl FnMut(Option<ValueRef<'_>>, &mut Trace<'_>) -> Outcome,
 ) -> Outcome {
     let mut visit = |value: Option<ValueRef<'_>>, place: Option<usize>| {
         let passed = test(value, trace)?;
@@ -168,14 +176,15 @@ fn on_path(
 }
 
 /// A condition on one value; None is a missing field.
-fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace) -> Outcome {
+fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace<'_>) -> Outcome {
     let Some(value) = value else {
         return Ok(matches_missing(node));
     };
+    let collation = trace.collation;
     match node {
         Node::In {
             values, regexes, ..
-        } => Ok(contains(values, value) || any_regex(regexes, value)?),
+        } => Ok(contains(values, value, trace.collation) || any_regex(regexes, value)?),
         Node::Exists { .. } => Ok(true),
         Node::Type { types, .. } => Ok(types.contains(value.type_of())),
         Node::Regex { regex, .. } => regex_matches(regex, value),
@@ -190,10 +199,18 @@ fn leaf(node: &Node, value: Option<ValueRef<'_>>, trace: &mut Trace) -> Outcome 
                 ValueRef::Array(inner) => inner.as_document(),
                 _ => return Ok(false),
             };
-            matches(condition, Subject::Document(inner), &mut Trace::off())
+            matches(
+                condition,
+                Subject::Document(inner),
+                &mut Trace::off(collation),
+            )
         }),
         Node::ElemMatchValue { conditions, .. } => any_element(value, trace, |element| {
-            all(conditions, Subject::Element(element), &mut Trace::off())
+            all(
+                conditions,
+                Subject::Element(element),
+                &mut Trace::off(collation),
+            )
         }),
         other => matches(other, Subject::Element(value), trace),
     }
@@ -208,7 +225,7 @@ fn matches_missing(node: &Node) -> bool {
 
 fn any_element(
     value: ValueRef<'_>,
-    trace: &mut Trace,
+    trace: &mut Trace<'_>,
     mut test: impl FnMut(ValueRef<'_>) -> Outcome,
 ) -> Outcome {
     let ValueRef::Array(array) = value else {
@@ -230,13 +247,18 @@ pub(super) fn compares(
     value: Option<ValueRef<'_>>,
     operator: Comparison,
     operand: ValueRef<'_>,
+    collation: Option<&Collation>,
 ) -> bool {
     let value = match (value, operand) {
         (Some(ValueRef::Int32(one)), ValueRef::Int32(other)) => {
             return operator.accepts(one.cmp(&other));
         }
         (Some(ValueRef::String(one)), ValueRef::String(other)) => {
-            return operator.accepts(one.cmp(other));
+            let order = collation.map_or_else(
+                || one.cmp(other),
+                |collation| collation.compare_strings(one, other),
+            );
+            return operator.accepts(order);
         }
         (Some(value), _) => value,
         (None, ValueRef::Null) => return operator.accepts_equal(),
@@ -253,7 +275,7 @@ pub(super) fn compares(
         (ValueRef::Double(one), ValueRef::Double(other)) => {
             operator.accepts(compare_doubles(one, other))
         }
-        _ => operator.accepts(value.compare(operand)),
+        _ => operator.accepts(collation::compare(collation, value, operand)),
     }
 }
 
@@ -275,7 +297,13 @@ fn is_nan(value: ValueRef<'_>) -> bool {
 }
 
 /// Whether a sorted list has the value.
-fn contains(values: &[Value], value: ValueRef<'_>) -> bool {
+fn contains(values: &[Value], value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
+    // The list is sorted by bytes.
+    if let Some(collation) = collation {
+        return values
+            .iter()
+            .any(|one| collation.equals(one.as_ref(), value));
+    }
     values
         .binary_search_by(|one| one.as_ref().compare(value))
         .is_ok()

@@ -160,7 +160,7 @@ impl Rules {
         }
         let mut bounds = self.bounds.iter();
         let within =
-            bounds.all(|(operator, bound)| compares(Some(value), *operator, bound.as_ref()));
+            bounds.all(|(operator, bound)| compares(Some(value), *operator, bound.as_ref(), None));
         within
             && self
                 .multiple_of

@@ -17,6 +17,7 @@ pub(super) fn apply(
     let context = Context::new(input)
         .with_variables(&projection.environment.variables)
         .with_now(projection.environment.now)
+        .with_collation(projection.environment.collation.as_deref())
         .with_meta(meta);
     let mut run = Run {
         keeps_unnamed: projection.mode == Mode::Exclusion,

@@ -2,7 +2,7 @@
 //! for it, the first in the order asked for.
 
 use windrow_document::path::{Component, Path};
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, Collation, Document, ValueRef, collation};
 
 use super::SortField;
 use crate::Error;
@@ -20,6 +20,7 @@ pub(super) fn without_arrays<'d>(path: &Path, document: Document<'d>) -> Option<
 pub(super) fn values<'d>(
     fields: &[SortField],
     document: Document<'d>,
+    collation: Option<&Collation>,
 ) -> Result<Vec<ValueRef<'d>>, Error> {
     let mut states = Vec::with_capacity(fields.len());
     let mut descending = Vec::with_capacity(fields.len());
@@ -40,6 +41,7 @@ pub(super) fn values<'d>(
     let mut search = Search {
         descending: &descending,
         best: None,
+        collation,
     };
     search.document(states, document, true)?;
     Ok(search.best.unwrap_or_default())
@@ -68,6 +70,7 @@ struct Place<'s, 'd> {
 struct Search<'p, 'd> {
     descending: &'p [bool],
     best: Option<Vec<ValueRef<'d>>>,
+    collation: Option<&'p Collation>,
 }
 
 impl<'d> Search<'_, 'd> {
@@ -146,7 +149,7 @@ impl<'d> Search<'_, 'd> {
         let better = self.best.as_ref().is_none_or(|best| {
             let pairs = states.iter().zip(best).zip(self.descending);
             let orders = pairs.map(|((state, best), descending)| {
-                let order = state.value.compare(*best);
+                let order = collation::compare(self.collation, state.value, *best);
                 if *descending { order.reverse() } else { order }
             });
             orders

@@ -196,14 +196,14 @@ impl Group {
                 for (_, field) in fields {
                     let value = field.evaluate(context)?;
                     match value.as_ref().or(only_field(fields)) {
-                        Some(value) => key::append(key, value),
+                        Some(value) => key::append_collated(key, value, false, context.collation),
                         None => key.push(MISSING),
                     }
                 }
                 return Ok(None);
             }
         };
-        key::append(key, id.or_null());
+        key::append_collated(key, id.or_null(), false, context.collation);
         Ok(Some(id))
     }
 
@@ -261,7 +261,8 @@ impl Group {
         let document = id.as_ref().as_document().unwrap_or(Document::EMPTY);
         let context = Context::new(document)
             .with_variables(&environment.variables)
-            .with_now(environment.now);
+            .with_now(environment.now)
+            .with_collation(environment.collation.as_deref());
         let states = self
             .fields
             .iter()

@@ -424,7 +424,7 @@ fn parse_match(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<K
     )?)])
 }
 
-fn sort(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             15973,
@@ -437,7 +437,7 @@ fn sort(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
             "$sort stage must have at least one sort key",
         ));
     }
-    let sort = Sort::parse(document)?;
+    let sort = Sort::parse(document)?.with_collation(environment.collation.clone());
     if sort.pattern().is_empty() {
         return Err(Error::new(
             15973,

@@ -16,6 +16,7 @@ pub(super) fn context<'a>(row: &'a Row, environment: &'a Environment) -> Context
     Context::new(row.document())
         .with_variables(&environment.variables)
         .with_now(environment.now)
+        .with_collation(environment.collation.as_deref())
         .with_meta(&row.meta)
 }
 

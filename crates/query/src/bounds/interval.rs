@@ -1,8 +1,12 @@
 //! Intervals of values in MongoDB's order, and sorted lists of them.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Timestamp, Type, Value, ValueRef, key};
+use windrow_document::collation;
+use windrow_document::{
+    ArrayBuf, Collation, DocumentBuf, ObjectId, Timestamp, Type, Value, ValueRef, key,
+};
 
 /// From one value to another, each with or without the value itself.
 #[derive(Clone, Debug)]
@@ -14,6 +18,8 @@ pub struct Interval {
     /// The ascending key bytes of what is inside: from the first up to the second, which is out.
     from: Vec<u8>,
     to: Vec<u8>,
+    /// How strings in them are compared; None: by their bytes.
+    collation: Option<Arc<Collation>>,
 }
 
 impl PartialEq for Interval {
@@ -42,21 +48,31 @@ pub fn after(bytes: &[u8]) -> Vec<u8> {
     vec![0xFF; 2]
 }
 
-fn key_of(value: ValueRef<'_>, descending: bool) -> Vec<u8> {
+fn edge(
+    value: ValueRef<'_>,
+    descending: bool,
+    past: bool,
+    collation: Option<&Collation>,
+) -> Vec<u8> {
     let mut bytes = Vec::new();
-    key::append_directed(&mut bytes, value, descending);
-    bytes
-}
-
-fn edge(value: ValueRef<'_>, descending: bool, past: bool) -> Vec<u8> {
-    let bytes = key_of(value, descending);
+    key::append_collated(&mut bytes, value, descending, collation);
     if past { after(&bytes) } else { bytes }
 }
 
 impl Interval {
     pub fn new(low: Value, includes_low: bool, high: Value, includes_high: bool) -> Interval {
-        let from = edge(low.as_ref(), false, !includes_low);
-        let to = edge(high.as_ref(), false, includes_high);
+        Interval::between(low, includes_low, high, includes_high, None)
+    }
+
+    fn between(
+        low: Value,
+        includes_low: bool,
+        high: Value,
+        includes_high: bool,
+        collation: Option<Arc<Collation>>,
+    ) -> Interval {
+        let from = edge(low.as_ref(), false, !includes_low, collation.as_deref());
+        let to = edge(high.as_ref(), false, includes_high, collation.as_deref());
         Interval {
             low,
             high,
@@ -64,7 +80,15 @@ impl Interval {
             includes_high,
             from,
             to,
+            collation,
         }
+    }
+
+    /// The same in an order of strings.
+    fn collated(&self, collation: &Arc<Collation>) -> Interval {
+        let (low, high) = (self.low.clone(), self.high.clone());
+        let collation = Some(collation.clone());
+        Interval::between(low, self.includes_low, high, self.includes_high, collation)
     }
 
     /// `[value, value]`.
@@ -174,6 +198,7 @@ impl Interval {
             high: upper.high.clone(),
             includes_high: upper.includes_high,
             to: upper.to.clone(),
+            collation: lower.collation.clone().or_else(|| upper.collation.clone()),
         }
     }
 
@@ -182,8 +207,9 @@ impl Interval {
         if !descending {
             return (self.from.clone(), self.to.clone());
         }
-        let from = edge(self.high.as_ref(), true, !self.includes_high);
-        let to = edge(self.low.as_ref(), true, self.includes_low);
+        let collation = self.collation.as_deref();
+        let from = edge(self.high.as_ref(), true, !self.includes_high, collation);
+        let to = edge(self.low.as_ref(), true, self.includes_low, collation);
         (from, to)
     }
 
@@ -305,16 +331,38 @@ impl Intervals {
         Intervals::union(pairs)
     }
 
+    /// The same in an order of strings.
+    pub fn collated(&self, collation: &Arc<Collation>) -> Intervals {
+        Intervals::union(self.0.iter().map(|one| one.collated(collation)))
+    }
+
+    /// Whether the ends are the same in every order of strings.
+    pub fn is_free_of_strings(&self) -> bool {
+        let is_free = |value: &Value| {
+            !matches!(
+                value,
+                Value::String(_) | Value::Symbol(_) | Value::Document(_) | Value::Array(_)
+            )
+        };
+        self.0
+            .iter()
+            .all(|one| is_free(&one.low) && is_free(&one.high))
+    }
+
     /// Everything else.
     pub fn complement(&self) -> Intervals {
+        let collation = self.0.iter().find_map(|one| one.collation.clone());
+        let between = |low, includes_low, high, includes_high| {
+            Interval::between(low, includes_low, high, includes_high, collation.clone())
+        };
         let mut gaps = Vec::with_capacity(self.0.len() + 1);
         let (mut low, mut includes_low) = (Value::MinKey, true);
         for interval in &self.0 {
             let (high, includes_high) = (interval.low.clone(), !interval.includes_low);
-            gaps.push(Interval::new(low, includes_low, high, includes_high));
+            gaps.push(between(low, includes_low, high, includes_high));
             (low, includes_low) = (interval.high.clone(), !interval.includes_high);
         }
-        gaps.push(Interval::new(low, includes_low, Value::MaxKey, true));
+        gaps.push(between(low, includes_low, Value::MaxKey, true));
         Intervals::union(gaps)
     }
 
@@ -366,7 +414,10 @@ impl Intervals {
 fn joins(one: &Interval, next: &Interval) -> bool {
     match next.from.cmp(&one.to) {
         Ordering::Less => true,
-        Ordering::Equal => one.high.as_ref().equals(next.low.as_ref()),
+        Ordering::Equal => {
+            let collation = one.collation.as_deref();
+            collation::compare(collation, one.high.as_ref(), next.low.as_ref()).is_eq()
+        }
         Ordering::Greater => false,
     }
 }
@@ -452,7 +503,7 @@ mod tests {
                     && (high.is_lt() || high.is_eq() && interval.includes_high);
                 for descending in [false, true] {
                     let (from, to) = interval.key_range(descending);
-                    let bytes = key_of(value.as_ref(), descending);
+                    let bytes = edge(value.as_ref(), descending, false, None);
                     assert_eq!(
                         from <= bytes && bytes < to,
                         expected,

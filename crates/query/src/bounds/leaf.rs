@@ -1,7 +1,7 @@
 //! The intervals of an index field in which one condition can be true.
 
-use windrow_document::hash::hash64;
 use windrow_document::{Type, Value, ValueRef};
+use windrow_index::Definition;
 use windrow_mql::filter::{Comparison, Node, Regex, TypeSet};
 
 use super::interval::{Interval, Intervals};
@@ -26,8 +26,11 @@ pub struct Extent {
 
 impl Extent {
     /// The same in terms of an index that holds hashes of values. None where it is more than points.
-    pub fn hashed(&self) -> Option<Extent> {
-        let hash = |one: &Interval| Interval::point(Value::Int64(hash64(one.low.as_ref())));
+    pub fn hashed(&self, definition: &Definition) -> Option<Extent> {
+        let hash = |one: &Interval| {
+            let hash = definition.hash(one.low.as_ref());
+            Interval::point(Value::Int64(hash))
+        };
         let points = self.intervals.as_slice().iter().map(hash);
         self.intervals.are_points().then(|| Extent {
             intervals: Intervals::union(points),
@@ -251,6 +254,16 @@ fn complement(extent: Extent) -> Option<Extent> {
         intervals: extent.intervals.complement(),
         ..extent
     })
+}
+
+/// Whether it holds regular expressions.
+pub fn has_regex(node: &Node) -> bool {
+    match node {
+        Node::Regex { .. } => true,
+        Node::In { regexes, .. } => !regexes.is_empty(),
+        Node::Not(child) => has_regex(child),
+        _ => false,
+    }
 }
 
 /// Whether the condition is true of a document that does not have the path.

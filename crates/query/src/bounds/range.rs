@@ -138,7 +138,7 @@ mod tests {
             multikey: Multikey::of(3),
         };
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let bounds = IndexBounds::of(&index, &predicates(parsed.root()));
+        let bounds = IndexBounds::of(&index, &predicates(parsed.root(), None));
         let scan = ScanRanges::of(&definition, &bounds);
         assert_eq!(
             (scan.ranges.len(), scan.is_plain()),

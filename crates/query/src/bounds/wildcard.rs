@@ -184,7 +184,7 @@ mod tests {
         let specification = doc! { "key": { "$**": 1 }, "name": "w" };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let predicates = predicates(parsed.root());
+        let predicates = predicates(parsed.root(), None);
         let path = predicates.list[0].path.clone();
         let is_array = |name: &str| Ok(arrays.iter().any(|one| one.as_str() == Some(name)));
         let (paths, bits) = names(&path, &is_array).unwrap().unwrap();

@@ -1,5 +1,8 @@
 //! Ways to the documents of a conjunction: one index, or for a `$or` one a branch.
 
+use std::sync::Arc;
+
+use windrow_document::Collation;
 use windrow_document::path::Path;
 use windrow_index::KeyKind;
 use windrow_mql::filter::Node;
@@ -90,10 +93,14 @@ fn early_end(wanted: f64, least: f64, documents: f64, total: f64) -> f64 {
 }
 
 impl<'s> Scene<'s> {
-    pub fn new(root: &'s Node, source: &'s dyn Source) -> Scene<'s> {
+    pub fn new(
+        root: &'s Node,
+        collation: Option<&Arc<Collation>>,
+        source: &'s dyn Source,
+    ) -> Scene<'s> {
         Scene {
             root,
-            predicates: predicates(root),
+            predicates: predicates(root, collation),
             source,
             only: None,
         }
@@ -218,6 +225,9 @@ impl<'s> Scene<'s> {
 
     /// Whether the keys have all that the answer is made of, and settle the filter.
     fn covers(&self, index: &SourceIndex, bounds: &IndexBounds, find: &Find) -> bool {
+        if index.definition.collation.is_some() {
+            return false;
+        }
         let settles = match bounds.certainty {
             Certainty::Exact => true,
             Certainty::Key => self
@@ -263,7 +273,7 @@ impl<'s> Scene<'s> {
         for branch in branches {
             let scene = Scene {
                 only: self.only,
-                ..Scene::new(branch, self.source)
+                ..Scene::new(branch, self.predicates.collation.as_ref(), self.source)
             };
             let Some(way) = scene.best()? else {
                 return Ok(None);

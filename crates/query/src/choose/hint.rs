@@ -1,6 +1,6 @@
 //! Hints, and the `min` and `max` that need one.
 
-use windrow_document::{Document, key};
+use windrow_document::{Document, ValueRef, key};
 use windrow_index::{Definition, KeyKind};
 
 use crate::Error;
@@ -111,6 +111,11 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
             "min must be less than max, according to the index's key pattern",
         ));
     }
+    if index.definition.collation.as_ref() != find.filter.collation_shared()
+        && (has_strings(min) || has_strings(max))
+    {
+        return Err(not_compatible());
+    }
     let bounds = IndexBounds::full(&index);
     Ok(IndexScan {
         index,
@@ -120,6 +125,20 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
         filter: None,
         output: KeyOutput::Nothing,
     })
+}
+
+fn not_compatible() -> Error {
+    Error::new(51174, "the index chosen is not compatible with min/max")
+}
+
+fn has_strings(bound: Document<'_>) -> bool {
+    let collated = |value: ValueRef<'_>| {
+        matches!(
+            value,
+            ValueRef::String(_) | ValueRef::Symbol(_) | ValueRef::Document(_) | ValueRef::Array(_)
+        )
+    };
+    bound.iter().any(|(_, value)| collated(value))
 }
 
 /// The key bytes of a bound; None of an empty one.
@@ -134,14 +153,17 @@ fn key_of(index: &SourceIndex, bound: Document<'_>) -> Result<Option<Vec<u8>>, E
             .zip(fields)
             .all(|((name, _), field)| field.path.to_string() == name);
     if !fits {
-        return Err(Error::new(
-            51174,
-            "the index chosen is not compatible with min/max",
-        ));
+        return Err(not_compatible());
     }
     let mut bytes = Vec::new();
     for ((_, value), field) in bound.iter().zip(fields) {
-        key::append_directed(&mut bytes, value, field.kind == KeyKind::Descending);
+        let collation = index.definition.collation.as_deref();
+        key::append_collated(
+            &mut bytes,
+            value,
+            field.kind == KeyKind::Descending,
+            collation,
+        );
     }
     Ok(Some(bytes))
 }

@@ -13,7 +13,11 @@ pub fn direction(
     bounds: &IndexBounds,
     order: Option<&Sort>,
 ) -> Option<Direction> {
-    let pattern = order?.pattern();
+    let order = order?;
+    if order.collation() != index.definition.collation.as_deref() {
+        return None;
+    }
+    let pattern = order.pattern();
     let mut fields = index
         .definition
         .fields
@@ -93,7 +97,7 @@ mod tests {
             multikey: Multikey(arrays.to_vec()),
         };
         let parsed = Filter::parse(filter.as_document()).unwrap();
-        let bounds = IndexBounds::of(&index, &predicates(parsed.root()));
+        let bounds = IndexBounds::of(&index, &predicates(parsed.root(), None));
         let order = Sort::parse(sort.as_document()).unwrap();
         assert_eq!(
             direction(&index, &bounds, Some(&order)),

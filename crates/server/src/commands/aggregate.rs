@@ -120,8 +120,11 @@ fn parse_stages(body: Document<'_>, stages: Array<'_>) -> Result<Aggregate, Comm
     check_names(body)?;
     let arguments = Arguments::within("aggregate", body);
     let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(true);
-    collation::check(arguments.document("collation")?)?;
-    let environment = queries::environment(arguments.document("let")?)?;
+    let collation = collation::of(arguments.document("collation")?)?;
+    if collation.is_some() {
+        collation::check_pipeline(stages.as_document())?;
+    }
+    let environment = queries::environment(arguments.document("let")?, collation)?;
     let hint = body.get("hint").map(Hint::parse).transpose();
     Ok(Aggregate {
         pipeline: Pipeline::parse(stages, &environment).or_command_error()?,

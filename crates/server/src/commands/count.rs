@@ -75,8 +75,8 @@ fn count_view(
 /// Reads the arguments of a count command.
 pub fn parse(body: Document<'_>) -> Result<Count, CommandError> {
     let arguments = Arguments::within("count", body);
-    collation::check(arguments.document("collation")?)?;
-    let environment = queries::environment(None)?;
+    let collation = collation::of(arguments.document("collation")?)?;
+    let environment = queries::environment(None, collation)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,
         _ => arguments.document("query")?,

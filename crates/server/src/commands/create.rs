@@ -190,7 +190,10 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 /// Strings are compared by their bytes, which is what the locale "simple" says.
 fn check_collation(given: Document<'_>) -> Result<(), CommandError> {
     match given.get("locale") {
-        Some(ValueRef::String(_)) => collation::check(Some(given)),
+        Some(ValueRef::String(_)) => match collation::of(Some(given))? {
+            None => Ok(()),
+            Some(_) => Err(not_supported("collation")),
+        },
         _ => Err(bad_value(
             "the field 'collation.locale' is a required string".to_owned(),
         )),

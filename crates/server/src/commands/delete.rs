@@ -122,8 +122,8 @@ impl<'a> Statement<'a> {
 
     /// The documents to delete.
     pub fn find(&self, variables: Option<Document<'_>>) -> Result<Find, CommandError> {
-        collation::check(self.collation)?;
-        let environment = queries::environment(variables)?;
+        let collation = collation::of(self.collation)?;
+        let environment = queries::environment(variables, collation)?;
         let filter = queries::filter(Some(self.filter), &environment)?;
         Ok(Find {
             hint: self.hint.clone(),

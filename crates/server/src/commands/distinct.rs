@@ -52,8 +52,8 @@ pub fn parse(body: Document<'_>) -> Result<Distinct, CommandError> {
     };
     let key = key.ok_or_else(|| arguments.missing("key"))?;
     check_key(key)?;
-    collation::check(arguments.document("collation")?)?;
-    let environment = queries::environment(None)?;
+    let collation = collation::of(arguments.document("collation")?)?;
+    let environment = queries::environment(None, collation)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,
         _ => arguments.document("query")?,

@@ -160,8 +160,8 @@ fn read_find(body: Document<'_>) -> Result<Find, CommandError> {
     let document = |name: &str| body.get(name).and_then(ValueRef::as_document);
     let filled = |name: &str| document(name).filter(|document| !document.is_empty());
     let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
-    collation::check(document("collation"))?;
-    let environment = queries::environment(document("let"))?;
+    let collation = collation::of(document("collation"))?;
+    let environment = queries::environment(document("let"), collation.clone())?;
     let filter = queries::filter(document("filter"), &environment)?;
     let projection = filled("projection")
         .map(|projection| Projection::parse_with(projection, &filter, &environment));
@@ -171,7 +171,8 @@ fn read_find(body: Document<'_>) -> Result<Find, CommandError> {
         sort: filled("sort")
             .map(Sort::parse)
             .transpose()
-            .or_command_error()?,
+            .or_command_error()?
+            .map(|sort| sort.with_collation(collation)),
         skip: count(body, "skip")?.unwrap_or(0),
         limit: count(body, "limit")?.filter(|limit| *limit > 0),
         hint: hint.or_command_error()?.flatten(),

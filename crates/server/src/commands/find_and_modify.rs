@@ -174,8 +174,10 @@ impl Asked {
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
         let validation = writes::validation(&arguments)?;
-        collation::check(arguments.document("collation")?)?;
-        let environment = queries::environment(document("let")?)?;
+        let collation = collation::of(arguments.document("collation")?)?;
+        let (update, filters) = (arguments.get("update"), !array_filters.is_empty());
+        collation::check_update(update, filters, collation.as_ref())?;
+        let environment = queries::environment(document("let")?, collation.clone())?;
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
         let filter = queries::filter(document("query")?, &environment)?;
@@ -186,7 +188,7 @@ impl Asked {
         Ok(Asked {
             fields: parse_fields(arguments.document("fields")?, &filter, &environment)?,
             find: Find {
-                sort: parse_sort(document("sort")?)?,
+                sort: parse_sort(document("sort")?)?.map(|sort| sort.with_collation(collation)),
                 hint: hint.or_command_error()?.flatten(),
                 limit: Some(1),
                 ..Find::of(filter)

@@ -187,8 +187,10 @@ impl<'a> Statement<'a> {
 
     /// Parses filter, update and sort.
     pub fn prepare(&self, variables: Option<Document<'_>>) -> Result<Prepared, CommandError> {
-        collation::check(self.collation)?;
-        let environment = queries::environment(variables)?;
+        let collation = collation::of(self.collation)?;
+        let (update, filters) = (Some(self.update), !self.array_filters.is_empty());
+        collation::check_update(update, filters, collation.as_ref())?;
+        let environment = queries::environment(variables, collation.clone())?;
         let mut variables = Variables::clone(&environment.variables);
         self.add_constants(&mut variables)?;
         let update = Update::parse_with(self.update, &self.array_filters, &variables);
@@ -203,6 +205,7 @@ impl<'a> Statement<'a> {
         }
         let sort = self.sort.filter(|sort| !sort.is_empty()).map(Sort::parse);
         let sort = sort.transpose().or_command_error()?;
+        let sort = sort.map(|sort| sort.with_collation(collation));
         if self.many && sort.is_some() {
             let message = "Cannot specify sort with multi=true";
             return Err(CommandError::new(ErrorCode::FailedToParse, message));

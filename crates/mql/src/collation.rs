@@ -1,0 +1,171 @@
+//! The `collation` of a command, an index or a collection, checked as MongoDB does.
+
+use std::sync::Arc;
+
+use windrow_document::collation::Settings;
+use windrow_document::{Collation, Document, Type, ValueRef};
+
+use crate::Error;
+
+const NO_SUCH_KEY: i32 = 4;
+const NOT_IMPLEMENTED: i32 = 238;
+
+/// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
+/// not and for options that exclude each other, 9 and 14 for wrong fields.
+pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
+    if collation.is_empty() {
+        return Ok(None);
+    }
+    let mut settings = Settings::default();
+    match collation.get("locale") {
+        Some(ValueRef::String(locale)) => settings.locale = locale.to_owned(),
+        Some(other) => return Err(wrong_type("locale", other)),
+        None => {
+            let message = format!("Missing expected field \"locale\" in {collation}");
+            return Err(Error::new(NO_SUCH_KEY, message));
+        }
+    }
+    collation
+        .iter()
+        .try_for_each(|(name, value)| read(&mut settings, name, value))?;
+    if settings.locale == "simple" {
+        return check_simple(collation).map(|()| None);
+    }
+    if !is_locale(&settings.locale) {
+        return Err(no_locale(collation));
+    }
+    check_strength_one(&settings)?;
+    if settings.backwards == Some(true) && !settings.locale.starts_with(['f', 'e']) {
+        let message = format!("'backwards' is not supported in '{}'", settings.locale);
+        return Err(Error::new(NOT_IMPLEMENTED, message));
+    }
+    match Collation::new(&settings) {
+        Some(found) => Ok(Some(Arc::new(found))),
+        None => Err(no_locale(collation)),
+    }
+}
+
+fn no_locale(collation: Document<'_>) -> Error {
+    Error::bad_value(format!("Field 'locale' is invalid in: {collation}"))
+}
+
+fn wrong_type(name: &str, value: ValueRef<'_>) -> Error {
+    let found = value.type_of().name();
+    Error::type_mismatch(format!(
+        "BSON field 'collation.{name}' is the wrong type '{found}'"
+    ))
+}
+
+fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
+    let one_of = |accepted: &[&str]| match value {
+        ValueRef::String(text) if accepted.contains(&text) => Ok(Some(text.to_owned())),
+        ValueRef::String(text) => Err(Error::failed_to_parse(format!(
+            "Field '{name}' cannot be '{text}'"
+        ))),
+        other => Err(wrong_type(name, other)),
+    };
+    let flag = || match value.type_of() {
+        Type::Bool => Ok(value.as_bool()),
+        _ => Err(wrong_type(name, value)),
+    };
+    match name {
+        "locale" | "version" => {}
+        "strength" => match value.as_f64() {
+            Some(strength) if (1.0..=5.0).contains(&strength) => {
+                settings.strength = Some(strength as u8);
+            }
+            Some(_) => {
+                return Err(Error::failed_to_parse(
+                    "strength must be a number from 1 to 5",
+                ));
+            }
+            None => return Err(wrong_type(name, value)),
+        },
+        "caseFirst" => settings.case_first = one_of(&["upper", "lower", "off"])?,
+        "alternate" => settings.alternate = one_of(&["non-ignorable", "shifted"])?,
+        "maxVariable" => settings.max_variable = one_of(&["punct", "space"])?,
+        "caseLevel" => settings.case_level = flag()?,
+        "numericOrdering" => settings.numeric_ordering = flag()?,
+        "normalization" => settings.normalization = flag()?,
+        "backwards" => settings.backwards = flag()?,
+        _ => {
+            return Err(Error::failed_to_parse(format!(
+                "Collation has no field '{name}'"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The simple collation has no options.
+fn check_simple(collation: Document<'_>) -> Result<(), Error> {
+    match collation.iter().find(|(name, _)| *name != "locale") {
+        Some((name, _)) => Err(Error::failed_to_parse(format!(
+            "'{name}' must not be given with the locale 'simple'"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// At the first level there is no case and no accent whose order could be chosen.
+fn check_strength_one(settings: &Settings) -> Result<(), Error> {
+    let orders_case = settings.case_first.as_deref().is_some_and(|it| it != "off")
+        && settings.case_level != Some(true);
+    if settings.strength == Some(1) && (orders_case || settings.backwards == Some(true)) {
+        return Err(Error::bad_value(
+            "'caseFirst' and 'backwards' are invalid with 'strength' 1",
+        ));
+    }
+    Ok(())
+}
+
+/// Languages that the Unicode project has orders for.
+const LANGUAGES: &[&str] = &[
+    "af", "am", "ar", "as", "az", "be", "bg", "bn", "bs", "ca", "chr", "cs", "cy", "da", "de",
+    "dsb", "dz", "ee", "el", "en", "eo", "es", "et", "fa", "fi", "fil", "fo", "fr", "ga", "gl",
+    "gu", "ha", "haw", "he", "hi", "hr", "hsb", "hu", "hy", "id", "ig", "is", "it", "ja", "ka",
+    "kk", "kl", "km", "kn", "ko", "kok", "ky", "lb", "lkt", "ln", "lo", "lt", "lv", "mk", "ml",
+    "mn", "mr", "ms", "mt", "my", "nb", "ne", "nl", "nn", "om", "or", "pa", "pl", "ps", "pt", "ro",
+    "ru", "se", "si", "sk", "sl", "smn", "sq", "sr", "sv", "sw", "ta", "te", "th", "to", "tr",
+    "ug", "uk", "ur", "uz", "vi", "wae", "yi", "yo", "zh", "zu",
+];
+
+/// Whether it is one of the languages, perhaps with a country, a script, a variant.
+fn is_locale(name: &str) -> bool {
+    let language = name.split(['_', '@']).next().unwrap_or_default();
+    LANGUAGES.contains(&language)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    #[test]
+    fn collations_are_checked() {
+        let check = |collation: DocumentBuf, expected: Result<bool, i32>| {
+            let found = parse(collation.as_document());
+            let found = found.map(|it| it.is_some()).map_err(|error| error.code);
+            assert_eq!(found, expected, "{collation}");
+        };
+        check(doc! {}, Ok(false));
+        check(doc! { "locale": "simple" }, Ok(false));
+        check(doc! { "locale": "simple", "strength": 1 }, Err(9));
+        check(doc! { "locale": "en" }, Ok(true));
+        check(doc! { "locale": "de_AT@collation=phonebook" }, Ok(true));
+        check(doc! { "locale": "fr", "backwards": true }, Ok(true));
+        check(doc! { "locale": "de", "backwards": true }, Err(238));
+        check(doc! { "locale": "zz" }, Err(2));
+        check(doc! { "locale": 5 }, Err(14));
+        check(doc! { "strength": 2 }, Err(4));
+        check(doc! { "locale": "en", "strength": 6 }, Err(9));
+        check(doc! { "locale": "en", "strength": "x" }, Err(14));
+        check(doc! { "locale": "en", "bogus": 1 }, Err(9));
+        check(doc! { "locale": "en", "caseLevel": 1 }, Err(14));
+        check(doc! { "locale": "en", "caseFirst": "x" }, Err(9));
+        let upper = doc! { "locale": "en", "strength": 1, "caseFirst": "upper" };
+        check(upper, Err(2));
+        let backwards = doc! { "locale": "en", "strength": 1, "backwards": true };
+        check(backwards, Err(2));
+    }
+}
