@@ -111,6 +111,27 @@ impl Collection {
         Ok(())
     }
 
+    /// Limits the collection: what is too much goes, and so do the indexes but for the one on `_id`.
+    pub fn cap_to(&self, bytes: u64) -> Result<(), Error> {
+        let names = self
+            .indexes()
+            .into_iter()
+            .map(|index| index.definition.name.clone());
+        names
+            .filter(|name| name != Definition::of_ids().name.as_str())
+            .try_for_each(|name| self.drop_index(&name))?;
+        self.change_options(|old| {
+            let mut new = DocumentBuf::new();
+            new.push("capped", true);
+            new.push("size", bytes as i64);
+            let kept = old.iter();
+            kept.filter(|(name, _)| !matches!(*name, "capped" | "size" | "max"))
+                .for_each(|(name, value)| new.push(name, value));
+            Ok::<DocumentBuf, Error>(new)
+        })?;
+        self.cap().map_or(Ok(()), |cap| self.trim(&cap))
+    }
+
     fn check_there(&self) -> Result<(), Error> {
         match self.state().dropped {
             true => Err(Error::NamespaceNotFound(self.namespace().to_string())),

@@ -8,6 +8,7 @@ use parking_lot::{Mutex, RwLock};
 use windrow_document::DocumentBuf;
 use windrow_fold::view::Sections;
 
+use crate::capped::Arrivals;
 use crate::claims::Claims;
 use crate::core::Core;
 use crate::error::Error;
@@ -43,6 +44,7 @@ pub struct Collection {
     /// which indexes there are.
     pub(crate) schema: RwLock<()>,
     pub(crate) claims: Claims,
+    pub(crate) arrivals: Arrivals,
     pub(crate) document_locks: Vec<Mutex<()>>,
     next_record: AtomicU64,
     count: AtomicI64,
@@ -120,6 +122,7 @@ impl Collection {
             active: Mutex::new(active),
             schema: RwLock::default(),
             claims: Claims::default(),
+            arrivals: Arrivals::default(),
             document_locks: (0..DOCUMENT_LOCKS).map(|_| Mutex::default()).collect(),
             next_record: AtomicU64::new(folded.next_record.max(1)),
             count: AtomicI64::new(folded.count),
@@ -133,6 +136,11 @@ impl Collection {
 
     pub fn uuid(&self) -> [u8; 16] {
         self.row.load().uuid
+    }
+
+    /// Whether it is there no more, for who holds it still.
+    pub fn is_dropped(&self) -> bool {
+        self.state().dropped
     }
 
     /// The options it was created with, or was given since.

@@ -8,10 +8,11 @@
 //! Not here: queries, plans, and the protocol.
 //!
 //! Reading order: [`engine`], `collection`, `record`, `generation`, `claims`, [`write`](mod@write),
-//! [`read`], `changing`, `views`, `folding`, `building`, `recovery`, `rows`, `rules`, [`validate`](mod@validate).
+//! [`read`], `changing`, `views`, `capped`, `folding`, `building`, `recovery`, `rows`, `rules`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod building;
+mod capped;
 mod changing;
 mod claims;
 mod collection;
@@ -34,6 +35,7 @@ mod views;
 mod write;
 
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
+pub use capped::Cap;
 pub use collection::Collection;
 pub use engine::{Engine, EngineOptions, Statistics};
 pub use error::{DuplicateKey, Error, FailedValidation};

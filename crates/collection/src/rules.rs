@@ -1,4 +1,4 @@
-//! What a collection's options ask of its documents: the validator.
+//! What a collection's options ask of its documents: the validator, and how many there may be.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,12 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter, failure};
 
+use crate::capped::Cap;
 use crate::error::{Error, FailedValidation};
 
 /// Read from the options whenever they change.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     validator: Option<Validator>,
+    cap: Option<Cap>,
 }
 
 #[derive(Debug)]
@@ -43,6 +45,7 @@ impl Rules {
         let source = source.filter(|source| !source.is_empty());
         let source = source.filter(|_| text("validationLevel") != Some("off"));
         Rules {
+            cap: Cap::of(options),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),
                 filter: parse(source),
@@ -51,6 +54,10 @@ impl Rules {
                 warns: text("validationAction") == Some("warn"),
             }),
         }
+    }
+
+    pub fn cap(&self) -> Option<Cap> {
+        self.cap
     }
 
     /// Whether there is anything to ask at all.

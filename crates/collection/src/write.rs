@@ -13,6 +13,7 @@ use bytes::Bytes;
 use windrow_document::{Document, ValueRef, key};
 use windrow_index::{Definition, Multikey, Scratch};
 
+use crate::capped::Cap;
 use crate::claims::Claim;
 use crate::collection::{Collection, IndexState};
 use crate::core::Core;
@@ -67,6 +68,18 @@ impl Collection {
         ordered: bool,
         validation: DocumentValidation,
     ) -> Result<Inserted, Error> {
+        match self.cap() {
+            Some(cap) => self.insert_capped(&cap, documents, ordered, validation),
+            None => self.insert_uncapped(documents, ordered, validation),
+        }
+    }
+
+    pub(crate) fn insert_uncapped(
+        &self,
+        documents: Bytes,
+        ordered: bool,
+        validation: DocumentValidation,
+    ) -> Result<Inserted, Error> {
         let core = self.core()?;
         core.admit(self);
         let _schema = self.schema.read();
@@ -77,6 +90,7 @@ impl Collection {
         let mut claim = self.claims.begin();
         let mut checks = Checks::of(&state.indexes);
         let rules = self.rules();
+        checks.cap = rules.cap();
         checks.rules = Some(&*rules).filter(|rules| rules.validates() && validation.is_asked());
         let plan = self.plan_insert(&documents, ordered, checks, &state.indexes, &mut claim)?;
         let count = plan.count;
@@ -238,6 +252,7 @@ impl IdKeys {
 struct Checks<'i> {
     /// The validator that is asked.
     rules: Option<&'i Rules>,
+    cap: Option<Cap>,
     /// Indexes whose entries can fail to be made.
     can_fail: Vec<&'i Definition>,
     unique: bool,
@@ -248,12 +263,16 @@ impl<'i> Checks<'i> {
         let definitions = indexes.iter().map(|state| state.index.definition.as_ref());
         Checks {
             rules: None,
+            cap: None,
             can_fail: definitions.clone().filter(|it| !it.is_of_ids()).collect(),
             unique: definitions.clone().any(|it| it.unique && !it.is_of_ids()),
         }
     }
 
     fn validate(&self, document: Document<'_>, warn: impl FnOnce(&Error)) -> Result<(), Error> {
+        if let Some(cap) = &self.cap {
+            cap.check(document)?;
+        }
         match self.rules.map(|rules| rules.check(document, None)) {
             None => Ok(()),
             Some(verdict) => match verdict? {

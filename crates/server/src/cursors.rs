@@ -78,6 +78,11 @@ pub trait BatchSource: Send {
         limit: usize,
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError>;
+
+    /// Waits for more at the end of the data, where that can come; whether it has.
+    fn wait(&mut self, _: &Operation, _until: Instant) -> Result<bool, CommandError> {
+        Ok(false)
+    }
 }
 
 /// What a source gave, and whether it has more.
@@ -317,6 +322,14 @@ impl Taken<'_> {
         match &mut self.source {
             Some(source) => source.next_batch(operation, limit, bytes_max),
             None => Err(not_found(self.id)),
+        }
+    }
+
+    /// See [`BatchSource::wait`].
+    pub fn wait(&mut self, operation: &Operation, until: Instant) -> Result<bool, CommandError> {
+        match &mut self.source {
+            Some(source) => source.wait(operation, until),
+            None => Ok(false),
         }
     }
 

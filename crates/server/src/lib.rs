@@ -23,7 +23,7 @@
 //! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
 //! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
-//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`],
+//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], `tailing`,
 //! [`listed`], [`parameters`], [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -62,6 +62,7 @@ pub mod shell_text;
 pub mod state;
 pub mod stop;
 mod sync;
+mod tailing;
 pub mod validators;
 pub mod views;
 pub mod writes;

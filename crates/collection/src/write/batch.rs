@@ -146,6 +146,9 @@ impl<'c> Batch<'c> {
         if bytes > crate::DOCUMENT_BYTES_MAX {
             return Err(Error::DocumentTooLarge { bytes });
         }
+        if let Some(cap) = self.collection.cap() {
+            cap.check_change(old, new)?;
+        }
         if self.validation.is_asked() {
             self.validate(old, new)?;
         }

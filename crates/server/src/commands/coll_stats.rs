@@ -1,6 +1,6 @@
 //! `collStats`: the sizes of a collection and its indexes.
 
-use windrow_collection::CollectionStatistics;
+use windrow_collection::Collection;
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -29,7 +29,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     let mut reply = doc! { "ns": (namespace.to_string()) };
     let described = match engine.collection(&namespace) {
-        Some(collection) => describe(&collection.statistics(), scale),
+        Some(collection) => describe(&collection, scale),
         None => of_nothing(scale),
     };
     described
@@ -66,7 +66,9 @@ fn of_nothing(scale: u64) -> DocumentBuf {
 }
 
 /// Sizes are true figures: of run files, and of what is in memory and in no file yet.
-pub fn describe(statistics: &CollectionStatistics, scale: u64) -> DocumentBuf {
+pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
+    let statistics = collection.statistics();
+    let cap = collection.cap();
     let storage = statistics.bytes_stored + statistics.tail_bytes;
     let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes()).sum();
     let (mut sizes, mut details, mut builds) = (DocumentBuf::new(), DocumentBuf::new(), Vec::new());
@@ -91,7 +93,7 @@ pub fn describe(statistics: &CollectionStatistics, scale: u64) -> DocumentBuf {
     let rest = doc! {
         "storageSize": (size(storage / scale)),
         "freeStorageSize": 0,
-        "capped": false,
+        "capped": (cap.is_some()),
         "windrow": {
             "bytesInRuns": (size(statistics.bytes_stored / scale)),
             "bytesInTails": (size(statistics.tail_bytes / scale)),
@@ -107,5 +109,9 @@ pub fn describe(statistics: &CollectionStatistics, scale: u64) -> DocumentBuf {
     };
     rest.iter()
         .for_each(|(name, value)| described.push(name, value));
+    if let Some(cap) = cap {
+        described.push("max", size(cap.documents.unwrap_or(0)));
+        described.push("maxSize", size(cap.bytes / scale));
+    }
     described
 }

@@ -3,10 +3,10 @@
 pub mod of_view;
 
 use windrow_collection::Namespace;
-use windrow_document::{Document, DocumentBuf, Type, ValueRef};
+use windrow_document::{Document, DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
+use super::{Accepted, Command, coll_stats};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::context::Context;
@@ -52,10 +52,19 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(view) = of_view::wanted(&arguments)? {
         return of_view::create(context, &namespace, &arguments, &view);
     }
-    check_capped(&arguments)?;
+    let cap = cap(&arguments)?;
     check_id_index(&arguments)?;
     check_not_supported(&arguments)?;
-    let options = options(&namespace, &arguments)?;
+    let mut options = options(&namespace, &arguments)?;
+    if let Some((size, max)) = cap {
+        let mut capped = doc! { "capped": true, "size": (coll_stats::size(size)) };
+        if max > 0 {
+            capped.push("max", max as i32);
+        }
+        let rest = std::mem::replace(&mut options, capped);
+        rest.iter()
+            .for_each(|(name, value)| options.push(name, value));
+    }
     namespace::check_creation(&namespace)?;
     let engine = &context.state.services.engine;
     engine
@@ -106,8 +115,8 @@ fn options(namespace: &Namespace, arguments: &Arguments<'_>) -> Result<DocumentB
     Ok(options)
 }
 
-/// Capped collections are not there yet; what MongoDB says about their options comes first.
-fn check_capped(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+/// Size and number of documents of a capped collection; None: it is not capped.
+fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
     let capped = present(arguments, "capped") && arguments.flag("capped")?;
     let number = |name| match present(arguments, name) {
         true => arguments.whole_number(name),
@@ -130,10 +139,13 @@ fn check_capped(arguments: &Arguments<'_>) -> Result<(), CommandError> {
             "max in a capped collection has to be < 2^31".to_owned(),
         ));
     }
-    match capped {
-        true => Err(not_supported("capped")),
-        false => Ok(()),
-    }
+    let size = size.filter(|_| capped).map(i64::unsigned_abs);
+    Ok(size.map(|size| (rounded(size), max.unwrap_or(0))))
+}
+
+/// The size of a capped collection: at least 4,096 bytes, and a multiple of 256.
+pub fn rounded(bytes: u64) -> u64 {
+    bytes.max(4_096).next_multiple_of(256)
 }
 
 /// Every collection has the usual index on `_id`; a client may say so, and nothing else.

@@ -86,9 +86,14 @@ fn options_of_create_are_checked() {
             failed(2),
         ),
         (
-            doc! { "create": "c", "capped": true, "size": 4096 },
-            failed(238),
+            doc! { "create": "capped", "capped": true, "size": 4097, "max": 3 },
+            ok(),
         ),
+        (
+            doc! { "listCollections": 1, "filter": { "name": "capped" } },
+            doc! { "cursor.firstBatch.0.options": { "capped": true, "size": 4352, "max": 3 } },
+        ),
+        (doc! { "drop": "capped" }, ok()),
         (doc! { "create": "c", "size": 4096 }, failed(72)),
         (doc! { "create": "c", "validator": "x" }, failed(14)),
         (

@@ -2,21 +2,23 @@
 
 use std::sync::Arc;
 
+use windrow_collection::Namespace;
 use windrow_document::{Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, Hint, Source};
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command};
 use crate::arguments::truncated;
 use crate::collation;
 use crate::context::Context;
-use crate::cursors::{self, FIRST_BATCH_COUNT, FirstBatch};
+use crate::cursors::{self, CursorOptions, FIRST_BATCH_COUNT, FirstBatch};
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, QueryBatches, Running};
+use crate::tailing::Tailing;
 use crate::views;
 
 pub const FIND: Command = Command {
@@ -87,19 +89,51 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return run_on_view(context, text, body, &source);
     }
     let asked = Asked::parse(body)?;
+    if asked.tailable {
+        return tail(context, &namespace, body, asked);
+    }
     let running = Running::start(&asked.find, &source, context.operation)?;
     if !source.exists() {
-        let cursor = doc! { "id": 0i64, "ns": (text), "firstBatch": [] };
-        return Ok(Reply::ok(doc! { "cursor": cursor }));
-    }
-    if asked.tailable {
-        let message = "error processing query: tailable cursor requested on non capped collection";
-        return Err(CommandError::new(ErrorCode::BadValue, message));
+        return Ok(nothing(&text));
     }
     let batches = QueryBatches::of_query(running, asked.find.limit);
     let mut owner = queries::owner(context, text, body);
     owner.options.no_timeout = asked.no_cursor_timeout;
     cursors::reply(context, owner, Box::new(batches), asked.first)
+}
+
+fn nothing(namespace: &str) -> Reply {
+    let cursor = doc! { "id": 0i64, "ns": namespace, "firstBatch": [] };
+    Reply::ok(doc! { "cursor": cursor })
+}
+
+/// A cursor that stays open at the end; of a collection without documents there is no end to stay at.
+fn tail(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+    asked: Asked,
+) -> Result<Reply, CommandError> {
+    let text = namespace.to_string();
+    let engine = &context.state.services.engine;
+    let Some(collection) = engine.collection(namespace) else {
+        return Ok(nothing(&text));
+    };
+    if collection.cap().is_none() {
+        let message = "error processing query: tailable cursor requested on non capped collection";
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    let tailing = Tailing::new(collection.clone(), asked.find)?;
+    if collection.count() == 0 {
+        return Ok(Reply::first_batch(&text, 0, Batch::new()));
+    }
+    let mut owner = queries::owner(context, text, body);
+    owner.options = CursorOptions {
+        no_timeout: asked.no_cursor_timeout,
+        tailable: true,
+        await_data: asked.await_data,
+    };
+    cursors::reply(context, owner, Box::new(tailing), asked.first)
 }
 
 fn run_on_view(
@@ -125,6 +159,7 @@ pub struct Asked {
     first: FirstBatch,
     no_cursor_timeout: bool,
     tailable: bool,
+    await_data: bool,
 }
 
 impl Asked {
@@ -138,11 +173,16 @@ impl Asked {
             return Err(failed_to_parse(message.to_owned()));
         }
         let first = Asked::first_batch(body)?;
+        if tailable && first.single {
+            let message = "Cannot use tailable option with the 'singleBatch' option.";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
         Ok(Asked {
             find: read_find(body)?,
             first,
             no_cursor_timeout: switch("noCursorTimeout"),
             tailable,
+            await_data: switch("awaitData"),
         })
     }
 

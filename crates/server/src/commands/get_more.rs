@@ -1,5 +1,7 @@
 //! `getMore`: the next documents of an open cursor.
 
+use std::time::{Duration, Instant};
+
 use windrow_document::{Type, ValueRef};
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -70,8 +72,20 @@ fn next_batch(
     context: &Context<'_>,
 ) -> Result<SourceBatch, CommandError> {
     context.check()?;
-    cursor.next_batch(context.operation, wanted.limit, DOCUMENT_BYTES_MAX)
+    let (operation, limit) = (context.operation, wanted.limit);
+    let time_limit = context.generic.time_limit.unwrap_or(AWAIT_DATA);
+    let until = Instant::now() + time_limit;
+    loop {
+        let batch = cursor.next_batch(operation, limit, DOCUMENT_BYTES_MAX)?;
+        let waits = cursor.owner.options.await_data && !batch.finished;
+        if !batch.documents.is_empty() || !waits || !cursor.wait(operation, until)? {
+            return Ok(batch);
+        }
+    }
 }
+
+/// How long a cursor waits for data where the client does not say.
+const AWAIT_DATA: Duration = Duration::from_secs(1);
 
 fn parse(request: &Request) -> Result<Wanted, CommandError> {
     let arguments = Arguments::new(request);

@@ -16,6 +16,7 @@ mod build_info;
 mod coll_mod;
 mod coll_stats;
 mod connection_status;
+mod convert_to_capped;
 mod count;
 mod create;
 mod create_indexes;
@@ -123,6 +124,7 @@ pub static COMMANDS: &[&Command] = &[
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
     &connection_status::CONNECTION_STATUS,
+    &convert_to_capped::CONVERT_TO_CAPPED,
     &count::COUNT,
     &create::CREATE,
     &create_indexes::CREATE_INDEXES,

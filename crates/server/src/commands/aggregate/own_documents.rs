@@ -115,7 +115,7 @@ fn storage(
         let message = format!("Unable to retrieve storageStats: {namespace} does not exist");
         return refuse(ErrorCode::NamespaceNotFound.number(), message);
     };
-    let described = coll_stats::describe(&collection.statistics(), scale);
+    let described = coll_stats::describe(&collection, scale);
     stats.push("storageStats", described);
     Ok(())
 }

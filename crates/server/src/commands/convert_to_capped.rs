@@ -1,0 +1,45 @@
+//! `convertToCapped`: limits a collection that is there.
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::{Accepted, Command, create};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::{namespace, views};
+
+pub const CONVERT_TO_CAPPED: Command = Command {
+    name: "convertToCapped",
+    help: "makes a collection a capped one",
+    write_concern: true,
+    arguments: Accepted::Only(&["size"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let arguments = Arguments::new(request);
+    let size = match arguments.get("size") {
+        Some(ValueRef::Null) => None,
+        _ => arguments.whole_number("size")?,
+    };
+    let size = size.filter(|size| *size > 0).ok_or_else(|| {
+        let message = "Capped collection size must be greater than zero";
+        CommandError::new(ErrorCode::InvalidOptions, message)
+    })?;
+    views::refuse(context, &namespace)?;
+    let engine = &context.state.services.engine;
+    let collection = engine.collection(&namespace).ok_or_else(|| {
+        let message = format!("source collection {namespace} does not exist");
+        CommandError::new(ErrorCode::NamespaceNotFound, message)
+    })?;
+    let bytes = create::rounded(size.unsigned_abs());
+    collection.cap_to(bytes).or_command_error()?;
+    let name = namespace.to_string();
+    let cursors = &context.state.cursors;
+    cursors.end_where(|one| one == name, "collection made capped");
+    Ok(Reply::ok(DocumentBuf::new()))
+}

@@ -1,0 +1,155 @@
+//! Tailable cursors: they stay open at the end of a capped collection and go on with what comes.
+//!
+//! Each batch reads a snapshot of its own, from behind the record that was looked at last. Where that
+//! record has made room for newer ones meanwhile, some may have been missed, and the cursor ends.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windrow_collection::{Collection, RecordId};
+use windrow_document::Document;
+use windrow_mql::Meta;
+use windrow_mql::sort::{Natural, Sort};
+use windrow_query::{Direction, Find, Hint};
+use windrow_wire::{Batch, CommandError, ErrorCode};
+
+use crate::cursors::{BatchSource, SourceBatch};
+use crate::errors::OrCommandError;
+use crate::operations::Operation;
+
+/// See the module.
+pub struct Tailing {
+    collection: Arc<Collection>,
+    find: Find,
+    /// The record that was looked at last.
+    last: RecordId,
+    skip: u64,
+    left: Option<u64>,
+}
+
+/// How often a waiting operation looks whether it may go on.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Room for an element's type and number in a batch.
+const ELEMENT_BYTES_MAX: usize = 10;
+
+impl Tailing {
+    /// A cursor at the start. Fails where documents are asked for in another order than they came in.
+    pub fn new(collection: Arc<Collection>, find: Find) -> Result<Tailing, CommandError> {
+        let natural = |sort: &Sort| sort.is_empty() || sort.natural() == Some(Natural::Forward);
+        let in_order = find.sort.as_ref().is_none_or(natural)
+            && matches!(find.hint, None | Some(Hint::Natural(Direction::Forward)));
+        let is_ranged = find.min.is_some() || find.max.is_some() || find.filter.text().is_some();
+        if !in_order || is_ranged || find.return_key || find.show_record_id {
+            let message = "a tailable cursor gives documents as they are, in natural order";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+        Ok(Tailing {
+            skip: find.skip,
+            left: find.limit,
+            collection,
+            find,
+            last: RecordId(0),
+        })
+    }
+
+    /// Fails where the record that was looked at last is there no more.
+    fn check_position(&self, reader: &windrow_collection::Reader) -> Result<(), CommandError> {
+        let is_new = self.last == RecordId(0);
+        if is_new || reader.get(self.last).or_command_error()?.is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "CollectionScan died due to position in capped collection being deleted. \
+             Last seen record id: RecordId({})",
+            self.last.0
+        );
+        Err(CommandError::new(ErrorCode::CappedPositionLost, message))
+    }
+
+    /// Adds what a document becomes, where it matches; whether there was room for it.
+    fn add(
+        &mut self,
+        document: Document<'_>,
+        documents: &mut Batch,
+        bytes_max: usize,
+    ) -> Result<bool, CommandError> {
+        if !self.find.filter.matches(document).or_command_error()? {
+            return Ok(true);
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Ok(true);
+        }
+        let projected = match &self.find.projection {
+            Some(projection) => Some(
+                projection
+                    .apply(document, &Meta::default())
+                    .or_command_error()?,
+            ),
+            None => None,
+        };
+        let document = projected.as_ref().map_or(document, |it| it.as_document());
+        let bytes = documents.bytes() + ELEMENT_BYTES_MAX + document.as_bytes().len();
+        if bytes > bytes_max && !documents.is_empty() {
+            return Ok(false);
+        }
+        documents.push(document);
+        self.left = self.left.map(|left| left - 1);
+        Ok(true)
+    }
+}
+
+impl BatchSource for Tailing {
+    fn next_batch(
+        &mut self,
+        operation: &Operation,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<SourceBatch, CommandError> {
+        let mut documents = Batch::new();
+        if self.left == Some(0) {
+            return Ok(SourceBatch {
+                documents,
+                finished: true,
+            });
+        }
+        if self.collection.is_dropped() {
+            let message = "collection dropped";
+            return Err(CommandError::new(ErrorCode::QueryPlanKilled, message));
+        }
+        let reader = self.collection.reader().or_command_error()?;
+        self.check_position(&reader)?;
+        let (first, end) = (RecordId(self.last.0 + 1), RecordId(u64::MAX));
+        let mut records = reader.record_range(first, end).or_command_error()?;
+        while documents.count() < limit && self.left != Some(0) {
+            operation.check()?;
+            if !records.next().or_command_error()? {
+                break;
+            }
+            let bytes = records.document_bytes();
+            let document = Document::from_validated(&bytes);
+            if !self.add(document, &mut documents, bytes_max)? {
+                break;
+            }
+            self.last = records.id();
+        }
+        Ok(SourceBatch {
+            documents,
+            finished: false,
+        })
+    }
+
+    fn wait(&mut self, operation: &Operation, until: Instant) -> Result<bool, CommandError> {
+        loop {
+            operation.check()?;
+            let left = until.saturating_duration_since(Instant::now());
+            let arrived = self
+                .collection
+                .wait_for_arrival(self.last, left.min(CHECK_INTERVAL));
+            if arrived || left.is_zero() {
+                return Ok(arrived);
+            }
+        }
+    }
+}
