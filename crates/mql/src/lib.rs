@@ -25,9 +25,24 @@ pub mod window;
 
 pub use error::Error;
 
+use windrow_document::{DocumentBuf, Value};
+
 /// What is known of a document besides its fields: what `$meta` answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
     /// The relevance that a text index gave, where the query has `$text`.
     pub text_score: Option<f64>,
+    /// How the query came to the document, where a projection asks.
+    pub origin: Option<Box<Origin>>,
+}
+
+/// How a query came to a document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Origin {
+    /// `{$meta: "sortKey"}`: the values that it is ordered by.
+    pub sort_key: Option<Value>,
+    /// `{$meta: "indexKey"}`: the key of the index that was read.
+    pub index_key: Option<DocumentBuf>,
+    /// `{$meta: "recordId"}`.
+    pub record_id: Option<i64>,
 }

@@ -108,7 +108,8 @@ impl Projection {
     /// document. A plan is covered where an index has all of them.
     pub fn needed_paths(&self) -> Option<Vec<Path>> {
         let dependencies = self.dependencies();
-        if self.0.mode == Mode::Exclusion || self.0.positional.is_some() || dependencies.whole {
+        let is_open = dependencies.whole || dependencies.needs_origin();
+        if self.0.mode == Mode::Exclusion || self.0.positional.is_some() || is_open {
             return None;
         }
         Some(
@@ -132,7 +133,8 @@ impl Projection {
         self.dependencies().text_score
     }
 
-    fn dependencies(&self) -> Dependencies {
+    /// What of a document, and of how the query came to it, the projection reads.
+    pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();
         self.0.root.add_dependencies("", &mut dependencies);
         dependencies

@@ -95,6 +95,21 @@ impl Reshape {
         dependencies
     }
 
+    /// Whether a filter on this path sees the same before and after.
+    pub fn leaves(&self, path: &str) -> bool {
+        let mut node = &self.root;
+        for name in path.split('.') {
+            match node.find(name.as_bytes()) {
+                None => return node.rest == Rest::Kept,
+                Some((_, Field::Included)) => return true,
+                Some((_, Field::Excluded | Field::Computed(_))) => return false,
+                Some((_, Field::Within(within))) => node = within,
+            }
+        }
+        // The path ends at a document of which something changes.
+        false
+    }
+
     /// The paths whose values change: computed, excluded or replaced ones. With an inclusion also
     /// everything that is not named changes.
     pub fn changed_paths(&self) -> Vec<String> {

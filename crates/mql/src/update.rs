@@ -50,6 +50,7 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, Timestamp, ValueRef};
 
+pub use path::order as field_order;
 pub use touched::Touched;
 pub use upsert::check_filter as check_upsert_filter;
 

@@ -24,6 +24,7 @@ fn evaluate(expression: &str) -> Result<Option<Value>, Error> {
     let parsed = Expression::parse(source.as_ref(), &Scope::with_variables(&variables))?;
     let meta = Meta {
         text_score: Some(1.5),
+        ..Meta::default()
     };
     let context = Context::new(document.as_document())
         .with_variables(&variables)

@@ -102,6 +102,7 @@ fn text_scores_come_greatest_first() {
         let mut key = Vec::new();
         let meta = Meta {
             text_score: Some(score),
+            ..Meta::default()
         };
         sort.key(doc! { "a": 1 }.as_document(), &meta, &mut key)
             .unwrap();

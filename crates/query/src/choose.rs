@@ -53,6 +53,10 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
             "query requires text score metadata, but it is not available",
         ));
     }
+    if find.shows_sort_keys() && find.order().is_none() {
+        let message = "cannot use sortKey $meta projection without a sort";
+        return Err(Error::new(2, message));
+    }
     if find.filter.text().is_some() {
         return text(find, source).map(Choice::only);
     }
@@ -202,7 +206,7 @@ fn assemble(find: &Find, access: Access) -> Plan {
 }
 
 fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
-    if find.return_key {
+    if find.return_key || find.shows_index_keys() {
         scan.output = KeyOutput::Flat;
     }
     let scan = Plan::IndexScan(scan);
@@ -271,6 +275,7 @@ fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
                 _ => ProjectionKind::Default,
             },
             projection: projection.clone(),
+            sort: find.sort_of_keys().cloned(),
             input: Box::new(plan),
         },
         _ => plan,

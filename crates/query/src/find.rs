@@ -90,6 +90,23 @@ impl Find {
         self.sort.as_ref().filter(|sort| !sort.pattern().is_empty())
     }
 
+    /// Whether the projection shows what the rows are ordered by.
+    pub(crate) fn shows_sort_keys(&self) -> bool {
+        let projection = self.projection.as_ref();
+        projection.is_some_and(|projection| projection.dependencies().sort_key)
+    }
+
+    /// Whether the projection shows the keys of the index that is read.
+    pub(crate) fn shows_index_keys(&self) -> bool {
+        let projection = self.projection.as_ref();
+        projection.is_some_and(|projection| projection.dependencies().index_key)
+    }
+
+    /// The sort, where the projection shows its keys.
+    pub(crate) fn sort_of_keys(&self) -> Option<&Sort> {
+        self.order().filter(|_| self.shows_sort_keys())
+    }
+
     /// The direction in which a collection scan is asked for, by hint or sort.
     pub(crate) fn natural(&self) -> Option<Direction> {
         match (&self.hint, self.sort.as_ref().and_then(Sort::natural)) {

@@ -73,9 +73,14 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         } => Box::new(window::Limit::new(*amount, input(from)?)),
         Plan::Projection {
             projection,
+            sort,
             input: from,
             ..
-        } => Box::new(transform::Project::new(projection.clone(), input(from)?)),
+        } => Box::new(transform::Project::new(
+            projection.clone(),
+            sort.clone(),
+            input(from)?,
+        )),
         Plan::ReturnKey { input: from } => Box::new(transform::ReturnKey::new(input(from)?)),
         Plan::RecordIds { input: from } => Box::new(transform::RecordIds::new(input(from)?)),
     })

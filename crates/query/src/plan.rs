@@ -55,6 +55,8 @@ pub enum Plan {
     Projection {
         kind: ProjectionKind,
         projection: Projection,
+        /// The order whose keys the projection shows.
+        sort: Option<Sort>,
         input: Box<Plan>,
     },
     /// Rows are the index keys that they were found by.

@@ -84,7 +84,13 @@ impl Call {
             .iter()
             .for_each(|argument| argument.collect(dependencies));
         match self.operator.name {
-            "$meta" => dependencies.text_score = true,
+            "$meta" => {
+                let name = self.arguments.first().and_then(Expression::constant);
+                dependencies.add_meta(
+                    name.and_then(|name| name.as_ref().as_str())
+                        .unwrap_or_default(),
+                );
+            }
             "$rand" => dependencies.random = true,
             _ => {}
         }

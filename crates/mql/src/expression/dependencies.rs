@@ -14,6 +14,12 @@ pub struct Dependencies {
     pub whole: bool,
     /// `{$meta: "textScore"}`.
     pub text_score: bool,
+    /// `{$meta: "sortKey"}`.
+    pub sort_key: bool,
+    /// `{$meta: "indexKey"}`.
+    pub index_key: bool,
+    /// `{$meta: "recordId"}`.
+    pub record_id: bool,
     /// Variables from outside.
     pub variables: BTreeSet<String>,
     /// Something in it gives another value each time: `$rand`.
@@ -32,7 +38,25 @@ impl Dependencies {
         self.variables.extend(other.variables);
         self.whole |= other.whole;
         self.text_score |= other.text_score;
+        self.sort_key |= other.sort_key;
+        self.index_key |= other.index_key;
+        self.record_id |= other.record_id;
         self.random |= other.random;
+    }
+
+    /// Adds what `$meta` is asked for by this name.
+    pub(crate) fn add_meta(&mut self, name: &str) {
+        match name {
+            "sortKey" => self.sort_key = true,
+            "indexKey" => self.index_key = true,
+            "recordId" => self.record_id = true,
+            _ => self.text_score = true,
+        }
+    }
+
+    /// Whether how the query came to the document is asked for.
+    pub fn needs_origin(&self) -> bool {
+        self.sort_key || self.index_key || self.record_id
     }
 
     pub(crate) fn add_path(&mut self, path: &FieldPath) {

@@ -9,7 +9,7 @@ use super::operator::{Operator, finish};
 use super::{Computed, Context, Expression, Scope};
 use crate::Error;
 
-/// The names that `$meta` knows. Only the text score is ever there.
+/// The names that `$meta` knows. Those of searches are never there.
 const NAMES: [&str; 9] = [
     "textScore",
     "indexKey",
@@ -45,12 +45,24 @@ pub(crate) fn parse(
 
 pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let name = call.value(0, context)?;
-    let score = if name.as_str() == Some("textScore") {
-        context.meta.text_score
-    } else {
-        None
-    };
-    Ok(score.map_or(Computed::Missing, Computed::from))
+    let meta = context.meta;
+    let origin = meta.origin.as_deref();
+    Ok(match name.as_str() {
+        Some("textScore") => meta.text_score.map_or(Computed::Missing, Computed::from),
+        Some("sortKey") => {
+            let key = origin.and_then(|origin| origin.sort_key.clone());
+            key.map_or(Computed::Missing, Computed::Owned)
+        }
+        Some("indexKey") => {
+            let key = origin.and_then(|origin| origin.index_key.clone());
+            key.map_or(Computed::Missing, Computed::from)
+        }
+        Some("recordId") => {
+            let id = origin.and_then(|origin| origin.record_id);
+            id.map_or(Computed::Missing, Computed::from)
+        }
+        _ => Computed::Missing,
+    })
 }
 
 /// `{$rand: {}}`. 10065 and 3040501 for anything else.

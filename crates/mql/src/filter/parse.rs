@@ -88,6 +88,7 @@ const WHOLE: &[(&str, WholeParser)] = &[
     ("$or", |operand, place| {
         logical::list("$or", operand, place).map(Node::or)
     }),
+    ("$sampleRate", whole::sample_rate),
     ("$text", whole::text),
     ("$where", whole::unavailable_where),
 ];

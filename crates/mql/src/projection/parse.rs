@@ -255,18 +255,14 @@ impl Parser<'_> {
     }
 }
 
-/// Of what `$meta` can name, only the text score is ever known here.
+/// Refuses what `$meta` can name and no query here knows.
 fn refuse_unknown_meta(operand: ValueRef<'_>) -> Result<(), Error> {
     match operand.as_str() {
-        Some("sortKey") => Err(Error::bad_value("$meta: \"sortKey\" is not available")),
         Some(name @ ("geoNearDistance" | "geoNearPoint" | "searchScore" | "searchHighlights")) => {
             let message = format!("query requires {name} metadata, but it is not available");
             Err(Error::new(40218, message))
         }
-        Some(name @ ("indexKey" | "recordId" | "randVal")) => Err(Error::new(
-            17308,
-            format!("Unsupported argument to $meta: {name}"),
-        )),
+        Some("randVal") => Err(Error::new(17308, "Unsupported argument to $meta: randVal")),
         _ => Ok(()),
     }
 }

@@ -56,8 +56,8 @@ impl Name {
     }
 }
 
-/// See [`Name::order`].
-fn order(one: &[u8], other: &[u8]) -> Ordering {
+/// The order in which new fields are added: places of arrays by their number, then names.
+pub fn order(one: &[u8], other: &[u8]) -> Ordering {
     match (digits(one), digits(other)) {
         (Some(a), Some(b)) => (a.len(), a, one).cmp(&(b.len(), b, other)),
         (None, None) => one.cmp(other),

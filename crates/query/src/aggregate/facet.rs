@@ -1,7 +1,7 @@
 //! `$facet`: several pipelines over the same rows, each an array in one document.
 
 use bytes::Bytes;
-use windrow_document::{ArrayBuilder, DocumentBuilder, ValueRef};
+use windrow_document::{Array, ArrayBuilder, Document, DocumentBuilder, ValueRef};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
@@ -29,9 +29,8 @@ const REFUSED: [&str; 8] = [
     "$changeStream",
 ];
 
-/// Parses `{name: [stages], …}`. Errors: 40169 for what is no document or empty, 40170 and 40171 for
-/// what is no pipeline, 40600 for a stage that may not stand here, 40218 for `$text`.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+/// What is checked of every `$facet` before any stage of the pipeline is parsed. Errors 40169 and 40170.
+pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<Document<'_>, Error> {
     let document = operand
         .as_document()
         .filter(|document| !document.is_empty());
@@ -41,15 +40,26 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "the $facet specification must be a non-empty object",
         ));
     };
+    match document
+        .iter()
+        .find(|(_, value)| value.as_array().is_none())
+    {
+        Some((name, _)) => Err(Error::new(
+            40170,
+            format!("arguments to $facet must be arrays, {name} is not"),
+        )),
+        None => Ok(document),
+    }
+}
+
+/// Parses `{name: [stages], …}`. Errors: 40169 for what is no document or empty, 40170 and 40171 for
+/// what is no pipeline, 40600 for a stage that may not stand here, 40218 for `$text`.
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let document = check_shape(operand)?;
     let mut pipelines = Vec::new();
     for (name, value) in document {
         check_name(name)?;
-        let Some(stages) = value.as_array() else {
-            return Err(Error::new(
-                40170,
-                format!("arguments to $facet must be arrays, {name} is not"),
-            ));
-        };
+        let stages = value.as_array().unwrap_or(Array::EMPTY);
         for stage in stages {
             let Some(stage) = stage.as_document() else {
                 return Err(Error::new(

@@ -9,15 +9,36 @@ use super::stage::{Kind, Stage};
 use crate::Error;
 use crate::find::Find;
 
-/// The same pipeline with filters as early as they can be: before sorts, and before stages that do not
-/// change what they read. Filters that meet become one; a limit behind a sort is known to it.
+/// The same pipeline in the order in which it is best run: filters as early as they can be, part by
+/// part; limits before stages that make one row of one; an `$unwind` within the `$lookup` before it.
+/// Filters that meet become one; a limit behind a sort is known to it.
 pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stage>, Error> {
     let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
     for stage in stages {
-        match stage.kind {
+        match &stage.kind {
             Kind::Match(_) => {
-                let place = place_of_match(&done, &stage);
-                insert_match(&mut done, place, stage, environment)?;
+                for part in parts(stage, &done, environment)? {
+                    let place = place_of_match(&done, &part);
+                    insert_match(&mut done, place, part, environment)?;
+                }
+            }
+            Kind::Limit(_) | Kind::Skip(_) => {
+                let one_by_one = |before: &&Stage| before.kind.keeps_rows();
+                let behind = done.iter().rev().take_while(one_by_one).count();
+                done.insert(done.len() - behind, stage);
+            }
+            Kind::Unwind(unwind) => {
+                let absorbed = match done.last_mut() {
+                    Some(Stage {
+                        source,
+                        kind: Kind::Lookup(lookup),
+                    }) => lookup.absorb(unwind).then_some(source),
+                    _ => None,
+                };
+                match absorbed {
+                    Some(source) => *source = with_unwinding(source, &stage.source),
+                    None => done.push(stage),
+                }
             }
             _ => done.push(stage),
         }
@@ -26,28 +47,58 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
     Ok(done)
 }
 
+/// How explain shows a `$lookup` with the `$unwind` that it took in.
+fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
+    let operand = lookup.get("$lookup").and_then(ValueRef::as_document);
+    let mut shown: DocumentBuf = operand
+        .into_iter()
+        .flat_map(|fields| fields.iter())
+        .collect();
+    let options = unwind.get("$unwind").and_then(ValueRef::as_document);
+    let mut unwinding = DocumentBuf::new();
+    for name in ["preserveNullAndEmptyArrays", "includeArrayIndex"] {
+        match options.and_then(|options| options.get(name)) {
+            Some(option) => unwinding.push(name, option.to_value()),
+            None if name == "preserveNullAndEmptyArrays" => unwinding.push(name, false),
+            None => {}
+        }
+    }
+    shown.push("unwinding", unwinding);
+    let mut stage = DocumentBuf::new();
+    stage.push("$lookup", shown);
+    stage
+}
+
+/// A filter's conditions one by one, where some of them may go further than others.
+fn parts(stage: Stage, done: &[Stage], environment: &Environment) -> Result<Vec<Stage>, Error> {
+    let is_alone = !matches!(
+        done.last().map(|before| &before.kind),
+        Some(Kind::Reshape(_) | Kind::Unwind(_) | Kind::Lookup(_) | Kind::GraphLookup(_))
+    );
+    let filter = stage.source.get("$match").and_then(ValueRef::as_document);
+    let Some(filter) = filter.filter(|filter| !is_alone && filter.count() > 1) else {
+        return Ok(vec![stage]);
+    };
+    let part = |(name, value): (&str, ValueRef<'_>)| {
+        let mut condition = DocumentBuf::new();
+        condition.push(name, value.to_value());
+        let kind = Kind::Match(Filter::parse_with(condition.as_document(), environment)?);
+        let mut source = DocumentBuf::new();
+        source.push("$match", condition);
+        Ok(Stage::new(source, kind))
+    };
+    filter.iter().map(part).collect()
+}
+
 fn place_of_match(done: &[Stage], stage: &Stage) -> usize {
     let read = stage.kind.dependencies();
-    let mut place = done.len();
-    while let Some(before) = place.checked_sub(1).and_then(|before| done.get(before)) {
-        let passes = match &before.kind {
-            Kind::Sort(..) => true,
-            Kind::Reshape(reshape) if reshape.keeps_rest() && !read.whole && !read.random => {
-                let changed = reshape.changed_paths();
-                !read.paths.iter().any(|path| {
-                    changed
-                        .iter()
-                        .any(|one| Path::parse(one).overlaps(&Path::parse(path)))
-                })
-            }
-            _ => false,
-        };
-        if !passes {
-            break;
-        }
-        place -= 1;
-    }
-    place
+    let is_movable = !read.whole && !read.random;
+    let paths: Vec<Path> = read.paths.iter().map(|path| Path::parse(path)).collect();
+    let passes = |before: &&Stage| match &before.kind {
+        Kind::Sort(..) => true,
+        kind => is_movable && paths.iter().all(|path| kind.leaves(path)),
+    };
+    done.len() - done.iter().rev().take_while(passes).count()
 }
 
 /// Puts the filter in, or joins it to one that stands before.

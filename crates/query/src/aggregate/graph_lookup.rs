@@ -35,6 +35,13 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
     Err(Error::new(code, message))
 }
 
+impl GraphLookup {
+    /// Whether the stage leaves the path as it is.
+    pub fn leaves(&self, path: &Path) -> bool {
+        !self.into.overlaps(path)
+    }
+}
+
 /// Parses the operand. Errors 40100 to 40105, 40185 and 40327 for wrong and missing fields, 9 for a wrong
 /// `from`.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {

@@ -15,9 +15,10 @@ use windrow_mql::filter::Environment;
 
 use super::place::with_value;
 use super::transform::context;
+use super::unwind::Unwind;
 use super::{DOCUMENT_BYTES_MAX, Pipeline, Rows, Setting, collect};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator};
+use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 use join::Join;
@@ -32,6 +33,8 @@ pub struct Lookup {
     equality: Option<Equality>,
     variables: Vec<(String, Expression)>,
     pipeline: Option<SubPipeline>,
+    /// The `$unwind` of its field that stood behind it.
+    unwind: Option<Unwind>,
 }
 
 /// The field of one's own that must equal a field of the other.
@@ -55,6 +58,29 @@ impl Lookup {
         if let Some(pipeline) = self.pipeline.as_ref().and_then(|one| one.fixed.as_ref()) {
             names.extend(pipeline.other_collections());
         }
+    }
+
+    /// Takes in the `$unwind` behind it, where that is of its own field: then no array is made.
+    pub fn absorb(&mut self, unwind: &Unwind) -> bool {
+        let is_own = self.unwind.is_none() && unwind.path == self.into;
+        if is_own {
+            self.unwind = Some(unwind.clone());
+        }
+        is_own
+    }
+
+    /// Whether every row gives one row.
+    pub fn keeps_count(&self) -> bool {
+        self.unwind.is_none()
+    }
+
+    /// Whether the stage leaves the path as it is.
+    pub fn leaves(&self, path: &Path) -> bool {
+        let by_unwind = self
+            .unwind
+            .as_ref()
+            .is_none_or(|unwind| unwind.leaves(path));
+        by_unwind && !self.into.overlaps(path)
     }
 
     pub fn dependencies(&self) -> Dependencies {
@@ -81,8 +107,17 @@ pub(super) struct LookupOperator {
     join: Option<Join>,
     /// What a pipeline gives that is the same for every row.
     cached: Option<Vec<Content>>,
+    /// A row whose documents are given one by one.
+    current: Option<Unwinding>,
     input: BoxOperator,
     counters: Counters,
+}
+
+/// A row, and the documents found for it that are still to come.
+struct Unwinding {
+    row: Row,
+    place: usize,
+    rest: std::vec::IntoIter<Content>,
 }
 
 impl LookupOperator {
@@ -102,6 +137,7 @@ impl LookupOperator {
             source,
             join,
             cached: None,
+            current: None,
             input,
             counters: Counters::default(),
         })
@@ -120,7 +156,7 @@ impl LookupOperator {
                 return Ok(cached.clone());
             }
             let chain = pipeline.over_source(&self.source, None, &self.setting)?;
-            let found = collect(chain, interrupt, DOCUMENT_BYTES_MAX)?;
+            let found = collect(chain, interrupt, self.bytes_max())?;
             self.cached = Some(found.clone());
             return Ok(found);
         }
@@ -138,7 +174,55 @@ impl LookupOperator {
             }
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
-        collect(chain, interrupt, DOCUMENT_BYTES_MAX)
+        collect(chain, interrupt, self.bytes_max())
+    }
+
+    /// How much may be found for a row: what fits in an array, or where none is made, in memory.
+    fn bytes_max(&self) -> usize {
+        match self.lookup.unwind {
+            None => DOCUMENT_BYTES_MAX,
+            Some(_) => SORT_BYTES_MAX,
+        }
+    }
+
+    /// The next row of a lookup that is unwound; None where the next input is to be read.
+    fn next_unwound(&mut self, unwind: &Unwind) -> Option<Row> {
+        let current = self.current.as_mut()?;
+        let content = current.rest.next()?;
+        let value = ValueRef::Document(content.as_document());
+        let made = unwind.element(&current.row, value, current.place);
+        current.place += 1;
+        Some(current.row.clone().with(made))
+    }
+
+    fn next_of_unwound(
+        &mut self,
+        unwind: &Unwind,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<Row>, Error> {
+        loop {
+            if let Some(row) = self.next_unwound(unwind) {
+                self.counters.returned += 1;
+                return Ok(Some(row));
+            }
+            let Some(row) = self.input.next(interrupt)? else {
+                return Ok(None);
+            };
+            let found = self.found(&row, interrupt)?;
+            if found.is_empty() {
+                let bare = with_value(row.document(), &self.lookup.into, None);
+                if let Some(row) = unwind.of_nothing(row.with(bare)) {
+                    self.counters.returned += 1;
+                    return Ok(Some(row));
+                }
+                continue;
+            }
+            self.current = Some(Unwinding {
+                row,
+                place: 0,
+                rest: found.into_iter(),
+            });
+        }
     }
 
     /// The variables of `let` with the row's values.
@@ -158,6 +242,9 @@ impl LookupOperator {
 
 impl Operator for LookupOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if let Some(unwind) = self.lookup.unwind.clone() {
+            return self.next_of_unwound(&unwind, interrupt);
+        }
         let Some(row) = self.input.next(interrupt)? else {
             return Ok(None);
         };

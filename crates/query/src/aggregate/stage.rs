@@ -138,8 +138,21 @@ fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
     }
 }
 
-/// Parses the stages of a pipeline, and checks where they stand.
+/// Stages of one pipeline.
+const STAGES_MAX: usize = 1000;
+
+/// Parses the stages of a pipeline, and checks where they stand. Error 7749501 for more than 1,000.
 pub fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>, Error> {
+    if stages.iter().count() > STAGES_MAX {
+        let message = format!("Pipeline length must be no longer than {STAGES_MAX} stages");
+        return Err(Error::new(7749501, message));
+    }
+    let named = stages
+        .iter()
+        .filter_map(|stage| stage.as_document()?.first());
+    for (_, operand) in named.filter(|(name, _)| *name == "$facet") {
+        facet::check_shape(operand)?;
+    }
     let mut parsed = Vec::new();
     for (number, stage) in stages.iter().enumerate() {
         let Some(document) = stage.as_document() else {
@@ -204,7 +217,10 @@ fn text_is_late() -> Error {
 /// A text score is there only behind a `$match` with `$text`, and not for filters.
 pub fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     let is_known = stages.first().is_some_and(Stage::has_text);
-    let asks = |stage: &Stage| stage.kind.dependencies().text_score;
+    let asks = |stage: &Stage| {
+        let read = stage.kind.dependencies();
+        read.text_score || read.needs_origin()
+    };
     let in_filter = |stage: &Stage| matches!(stage.kind, Kind::Match(_)) && asks(stage);
     if stages.iter().any(in_filter) || (!is_known && stages.iter().any(asks)) {
         let message = "query requires text score metadata, but it is not available";
@@ -263,6 +279,26 @@ impl Kind {
             Kind::Reshape(reshape) => !reshape.keeps_rest(),
             Kind::Group(_) | Kind::Count(_) | Kind::BucketAuto(_) => true,
             Kind::ReplaceRoot(_) | Kind::Facet(_) | Kind::Documents(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a filter on this path finds the same before and behind the stage.
+    pub fn leaves(&self, path: &Path) -> bool {
+        match self {
+            Kind::Reshape(reshape) => reshape.leaves(&path.to_string()),
+            Kind::Unwind(unwind) => unwind.leaves(path),
+            Kind::Lookup(lookup) => lookup.leaves(path),
+            Kind::GraphLookup(lookup) => lookup.leaves(path),
+            _ => false,
+        }
+    }
+
+    /// Whether every row gives one row, in the same order and whatever the others are.
+    pub fn keeps_rows(&self) -> bool {
+        match self {
+            Kind::Reshape(_) | Kind::ReplaceRoot(_) | Kind::GraphLookup(_) => true,
+            Kind::Lookup(lookup) => lookup.keeps_count(),
             _ => false,
         }
     }

@@ -125,21 +125,33 @@ impl UnwindOperator {
     fn without_elements(&self, row: Row) -> Option<Row> {
         match self.unwind.path.get(row.document()) {
             Some(ValueRef::Array(array)) if array.is_empty() => {
-                self.unwind.keeps_empty.then(|| {
-                    let made = with_value(row.document(), &self.unwind.path, None);
-                    self.with_null_index(row.with(made))
-                })
+                let made = with_value(row.document(), &self.unwind.path, None);
+                self.unwind.of_nothing(row.with(made))
             }
-            None => self.unwind.keeps_empty.then(|| self.with_null_index(row)),
-            Some(value) if value.is_nullish() => {
-                self.unwind.keeps_empty.then(|| self.with_null_index(row))
-            }
-            Some(_) => Some(self.with_null_index(row)),
+            None => self.unwind.of_nothing(row),
+            Some(value) if value.is_nullish() => self.unwind.of_nothing(row),
+            Some(_) => Some(self.unwind.with_null_index(row)),
         }
+    }
+}
+
+impl Unwind {
+    /// Whether the stage leaves the path as it is.
+    pub(super) fn leaves(&self, path: &Path) -> bool {
+        let by_index = self
+            .index
+            .as_ref()
+            .is_none_or(|index| !index.overlaps(path));
+        by_index && !self.path.overlaps(path)
+    }
+
+    /// The row of one that has no element, where it stays.
+    pub(super) fn of_nothing(&self, row: Row) -> Option<Row> {
+        self.keeps_empty.then(|| self.with_null_index(row))
     }
 
     fn with_null_index(&self, row: Row) -> Row {
-        match &self.unwind.index {
+        match &self.index {
             Some(path) => {
                 let made = with_value(row.document(), path, Some(ValueRef::Null));
                 row.with(made)
@@ -147,10 +159,8 @@ impl UnwindOperator {
             None => row,
         }
     }
-}
 
-impl Unwind {
-    fn element(&self, row: &Row, value: ValueRef<'_>, place: usize) -> Content {
+    pub(super) fn element(&self, row: &Row, value: ValueRef<'_>, place: usize) -> Content {
         let made = with_value(row.document(), &self.path, Some(value));
         let place = ValueRef::Int64(place as i64);
         match &self.index {

@@ -106,6 +106,7 @@ impl Run {
             key: (!index_key.is_empty()).then(key_document),
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
+                origin: None,
             },
             ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))
         };

@@ -1,7 +1,9 @@
 //! What changes rows one by one: projection, `returnKey`, `showRecordId`.
 
-use windrow_document::{DocumentBuf, DocumentBuilder, ValueRef};
+use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_mql::Origin;
 use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
 
 use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
@@ -10,17 +12,37 @@ use crate::row::{Interrupt, Row};
 /// Applies a projection.
 pub(super) struct Project {
     projection: Projection,
+    /// The order whose keys it shows.
+    sort: Option<Sort>,
+    shows_origin: bool,
     input: BoxOperator,
     counters: Counters,
 }
 
 impl Project {
-    pub fn new(projection: Projection, input: BoxOperator) -> Project {
+    pub fn new(projection: Projection, sort: Option<Sort>, input: BoxOperator) -> Project {
         Project {
+            shows_origin: projection.dependencies().needs_origin(),
             projection,
+            sort,
             input,
             counters: Counters::default(),
         }
+    }
+}
+
+impl Project {
+    fn origin(&self, row: &mut Row) -> Result<Origin, Error> {
+        let values = self
+            .sort
+            .as_ref()
+            .map(|sort| sort.values(row.document(), &row.meta));
+        let values = values.transpose()?;
+        Ok(Origin {
+            sort_key: values.map(|values| Value::Array(values.into_iter().collect())),
+            index_key: row.key.take().map(|key| *key),
+            record_id: i64::try_from(row.id.0).ok(),
+        })
     }
 }
 
@@ -28,9 +50,12 @@ impl Operator for Project {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.input.next(interrupt)?;
         self.counters.note(&row);
-        let Some(row) = row else {
+        let Some(mut row) = row else {
             return Ok(None);
         };
+        if self.shows_origin {
+            row.meta.origin = Some(Box::new(self.origin(&mut row)?));
+        }
         let projected = self.projection.apply(row.document(), &row.meta)?;
         Ok(Some(row.with(projected)))
     }

@@ -1,6 +1,6 @@
-//! `$alwaysTrue`, `$alwaysFalse`, `$expr`, `$text`, `$where`.
+//! `$alwaysTrue`, `$alwaysFalse`, `$expr`, `$sampleRate`, `$text`, `$where`.
 
-use windrow_document::{Document, ValueRef};
+use windrow_document::{Document, ValueRef, doc};
 
 use super::Place;
 use crate::Error;
@@ -33,6 +33,24 @@ pub(super) fn expr(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Erro
         Some(_) => Node::AlwaysFalse,
         None => Node::Expr(condition),
     })
+}
+
+/// `{$sampleRate: 0.1}`: every document matches with this probability.
+pub(super) fn sample_rate(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+    match operand.as_f64() {
+        Some(0.0) => Ok(Node::AlwaysFalse),
+        Some(1.0) => Ok(Node::AlwaysTrue),
+        Some(rate) if rate > 0.0 && rate < 1.0 => {
+            let condition = doc! { "$lt": [{ "$rand": {} }, rate] };
+            expr(ValueRef::Document(condition.as_document()), place)
+        }
+        Some(rate) => Err(Error::bad_value(format!(
+            "numeric argument to $sampleRate must be in [0, 1], but is {rate}"
+        ))),
+        None => Err(Error::bad_value(
+            "argument to $sampleRate must be a numeric type",
+        )),
+    }
 }
 
 pub(super) fn text(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {

@@ -73,6 +73,7 @@ pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kin
         equality,
         variables,
         pipeline,
+        unwind: None,
     }))])
 }
 

@@ -4,7 +4,7 @@ use windrow_collection::Change;
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::update::{Update, UpdateContext};
+use windrow_mql::update::{Update, UpdateContext, field_order};
 use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::{CommandError, ErrorCode};
@@ -20,6 +20,18 @@ pub struct Merging {
     merge: Merge,
     environment: Environment,
     context: UpdateContext<'static>,
+}
+
+/// A document with the query for the one that is the same.
+pub struct Prepared {
+    document: DocumentBuf,
+    find: Find,
+}
+
+impl Prepared {
+    pub fn bytes(&self) -> usize {
+        self.document.as_bytes().len()
+    }
 }
 
 fn refuse<T>(code: i32, message: String) -> Result<T, CommandError> {
@@ -65,26 +77,36 @@ impl Merging {
         })
     }
 
-    /// Merges one document into the target.
-    pub fn merge(
+    /// Makes a document ready to be merged.
+    pub fn prepare(
         &self,
         target: &Target,
         document: Document<'_>,
-        operation: &Operation,
-    ) -> Result<(), CommandError> {
+    ) -> Result<Prepared, CommandError> {
         let document = match self.merge.keys().contains(&"_id") {
             true => target.storable(document)?,
             false => document.to_buf(),
         };
-        let document = document.as_document();
         let find = Find {
             limit: Some(1),
-            ..Find::of(self.filter(document)?)
+            ..Find::of(self.filter(document.as_document())?)
         };
+        Ok(Prepared { document, find })
+    }
+
+    /// Merges one document into the target.
+    pub fn merge(
+        &self,
+        target: &Target,
+        prepared: &Prepared,
+        operation: &Operation,
+    ) -> Result<(), CommandError> {
+        let Prepared { document, find } = prepared;
+        let document = document.as_document();
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.change(target, &find, document, operation)? {
+            match self.change(target, find, document, operation)? {
                 Some(Found::Changed) => return Ok(()),
                 Some(Found::Overtaken) => continue,
                 None => {}
@@ -164,13 +186,32 @@ impl Merging {
             ),
             WhenNotMatched::Insert => {
                 let engine = &target.engine;
-                let storable = target.storable(document)?;
+                let storable = target.storable(self.inserted(document)?.as_document())?;
                 let collection = engine
                     .collection_or_create(&target.namespace)
                     .or_command_error()?;
                 target.insert(&collection, storable.into_bytes())
             }
         }
+    }
+}
+
+impl Merging {
+    /// The document as it is inserted: where the modes set fields, they come by name, behind those that
+    /// name the document.
+    fn inserted(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
+        match &self.merge.matched {
+            WhenMatched::Merge | WhenMatched::KeepExisting => {}
+            WhenMatched::Replace | WhenMatched::Fail | WhenMatched::Update(_) => {
+                return Ok(document.to_buf());
+            }
+        }
+        let mut named = DocumentBuf::new();
+        let keys = self.merge.keys();
+        for path in keys.into_iter().filter(|path| !path.contains('.')) {
+            named.push(path, key(document, path)?);
+        }
+        Ok(merged(named.as_document(), document))
     }
 }
 
@@ -201,13 +242,17 @@ fn array_on<T>(path: &str) -> Result<T, CommandError> {
     )
 }
 
-/// The old document with the new one's fields: in their old places, and behind them.
+/// The old document with the new one's fields, as `$set` puts them: in their old places, and behind
+/// them by name.
 fn merged(old: Document<'_>, new: Document<'_>) -> DocumentBuf {
     let mut merged = DocumentBuf::new();
     for (name, value) in old {
         merged.push(name, new.get(name).unwrap_or(value));
     }
-    for (name, value) in new.iter().filter(|(name, _)| !old.contains(name)) {
+    let mut added: Vec<(&str, ValueRef<'_>)> = new.iter().collect();
+    added.retain(|(name, _)| !old.contains(name));
+    added.sort_by(|(one, _), (other, _)| field_order(one.as_bytes(), other.as_bytes()));
+    for (name, value) in added {
         merged.push(name, value);
     }
     merged

@@ -14,6 +14,7 @@ use crate::clock;
 use crate::commands::coll_stats;
 use crate::context::Context;
 use crate::sessions::SessionId;
+use crate::views;
 
 /// The documents of a first stage, and the stages behind it.
 pub struct Begun {
@@ -37,7 +38,14 @@ pub fn begin(
     let documents = match first_stage(body) {
         Some(("$collStats", wanted)) => vec![coll_stats_of(context, namespace, wanted)?],
         Some(("$currentOp", wanted)) => current_op(context, namespace, wanted)?,
-        Some(("$indexStats", wanted)) => index_stats(context, namespace, wanted)?,
+        Some(("$indexStats", wanted)) => {
+            // The view's own stages stand in front.
+            if views::refuse(context, namespace).is_err() {
+                let message = "$indexStats is only valid as the first stage in a pipeline";
+                return refuse(40_602, message);
+            }
+            index_stats(context, namespace, wanted)?
+        }
         Some(("$listLocalSessions", wanted)) => local_sessions(context, namespace, wanted)?,
         Some(("$listSessions", wanted)) => stored_sessions(context, namespace, wanted)?,
         Some(("$planCacheStats", wanted)) => plan_cache_stats(namespace, wanted)?,

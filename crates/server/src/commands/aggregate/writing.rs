@@ -12,7 +12,7 @@ use windrow_query::Cursor;
 use windrow_query::aggregate::output::{Output, OutputKind};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::merging::Merging;
+use super::merging::{Merging, Prepared};
 use super::replacing::Replacing;
 use crate::commands::insert::prepare;
 use crate::context::Context;
@@ -23,6 +23,10 @@ use crate::namespace;
 use crate::operations::Operation;
 use crate::random;
 use crate::views;
+
+/// Documents wait to be merged until they have so many bytes, or are so many.
+const WAITING_BYTES: usize = 16 << 20;
+const WAITING_MAX: usize = 10_000;
 
 /// The documents to come, and what is done with them.
 pub struct Writing {
@@ -81,10 +85,18 @@ impl BatchSource for Writing {
     ) -> Result<SourceBatch, CommandError> {
         match &self.way {
             Way::Merge(merging) => {
+                // What is wrong with a document is known before those in front of it are written.
+                let (mut waiting, mut bytes) = (Vec::new(), 0);
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
-                    operation.check()?;
-                    merging.merge(&self.target, content.as_document(), operation)?;
+                    let prepared = merging.prepare(&self.target, content.as_document())?;
+                    bytes += prepared.bytes();
+                    waiting.push(prepared);
+                    if bytes >= WAITING_BYTES || waiting.len() >= WAITING_MAX {
+                        merge_all(merging, &self.target, &mut waiting, operation)?;
+                        bytes = 0;
+                    }
                 }
+                merge_all(merging, &self.target, &mut waiting, operation)?;
             }
             Way::Out => {
                 let mut replacing = Replacing::begin(&self.target, operation)?;
@@ -104,6 +116,19 @@ impl BatchSource for Writing {
             ..SourceBatch::default()
         })
     }
+}
+
+fn merge_all(
+    merging: &Merging,
+    target: &Target,
+    waiting: &mut Vec<Prepared>,
+    operation: &Operation,
+) -> Result<(), CommandError> {
+    for prepared in waiting.drain(..) {
+        operation.check()?;
+        merging.merge(target, &prepared, operation)?;
+    }
+    Ok(())
 }
 
 impl Target {

@@ -1,0 +1,116 @@
+"""Stages run in another order than they stand in, and give the same; limits of what is asked."""
+
+import time
+
+import pytest
+from pymongo.errors import OperationFailure
+
+
+@pytest.fixture
+def two(database, collection):
+    collection.insert_many([{"_id": n, "k": n % 3, "l": [n, n + 1], "n": n} for n in range(6)])
+    database.other.insert_many([{"_id": n, "k": n % 2, "x": n * 10} for n in range(4)])
+    collection.create_index("n")
+    return collection
+
+
+LOOKUP = {"$lookup": {"from": "other", "localField": "k", "foreignField": "k", "as": "o"}}
+
+
+@pytest.mark.parametrize("stages, expected", [
+    ([{"$project": {"n": 1, "m": {"$add": ["$n", 1]}}}, {"$match": {"n": {"$gt": 3}, "m": {"$lt": 6}}}],
+     [{"_id": 4, "n": 4, "m": 5}]),
+    ([{"$project": {"k": 1}}, {"$match": {"n": {"$gt": 3}}}], []),
+    ([{"$unwind": "$l"}, {"$match": {"l": 3, "n": {"$lt": 3}}}, {"$project": {"l": 1}}], [{"_id": 2, "l": 3}]),
+    ([LOOKUP, {"$match": {"n": 5, "o": {"$size": 0}}}, {"$project": {"o": 1}}], [{"_id": 5, "o": []}]),
+    ([LOOKUP, {"$unwind": "$o"}, {"$match": {"n": {"$lte": 1}}}, {"$project": {"x": "$o.x"}},
+      {"$sort": {"_id": 1, "x": 1}}],
+     [{"_id": 0, "x": 0}, {"_id": 0, "x": 20}, {"_id": 1, "x": 10}, {"_id": 1, "x": 30}]),
+    ([LOOKUP, {"$unwind": {"path": "$o", "preserveNullAndEmptyArrays": True, "includeArrayIndex": "i"}},
+      {"$match": {"n": {"$in": [1, 2]}}}, {"$project": {"x": "$o.x", "i": 1}}],
+     [{"_id": 1, "x": 10, "i": 0}, {"_id": 1, "x": 30, "i": 1}, {"_id": 2, "i": None}]),
+    ([{"$sort": {"n": -1}}, {"$set": {"m": 1}}, {"$skip": 1}, {"$limit": 2}, {"$project": {"m": 1}}],
+     [{"_id": 4, "m": 1}, {"_id": 3, "m": 1}]),
+    ([{"$set": {"n": {"$multiply": ["$n", 2]}}}, {"$match": {"n": 4}}, {"$project": {"n": 1}}],
+     [{"_id": 2, "n": 4}]),
+])
+def test_the_order_changes_nothing(two, stages, expected):
+    assert list(two.aggregate(stages)) == expected
+
+
+def front(database, name, stages):
+    explained = database.command("aggregate", name, pipeline=stages, explain=True)
+    return str(explained["stages"][0]["$cursor"]), [next(iter(stage)) for stage in explained["stages"][1:]]
+
+
+@pytest.mark.parametrize("before", [
+    LOOKUP, {"$unwind": "$l"}, {"$project": {"n": 1, "m": {"$add": [1, "$k"]}}}, {"$set": {"m": 1}},
+])
+def test_filters_reach_the_index(database, two, before):
+    cursor, _ = front(database, two.name, [before, {"$match": {"n": 3}}])
+    assert "IXSCAN" in cursor
+
+
+def test_an_unwind_goes_into_its_lookup(database, two):
+    _, stages = front(database, two.name, [LOOKUP, {"$unwind": "$o"}])
+    assert stages == ["$lookup"]
+
+
+def test_a_lookup_that_is_unwound_makes_no_large_array(database, collection):
+    collection.insert_one({"_id": 1})
+    database.large.insert_many([{"_id": n, "p": "x" * 1_000_000} for n in range(20)])
+    lookup = {"$lookup": {"from": "large", "pipeline": [], "as": "o"}}
+    found = list(collection.aggregate([lookup, {"$unwind": "$o"}, {"$project": {"n": "$o._id"}}]))
+    assert [row["n"] for row in found] == list(range(20))
+    with pytest.raises(OperationFailure) as failure:
+        list(collection.aggregate([lookup]))
+    assert failure.value.code == 4568
+
+
+def nested(depth):
+    expression = "$n"
+    for _ in range(depth):
+        expression = {"$abs": expression}
+    return expression
+
+
+@pytest.mark.parametrize("stages, code", [
+    ([{"$set": {"a": 1}}] * 1000, None),
+    ([{"$set": {"a": 1}}] * 1001, 7749501),
+    ([{"$match": {"n": {"$in": list(range(100_000))}}}], None),
+    ([{"$set": {"a": nested(60)}}], None),
+    ([{"$match": {"s": {"$regex": "(a|aa)+$"}}}], None),
+    ([{"$match": {"$sampleRate": 0}}], None),
+    ([{"$match": {"$sampleRate": 2}}], 2),
+])
+def test_large_pipelines(collection, stages, code):
+    collection.insert_one({"_id": 1, "n": 1, "s": "a" * 5000 + "b"})
+    began = time.monotonic()
+    if code is None:
+        list(collection.aggregate(stages))
+    else:
+        with pytest.raises(OperationFailure) as failure:
+            list(collection.aggregate(stages))
+        assert failure.value.code == code, failure.value
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("projection, expected", [
+    ({"w": {"$meta": "sortKey"}, "n": 1}, {"_id": 5, "n": 5, "w": [2, 5]}),
+    ({"_id": 1, "w.k": {"$meta": "recordId"}}, {"_id": 5, "w": {"k": 6}}),
+])
+def test_how_a_document_was_found(two, projection, expected):
+    found = two.find({}, projection, sort=[("k", -1), ("n", -1)], limit=1)
+    document = next(found)
+    if "k" in document.get("w", ()):
+        assert isinstance(document["w"]["k"], int)
+        return
+    assert document == expected
+
+
+def test_the_key_of_the_index(two):
+    found = two.find({"n": 3}, {"_id": 0, "w": {"$meta": "indexKey"}}, hint={"n": 1})
+    assert [row["w"] for row in found] == [{"n": 3}]
+    with pytest.raises(OperationFailure) as failure:
+        list(two.find({}, {"w": {"$meta": "sortKey"}}))
+    assert failure.value.code == 2
