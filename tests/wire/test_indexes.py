@@ -302,6 +302,20 @@ def test_multikey_entries_are_one_for_each_element(database):
     assert len(list(found)) == 3
 
 
+def test_elements_that_are_equal_and_of_other_types(database):
+    """Two such elements of one array once stood in the index in an order that nothing decided, and
+    `validate` called the index damaged."""
+    twice = [[1.0, 1, Int64(1)], [1, 1.0], [Int64(1), Decimal128("1.0"), 1]]
+    database.c.create_index("a", name="kept")
+    for number in range(300):
+        database.c.insert_one({"_id": number, "a": twice[number % 3]})
+    database.c.update_many({"_id": {"$lt": 150}}, {"$push": {"a": 1.0}})
+    database.c.update_many({"_id": {"$gte": 250}}, {"$set": {"a": twice[1]}})
+    database.c.create_index([("a", -1)], name="built")
+    assert database.command("validate", "c", full=True)["valid"]
+    assert database.c.count_documents({"a": 1}, hint="kept") == 300
+
+
 def test_hundred_elements_a_document(collection):
     chance = random.Random(1)
     collection.create_index("uri")

@@ -13,7 +13,6 @@ use windrow_mql::Error as LanguageError;
 
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::read::RecordId;
 use crate::write::{Change, DocumentValidation, Inserted};
 
 const BAD_VALUE: i32 = 2;
@@ -73,7 +72,8 @@ impl Cap {
 pub(crate) struct Arrivals {
     /// One insert at a time: each leaves the collection within its limits.
     inserting: Mutex<()>,
-    waiting: Mutex<()>,
+    /// How many inserts there have been.
+    count: Mutex<u64>,
     arrived: Condvar,
 }
 
@@ -89,7 +89,7 @@ impl Collection {
         let inserted = self.insert_uncapped(documents, ordered, validation)?;
         self.trim(cap)?;
         drop(inserting);
-        let _waiting = self.arrivals.waiting.lock();
+        *self.arrivals.count.lock() += 1;
         self.arrivals.arrived.notify_all();
         Ok(inserted)
     }
@@ -111,14 +111,19 @@ impl Collection {
         batch.commit()
     }
 
-    /// Waits until a document has arrived behind this one, at most so long; whether one has.
-    pub fn wait_for_arrival(&self, behind: RecordId, at_most: Duration) -> bool {
-        let mut waiting = self.arrivals.waiting.lock();
-        let has_arrived = || self.next_record() > behind.0 + 1;
-        if !has_arrived() {
-            self.arrivals.arrived.wait_for(&mut waiting, at_most);
+    /// How many inserts there have been since it was opened: asked before reading, it tells
+    /// [`wait_for_arrival`](Self::wait_for_arrival) what has been seen.
+    pub fn arrivals(&self) -> u64 {
+        *self.arrivals.count.lock()
+    }
+
+    /// Waits until there have been more inserts than so many, at most so long; whether there have.
+    pub fn wait_for_arrival(&self, seen: u64, at_most: Duration) -> bool {
+        let mut count = self.arrivals.count.lock();
+        if *count == seen {
+            self.arrivals.arrived.wait_for(&mut count, at_most);
         }
-        has_arrived()
+        *count > seen
     }
 
     /// Whether and how it is capped.

@@ -267,7 +267,9 @@ impl Collection {
     /// The most chains of sections that one of its maps has.
     pub(crate) fn chains_max(&self) -> usize {
         let state = self.state();
-        let indexes = state.indexes.iter().map(|it| it.sections.chains().len());
+        // What a build writes is not merged before it has ended.
+        let ready = state.indexes.iter().filter(|it| it.index.is_ready());
+        let indexes = ready.map(|it| it.sections.chains().len());
         indexes.max().unwrap_or(0).max(state.records.chains().len())
     }
 

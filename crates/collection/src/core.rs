@@ -25,6 +25,8 @@ pub(crate) struct Core {
     pub catalog_change: Mutex<()>,
     /// Held while a fold runs.
     pub folding: Mutex<()>,
+    /// Held while merges run: two of one map would put what one has dropped back.
+    pub merging: Mutex<()>,
     next_id: AtomicU64,
     /// How many sections stand in each run; a run without any is removed.
     run_sections: Mutex<HashMap<u64, usize>>,
@@ -128,6 +130,7 @@ impl Core {
             collections: RwLock::default(),
             catalog_change: Mutex::default(),
             folding: Mutex::default(),
+            merging: Mutex::default(),
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
             tail_bytes: Arc::default(),

@@ -61,7 +61,7 @@ impl Sinks {
     }
 }
 
-/// Folds everything that was written before the call. The number of maps that got sections.
+/// Folds everything that was written before the call. The number of sections that were written.
 pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
     let _folding = core.folding.lock();
     let position = core.storage.log.written();
@@ -245,17 +245,24 @@ fn adopt(
             Some(_) => {}
         }
     }
-    core.storage.catalog.change(changes, |_| {})?;
+    // All are opened before the catalog knows them: from then on nothing may keep readers from them.
+    let unwanted = open_all(core, unwanted)?;
     let mut opened = Vec::new();
     for (number, map, descriptor) in wanted {
         opened.push((number, map, core.open_section(descriptor)?));
     }
-    for descriptor in unwanted {
-        core.open_section(descriptor.clone())?;
-        core.close_section(&descriptor)?;
-    }
+    core.storage.catalog.change(changes, |_| {})?;
     show(tasks, &opened);
-    Ok(())
+    unwanted
+        .iter()
+        .try_for_each(|section| core.close_section(section.descriptor()))
+}
+
+fn open_all(core: &Core, descriptors: Vec<SectionDescriptor>) -> Result<Vec<Arc<Section>>, Error> {
+    let opened = descriptors
+        .into_iter()
+        .map(|descriptor| core.open_section(descriptor));
+    opened.collect()
 }
 
 /// Shows readers the new sections in place of the frozen tails.

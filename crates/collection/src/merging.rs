@@ -21,6 +21,7 @@ use crate::rows;
 
 /// One merge of every map that needs it, on all cores; whether there was one.
 pub(crate) fn merge_all(core: &Arc<Core>) -> Result<bool, Error> {
+    let _merging = core.merging.lock();
     let mut maps = Vec::new();
     for collection in core.all() {
         maps.push((collection.clone(), None));
@@ -121,12 +122,13 @@ fn merge_map(
             .sections_mut(map, collection.records_map)
             .map(|sections| sections.clone())
     };
+    // A build writes sections of the same age side by side: they are left alone until it has ended.
+    // Asked before the state is read, so that the state of a build that has ended has all of them.
+    let building = index.is_some_and(|index| !index.is_ready());
     let mut state = State::clone(&collection.state());
     let Some(sections) = sections(&mut state) else {
         return Ok(false);
     };
-    // A build writes sections of the same age side by side: they are left alone until it has ended.
-    let building = index.is_some_and(|index| !index.is_ready());
     let Some(range) = merge::choose(sections.all()).filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };
@@ -166,10 +168,14 @@ fn replace(
     new: Option<SectionDescriptor>,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
-    let gone = collection.state().dropped
-        || State::clone(&collection.state())
-            .sections_mut(map, collection.records_map)
-            .is_none();
+    let mut state = State::clone(&collection.state());
+    let is_there = |section: &Arc<Section>, all: &[Arc<Section>]| {
+        all.iter().any(|other| Arc::ptr_eq(other, section))
+    };
+    let dropped = state.dropped;
+    let gone = state
+        .sections_mut(map, collection.records_map)
+        .is_none_or(|sections| dropped || !old.iter().all(|it| is_there(it, sections.all())));
     let new = new
         .map(|descriptor| core.open_section(descriptor))
         .transpose()?;

@@ -96,7 +96,8 @@ fn each_entry(
     definition.entries(document, scratch, &mut multikey, &mut |key, payload| {
         entries.push((key.to_vec(), payload.to_vec()));
     })?;
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    // Of equal keys the smallest payload counts.
+    entries.sort();
     entries.dedup_by(|a, b| a.0 == b.0);
     entries
         .iter()

@@ -30,7 +30,7 @@ pub enum DocumentValidation {
 }
 
 impl DocumentValidation {
-    /// As a client's `bypassDocumentAsking` says.
+    /// As a client's `bypassDocumentValidation` says.
     pub fn bypassed_if(bypassed: bool) -> DocumentValidation {
         match bypassed {
             true => DocumentValidation::Bypassed,

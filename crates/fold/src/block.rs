@@ -7,6 +7,7 @@
 //! lengths  shared << 4 | length: the key is the last one's first `shared` bytes and `length` more;
 //!          15 says that the number less 15 follows
 //! head     id << 2           one entry, settled, not deleted, without payload; nothing follows
+//!                            (ids from 2^62 on stand in the forms with a count)
 //!          id << 2 | 1       one entry, settled, not deleted: length varint | payload
 //!          count << 2 | 2    so many entries, settled, not deleted, without payload: entry*
 //!          count << 4 | payloads << 3 | versions << 2 | 3: entry*

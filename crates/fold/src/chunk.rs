@@ -310,7 +310,18 @@ impl ChunkBuilder {
     fn compare(&self, a: &Slot, b: &Slot) -> Ordering {
         let heads = a.head.number().cmp(&b.head.number());
         let keys = heads.then_with(|| self.key(a).cmp(self.key(b)));
-        keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position))
+        let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
+        places.then_with(|| self.payload(a).cmp(self.payload(b)))
+    }
+
+    fn payload(&self, slot: &Slot) -> &[u8] {
+        let start = (slot.offset + slot.key_bytes_in_arena()) as usize;
+        let length = (slot.payload_length & !DELETED) as usize;
+        match slot.arena {
+            0 => self.arena.get(start..start + length).unwrap_or_default(),
+            // Documents: a commit makes one version of each.
+            _ => &[],
+        }
     }
 
     /// Sorts and hands out the chunk.

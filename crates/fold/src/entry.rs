@@ -2,7 +2,8 @@
 
 use std::cmp::Ordering;
 
-/// One version of one thing in a map. Ordered by key, then id, then position, newest first.
+/// One version of one thing in a map. Ordered by key, then id, then position, newest first. What is
+/// added twice in one commit counts once: with the smallest payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub key: &'a [u8],

@@ -143,14 +143,17 @@ impl Sorter {
     /// Orders places with equal heads.
     fn compare_rest(&self, a: &Place, b: &Place) -> Ordering {
         if a.key_length() == IN_ARENA || b.key_length() == IN_ARENA {
-            return self.entry(a).compare_place(&self.entry(b));
+            let (a, b) = (self.entry(a), self.entry(b));
+            return a.compare_place(&b).then(a.payload.cmp(b.payload));
         }
         a.key_length()
             .cmp(&b.key_length())
             .then(a.id().cmp(&b.id()))
+            .then_with(|| self.entry(a).payload.cmp(self.entry(b).payload))
     }
 
-    /// Sorts the entries and writes them as a section; of equal places the first that comes. The
+    /// Sorts the entries and writes them as a section; of equal places the one with the smallest
+    /// payload. The
     /// sorter is empty afterwards and keeps its memory.
     pub fn write(
         &mut self,

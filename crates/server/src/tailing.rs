@@ -23,6 +23,8 @@ pub struct Tailing {
     find: Find,
     /// The record that was looked at last.
     last: RecordId,
+    /// How many inserts there had been before the last batch.
+    arrivals: u64,
     skip: u64,
     left: Option<u64>,
 }
@@ -50,6 +52,7 @@ impl Tailing {
             collection,
             find,
             last: RecordId(0),
+            arrivals: 0,
         })
     }
 
@@ -118,6 +121,7 @@ impl BatchSource for Tailing {
             let message = "collection dropped";
             return Err(CommandError::new(ErrorCode::QueryPlanKilled, message));
         }
+        self.arrivals = self.collection.arrivals();
         let reader = self.collection.reader().or_command_error()?;
         self.check_position(&reader)?;
         let (first, end) = (RecordId(self.last.0 + 1), RecordId(u64::MAX));
@@ -146,7 +150,7 @@ impl BatchSource for Tailing {
             let left = until.saturating_duration_since(Instant::now());
             let arrived = self
                 .collection
-                .wait_for_arrival(self.last, left.min(CHECK_INTERVAL));
+                .wait_for_arrival(self.arrivals, left.min(CHECK_INTERVAL));
             if arrived || left.is_zero() {
                 return Ok(arrived);
             }

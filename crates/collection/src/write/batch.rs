@@ -322,7 +322,12 @@ fn entries_of(
     index
         .definition
         .entries(document, scratch, &mut multikey, &mut |key, payload| {
-            entries.insert(key.to_vec(), payload.to_vec());
+            // Of equal keys the smallest payload counts, as in tails and builds.
+            let known = entries.entry(key.to_vec());
+            let known = known.or_insert_with(|| payload.to_vec());
+            if payload < known.as_slice() {
+                *known = payload.to_vec();
+            }
         })?;
     Ok(entries)
 }

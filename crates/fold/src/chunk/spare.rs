@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use super::Slot;
 
 /// So much is kept, in bytes.
-const KEPT_BYTES_MAX: usize = 32 << 20;
+const KEPT_BYTES_MAX: usize = 16 << 20;
 /// Smaller buffers the allocator has at hand.
 const KEPT_FROM_BYTES: usize = 64 << 10;
 
@@ -16,13 +16,15 @@ fn bytes(buffer: &Vec<Slot>) -> usize {
     buffer.capacity() * size_of::<Slot>()
 }
 
-/// An empty buffer: the smallest that has room for so many slots, or a new one.
+/// An empty buffer: the smallest that has room for so many slots and is not much too large, or a new
+/// one.
 pub fn take(slots: usize) -> Vec<Slot> {
     if slots * size_of::<Slot>() < KEPT_FROM_BYTES {
         return Vec::with_capacity(slots);
     }
     let mut kept = KEPT.lock();
-    let fitting = (0..kept.len()).filter(|at| kept[*at].capacity() >= slots);
+    let fits = |at: &usize| (slots..=2 * slots).contains(&kept[*at].capacity());
+    let fitting = (0..kept.len()).filter(fits);
     match fitting.min_by_key(|at| kept[*at].capacity()) {
         Some(at) => kept.swap_remove(at),
         None => Vec::with_capacity(slots),
