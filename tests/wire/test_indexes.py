@@ -504,3 +504,49 @@ def test_an_index_serves_queries_of_its_collation(database):
     assert things.delete_many({"a": "APPLE"}, collation=collation).deleted_count == 3
     found = things.database.command({"validate": "things", "full": True})
     assert found["valid"], found["errors"]
+
+
+def test_a_collection_compares_as_it_was_made_to(database):
+    things = database.create_collection("things", collation={"locale": "en", "strength": 2})
+    assert things.options()["collation"]["version"] == "57.1"
+    things.create_index("a", unique=True)
+    things.create_index("b", collation={"locale": "simple"})
+    specifications = {one["name"]: one for one in things.list_indexes()}
+    assert specifications["_id_"]["collation"]["strength"] == 2
+    assert specifications["a_1"]["collation"] == specifications["_id_"]["collation"]
+    assert "collation" not in specifications["b_1"]
+    things.insert_many([{"_id": "one", "a": "x", "b": "x"}, {"_id": "two", "a": "y", "b": "y"}])
+    for wrong in ({"_id": "ONE", "a": "z"}, {"_id": "three", "a": "X"}):
+        with pytest.raises(DuplicateKeyError):
+            things.insert_one(wrong)
+    simple = {"locale": "simple"}
+    for query in ({"_id": "ONE"}, {"a": "X"}, {"b": "X"}, {"_id": {"$in": ["ONE", "Three"]}}):
+        assert ids(things.find(query)) == ["one"]
+        assert ids(things.find(query, collation=simple)) == []
+        assert ids(things.aggregate([{"$match": query}])) == ["one"]
+        assert things.count_documents(query) == 1
+        assert things.distinct("b", query) == ["x"]
+    assert things.find({"_id": "ONE"}).explain()["queryPlanner"]["winningPlan"]["stage"] == "IDHACK"
+    assert things.update_one({"_id": "TWO"}, {"$set": {"c": 1}}).modified_count == 1
+    assert things.update_one({"_id": "TWO"}, {"$set": {"c": 2}}, collation=simple).matched_count == 0
+    assert things.find_one_and_update({"b": "Y"}, {"$set": {"c": 3}})["c"] == 1
+    assert things.delete_one({"_id": "TWO"}).deleted_count == 1
+    things.insert_one({"_id": "TWO", "a": "Y"})
+    assert [one["_id"] for one in things.find(sort=[("_id", 1)])] == ["one", "TWO"]
+    with pytest.raises(OperationFailure) as refused:
+        things.database.command({"createIndexes": "things", "indexes": [
+            {"key": {"_id": 1}, "name": "_id_", "collation": {"locale": "fr"}}]})
+    assert refused.value.code == 2
+    with pytest.raises(OperationFailure) as refused:
+        things.create_index([("t", "text")])
+    assert refused.value.code == 67
+    found = things.database.command({"validate": "things", "full": True})
+    assert found["valid"], found["errors"]
+
+
+def test_a_validator_compares_as_its_collection_does(database):
+    things = database.create_collection("things", collation={"locale": "en", "strength": 2},
+                                        validator={"kind": {"$in": ["bird", "fish"]}})
+    things.insert_one({"_id": 1, "kind": "Bird"})
+    with pytest.raises(WriteError):
+        things.insert_one({"_id": 2, "kind": "stone"})

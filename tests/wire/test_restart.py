@@ -137,3 +137,18 @@ def test_a_build_that_was_killed_goes_on(tmp_path):
         assert database.c.count_documents({"$text": {"$search": "word77777"}}) == 1
         assert database.c.count_documents({"$text": {"$search": "shared"}}) == 100_000
         assert database.command({"validate": "c", "full": True})["valid"]
+
+
+def test_a_collection_compares_as_before(server, end):
+    database = server.client().d
+    database.create_collection("c", collation={"locale": "en", "strength": 2})
+    database.c.create_index("a", unique=True)
+    database.c.insert_many([{"_id": f"Name {one}", "a": f"Value {one}"} for one in range(1_000)])
+    database = turn(server, end).d
+    assert database.c.options()["collation"]["strength"] == 2
+    assert database.c.find_one({"_id": "NAME 7"})["_id"] == "Name 7"
+    assert database.c.find_one({"a": "VALUE 7"})["_id"] == "Name 7"
+    for twice in ({"_id": "name 999", "a": "new"}, {"_id": "new", "a": "value 8"}):
+        with pytest.raises(DuplicateKeyError):
+            database.c.insert_one(twice)
+    assert database.command({"validate": "c", "full": True})["valid"]

@@ -118,7 +118,7 @@ impl Collection {
             .into_iter()
             .map(|index| index.definition.name.clone());
         names
-            .filter(|name| name != Definition::of_ids().name.as_str())
+            .filter(|name| name != Definition::of_ids(None).name.as_str())
             .try_for_each(|name| self.drop_index(&name))?;
         self.change_options(|old| {
             let mut new = DocumentBuf::new();

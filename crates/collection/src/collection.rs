@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
-use windrow_document::DocumentBuf;
+use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::view::Sections;
 
 use crate::capped::Arrivals;
@@ -146,6 +146,13 @@ impl Collection {
     /// The options it was created with, or was given since.
     pub fn options(&self) -> DocumentBuf {
         self.row.load().options.clone()
+    }
+
+    /// How it compares strings where nothing else is said; None: by their bytes. It never changes.
+    pub fn collation(&self) -> Option<Arc<Collation>> {
+        let state = self.state();
+        let of_ids = state.indexes.first()?;
+        of_ids.index.definition.collation.clone()
     }
 
     pub(crate) fn rules(&self) -> Arc<Rules> {

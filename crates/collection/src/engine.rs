@@ -6,8 +6,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
+use windrow_mql::collation;
 use windrow_storage::{Compression, Disk, RowChange, RunsOptions, Storage, StorageOptions};
 
 use crate::collection::{Collection, IndexState};
@@ -191,6 +192,8 @@ impl Engine {
         options: DocumentBuf,
     ) -> Result<Arc<Collection>, Error> {
         let core = &self.core;
+        let collation = collation_of(options.as_document())?;
+        let definition = Arc::new(Definition::of_ids(collation));
         let (id, records, ids_map) = (core.take_id(), core.take_id(), core.take_id());
         let row = CollectionRow {
             namespace: namespace.clone(),
@@ -199,7 +202,6 @@ impl Engine {
             records,
         };
         let since = core.storage.log.written().0;
-        let definition = Arc::new(Definition::of_ids());
         let index = Index::new(ids_map, definition, since, true, Multikey::default());
         let folded = FoldedRow {
             position: since,
@@ -337,6 +339,12 @@ fn spawn(
         .name(name.to_owned())
         .spawn(move || work(&core));
     thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
+}
+
+/// How a collection with such options compares strings; None: by their bytes.
+pub(crate) fn collation_of(options: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
+    let collation = options.get("collation").and_then(ValueRef::as_document);
+    Ok(collation.map(collation::parse).transpose()?.flatten())
 }
 
 /// Version 4: random.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_document::{ValueRef, key};
+use windrow_document::ValueRef;
 use windrow_fold::{Cursor, Direction, Snapshot, View};
 use windrow_index::{Definition, Multikey};
 
@@ -104,8 +104,11 @@ impl Reader {
 
     /// The record of an `_id`.
     pub fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
+        let Some(of_ids) = self.0.indexes.first() else {
+            return Ok(None);
+        };
         let mut bytes = Vec::new();
-        key::append(&mut bytes, id);
+        of_ids.definition().append_only_value(&mut bytes, id);
         Ok(self.index_view(0)?.first_id(&bytes)?.map(RecordId))
     }
 

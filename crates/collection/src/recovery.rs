@@ -11,7 +11,7 @@ use windrow_storage::{Position, Storage, StorageError};
 
 use crate::collection::{Collection, IndexState};
 use crate::core::Core;
-use crate::engine::EngineOptions;
+use crate::engine::{EngineOptions, collation_of};
 use crate::error::Error;
 use crate::index::Index;
 use crate::record;
@@ -67,7 +67,7 @@ fn open_collection(
         };
         let index = IndexRow::read(&value)?;
         let definition = match indexes.is_empty() {
-            true => Definition::of_ids(),
+            true => Definition::of_ids(collation_of(row.options.as_document())?),
             false => Definition::parse(index.specification.as_document())?,
         };
         let index = Index::new(

@@ -1,12 +1,14 @@
 //! What a collection's options ask of its documents: the validator, and how many there may be.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter, failure};
 
 use crate::capped::Cap;
+use crate::engine::collation_of;
 use crate::error::{Error, FailedValidation};
 
 /// Read from the options whenever they change.
@@ -19,6 +21,8 @@ pub(crate) struct Rules {
 #[derive(Debug)]
 struct Validator {
     source: DocumentBuf,
+    /// The collection's.
+    collation: Option<Arc<Collation>>,
     /// An error where this version of Windrow cannot read what another one has kept: it is told to
     /// who writes, not to who opens the folder.
     filter: Result<Filter, windrow_mql::Error>,
@@ -43,14 +47,17 @@ impl Rules {
         let text = |name| options.get(name).and_then(ValueRef::as_str);
         let source = options.get("validator").and_then(ValueRef::as_document);
         let source = source.filter(|source| !source.is_empty());
+        // An option that cannot be read has kept the collection from being opened.
+        let collation = collation_of(options).unwrap_or_default();
         let source = source.filter(|_| text("validationLevel") != Some("off"));
         Rules {
             cap: Cap::of(options),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),
-                filter: parse(source),
+                filter: parse(source, collation.clone()),
                 speaks_of_now: speaks_of_now(source),
                 moderate: text("validationLevel") == Some("moderate"),
+                collation,
                 warns: text("validationAction") == Some("warn"),
             }),
         }
@@ -90,7 +97,7 @@ impl Rules {
 impl Validator {
     fn filter(&self) -> Result<Cow<'_, Filter>, windrow_mql::Error> {
         match self.speaks_of_now {
-            true => parse(self.source.as_document()).map(Cow::Owned),
+            true => parse(self.source.as_document(), self.collation.clone()).map(Cow::Owned),
             false => self
                 .filter
                 .as_ref()
@@ -108,10 +115,14 @@ impl Validator {
     }
 }
 
-fn parse(source: Document<'_>) -> Result<Filter, windrow_mql::Error> {
+fn parse(
+    source: Document<'_>,
+    collation: Option<Arc<Collation>>,
+) -> Result<Filter, windrow_mql::Error> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let environment = Environment {
         now: since.map_or(0, |since| since.as_millis() as i64),
+        collation,
         ..Environment::default()
     };
     Filter::parse_with(source, &environment)

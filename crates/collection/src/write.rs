@@ -10,7 +10,7 @@ pub use batch::{Batch, Change, Outcome};
 pub(crate) use unique::keys_of;
 
 use bytes::Bytes;
-use windrow_document::{Document, ValueRef, key};
+use windrow_document::{Document, ValueRef};
 use windrow_index::{Definition, Multikey, Scratch};
 
 use crate::capped::Cap;
@@ -138,6 +138,7 @@ impl Collection {
         claim: &mut Claim<'_>,
     ) -> Result<InsertPlan, Error> {
         let mut ids = IdKeys::default();
+        let of_ids = indexes.first().map(|state| &*state.index.definition);
         let mut plan = InsertPlan::default();
         let mut scratch = Scratch::default();
         for (offset, document) in record::documents(documents) {
@@ -148,8 +149,8 @@ impl Collection {
             if plan.refused(ordered) {
                 break;
             }
-            if plan.last_is_kept() {
-                ids.push(document);
+            if let (true, Some(of_ids)) = (plan.last_is_kept(), of_ids) {
+                ids.push(of_ids, document);
             }
         }
         let growing = ids.grows() && claim.grow(ids.first(), ids.last());
@@ -217,15 +218,13 @@ struct IdKeys {
 }
 
 impl IdKeys {
-    fn push(&mut self, document: Document<'_>) {
+    fn push(&mut self, of_ids: &Definition, document: Document<'_>) {
         if self.unordered {
             return;
         }
         self.next.clear();
-        key::append(
-            &mut self.next,
-            document.get("_id").unwrap_or(ValueRef::Null),
-        );
+        let id = document.get("_id").unwrap_or(ValueRef::Null);
+        of_ids.append_only_value(&mut self.next, id);
         if self.count == 0 {
             self.first.clone_from(&self.next);
         } else if self.next <= self.last {

@@ -70,9 +70,13 @@ pub struct TextField {
 }
 
 impl Definition {
-    /// The index that every collection has.
-    pub fn of_ids() -> Definition {
-        let specification = windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+    /// The index that every collection has. It compares as the collection does.
+    pub fn of_ids(collation: Option<Arc<Collation>>) -> Definition {
+        let mut specification =
+            windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+        if let Some(collation) = &collation {
+            specification.push("collation", collation.specification());
+        }
         Definition {
             name: "_id_".to_owned(),
             fields: vec![KeyField {
@@ -83,7 +87,7 @@ impl Definition {
             sparse: false,
             hidden: false,
             partial: None,
-            collation: None,
+            collation,
             expire_after_seconds: None,
             text: None,
             wildcard: None,
@@ -102,6 +106,11 @@ impl Definition {
 
     pub fn is_wildcard(&self) -> bool {
         self.wildcard.is_some()
+    }
+
+    /// The key of an index with one ascending field.
+    pub fn append_only_value(&self, bytes: &mut Vec<u8>, value: ValueRef<'_>) {
+        key::append_collated(bytes, value, false, self.collation.as_deref());
     }
 
     /// Appends one value of a key, as [`key::append_part`] does; sort keys of a collation have no

@@ -5,7 +5,9 @@ mod options;
 mod text;
 mod wildcard;
 
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use std::sync::Arc;
+
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, TextDefinition};
@@ -64,6 +66,32 @@ fn cannot(message: String) -> Error {
 }
 
 impl Definition {
+    /// Parses a specification of a collection that compares by `default` where an index says nothing.
+    /// The index on `_id` always compares as its collection does.
+    pub fn parse_within(
+        specification: Document<'_>,
+        default: Option<&Arc<Collation>>,
+    ) -> Result<Definition, Error> {
+        let Some(default) = default else {
+            return Definition::parse(specification);
+        };
+        let key = specification.get("key").and_then(ValueRef::as_document);
+        if key.is_some_and(is_key_of_ids) {
+            check_collation_of_ids(specification, Some(default))?;
+            let others = specification
+                .iter()
+                .filter(|(name, _)| *name != "collation");
+            Definition::parse(others.collect::<DocumentBuf>().as_document())?;
+            return Ok(Definition::of_ids(Some(default.clone())));
+        }
+        if specification.contains("collation") {
+            return Definition::parse(specification);
+        }
+        let mut completed = specification.to_buf();
+        completed.push("collation", default.specification());
+        Definition::parse(completed.as_document())
+    }
+
     /// Parses a specification: `{key: …, name: …, options…}`.
     pub fn parse(specification: Document<'_>) -> Result<Definition, Error> {
         check_known(specification)?;
@@ -85,7 +113,7 @@ impl Definition {
         let version = version_of(specification)?;
         if is_key_of_ids(key) {
             check_of_ids(specification, key)?;
-            return Ok(Definition::of_ids());
+            return Ok(Definition::of_ids(None));
         }
         if name == ID_NAME {
             return Err(Error::bad_value(format!(
@@ -230,8 +258,16 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
             format!("The field '{name}' is not valid for an _id index specification"),
         )),
     }?;
+    check_collation_of_ids(specification, None)
+}
+
+fn check_collation_of_ids(
+    specification: Document<'_>,
+    of_collection: Option<&Arc<Collation>>,
+) -> Result<(), Error> {
     match collation(specification) {
-        Ok(None) => Ok(()),
+        Ok(given) if given.as_ref() == of_collection => Ok(()),
+        Ok(None) if !specification.contains("collation") => Ok(()),
         _ => Err(Error::bad_value(
             "The _id index must have the same collation as the collection",
         )),

@@ -79,7 +79,7 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     if find.hint.is_some() {
         return by_hint(find, source);
     }
-    if let Some(id) = single_id(find) {
+    if let Some(id) = single_id(find, source) {
         let plan = Plan::IdHack { id };
         return Ok(Choice::only(finish(find, plan, None)));
     }
@@ -92,20 +92,20 @@ fn collection_scan(find: &Find, direction: Direction) -> Plan {
 }
 
 /// The `_id` where the filter is an equality on it and nothing else.
-fn single_id(find: &Find) -> Option<Value> {
+fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
     match find.filter.root() {
         Node::Compare {
             path,
             operator: Comparison::Eq,
             value,
         } if path.to_string() == "_id" && !find.return_key => {
-            // The index on `_id` compares strings by their bytes.
-            let by_bytes = find.filter.collation().is_none()
+            // The index on `_id` compares strings as its collection does.
+            let alike = find.filter.collation_shared() == source.collation().as_ref()
                 || !matches!(
                     value,
                     Value::String(_) | Value::Symbol(_) | Value::Document(_)
                 );
-            (by_bytes && !matches!(value, Value::Array(_))).then(|| value.clone())
+            (alike && !matches!(value, Value::Array(_))).then(|| value.clone())
         }
         _ => None,
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{Collection, Reader};
-use windrow_document::ValueRef;
+use windrow_document::{Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
@@ -32,6 +32,11 @@ impl Snapshot {
 impl Source for Snapshot {
     fn namespace(&self) -> String {
         self.namespace.clone()
+    }
+
+    fn collation(&self) -> Option<Arc<Collation>> {
+        let of_ids = self.reader.indexes().first()?;
+        of_ids.definition().collation.clone()
     }
 
     fn count(&self) -> u64 {

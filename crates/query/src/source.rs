@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_document::{Array, ValueRef};
+use windrow_document::{Array, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
@@ -39,6 +39,11 @@ pub trait Source: Send + Sync {
 
     /// What a view is made of; such a source is read by its parts and in no other way.
     fn view(&self) -> Option<ViewParts<'_>> {
+        None
+    }
+
+    /// How the collection compares strings where a command says nothing; None: by their bytes.
+    fn collation(&self) -> Option<Arc<Collation>> {
         None
     }
 

@@ -2,16 +2,30 @@
 
 use std::sync::Arc;
 
+use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, ValueRef};
 use windrow_mql::collation;
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::context::Context;
 use crate::errors::OrCommandError;
 
-/// How the command compares strings; None: by their bytes.
-pub fn of(collation: Option<Document<'_>>) -> Result<Option<Arc<Collation>>, CommandError> {
-    let parsed = collation.map(collation::parse).transpose();
-    Ok(parsed.or_command_error()?.flatten())
+/// How the command compares strings; None: by their bytes. `default`: as its collection does, where
+/// nothing is given.
+pub fn of(
+    given: Option<Document<'_>>,
+    default: Option<Arc<Collation>>,
+) -> Result<Option<Arc<Collation>>, CommandError> {
+    match given.filter(|given| !given.is_empty()) {
+        Some(given) => collation::parse(given).or_command_error(),
+        None => Ok(default),
+    }
+}
+
+/// How a collection compares strings where a command says nothing.
+pub fn default_of(context: &Context<'_>, namespace: &Namespace) -> Option<Arc<Collation>> {
+    let engine = &context.state.services.engine;
+    engine.collection(namespace)?.collation()
 }
 
 /// Operators that compare what they find in a document.

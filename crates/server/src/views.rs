@@ -108,7 +108,7 @@ fn aggregate<'s>(
 /// A view compares as it was made to: by bytes. Another order is refused.
 pub fn check_collation(body: Document<'_>) -> Result<(), CommandError> {
     let collation = body.get("collation").and_then(ValueRef::as_document);
-    match collation::of(collation)? {
+    match collation::of(collation, None)? {
         None => Ok(()),
         Some(_) => Err(CommandError::new(
             ErrorCode::OptionNotSupportedOnView,

@@ -9,7 +9,7 @@ mod writing;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, Collation, Document, ValueRef};
 use windrow_query::{Aggregate, Hint, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -86,7 +86,7 @@ fn prepare(
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
-        let aggregate = parse_stages(body, begun.rest.as_array())?;
+        let aggregate = parse_stages(body, begun.rest.as_array(), None)?;
         let given = Given::source(namespace.to_string(), begun.documents);
         return Ok((aggregate, given));
     }
@@ -103,24 +103,31 @@ fn prepare(
     if source.view().is_some() {
         views::check_collation(body)?;
     }
-    Ok((parse(body)?, source))
+    Ok((parse(body, source.collation())?, source))
 }
 
-/// Reads all arguments but the cursor.
-pub fn parse(body: Document<'_>) -> Result<Aggregate, CommandError> {
+/// Reads all arguments but the cursor; `default`: how the collection compares.
+pub fn parse(
+    body: Document<'_>,
+    default: Option<Arc<Collation>>,
+) -> Result<Aggregate, CommandError> {
     let stages = Arguments::within("aggregate", body).array("pipeline")?;
     let stages = stages.ok_or_else(|| {
         let message = "'pipeline' option must be specified as an array";
         CommandError::new(ErrorCode::TypeMismatch, message)
     })?;
-    parse_stages(body, stages)
+    parse_stages(body, stages, default)
 }
 
-fn parse_stages(body: Document<'_>, stages: Array<'_>) -> Result<Aggregate, CommandError> {
+fn parse_stages(
+    body: Document<'_>,
+    stages: Array<'_>,
+    default: Option<Arc<Collation>>,
+) -> Result<Aggregate, CommandError> {
     check_names(body)?;
     let arguments = Arguments::within("aggregate", body);
     let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(true);
-    let collation = collation::of(arguments.document("collation")?)?;
+    let collation = collation::of(arguments.document("collation")?, default)?;
     if collation.is_some() {
         collation::check_pipeline(stages.as_document())?;
     }
@@ -182,7 +189,7 @@ fn parse_cursor(body: Document<'_>) -> Result<FirstBatch, CommandError> {
             "The 'cursor' option is required, except for aggregate with the explain argument";
         return match body.get("pipeline") {
             Some(ValueRef::Array(_)) => Err(CommandError::new(ErrorCode::FailedToParse, message)),
-            _ => parse(body).map(|_| FirstBatch::default()),
+            _ => parse(body, None).map(|_| FirstBatch::default()),
         };
     };
     if let Some((name, _)) = cursor.iter().find(|(name, _)| *name != "batchSize") {

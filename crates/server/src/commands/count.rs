@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Count, Hint, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -41,7 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let number = match source.view() {
         Some(_) => count_view(context, body, &source)?,
         None => {
-            let count = parse(body)?;
+            let count = parse(body, source.collation())?;
             count.run(&source, context.operation).or_command_error()?
         }
     };
@@ -59,7 +59,7 @@ fn count_view(
 ) -> Result<u64, CommandError> {
     // What is wrong with the arguments is told as it is of a collection.
     let simple = body.iter().filter(|(name, _)| *name != "collation");
-    parse(simple.collect::<DocumentBuf>().as_document())?;
+    parse(simple.collect::<DocumentBuf>().as_document(), None)?;
     let mut rows = views::open(context, &views::count(body)?, source)?;
     let mut count = 0;
     while rows
@@ -72,10 +72,10 @@ fn count_view(
     Ok(count)
 }
 
-/// Reads the arguments of a count command.
-pub fn parse(body: Document<'_>) -> Result<Count, CommandError> {
+/// Reads the arguments of a count command; `default`: how the collection compares.
+pub fn parse(body: Document<'_>, default: Option<Arc<Collation>>) -> Result<Count, CommandError> {
     let arguments = Arguments::within("count", body);
-    let collation = collation::of(arguments.document("collation")?)?;
+    let collation = collation::of(arguments.document("collation")?, default)?;
     let environment = queries::environment(None, collation)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,

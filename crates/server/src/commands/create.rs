@@ -2,8 +2,10 @@
 
 pub mod of_view;
 
+use std::sync::Arc;
+
 use windrow_collection::Namespace;
-use windrow_document::{Document, DocumentBuf, Type, ValueRef, doc};
+use windrow_document::{Collation, DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command, coll_stats};
@@ -53,9 +55,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return of_view::create(context, &namespace, &arguments, &view);
     }
     let cap = cap(&arguments)?;
-    check_id_index(&arguments)?;
+    let collation = read_collation(&arguments)?;
+    check_id_index(&arguments, collation.as_ref())?;
     check_not_supported(&arguments)?;
-    let mut options = options(&namespace, &arguments)?;
+    let mut options = options(&namespace, &arguments, collation.as_ref())?;
     if let Some((size, max)) = cap {
         let mut capped = doc! { "capped": true, "size": (coll_stats::size(size)) };
         if max > 0 {
@@ -94,7 +97,11 @@ fn check_name_type(request: &Request) -> Result<(), CommandError> {
 }
 
 /// The options that `listCollections` shows again.
-fn options(namespace: &Namespace, arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
+fn options(
+    namespace: &Namespace,
+    arguments: &Arguments<'_>,
+    collation: Option<&Arc<Collation>>,
+) -> Result<DocumentBuf, CommandError> {
     let mut options = DocumentBuf::new();
     if let Some(validator) = arguments.document("validator")? {
         validators::check(namespace, validator)?;
@@ -111,6 +118,9 @@ fn options(namespace: &Namespace, arguments: &Arguments<'_>) -> Result<DocumentB
     }
     if arguments.flag("temp")? {
         options.push("temp", true);
+    }
+    if let Some(collation) = collation {
+        options.push("collation", collation.specification());
     }
     Ok(options)
 }
@@ -149,7 +159,10 @@ pub fn rounded(bytes: u64) -> u64 {
 }
 
 /// Every collection has the usual index on `_id`; a client may say so, and nothing else.
-fn check_id_index(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+fn check_id_index(
+    arguments: &Arguments<'_>,
+    collation: Option<&Arc<Collation>>,
+) -> Result<(), CommandError> {
     if present(arguments, "autoIndexId") && !arguments.flag("autoIndexId")? {
         let message = "The autoIndexId option must not be false";
         return Err(CommandError::new(ErrorCode(50_001), message));
@@ -168,16 +181,21 @@ fn check_id_index(arguments: &Arguments<'_>) -> Result<(), CommandError> {
             "The field 'key' for an _id index must be {{_id: 1}}, but got {key}"
         )));
     }
-    match index.get("collation") {
-        Some(_) => Err(not_supported("collation")),
-        None => Ok(()),
+    let Some(given) = index.get("collation") else {
+        return Ok(());
+    };
+    let own = given
+        .as_document()
+        .map(|given| collation::of(Some(given), None));
+    match own.transpose()?.as_ref().map(Option::as_ref) == Some(collation) {
+        true => Ok(()),
+        false => Err(bad_value(
+            "'idIndex' must have the same collation as the collection".to_owned(),
+        )),
     }
 }
 
 fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
-    if let Some(collation) = arguments.document("collation")? {
-        check_collation(collation)?;
-    }
     for name in [
         "changeStreamPreAndPostImages",
         "clusteredIndex",
@@ -199,13 +217,13 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Strings are compared by their bytes, which is what the locale "simple" says.
-fn check_collation(given: Document<'_>) -> Result<(), CommandError> {
+/// How the collection compares strings; None: by their bytes, which the locale "simple" says too.
+fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, CommandError> {
+    let Some(given) = arguments.document("collation")? else {
+        return Ok(None);
+    };
     match given.get("locale") {
-        Some(ValueRef::String(_)) => match collation::of(Some(given))? {
-            None => Ok(()),
-            Some(_) => Err(not_supported("collation")),
-        },
+        Some(ValueRef::String(_)) => collation::of(Some(given), None),
         _ => Err(bad_value(
             "the field 'collation.locale' is a required string".to_owned(),
         )),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::Collection;
-use windrow_document::{DocumentBuf, Type};
+use windrow_document::{Collation, DocumentBuf, Type};
 use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -37,11 +37,12 @@ const INDEXES_MAX: usize = 64;
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let definitions = parse(request)?;
-    namespace::check_creation(&namespace)?;
-    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
     let existing = engine.collection(&namespace);
+    let collation = existing.as_ref().and_then(|existing| existing.collation());
+    let definitions = parse(request, collation.as_ref())?;
+    namespace::check_creation(&namespace)?;
+    views::refuse(context, &namespace)?;
     let names: Vec<String> = definitions.iter().map(|one| one.name.clone()).collect();
     // What is wrong with them is told before a collection is made for them.
     let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), definitions)
@@ -109,7 +110,11 @@ fn check_count(existing: Option<&Collection>, new: &[Definition]) -> Result<(), 
     Ok(())
 }
 
-fn parse(request: &Request) -> Result<Vec<Definition>, CommandError> {
+/// `collation`: the collection's, which its indexes have where they say nothing.
+fn parse(
+    request: &Request,
+    collation: Option<&Arc<Collation>>,
+) -> Result<Vec<Definition>, CommandError> {
     check_names(request)?;
     let arguments = Arguments::new(request);
     arguments.flag("ignoreUnknownIndexOptions")?;
@@ -130,7 +135,7 @@ fn parse(request: &Request) -> Result<Vec<Definition>, CommandError> {
         let specification = index
             .as_document()
             .ok_or_else(|| arguments.wrong_type("indexes", index.type_of(), &[Type::Document]))?;
-        definitions.push(Definition::parse(specification).or_command_error()?);
+        definitions.push(Definition::parse_within(specification, collation).or_command_error()?);
     }
     Ok(definitions)
 }

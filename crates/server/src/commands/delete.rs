@@ -1,9 +1,10 @@
 //! `delete`: removes the documents that match.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::{Change, DocumentValidation, Namespace};
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -83,7 +84,7 @@ fn delete(
     statement: &Statement<'_>,
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
-    let find = statement.find(variables)?;
+    let find = statement.find(variables, collation::default_of(context, namespace))?;
     let Some(collection) = context.state.services.engine.collection(namespace) else {
         let nothing = queries::source(context.state, namespace)?;
         return find
@@ -120,9 +121,13 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// The documents to delete.
-    pub fn find(&self, variables: Option<Document<'_>>) -> Result<Find, CommandError> {
-        let collation = collation::of(self.collation)?;
+    /// The documents to delete; `default`: how the collection compares.
+    pub fn find(
+        &self,
+        variables: Option<Document<'_>>,
+        default: Option<Arc<Collation>>,
+    ) -> Result<Find, CommandError> {
+        let collation = collation::of(self.collation, default)?;
         let environment = queries::environment(variables, collation)?;
         let filter = queries::filter(Some(self.filter), &environment)?;
         Ok(Find {

@@ -1,7 +1,9 @@
 //! `distinct`: the values at a key.
 
+use std::sync::Arc;
+
 use windrow_document::path::Path;
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -33,9 +35,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some(_) => {
             views::check_collation(body)?;
             let rows = &mut views::open(context, &views::distinct(body)?, &source)?;
-            parse(body)?.collect(rows, context.operation)
+            parse(body, None)?.collect(rows, context.operation)
         }
-        None => parse(body)?.run(&source, context.operation),
+        None => parse(body, source.collation())?.run(&source, context.operation),
     };
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();
@@ -43,8 +45,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Reads the arguments of a distinct command.
-pub fn parse(body: Document<'_>) -> Result<Distinct, CommandError> {
+/// Reads the arguments of a distinct command; `default`: how the collection compares.
+pub fn parse(
+    body: Document<'_>,
+    default: Option<Arc<Collation>>,
+) -> Result<Distinct, CommandError> {
     let arguments = Arguments::within("distinct", body);
     let key = match arguments.get("key") {
         Some(ValueRef::Null) => None,
@@ -52,7 +57,7 @@ pub fn parse(body: Document<'_>) -> Result<Distinct, CommandError> {
     };
     let key = key.ok_or_else(|| arguments.missing("key"))?;
     check_key(key)?;
-    let collation = collation::of(arguments.document("collation")?)?;
+    let collation = collation::of(arguments.document("collation")?, default)?;
     let environment = queries::environment(None, collation)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,

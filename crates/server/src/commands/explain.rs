@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{Accepted, Command, aggregate, count, delete, distinct, find, find_and_modify, update};
 use crate::arguments::Arguments;
+use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -65,14 +66,15 @@ pub fn explain(
             return run_aggregate(context, &aggregate?, &source, command, verbosity);
         }
     }
+    let default = collation_of(context, database, command);
     let (find, wrapping) = match name {
-        "find" => (find::Asked::parse(command)?.find, Wrapping::None),
-        "count" => (count::parse(command)?.find(), Wrapping::Count),
-        "distinct" => (distinct::parse(command)?.find(), Wrapping::None),
-        "delete" => (only_delete(command)?, Wrapping::Delete),
-        "update" => (only_update(command)?, Wrapping::Update),
+        "find" => (find::Asked::parse(command, default)?.find, Wrapping::None),
+        "count" => (count::parse(command, default)?.find(), Wrapping::Count),
+        "distinct" => (distinct::parse(command, default)?.find(), Wrapping::None),
+        "delete" => (only_delete(command, default)?, Wrapping::Delete),
+        "update" => (only_update(command, default)?, Wrapping::Update),
         "findAndModify" | "findandmodify" => {
-            let asked = find_and_modify::Asked::parse(command)?;
+            let asked = find_and_modify::Asked::parse(command, default)?;
             let wrapping = if asked.removes() {
                 Wrapping::Delete
             } else {
@@ -96,8 +98,8 @@ fn explain_aggregate(
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
     let namespace = aggregate::named(database, command)?;
-    let aggregate = aggregate::parse(command)?;
     let source = open(context, &namespace)?;
+    let aggregate = aggregate::parse(command, source.collation())?;
     run_aggregate(context, &aggregate, &source, command, verbosity)
 }
 
@@ -113,6 +115,16 @@ fn run_aggregate(
         .explain(source, &collections, verbosity, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
+}
+
+/// How the command's collection compares; of a name that none can have the command itself tells.
+fn collation_of(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+) -> Option<Arc<Collation>> {
+    let namespace = queries::named(database, command, ErrorCode::InvalidNamespace);
+    collation::default_of(context, &namespace.ok()?)
 }
 
 fn open(context: &Context<'_>, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
@@ -176,12 +188,20 @@ fn only_statement<'a>(
     }
 }
 
-fn only_delete(command: Document<'_>) -> Result<Find, CommandError> {
+fn only_delete(
+    command: Document<'_>,
+    default: Option<Arc<Collation>>,
+) -> Result<Find, CommandError> {
     let statement = only_statement(command, "delete", "deletes")?;
-    delete::Statement::parse(statement)?.find(None)
+    delete::Statement::parse(statement)?.find(None, default)
 }
 
-fn only_update(command: Document<'_>) -> Result<Find, CommandError> {
+fn only_update(
+    command: Document<'_>,
+    default: Option<Arc<Collation>>,
+) -> Result<Find, CommandError> {
     let statement = only_statement(command, "update", "updates")?;
-    Ok(update::Statement::parse(statement)?.prepare(None)?.find)
+    Ok(update::Statement::parse(statement)?
+        .prepare(None, default)?
+        .find)
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Document, Type, ValueRef, doc};
+use windrow_document::{Collation, Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, Hint, Source};
@@ -88,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }
-    let asked = Asked::parse(body)?;
+    let asked = Asked::parse(body, source.collation())?;
     if asked.tailable {
         return tail(context, &namespace, body, asked);
     }
@@ -163,8 +163,11 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads the arguments of a find command.
-    pub fn parse(body: Document<'_>) -> Result<Asked, CommandError> {
+    /// Reads the arguments of a find command; `default`: how the collection compares.
+    pub fn parse(
+        body: Document<'_>,
+        default: Option<Arc<Collation>>,
+    ) -> Result<Asked, CommandError> {
         check_types(body)?;
         let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
         let tailable = switch("tailable");
@@ -178,7 +181,7 @@ impl Asked {
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         Ok(Asked {
-            find: read_find(body)?,
+            find: read_find(body, default)?,
             first,
             no_cursor_timeout: switch("noCursorTimeout"),
             tailable,
@@ -196,11 +199,11 @@ impl Asked {
     }
 }
 
-fn read_find(body: Document<'_>) -> Result<Find, CommandError> {
+fn read_find(body: Document<'_>, default: Option<Arc<Collation>>) -> Result<Find, CommandError> {
     let document = |name: &str| body.get(name).and_then(ValueRef::as_document);
     let filled = |name: &str| document(name).filter(|document| !document.is_empty());
     let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
-    let collation = collation::of(document("collation"))?;
+    let collation = collation::of(document("collation"), default)?;
     let environment = queries::environment(document("let"), collation.clone())?;
     let filter = queries::filter(document("filter"), &environment)?;
     let projection = filled("projection")

@@ -1,7 +1,9 @@
 //! `findAndModify`: changes or removes one document and gives it, as it was or as it is now.
 
+use std::sync::Arc;
+
 use windrow_collection::{Change, DocumentValidation, Namespace};
-use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
 use windrow_mql::filter::{Environment, Filter};
@@ -67,7 +69,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
-    let asked = Asked::parse(body)?;
+    let default = collation::default_of(context, &namespace);
+    let asked = Asked::parse(body, default)?;
     views::refuse(context, &namespace)?;
     writes::check_upsert_target(request, &namespace.collection, asked.upsert)?;
     let (outcome, value) = match &asked.update {
@@ -162,8 +165,11 @@ impl Asked {
         self.update.is_none()
     }
 
-    /// Reads the arguments of a findAndModify command.
-    pub fn parse(body: Document<'_>) -> Result<Asked, CommandError> {
+    /// Reads the arguments of a findAndModify command; `default`: how the collection compares.
+    pub fn parse(
+        body: Document<'_>,
+        default: Option<Arc<Collation>>,
+    ) -> Result<Asked, CommandError> {
         check_names(body)?;
         let arguments = Arguments::within("findAndModify", body);
         let document = |name: &str| match arguments.get(name) {
@@ -174,7 +180,7 @@ impl Asked {
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
         let validation = writes::validation(&arguments)?;
-        let collation = collation::of(arguments.document("collation")?)?;
+        let collation = collation::of(arguments.document("collation")?, default)?;
         let (update, filters) = (arguments.get("update"), !array_filters.is_empty());
         collation::check_update(update, filters, collation.as_ref())?;
         let environment = queries::environment(document("let")?, collation.clone())?;

@@ -1,9 +1,10 @@
 //! `update`: changes the documents that match, or inserts one.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::{DocumentValidation, Namespace};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
+use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
@@ -138,7 +139,7 @@ fn update(
         find,
         update,
         variables,
-    } = statement.prepare(variables)?;
+    } = statement.prepare(variables, collation::default_of(context, namespace))?;
     let updating = Updating {
         find: &find,
         update: &update,
@@ -185,9 +186,13 @@ impl<'a> Statement<'a> {
         })
     }
 
-    /// Parses filter, update and sort.
-    pub fn prepare(&self, variables: Option<Document<'_>>) -> Result<Prepared, CommandError> {
-        let collation = collation::of(self.collation)?;
+    /// Parses filter, update and sort; `default`: how the collection compares.
+    pub fn prepare(
+        &self,
+        variables: Option<Document<'_>>,
+        default: Option<Arc<Collation>>,
+    ) -> Result<Prepared, CommandError> {
+        let collation = collation::of(self.collation, default)?;
         let (update, filters) = (Some(self.update), !self.array_filters.is_empty());
         collation::check_update(update, filters, collation.as_ref())?;
         let environment = queries::environment(variables, collation.clone())?;

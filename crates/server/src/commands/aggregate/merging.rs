@@ -73,7 +73,9 @@ impl Merging {
             let mut names: Vec<&str> = pattern.iter().map(|(name, _)| name).collect();
             names.sort_unstable();
             let is_whole = definition.partial.is_none() && index.is_ready();
-            definition.unique && is_whole && names == keys
+            // The pipeline compares by bytes: what is unique otherwise does not count.
+            let by_bytes = definition.collation.is_none();
+            definition.unique && is_whole && by_bytes && names == keys
         })
     }
 

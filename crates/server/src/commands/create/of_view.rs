@@ -4,7 +4,7 @@ use windrow_collection::{Namespace, View};
 use windrow_document::{Array, DocumentBuf, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use super::{bad_value, check_collation, present};
+use super::{bad_value, not_supported, present, read_collation};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -71,8 +71,8 @@ pub fn create(
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));
         }
     }
-    if let Some(collation) = arguments.document("collation")? {
-        check_collation(collation)?;
+    if read_collation(arguments)?.is_some() {
+        return Err(not_supported("collation"));
     }
     namespace::check_creation(namespace)?;
     namespace::check_collection(&namespace.database, &view.on)?;
