@@ -145,9 +145,9 @@ impl Core {
         self.snapshots.open(|| self.storage.log.written().0)
     }
 
-    /// Everything at or before this position is seen alike by all snapshots.
-    pub fn oldest_snapshot(&self) -> u64 {
-        self.snapshots.oldest(|| self.storage.log.written().0)
+    /// The positions that are read at, now or from now on.
+    pub fn snapshot_positions(&self) -> Vec<u64> {
+        self.snapshots.positions(|| self.storage.log.written().0)
     }
 
     /// A number for a collection or map that was never given before.

@@ -157,7 +157,7 @@ fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescript
         Some(index) => generation.index(index, position),
     };
     let keep = Keep {
-        oldest_snapshot: core.oldest_snapshot(),
+        snapshots: core.snapshot_positions(),
         drop_deletions: false,
     };
     let mut options = section_options(core, task.index.as_deref(), position);
@@ -173,9 +173,9 @@ fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescript
         // are behind everything there is, are never merged.
         let first_new = end_of(&task.collection.state());
         let until = Some((b"".as_slice(), first_new));
-        sections.extend(merge::write(&mut merge, until, keep, sink, options)?);
+        sections.extend(merge::write(&mut merge, until, &keep, sink, options)?);
     }
-    sections.extend(merge::write(&mut merge, None, keep, sink, options)?);
+    sections.extend(merge::write(&mut merge, None, &keep, sink, options)?);
     Ok(sections)
 }
 

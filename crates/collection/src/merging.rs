@@ -143,14 +143,14 @@ fn merge_map(
         .max()
         .unwrap_or(0);
     let keep = Keep {
-        oldest_snapshot: core.oldest_snapshot(),
+        snapshots: core.snapshot_positions(),
         drop_deletions: range.start == 0,
     };
     let pace = Pace::new(core.clone(), collection.clone());
     let sink = RunSink::new(core.storage.runs.create()?).pausing(move || pace.rest());
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
     let options = section_options(core, index, position);
-    let merged = merge::write(&mut entries, None, keep, &sink, options)?;
+    let merged = merge::write(&mut entries, None, &keep, &sink, options)?;
     if merged.is_some() {
         sink.finish()?;
     }

@@ -17,13 +17,36 @@ const TIER_BYTES_MIN: u64 = 1 << 20;
 const SEPARATE_BYTES: u64 = 4 << 20;
 
 /// What entries a fold or merge writes of several versions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Keep {
-    /// The oldest position that somebody reads at: of what is at or before it, only the newest
-    /// version of each place is written, as settled.
-    pub oldest_snapshot: u64,
+    /// The positions that somebody reads at or may from now on, in order: see
+    /// [`Snapshots::positions`](crate::Snapshots::positions). A version that none of them sees is not
+    /// written; one at or before the first is written as settled.
+    pub snapshots: Vec<u64>,
     /// Whether there is nothing older that a deletion has to hide.
     pub drop_deletions: bool,
+}
+
+impl Keep {
+    fn is_settled(&self, position: u64) -> bool {
+        self.snapshots
+            .first()
+            .is_none_or(|oldest| position <= *oldest)
+    }
+
+    /// Whether a version is seen by somebody: by those who read before the next newer version of its
+    /// place, or by all to come where there is none.
+    fn is_seen(&self, position: u64, newer: Option<u64>) -> bool {
+        let Some(newer) = newer else {
+            return true;
+        };
+        let first = self
+            .snapshots
+            .partition_point(|snapshot| *snapshot < position);
+        self.snapshots
+            .get(first)
+            .is_some_and(|snapshot| *snapshot < newer)
+    }
 }
 
 /// Writes what has to be kept of entries in order, from where `merge` stands up to its end, or up to the
@@ -31,7 +54,7 @@ pub struct Keep {
 pub fn write(
     merge: &mut Merge,
     until: Option<(&[u8], u64)>,
-    keep: Keep,
+    keep: &Keep,
     sink: &RunSink,
     options: SectionOptions,
 ) -> Result<Option<SectionDescriptor>, StorageError> {
@@ -42,14 +65,14 @@ pub fn write(
             break;
         }
         last.go_to(&entry);
-        let settled = entry.position <= keep.oldest_snapshot;
-        let hidden = last.settled;
+        let seen = keep.is_seen(entry.position, last.newer);
+        let settled = keep.is_settled(entry.position);
         if settled {
             entry.position = 0;
-            last.settled = true;
         }
-        let needless = hidden || settled && entry.deleted && keep.drop_deletions;
-        if !needless {
+        last.newer = Some(entry.position);
+        let needless = settled && entry.deleted && keep.drop_deletions;
+        if seen && !needless {
             writer.push(&entry, !last.key_is_written)?;
             last.key_is_written = true;
         }
@@ -63,8 +86,8 @@ pub fn write(
 struct Last {
     key: Vec<u8>,
     id: Option<u64>,
-    /// Whether a version that every snapshot sees was met there.
-    settled: bool,
+    /// The position of the version that was met last there.
+    newer: Option<u64>,
     /// Whether an entry of the key was written.
     key_is_written: bool,
 }
@@ -79,7 +102,7 @@ impl Last {
         }
         if !same_key || self.id != Some(entry.id) {
             self.id = Some(entry.id);
-            self.settled = false;
+            self.newer = None;
         }
     }
 }
@@ -162,5 +185,24 @@ mod tests {
             [0, 1 << 19, 1 << 20, 7 << 20, 8 << 20, 64 << 20].map(tier),
             [0, 0, 1, 1, 2, 3]
         );
+    }
+
+    #[test]
+    fn versions_that_nobody_sees_go() {
+        let keep = Keep {
+            snapshots: vec![5, 9, 20],
+            drop_deletions: false,
+        };
+        let check = |position, newer, seen| {
+            assert_eq!(keep.is_seen(position, newer), seen, "{position} {newer:?}");
+        };
+        check(19, None, true);
+        check(4, Some(6), true);
+        check(6, Some(8), false);
+        check(8, Some(9), false);
+        check(8, Some(10), true);
+        check(10, Some(15), false);
+        check(0, Some(6), true);
+        check(0, Some(0), false);
     }
 }

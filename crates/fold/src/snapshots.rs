@@ -31,12 +31,13 @@ impl Snapshots {
         }
     }
 
-    /// The oldest position that a snapshot reads at, or else the newest there is: entries at or
-    /// before it are seen alike by all, so only the newest version of each is needed.
-    pub fn oldest(&self, newest: impl FnOnce() -> u64) -> u64 {
+    /// The positions that snapshots read at, in order, and behind them the newest there is, before
+    /// which none is opened from now on.
+    pub fn positions(&self, newest: impl FnOnce() -> u64) -> Vec<u64> {
         let open = self.open.lock();
-        open.first_key_value()
-            .map_or_else(newest, |(position, _)| *position)
+        let mut positions: Vec<u64> = open.keys().copied().collect();
+        positions.push(newest());
+        positions
     }
 
     /// How many snapshots are open.
@@ -75,17 +76,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_open_one_counts() {
+    fn open_ones_and_the_newest_count() {
         let snapshots = Arc::new(Snapshots::default());
-        assert_eq!(snapshots.oldest(|| 9), 9);
+        assert_eq!(snapshots.positions(|| 9), [9]);
         let five = snapshots.open(|| 5);
         let seven = snapshots.open(|| 7);
         let again = five.clone();
         drop(five);
-        assert_eq!((snapshots.oldest(|| 9), snapshots.count()), (5, 2));
+        assert_eq!(snapshots.positions(|| 9), [5, 7, 9]);
+        assert_eq!(snapshots.count(), 2);
         drop(again);
-        assert_eq!(snapshots.oldest(|| 9), 7);
+        assert_eq!(snapshots.positions(|| 9), [7, 9]);
         drop(seven);
-        assert_eq!(snapshots.oldest(|| 9), 9);
+        assert_eq!(snapshots.positions(|| 9), [9]);
     }
 }

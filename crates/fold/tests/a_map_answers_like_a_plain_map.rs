@@ -108,9 +108,8 @@ impl Map {
     }
 
     fn keep(&self, drop_deletions: bool) -> Keep {
-        let oldest_snapshot = self.snapshots.oldest(|| self.position);
         Keep {
-            oldest_snapshot,
+            snapshots: self.snapshots.positions(|| self.position),
             drop_deletions,
         }
     }
@@ -122,7 +121,7 @@ impl Map {
             compression: Compression::Lz4,
             position,
         };
-        let descriptor = merge::write(merge, None, keep, &sink, options).unwrap();
+        let descriptor = merge::write(merge, None, &keep, &sink, options).unwrap();
         sink.finish().unwrap();
         descriptor.map(|it| Arc::new(Section::open(&self.storage.runs, it).unwrap()))
     }

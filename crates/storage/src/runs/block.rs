@@ -8,8 +8,9 @@ use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
 
-/// The longest block before compression: a document of 16 MB and what surrounds it.
-pub(crate) const RAW_BYTES_MAX: usize = 32 << 20;
+/// The longest block before compression: versions of one document stand in one block, 16 MB each, as
+/// many as open snapshots see.
+pub(crate) const RAW_BYTES_MAX: usize = 1 << 30;
 pub(crate) const HEADER_BYTES: usize = 16;
 
 /// Where a block is. 20 bytes in a catalog row or in another block: see [`BlockAddress::to_bytes`].
@@ -102,7 +103,7 @@ impl fmt::Debug for EncodedBlock {
     }
 }
 
-/// Compresses and checksums a block of at most 32 MB. Pure: any thread does it, the writer only
+/// Compresses and checksums a block of at most 1 GB. Pure: any thread does it, the writer only
 /// appends. What compression does not make smaller by an eighth is stored as it is.
 ///
 /// # Panics
