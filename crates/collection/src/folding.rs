@@ -1,9 +1,9 @@
 //! Folding: what the tails hold becomes sections, and the log before it can go.
 //!
-//! A fold, in order: freeze the tails → two run files, one for documents and one for indexes, a
-//! section for every map that has entries → sync them → one change of the catalog with the sections and how far each collection is folded → the
-//! readers' states → the log is cut. A crash before the change of the catalog leaves a run that
-//! nobody knows, which is removed at the next start.
+//! A fold, in order: freeze the tails → two run files, one for documents and one for indexes, with a
+//! section for every map that has entries → sync them → one change of the catalog with the sections
+//! and how far each collection is folded → the readers' states → the log is cut. A crash before the
+//! change of the catalog leaves runs that nobody knows, which are removed at the next start.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::view::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
-use windrow_storage::{Compression, Position};
+use windrow_storage::{Compression, Position, RunId};
 
 use crate::collection::{Collection, Frozen, State};
 use crate::core::Core;
@@ -51,14 +51,26 @@ impl Sinks {
         }
     }
 
-    fn finish(self) -> Result<(), Error> {
-        for sink in [self.records, self.indexes] {
-            if !sink.is_empty() {
-                sink.finish()?;
+    /// Makes both durable, or neither stay.
+    fn finish(self, core: &Core) -> Result<(), Error> {
+        let records = RunId(self.records.run());
+        let has_records = !self.records.is_empty();
+        finish(self.records)?;
+        if let Err(error) = finish(self.indexes) {
+            if has_records {
+                core.storage.runs.remove(records)?;
             }
+            return Err(error);
         }
         Ok(())
     }
+}
+
+fn finish(sink: RunSink) -> Result<(), Error> {
+    if sink.is_empty() {
+        return Ok(());
+    }
+    Ok(sink.finish()?)
 }
 
 /// Folds everything that was written before the call. The number of sections that were written.
@@ -74,7 +86,7 @@ pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
         indexes: RunSink::new(core.storage.runs.create()?),
     };
     let written = write_all(core, &tasks, &sinks)?;
-    sinks.finish()?;
+    sinks.finish(core)?;
     let folded = written.iter().map(|it| it.sections.len()).sum();
     let position = position.min(all_folded(core));
     adopt(core, &tasks, written, position)?;
