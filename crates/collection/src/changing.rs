@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_index::Definition;
-use windrow_storage::RowChange;
 
 use crate::collection::Collection;
 use crate::engine::Engine;
@@ -15,10 +14,20 @@ use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::rows::CollectionRow;
 
+/// The option of a collection that ends with the process.
+const TEMPORARY: &str = "temp";
+
 impl Engine {
     /// Gives a collection another name, also one in another database. `drop_target`: a collection that
-    /// has the name is dropped in the same step.
-    pub fn rename(&self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<(), Error> {
+    /// has the name is dropped in the same step. `stay_temporary`: one that ends with the process goes
+    /// on to, under its new name.
+    pub fn rename(
+        &self,
+        from: &Namespace,
+        to: &Namespace,
+        drop_target: bool,
+        stay_temporary: bool,
+    ) -> Result<(), Error> {
         let _changing = self.core.catalog_change.lock();
         let source = self.collection(from);
         let source = match source {
@@ -33,11 +42,17 @@ impl Engine {
         }
         let _source_schema = source.schema.write();
         let _target_schema = target.as_ref().map(|target| target.schema.write());
+        let old = source.row();
+        let options = old.options.as_document();
+        let kept = options
+            .iter()
+            .filter(|(name, _)| stay_temporary || *name != TEMPORARY);
         let row = CollectionRow {
             namespace: to.clone(),
-            ..CollectionRow::clone(&source.row())
+            options: kept.collect(),
+            ..CollectionRow::clone(&old)
         };
-        let mut changes = row.put(source.id);
+        let mut changes = row.replace(&old, source.id);
         if let Some(target) = &target {
             changes.extend(self.drop_changes(target));
         }
@@ -69,11 +84,9 @@ impl Collection {
             options: change(old.options.as_document())?,
             ..CollectionRow::clone(&old)
         };
-        let mut changes: Vec<RowChange> = old.delete(self.id);
-        changes.extend(new.put(self.id));
         core.storage
             .catalog
-            .change(changes, |_| {})
+            .change(new.replace(&old, self.id), |_| {})
             .map_err(Error::from)?;
         self.set_row(new);
         Ok(())

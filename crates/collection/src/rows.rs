@@ -110,6 +110,17 @@ impl CollectionRow {
         changes
     }
 
+    /// The rows that say it in place of another's of the same collection: each key once.
+    pub fn replace(&self, old: &CollectionRow, id: u64) -> Vec<RowChange> {
+        let mut changes = self.put(id);
+        let needless = old.delete(id).into_iter();
+        let needless: Vec<RowChange> = needless
+            .filter(|delete| changes.iter().all(|put| put.key != delete.key))
+            .collect();
+        changes.extend(needless);
+        changes
+    }
+
     /// The changes that take its rows away.
     pub fn delete(&self, id: u64) -> Vec<RowChange> {
         let pieces = self.pieces().enumerate();

@@ -50,7 +50,7 @@ fn a_collection_is_renamed() {
             if fold {
                 engine.fold().unwrap();
             }
-            let renamed = engine.rename(&named(from), &named(to), drop_target);
+            let renamed = engine.rename(&named(from), &named(to), drop_target, false);
             assert_eq!(renamed.is_ok(), !expected.is_empty(), "{renamed:?}");
             if renamed.is_err() {
                 continue;

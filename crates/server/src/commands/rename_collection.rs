@@ -30,18 +30,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
     engine
-        .rename(&source, &target, drop_target)
+        .rename(&source, &target, drop_target, stay_temporary)
         .or_command_error()?;
-    let renamed = engine.collection(&target);
-    if let Some(collection) = renamed.filter(|_| !stay_temporary)
-        && collection.options().get("temp").is_some()
-    {
-        let permanent = |options: windrow_document::Document<'_>| {
-            let rest = options.iter().filter(|(name, _)| *name != "temp");
-            Ok::<DocumentBuf, windrow_collection::Error>(rest.collect())
-        };
-        collection.change_options(permanent).or_command_error()?;
-    }
     let names = [source.to_string(), target.to_string()];
     let is_one = |name: &str| names.iter().any(|one| one == name);
     let cursors = &context.state.cursors;

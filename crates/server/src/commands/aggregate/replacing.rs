@@ -106,16 +106,8 @@ impl<'t> Replacing<'t> {
     pub fn finish(mut self) -> Result<(), CommandError> {
         self.insert_waiting()?;
         let (engine, temporary) = (&self.target.engine, self.collection.namespace());
-        // From here on it is no longer one that ends with the process.
-        let permanent = |options: Document<'_>| {
-            let rest = options.iter().filter(|(name, _)| *name != TEMPORARY);
-            Ok::<DocumentBuf, windrow_collection::Error>(rest.collect())
-        };
-        self.collection
-            .change_options(permanent)
-            .or_command_error()?;
         engine
-            .rename(&temporary, &self.target.namespace, true)
+            .rename(&temporary, &self.target.namespace, true, false)
             .or_command_error()?;
         self.is_done = true;
         Ok(())
