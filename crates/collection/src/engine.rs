@@ -6,9 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
-use windrow_mql::collation;
 use windrow_storage::{Compression, Disk, RowChange, RunsOptions, Storage, StorageOptions};
 
 use crate::collection::{Collection, IndexState};
@@ -17,6 +16,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::rows::{self, CollectionRow, FoldedRow};
+use crate::rules::collation_of;
 use crate::{building, folding, merging, recovery};
 
 /// How an engine uses the machine.
@@ -341,12 +341,6 @@ fn spawn(
     thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
 }
 
-/// How a collection with such options compares strings; None: by their bytes.
-pub(crate) fn collation_of(options: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
-    let collation = options.get("collation").and_then(ValueRef::as_document);
-    Ok(collation.map(collation::parse).transpose()?.flatten())
-}
-
 /// Version 4: random.
 fn random_uuid() -> [u8; 16] {
     let mut uuid = [0; 16];
@@ -372,7 +366,6 @@ fn keep_folding(core: &Arc<Core>) {
             std::thread::sleep(Duration::from_millis(200));
         }
         last_fold = Instant::now();
-        core.note_stored();
         core.background.folded.call();
         core.background.merge.call();
     }

@@ -91,6 +91,7 @@ pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
     let position = position.min(all_folded(core));
     adopt(core, &tasks, written, position)?;
     core.counters.folds.fetch_add(1, Ordering::Relaxed);
+    core.note_stored();
     core.storage.drop_log_before(position.next())?;
     Ok(folded)
 }

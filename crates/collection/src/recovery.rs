@@ -11,11 +11,12 @@ use windrow_storage::{Position, Storage, StorageError};
 
 use crate::collection::{Collection, IndexState};
 use crate::core::Core;
-use crate::engine::{EngineOptions, collation_of};
+use crate::engine::EngineOptions;
 use crate::error::Error;
 use crate::index::Index;
 use crate::record;
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
+use crate::rules::collation_of;
 
 type SectionsByMap = HashMap<u64, Vec<Arc<Section>>>;
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
+use windrow_mql::collation;
 use windrow_mql::filter::{Environment, Filter, failure};
 
 use crate::capped::Cap;
-use crate::engine::collation_of;
 use crate::error::{Error, FailedValidation};
 
 /// Read from the options whenever they change.
@@ -113,6 +113,12 @@ impl Validator {
             details: failure::details(self.source.as_document(), document),
         }))
     }
+}
+
+/// How a collection with such options compares strings; None: by their bytes.
+pub(crate) fn collation_of(options: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
+    let collation = options.get("collation").and_then(ValueRef::as_document);
+    Ok(collation.map(collation::parse).transpose()?.flatten())
 }
 
 fn parse(

@@ -193,8 +193,7 @@ impl QueryBatches {
                 finished = true;
                 break;
             };
-            let bytes = documents.bytes() + ELEMENT_BYTES_MAX + content.as_bytes().len();
-            if bytes > bytes_max && !documents.is_empty() {
+            if !documents.has_room(content.as_document(), bytes_max) {
                 self.waiting = Some(content);
                 break;
             }
@@ -218,9 +217,6 @@ impl QueryBatches {
         self.rows.next(operation)
     }
 }
-
-/// A document in a batch has its type and its number before it, which has at most eight digits.
-const ELEMENT_BYTES_MAX: usize = 10;
 
 impl BatchSource for QueryBatches {
     fn next_batch(

@@ -32,9 +32,6 @@ pub struct Tailing {
 /// How often a waiting operation looks whether it may go on.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Room for an element's type and number in a batch.
-const ELEMENT_BYTES_MAX: usize = 10;
-
 impl Tailing {
     /// A cursor at the start. Fails where documents are asked for in another order than they came in.
     pub fn new(collection: Arc<Collection>, find: Find) -> Result<Tailing, CommandError> {
@@ -93,8 +90,7 @@ impl Tailing {
             None => None,
         };
         let document = projected.as_ref().map_or(document, |it| it.as_document());
-        let bytes = documents.bytes() + ELEMENT_BYTES_MAX + document.as_bytes().len();
-        if bytes > bytes_max && !documents.is_empty() {
+        if !documents.has_room(document, bytes_max) {
             return Ok(false);
         }
         documents.push(document);

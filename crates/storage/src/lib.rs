@@ -32,6 +32,7 @@ mod disk;
 mod checksum;
 mod fields;
 mod folder;
+mod trial;
 
 mod storage;
 

@@ -9,6 +9,9 @@ pub struct Batch {
     count: usize,
 }
 
+/// A document in a batch has its type and its number before it, which has at most eight digits.
+const ELEMENT_BYTES_MAX: usize = 10;
+
 impl Batch {
     pub fn new() -> Batch {
         Batch::default()
@@ -29,6 +32,12 @@ impl Batch {
         self.elements.push(0);
         self.elements.extend_from_slice(document.as_bytes());
         self.count += 1;
+    }
+
+    /// Whether a document goes into a batch of at most so many bytes; the first always does.
+    pub fn has_room(&self, document: Document<'_>, bytes_max: usize) -> bool {
+        let bytes = self.bytes() + ELEMENT_BYTES_MAX + document.as_bytes().len();
+        self.is_empty() || bytes <= bytes_max
     }
 
     /// Documents so far.

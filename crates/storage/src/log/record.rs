@@ -9,6 +9,7 @@ use std::cell::Cell;
 use crate::checksum::checksum;
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
+use crate::trial::Trial;
 
 /// The longest payload of a record, before compression.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
@@ -17,9 +18,6 @@ pub(crate) const HEADER_BYTES: usize = 48;
 pub(crate) const ALIGNMENT: usize = 8;
 /// Below this LZ4 saves nothing worth its call.
 const COMPRESSED_FROM_BYTES: usize = 512;
-/// After a record that LZ4 did not pay for, so many of the thread's are not tried, twice as many each
-/// time up to the most.
-const UNTRIED_MAX: u32 = 32;
 const FLAG_LZ4: u8 = 1;
 /// A thread's buffer that grew past this is given back after use.
 const KEPT_BYTES_MAX: usize = 8 << 20;
@@ -125,10 +123,8 @@ pub(crate) struct Encoded {
     length: usize,
     /// A payload of several pieces is gathered here for compression.
     gathered: Vec<u8>,
-    /// How many of the thread's records are not tried after the next that LZ4 does not pay for.
-    patience: u32,
-    /// How many still are not.
-    untried: u32,
+    /// Whether LZ4 pays for the thread's records.
+    trial: Trial,
 }
 
 thread_local! {
@@ -158,11 +154,7 @@ impl Encoded {
 
     /// Compresses into the buffer; `None` where it does not pay.
     fn compress(&mut self, payload: &[&[u8]], raw_bytes: usize) -> Option<usize> {
-        if raw_bytes < COMPRESSED_FROM_BYTES {
-            return None;
-        }
-        if self.untried > 0 {
-            self.untried -= 1;
+        if raw_bytes < COMPRESSED_FROM_BYTES || !self.trial.is_due() {
             return None;
         }
         self.reserve(lz4_flex::block::get_maximum_output_size(raw_bytes));
@@ -178,13 +170,9 @@ impl Encoded {
         };
         let target = self.buffer.get_mut(HEADER_BYTES..)?;
         let stored_bytes = lz4_flex::block::compress_into(raw, target).ok()?;
-        if pays(stored_bytes, raw_bytes) {
-            self.patience = 0;
-            return Some(stored_bytes);
-        }
-        self.patience = (2 * self.patience).clamp(1, UNTRIED_MAX);
-        self.untried = self.patience;
-        None
+        let paid = pays(stored_bytes, raw_bytes);
+        self.trial.note(paid);
+        paid.then_some(stored_bytes)
     }
 
     fn copy(&mut self, payload: &[&[u8]], raw_bytes: usize) {

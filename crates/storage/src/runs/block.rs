@@ -7,6 +7,7 @@ use crate::checksum::{checksum, seed_of};
 use crate::disk::DiskFile;
 use crate::error::StorageError;
 use crate::fields::{put, u32_at, u64_at};
+use crate::trial::Trial;
 
 /// The longest block before compression: versions of one document stand in one block, 16 MB each, as
 /// many as open snapshots see.
@@ -158,42 +159,28 @@ fn with_zstd(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
 }
 
 /// Encodes blocks of one kind, one after the other, and lets be what compression does not make
-/// smaller: after a block that it did not pay for, so many are stored raw without trying, twice as
-/// many each time.
+/// smaller.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockEncoder {
     compression: Compression,
-    /// How many blocks are stored raw after the next failure.
-    patience: u32,
-    /// How many blocks are still stored raw without trying.
-    untried: u32,
+    trial: Trial,
 }
-
-/// At least one block of so many is tried.
-const UNTRIED_MAX: u32 = 32;
 
 impl BlockEncoder {
     pub fn new(compression: Compression) -> Self {
         Self {
             compression,
-            patience: 1,
-            untried: 0,
+            trial: Trial::default(),
         }
     }
 
     /// See [`encode_block`].
     pub fn encode(&mut self, raw: &[u8]) -> EncodedBlock {
-        if self.untried > 0 {
-            self.untried -= 1;
+        if !self.trial.is_due() {
             return encode_block(raw, Compression::None);
         }
         let encoded = encode_block(raw, self.compression);
-        if encoded.is_compressed() {
-            self.patience = 1;
-        } else {
-            self.untried = self.patience;
-            self.patience = (2 * self.patience).min(UNTRIED_MAX);
-        }
+        self.trial.note(encoded.is_compressed());
         encoded
     }
 }
@@ -285,6 +272,7 @@ fn decompress(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::UNTRIED_MAX;
 
     fn check(raw: &[u8], compression: Compression, expected: u8) {
         let encoded = encode_block(raw, compression);
