@@ -14,7 +14,8 @@ SMALL = {
     "w2": (["--documents", "2000", "--rival-seconds", "5"], 11),
     "w4": (["--documents", "5000"], 11),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
-            "--cases", "small,large,single,journaled,find"], 22),
+            "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
+    "w9": (["--documents", "5000", "--calibration", "2000"], 17),
 }
 
 
@@ -45,7 +46,7 @@ def test_the_same_seed_gives_the_same_answers(tmp_path):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (["w9"], "there is no workload"), (["w1", "--speed", "3"], "there is no option --speed"),
+    (["w10"], "there is no workload"), (["w1", "--speed", "3"], "there is no option --speed"),
     (["w1", "--server", "/nowhere/windrow", "--documents", "1"], "/nowhere/windrow"),
 ])
 def test_what_is_wrong_is_said(arguments, said):

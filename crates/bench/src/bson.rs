@@ -80,6 +80,17 @@ impl Writer<'_> {
         self.out.extend_from_slice(&value.to_le_bytes());
     }
 
+    pub fn null(&mut self, name: &str) {
+        self.name(0x0A, name);
+    }
+
+    /// The fields of a document that stands complete.
+    pub fn fields_of(&mut self, document: &[u8]) {
+        let end = document.len().saturating_sub(1);
+        self.out
+            .extend_from_slice(document.get(4..end).unwrap_or_default());
+    }
+
     pub fn int32(&mut self, name: &str, value: i32) {
         self.name(0x10, name);
         self.out.extend_from_slice(&value.to_le_bytes());

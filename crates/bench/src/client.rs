@@ -33,6 +33,11 @@ pub fn message(database: &str, fill: impl FnOnce(&mut Writer)) -> Vec<u8> {
     finish(out)
 }
 
+/// The message of a command that stands complete but for its database.
+pub fn message_of(database: &str, command: &[u8]) -> Vec<u8> {
+    message(database, |one| one.fields_of(command))
+}
+
 /// The message that inserts `documents`, BSON documents one after another.
 pub fn insert_message(
     database: &str,

@@ -16,7 +16,7 @@ const DOCUMENTS: u64 = 1_000;
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let documents = options.documents_of(DOCUMENTS);
-    for name in &options.cases {
+    for name in &options.cases_or(&["small", "large"]) {
         let written = match name.as_str() {
             "words" => lines(&Words { seed: options.seed }, documents, &mut out),
             "weather" => load::feed(&Weather::new(options.seed), documents, &mut out),

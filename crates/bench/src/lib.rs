@@ -14,8 +14,9 @@
 //!
 //! In reading order: [`options`], what is measured and with what; [`random`] and [`corpus`], the
 //! documents; [`bson`], [`client`], [`server`]
-//! and [`load`], the way to the server; [`rival`], the way to the
-//! baseline; [`report`], what is printed; then a module for each workload.
+//! [`load`], [`cursor`] and [`crowd`], the way to the server, with [`json`] for commands as text;
+//! [`rival`] and [`calibration`], the way to the baseline; [`measure`], times; [`report`], what is
+//! printed; then a module for each workload.
 
 pub mod options;
 
@@ -26,11 +27,16 @@ pub mod corpus;
 
 pub mod bson;
 pub mod client;
+pub mod crowd;
+pub mod cursor;
+pub mod json;
 pub mod load;
 pub mod server;
 
+pub mod calibration;
 pub mod rival;
 
+pub mod measure;
 pub mod report;
 
 pub mod dump;
@@ -38,3 +44,4 @@ pub mod w1;
 pub mod w2;
 pub mod w4;
 pub mod w8;
+pub mod w9;

@@ -8,10 +8,13 @@ use crate::error::BenchError;
 pub const HELP: &str = "\
 windrow-bench WORKLOAD [options]: workloads over the wire, beside a baseline in the same run
 
+M is MongoDB's published figure, scaled by the time of std::stable_sort in the same run.
+
   w1   bulk text index: createIndexes over std::stable_sort of the same words
   w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
   w4   insertion with and without an index on one field
-  w8   insertion in batches, single insertion, find by _id, beside WiredTiger
+  w8   insertion in batches, single insertion, find by _id, beside WiredTiger and M
+  w9   queries, index builds, updates and deletes on a million documents, beside M
   dump the documents themselves, on standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
@@ -25,10 +28,13 @@ windrow-bench WORKLOAD [options]: workloads over the wire, beside a baseline in 
   --natural DIR        w1: bodies from the text files below DIR instead of random words
   --language NAME      w1: default_language of the index
   --show yes           w1: draw the build's progress, as currentOp tells it
-  --cases A,B          w8: of small, large, single, journaled, find (default small,large)
+  --cases A,B          w8: of small, large, single, journaled, find (default small,large);
+                       w9: words of the rows' names (default all)
   --connections A,B    w8: how many (default 1)
   --operations N       w8: single inserts or finds, all connections together (default 100000)
   --rival-seconds N    w2: when the baseline may stop (default 120)
+  --calibration N      W1 documents whose words are sorted to scale what is published (default
+                       600000, as published)
   --results FILE       append the line of JSON to FILE as well
 
 Examples:
@@ -48,10 +54,11 @@ pub struct Options {
     pub natural: Option<PathBuf>,
     pub language: Option<String>,
     pub show: bool,
-    pub cases: Vec<String>,
+    pub cases: Option<Vec<String>>,
     pub connections: Vec<usize>,
     pub operations: u64,
     pub rival_seconds: u64,
+    pub calibration: Option<u64>,
     pub results: Option<PathBuf>,
 }
 
@@ -69,10 +76,11 @@ impl Default for Options {
             natural: None,
             language: None,
             show: false,
-            cases: vec!["small".into(), "large".into()],
+            cases: None,
             connections: vec![1],
             operations: 100_000,
             rival_seconds: 120,
+            calibration: None,
             results: None,
         }
     }
@@ -103,7 +111,7 @@ impl Options {
             "--natural" => self.natural = Some(value.into()),
             "--language" => self.language = Some(value.into()),
             "--show" => self.show = value == "yes",
-            "--cases" => self.cases = value.split(',').map(str::to_owned).collect(),
+            "--cases" => self.cases = Some(value.split(',').map(str::to_owned).collect()),
             "--connections" => {
                 self.connections = value
                     .split(',')
@@ -112,10 +120,17 @@ impl Options {
             }
             "--operations" => self.operations = number(name, value)?,
             "--rival-seconds" => self.rival_seconds = number(name, value)?,
+            "--calibration" => self.calibration = Some(number(name, value)?),
             "--results" => self.results = Some(value.into()),
             _ => return Err(BenchError::Usage(format!("there is no option {name}"))),
         }
         Ok(())
+    }
+
+    /// The cases that are asked for, or the workload's own.
+    pub fn cases_or(&self, own: &[&str]) -> Vec<String> {
+        let own = || own.iter().map(|one| (*one).to_owned()).collect();
+        self.cases.clone().unwrap_or_else(own)
     }
 
     /// How many documents a workload uses that has `own` by itself.
@@ -167,7 +182,7 @@ mod tests {
             one.connections = vec![1, 8, 64]
         });
         check("--cases find,single", |one| {
-            one.cases = vec!["find".into(), "single".into()]
+            one.cases = Some(vec!["find".into(), "single".into()])
         });
     }
 

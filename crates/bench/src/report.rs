@@ -1,6 +1,6 @@
 //! What a run prints: a table for people and a line of JSON for everything else.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::Write as _;
 use std::process::Command;
 
@@ -14,6 +14,17 @@ pub struct Row {
     pub unit: &'static str,
     pub ours: f64,
     pub baseline: Option<f64>,
+    pub bar: Option<Bar>,
+}
+
+/// What a row is to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bar {
+    RatioAtMost(f64),
+    RatioAtLeast(f64),
+    /// Of our own figure, in the row's unit.
+    AtMost(f64),
+    AtLeast(f64),
 }
 
 pub struct Report<'a> {
@@ -32,11 +43,42 @@ impl Row {
             unit,
             ours,
             baseline: rival,
+            bar: None,
+        }
+    }
+
+    pub fn barred(self, bar: Bar) -> Self {
+        Self {
+            bar: Some(bar),
+            ..self
         }
     }
 
     pub fn ratio(&self) -> Option<f64> {
         self.baseline.map(|baseline| self.ours / baseline)
+    }
+
+    /// Whether the bar is reached; `None` where there is none, or no baseline for it.
+    pub fn holds(&self) -> Option<bool> {
+        let (ratio, ours) = (self.ratio(), Some(self.ours));
+        let reached = match self.bar? {
+            Bar::RatioAtMost(limit) => ratio? <= limit,
+            Bar::RatioAtLeast(limit) => ratio? >= limit,
+            Bar::AtMost(limit) => ours? <= limit,
+            Bar::AtLeast(limit) => ours? >= limit,
+        };
+        Some(reached)
+    }
+}
+
+impl fmt::Display for Bar {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RatioAtMost(limit) => write!(to, "≤ {limit}"),
+            Self::RatioAtLeast(limit) => write!(to, "≥ {limit}"),
+            Self::AtMost(limit) => write!(to, "ours ≤ {}", shown(*limit)),
+            Self::AtLeast(limit) => write!(to, "ours ≥ {}", shown(*limit)),
+        }
     }
 }
 
@@ -59,8 +101,8 @@ impl Report<'_> {
 
     fn table(&self) -> String {
         let mut out = format!(
-            "{:<44} {:>14} {:>14} {:>7}  baseline: {}\n",
-            self.workload, "ours", "baseline", "ratio", self.baseline
+            "{:<48} {:>14} {:>14} {:>7}  {:<10} baseline: {}\n",
+            self.workload, "ours", "baseline", "ratio", "bar", self.baseline
         );
         for row in &self.rows {
             let (baseline, ratio) = match (row.baseline, row.ratio()) {
@@ -70,8 +112,9 @@ impl Report<'_> {
             let name = format!("{} [{}]", row.name, row.unit);
             let _ = writeln!(
                 out,
-                "{name:<44} {:>14} {baseline:>14} {ratio:>7}",
-                shown(row.ours)
+                "{name:<48} {:>14} {baseline:>14} {ratio:>7}  {}",
+                shown(row.ours),
+                bar_shown(row)
             );
         }
         out
@@ -94,15 +137,30 @@ impl Report<'_> {
     }
 }
 
+fn bar_shown(row: &Row) -> String {
+    let verdict = match row.holds() {
+        Some(true) => "reached",
+        Some(false) => "MISSED",
+        None => "",
+    };
+    row.bar
+        .map_or("–".to_owned(), |bar| format!("{bar} {verdict}"))
+}
+
 fn row_json(row: &Row) -> String {
     let or_null = |value: Option<f64>| value.map_or("null".to_owned(), number);
     format!(
-        "{{\"name\":{},\"unit\":{},\"ours\":{},\"baseline\":{},\"ratio\":{}}}",
+        "{{\"name\":{},\"unit\":{},\"ours\":{},\"baseline\":{},\"ratio\":{},\
+         \"bar\":{},\"reached\":{}}}",
         quoted(&row.name),
         quoted(row.unit),
         number(row.ours),
         or_null(row.baseline),
-        or_null(row.ratio())
+        or_null(row.ratio()),
+        row.bar
+            .map_or("null".to_owned(), |bar| quoted(&bar.to_string())),
+        row.holds()
+            .map_or("null".to_owned(), |holds| holds.to_string())
     )
 }
 
@@ -226,7 +284,7 @@ mod tests {
     #[test]
     fn a_table_shows_the_ratio_or_that_there_is_none() {
         let rows = vec![
-            Row::new("a", "s", 3.0, Some(6.0)),
+            Row::new("a", "s", 3.0, Some(6.0)).barred(Bar::RatioAtMost(0.4)),
             Row::new("b", "1/s", 5.0, None),
         ];
         let report = Report {
@@ -244,10 +302,25 @@ mod tests {
                 .split_whitespace()
                 .collect()
         };
-        assert_eq!(cells(1), ["a", "[s]", "3.000", "6.000", "0.50"]);
-        assert_eq!(cells(2), ["b", "[1/s]", "5.000", "–", "–"]);
+        assert_eq!(
+            cells(1),
+            ["a", "[s]", "3.000", "6.000", "0.50", "≤", "0.4", "MISSED"]
+        );
+        assert_eq!(cells(2), ["b", "[1/s]", "5.000", "–", "–", "–"]);
         let json = report.json(&Options::default());
         assert!(json.contains("\"name\":\"b\",\"unit\":\"1/s\",\"ours\":5.000,\"baseline\":null"));
+    }
+
+    #[test]
+    fn a_bar_holds_for_the_ratio_or_for_our_figure() {
+        let row = Row::new("a", "ms", 3.0, Some(6.0));
+        let check = |bar, expected| assert_eq!(row.clone().barred(bar).holds(), expected, "{bar}");
+        check(Bar::RatioAtMost(0.5), Some(true));
+        check(Bar::RatioAtLeast(0.6), Some(false));
+        check(Bar::AtMost(2.0), Some(false));
+        check(Bar::AtLeast(2.0), Some(true));
+        let alone = Row::new("a", "ms", 3.0, None).barred(Bar::RatioAtMost(0.5));
+        assert_eq!(alone.holds(), None);
     }
 
     #[test]

@@ -4,12 +4,12 @@
 //! killed, started again, and must answer from the index what it answered before. The baseline is
 //! `std::stable_sort` of the same words, run before and after, the mean of both.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::bson::{Document, Value};
+use crate::calibration::stable_sort;
 use crate::client::Connection;
 use crate::corpus::Corpus;
 use crate::corpus::natural::Natural;
@@ -18,7 +18,6 @@ use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE};
 use crate::options::Options;
 use crate::report::{HASH_START, Report, Row, hash, median, median_of_any};
-use crate::rival;
 use crate::server::Server;
 
 const DOCUMENTS: u64 = 600_000;
@@ -122,21 +121,8 @@ fn compare(options: &Options, workload: &str, bodies: &Bodies) -> Result<(), Ben
 
 fn sort(options: &Options, bodies: &Bodies, found: &mut Measured) -> Result<(), BenchError> {
     eprintln!("std::stable_sort of the same words");
-    let figures = rival::run(options, "stable_sort", &[], |input| {
-        let mut line = Vec::new();
-        for number in 0..bodies.documents {
-            line.clear();
-            (bodies.body)(number, &mut line);
-            line.push(b'\n');
-            input.write_all(&line)?;
-        }
-        Ok(())
-    })?;
-    if let Some(figures) = figures {
-        let seconds = figures.get("seconds")?;
-        eprintln!("  {:.0} words in {seconds:.2} s", figures.get("words")?);
-        found.sort_seconds.push(seconds);
-    }
+    let sorted = stable_sort(options, bodies.documents, bodies.body)?;
+    found.sort_seconds.extend(sorted.map(|one| one.seconds));
     Ok(())
 }
 

@@ -2,16 +2,15 @@
 //!
 //! Insertion in batches of 1,000 over one connection stands beside WiredTiger in process, with the
 //! same documents, the same cache, one transaction a batch, log and blocks with snappy. The other
-//! cases, single inserts and finds by `_id`, show rates and latencies.
+//! cases, single inserts and finds by `_id`, show rates and latencies beside MongoDB's published
+//! ones, scaled to this machine and moment.
 
-use std::sync::Barrier;
-use std::thread;
-use std::time::Instant;
-
-use crate::client::{Connection, insert_message, message};
+use crate::calibration::Calibration;
+use crate::client::{insert_message, message};
 use crate::corpus::people::People;
 use crate::corpus::readings::Readings;
 use crate::corpus::{Corpus, object_id};
+use crate::crowd::{self, Load};
 use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE};
 use crate::options::Options;
@@ -32,65 +31,122 @@ struct Case<'a> {
     journaled: bool,
 }
 
-/// What the connections of one case did together.
-struct Load {
-    seconds: f64,
-    latencies_us: Vec<f64>,
+/// What `M` does: operations a second, and the latency that is told beside them.
+struct Published {
+    case: &'static str,
+    connections: usize,
+    rate: f64,
+    /// the part of all operations, and what they took at most, in microseconds
+    latency: Option<(f64, f64)>,
 }
 
+const fn published(
+    case: &'static str,
+    connections: usize,
+    rate: f64,
+    latency: Option<(f64, f64)>,
+) -> Published {
+    Published {
+        case,
+        connections,
+        rate,
+        latency,
+    }
+}
+
+const PUBLISHED: [Published; 8] = [
+    published("find", 1, 18_200.0, Some((0.5, 33.0))),
+    published("find", 8, 37_000.0, None),
+    published("find", 64, 37_600.0, Some((0.99, 5_300.0))),
+    published("single", 1, 24_200.0, None),
+    published("single", 8, 32_900.0, None),
+    published("single", 64, 31_700.0, None),
+    published("journaled", 1, 3_700.0, None),
+    published("journaled", 64, 23_700.0, None),
+];
+
 pub fn run(options: &Options) -> Result<(), BenchError> {
-    let small = Readings { seed: options.seed };
-    let large = People::new(options.seed);
-    let mut rows = Vec::new();
-    let mut sum = HASH_START;
-    for name in &options.cases {
+    let cases = options.cases_or(&["small", "large"]);
+    let scaled = cases.iter().any(|name| is_published(name));
+    let mut calibration = scaled.then(|| Calibration::begin(options)).transpose()?;
+    let mut found = Vec::new();
+    for name in &cases {
         for &connections in &options.connections {
-            let operations = options.operations;
-            let own = |documents| options.documents_of(documents);
-            let case = |corpus, documents, batch, journaled| Case {
-                name,
-                corpus,
-                documents,
-                batch,
-                journaled,
-            };
-            let found = match name.as_str() {
-                "small" => batches(
-                    options,
-                    &case(&small, own(SMALL_DOCUMENTS), BATCH, false),
-                    connections,
-                )?,
-                "large" => batches(
-                    options,
-                    &case(&large, own(LARGE_DOCUMENTS), BATCH, false),
-                    connections,
-                )?,
-                "single" => singles(options, &case(&small, operations, 1, false), connections)?,
-                "journaled" => singles(options, &case(&small, operations, 1, true), connections)?,
-                "find" => finds(
-                    options,
-                    &case(&small, own(SMALL_DOCUMENTS), BATCH, false),
-                    connections,
-                )?,
-                _ => return Err(BenchError::Usage(format!("there is no case {name:?}"))),
-            };
-            sum = hash(sum, &found.1.to_le_bytes());
-            rows.extend(found.0);
+            found.push(case(options, name, connections)?);
         }
     }
+    if let Some(calibration) = &mut calibration {
+        calibration.again(options)?;
+    }
+    let rows = |one: &Found| match &one.measured {
+        Measured::Batches(row) => vec![row.clone()],
+        Measured::Operations(load) => rates(one, load, calibration.as_ref()),
+    };
     Report {
         workload: "w8",
-        baseline: "WiredTiger in process",
-        rows,
-        hash: sum,
+        baseline: "WiredTiger in process; M for single operations",
+        rows: found.iter().flat_map(rows).collect(),
+        hash: found
+            .iter()
+            .fold(HASH_START, |sum, one| hash(sum, &one.hash.to_le_bytes())),
     }
     .print(options)
 }
 
-/// Rows of the report and a hash of what the server holds.
-type Found = (Vec<Row>, u64);
+/// What one case gave with one number of connections.
+struct Found {
+    case: String,
+    connections: usize,
+    measured: Measured,
+    /// of what the server holds
+    hash: u64,
+}
 
-fn batches(options: &Options, case: &Case, connections: usize) -> Result<Found, BenchError> {
+enum Measured {
+    Batches(Row),
+    Operations(Load),
+}
+
+fn is_published(case: &str) -> bool {
+    PUBLISHED.iter().any(|known| known.case == case)
+}
+
+fn case(options: &Options, name: &str, connections: usize) -> Result<Found, BenchError> {
+    let small = Readings { seed: options.seed };
+    let large = People::new(options.seed);
+    let case = |corpus, documents, batch, journaled| Case {
+        name,
+        corpus,
+        documents,
+        batch,
+        journaled,
+    };
+    let smalls = case(&small, options.documents_of(SMALL_DOCUMENTS), BATCH, false);
+    let operations = options.operations;
+    let (measured, hash) = match name {
+        "small" => batches(options, &smalls, connections)?,
+        "large" => {
+            let documents = options.documents_of(LARGE_DOCUMENTS);
+            batches(options, &case(&large, documents, BATCH, false), connections)?
+        }
+        "single" => singles(options, &case(&small, operations, 1, false), connections)?,
+        "journaled" => singles(options, &case(&small, operations, 1, true), connections)?,
+        "find" => finds(options, &smalls, connections)?,
+        _ => return Err(BenchError::Usage(format!("there is no case {name:?}"))),
+    };
+    Ok(Found {
+        case: name.to_owned(),
+        connections,
+        measured,
+        hash,
+    })
+}
+
+fn batches(
+    options: &Options,
+    case: &Case,
+    connections: usize,
+) -> Result<(Measured, u64), BenchError> {
     let (mut ours, mut rival) = (Vec::new(), Vec::new());
     let mut sum = 0;
     for _ in 0..options.rounds {
@@ -103,26 +159,24 @@ fn batches(options: &Options, case: &Case, connections: usize) -> Result<Found, 
         sum = hash;
     }
     let name = format!("insert {} by {BATCH}, {connections} conn.", case.name);
-    Ok((
-        vec![Row::new(
-            name,
-            "documents/s",
-            median(&ours),
-            median_of_any(&rival),
-        )],
-        sum,
-    ))
+    let row = Row::new(name, "documents/s", median(&ours), median_of_any(&rival));
+    Ok((Measured::Batches(row), sum))
 }
 
-fn singles(options: &Options, case: &Case, connections: usize) -> Result<Found, BenchError> {
+fn singles(
+    options: &Options,
+    case: &Case,
+    connections: usize,
+) -> Result<(Measured, u64), BenchError> {
     let (load, sum) = insert(options, case, connections)?;
-    Ok((
-        rates(&format!("{} inserts", case.name), connections, &load),
-        sum,
-    ))
+    Ok((Measured::Operations(load), sum))
 }
 
-fn finds(options: &Options, case: &Case, connections: usize) -> Result<Found, BenchError> {
+fn finds(
+    options: &Options,
+    case: &Case,
+    connections: usize,
+) -> Result<(Measured, u64), BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {} documents", case.documents);
@@ -141,33 +195,34 @@ fn finds(options: &Options, case: &Case, connections: usize) -> Result<Found, Be
                 .collect()
         })
         .collect();
-    let load = send(&server, messages)?;
+    let load = crowd::send(&server, messages)?;
     let sum = load::verify(&mut connection, case.corpus, case.documents)?;
     server.stop()?;
-    Ok((rates("find by _id", connections, &load), sum))
+    Ok((Measured::Operations(load), sum))
 }
 
-fn rates(what: &str, connections: usize, load: &Load) -> Vec<Row> {
-    let mut sorted = load.latencies_us.clone();
-    sorted.sort_by(f64::total_cmp);
-    let at = |part: f64| sorted.get((sorted.len() as f64 * part) as usize).copied();
-    let name = format!("{what}, {connections} conn.");
-    let rate = sorted.len() as f64 / load.seconds;
-    vec![
-        Row::new(&name, "1/s", rate, None),
-        Row::new(
-            format!("{name}, p50"),
-            "µs",
-            at(0.5).unwrap_or(f64::NAN),
-            None,
-        ),
-        Row::new(
-            format!("{name}, p99"),
-            "µs",
-            at(0.99).unwrap_or(f64::NAN),
-            None,
-        ),
-    ]
+/// The rate beside M's, and latencies.
+fn rates(found: &Found, load: &Load, calibration: Option<&Calibration>) -> Vec<Row> {
+    let known = PUBLISHED
+        .iter()
+        .find(|known| known.case == found.case && known.connections == found.connections);
+    let rate = known.and_then(|known| calibration?.rate(known.rate));
+    let latency = |part: f64| {
+        let (_, published) = known?.latency.filter(|(known, _)| *known == part)?;
+        calibration?.time(published)
+    };
+    let what = match found.case.as_str() {
+        "find" => "find by _id".to_owned(),
+        case => format!("{case} inserts"),
+    };
+    let name = format!("{what}, {} conn.", found.connections);
+    let latencies = [(0.5, "p50"), (0.99, "p99")].map(|(part, word)| {
+        let ours = load.latencies.at(part);
+        Row::new(format!("{name}, {word}"), "µs", ours, latency(part))
+    });
+    let mut rows = vec![Row::new(&name, "1/s", load.rate(), rate)];
+    rows.extend(latencies);
+    rows
 }
 
 fn insert(options: &Options, case: &Case, connections: usize) -> Result<(Load, u64), BenchError> {
@@ -176,7 +231,7 @@ fn insert(options: &Options, case: &Case, connections: usize) -> Result<(Load, u
         "{}: {} documents over {connections} connections",
         case.name, case.documents
     );
-    let load = send(&server, insert_messages(case, connections))?;
+    let load = crowd::send(&server, insert_messages(case, connections))?;
     let sum = load::verify(&mut server.connect()?, case.corpus, case.documents)?;
     server.stop()?;
     Ok((load, sum))
@@ -204,57 +259,6 @@ fn find_message(number: u64) -> Vec<u8> {
         one.int32("limit", 1);
         one.boolean("singleBatch", true);
     })
-}
-
-/// Sends each list of messages over a connection of its own, all starting together.
-fn send(server: &Server, messages: Vec<Vec<Vec<u8>>>) -> Result<Load, BenchError> {
-    let barrier = Barrier::new(messages.len() + 1);
-    // Connected beforehand: a connection that fails must not leave the others at the barrier.
-    let connections = messages
-        .iter()
-        .map(|_| server.connect())
-        .collect::<Result<Vec<_>, _>>()?;
-    thread::scope(|scope| {
-        let senders: Vec<_> = messages
-            .into_iter()
-            .zip(connections)
-            .map(|(messages, mut connection)| {
-                let barrier = &barrier;
-                scope.spawn(move || {
-                    barrier.wait();
-                    send_all(&mut connection, &messages)
-                })
-            })
-            .collect();
-        barrier.wait();
-        let start = Instant::now();
-        let mut latencies_us = Vec::new();
-        let mut failure = None;
-        for sender in senders {
-            match sender.join() {
-                Ok(Ok(some)) => latencies_us.extend(some),
-                Ok(Err(error)) => failure = Some(error),
-                Err(_) => failure = Some(BenchError::Server("a sender ended early".into())),
-            }
-        }
-        let seconds = start.elapsed().as_secs_f64();
-        failure.map_or(
-            Ok(Load {
-                seconds,
-                latencies_us,
-            }),
-            Err,
-        )
-    })
-}
-
-fn send_all(connection: &mut Connection, messages: &[Vec<u8>]) -> Result<Vec<f64>, BenchError> {
-    let send_one = |message: &Vec<u8>| {
-        let start = Instant::now();
-        connection.succeed(message)?;
-        Ok(start.elapsed().as_secs_f64() * 1e6)
-    };
-    messages.iter().map(send_one).collect()
 }
 
 fn baseline(options: &Options, case: &Case) -> Result<Option<f64>, BenchError> {

@@ -1,0 +1,106 @@
+//! The figure that carries a published time to this machine and moment: `std::stable_sort` of W1's
+//! words, which took 5.4 s where `M` was measured.
+
+use std::io::Write;
+
+use crate::corpus::words::Words;
+use crate::error::BenchError;
+use crate::options::Options;
+use crate::rival;
+
+/// Seconds of the sort, and words in it, where `M` was measured.
+const PUBLISHED_SECONDS: f64 = 5.4;
+const PUBLISHED_WORDS: f64 = 15_005_719.0;
+const DOCUMENTS: u64 = 600_000;
+
+/// A sort of words: how many, and how long it took.
+pub struct Sorted {
+    pub words: f64,
+    pub seconds: f64,
+}
+
+/// Sorts the words of `bodies`, one body a line, with `std::stable_sort`. `None` when the baseline
+/// was not compiled.
+pub fn stable_sort(
+    options: &Options,
+    documents: u64,
+    body: &dyn Fn(u64, &mut Vec<u8>),
+) -> Result<Option<Sorted>, BenchError> {
+    let figures = rival::run(options, "stable_sort", &[], |input| {
+        let mut line = Vec::new();
+        for number in 0..documents {
+            line.clear();
+            body(number, &mut line);
+            line.push(b'\n');
+            input.write_all(&line)?;
+        }
+        Ok(())
+    })?;
+    let Some(figures) = figures else {
+        return Ok(None);
+    };
+    let found = Sorted {
+        words: figures.get("words")?,
+        seconds: figures.get("seconds")?,
+    };
+    eprintln!("  {:.0} words in {:.2} s", found.words, found.seconds);
+    Ok(Some(found))
+}
+
+/// How much slower this machine is now than the one of `M`: the mean of the sorts so far.
+pub struct Calibration(Vec<f64>);
+
+impl Calibration {
+    /// Sorts once; call [`again`](Self::again) after the measurement.
+    pub fn begin(options: &Options) -> Result<Self, BenchError> {
+        let mut begun = Self(Vec::new());
+        begun.again(options)?;
+        Ok(begun)
+    }
+
+    pub fn again(&mut self, options: &Options) -> Result<(), BenchError> {
+        eprintln!("std::stable_sort of W1's words, to scale what is published");
+        let words = Words { seed: options.seed };
+        let body = |number: u64, out: &mut Vec<u8>| words.body(number, out);
+        let documents = options.calibration.unwrap_or(DOCUMENTS);
+        let sorted = stable_sort(options, documents, &body)?;
+        self.0.extend(sorted.map(|one| factor(&one)));
+        Ok(())
+    }
+
+    /// A published time as it would be here; `None` without a sort.
+    pub fn time(&self, published: f64) -> Option<f64> {
+        Some(published * self.mean()?)
+    }
+
+    /// A published rate as it would be here.
+    pub fn rate(&self, published: f64) -> Option<f64> {
+        Some(published / self.mean()?)
+    }
+
+    fn mean(&self) -> Option<f64> {
+        let sum: f64 = self.0.iter().sum();
+        (!self.0.is_empty()).then(|| sum / self.0.len() as f64)
+    }
+}
+
+/// Fewer words than W1's, in small runs, are carried to its number by n log n.
+fn factor(sorted: &Sorted) -> f64 {
+    let steps = |words: f64| words * words.max(2.0).log2();
+    sorted.seconds / steps(sorted.words) * steps(PUBLISHED_WORDS) / PUBLISHED_SECONDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_figures_are_scaled_by_the_sort() {
+        let one = |words, seconds| factor(&Sorted { words, seconds });
+        assert!((one(PUBLISHED_WORDS, 5.4) - 1.0).abs() < 1e-9);
+        let some = Calibration(vec![1.0, one(PUBLISHED_WORDS, 16.2)]);
+        let (time, rate) = (some.time(10.0).unwrap(), some.rate(10.0).unwrap());
+        assert!((time - 20.0).abs() < 1e-9 && (rate - 5.0).abs() < 1e-9);
+        assert_eq!(Calibration(Vec::new()).time(1.0), None);
+    }
+}

@@ -1,0 +1,76 @@
+//! W9: `{_id, user: one of 5,000, age: 0–99, pad: 180 letters, x: double}`.
+
+use super::{Corpus, random_of};
+use crate::bson;
+use crate::random::Random;
+
+pub const USERS: u64 = 5_000;
+pub const AGES: u64 = 100;
+
+pub struct Users {
+    pub seed: u64,
+}
+
+/// The fields that queries ask for.
+pub struct User {
+    pub user: i32,
+    pub age: i32,
+    pub x: f64,
+}
+
+impl Users {
+    pub fn user(&self, number: u64) -> User {
+        self.drawn(number).0
+    }
+
+    /// Appends the 180 letters of a document.
+    pub fn pad(&self, number: u64, out: &mut Vec<u8>) {
+        self.drawn(number).1.letters(180, out);
+    }
+
+    /// The fields, and the generator as it stands behind them.
+    fn drawn(&self, number: u64) -> (User, Random) {
+        let mut random = random_of(self.seed, number);
+        let user = User {
+            user: random.below(USERS) as i32,
+            age: random.below(AGES) as i32,
+            x: random.below(1 << 53) as f64 / (1u64 << 53) as f64,
+        };
+        (user, random)
+    }
+}
+
+impl Corpus for Users {
+    fn write(&self, number: u64, out: &mut Vec<u8>) {
+        let (user, mut random) = self.drawn(number);
+        bson::document(out, |one| {
+            one.int32("_id", number as i32);
+            one.int32("user", user.user);
+            one.int32("age", user.age);
+            one.string_by("pad", |out| random.letters(180, out));
+            one.double("x", user.x);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bson::{Document, Value};
+
+    #[test]
+    fn what_is_told_of_a_document_is_what_it_holds() {
+        let users = Users { seed: 1 };
+        let (mut bytes, mut pad) = (Vec::new(), Vec::new());
+        users.write(7, &mut bytes);
+        users.pad(7, &mut pad);
+        let (read, told) = (Document::at(&bytes).unwrap(), users.user(7));
+        let pad = std::str::from_utf8(&pad).unwrap();
+        assert_eq!(read.get("user"), Some(Value::Int32(told.user)));
+        assert_eq!(read.get("age"), Some(Value::Int32(told.age)));
+        assert_eq!(read.get("pad"), Some(Value::String(pad)));
+        assert_eq!(read.get("x"), Some(Value::Double(told.x)));
+        assert_eq!(pad.len(), 180);
+        assert!((0.0..1.0).contains(&told.x));
+    }
+}

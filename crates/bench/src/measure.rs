@@ -1,0 +1,122 @@
+//! Time: of one piece of work, of the best of several, of ours beside a baseline's.
+
+use std::time::Instant;
+
+use crate::error::BenchError;
+use crate::report::{Row, median};
+
+/// The seconds that `work` takes, and what it gives.
+pub fn timed<T>(work: impl FnOnce() -> Result<T, BenchError>) -> Result<(f64, T), BenchError> {
+    let start = Instant::now();
+    let done = work()?;
+    Ok((start.elapsed().as_secs_f64(), done))
+}
+
+/// What each of two ways to do a thing takes or gives, in turn, so that both see the same moments of
+/// a machine that others use too.
+pub struct Pair {
+    ours: Vec<f64>,
+    baseline: Vec<f64>,
+}
+
+impl Pair {
+    /// Runs both `rounds` times, each first as often as the other.
+    pub fn measure(
+        rounds: usize,
+        mut ours: impl FnMut(usize) -> Result<f64, BenchError>,
+        mut baseline: impl FnMut(usize) -> Result<f64, BenchError>,
+    ) -> Result<Self, BenchError> {
+        let mut found = Self {
+            ours: Vec::new(),
+            baseline: Vec::new(),
+        };
+        for round in 0..rounds.max(1) {
+            if round % 2 == 0 {
+                found.baseline.push(baseline(round)?);
+                found.ours.push(ours(round)?);
+            } else {
+                found.ours.push(ours(round)?);
+                found.baseline.push(baseline(round)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The medians as a row of the report.
+    pub fn row(&self, name: impl Into<String>, unit: &'static str) -> Row {
+        Row::new(name, unit, median(&self.ours), Some(median(&self.baseline)))
+    }
+}
+
+/// How long each of many operations took.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies {
+    /// in order
+    microseconds: Vec<f64>,
+}
+
+impl Latencies {
+    pub fn new(mut microseconds: Vec<f64>) -> Self {
+        microseconds.sort_by(f64::total_cmp);
+        Self { microseconds }
+    }
+
+    pub fn count(&self) -> usize {
+        self.microseconds.len()
+    }
+
+    /// What so great a part of all operations took at most, in microseconds.
+    pub fn at(&self, part: f64) -> f64 {
+        let place = (self.count() as f64 * part) as usize;
+        let last = self.count().saturating_sub(1);
+        let found = self.microseconds.get(place.min(last));
+        found.copied().unwrap_or(f64::NAN)
+    }
+
+    pub fn longest(&self) -> f64 {
+        self.at(1.0)
+    }
+}
+
+/// The median of the microseconds that `count` calls take, each with its number.
+pub fn median_us(
+    count: usize,
+    mut work: impl FnMut(usize) -> Result<(), BenchError>,
+) -> Result<f64, BenchError> {
+    let one = |place| Ok(timed(|| work(place))?.0 * 1e6);
+    let all: Result<Vec<f64>, BenchError> = (0..count).map(one).collect();
+    Ok(Latencies::new(all?).at(0.5))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_latencies_are_found() {
+        let some = Latencies::new((1..=100).rev().map(f64::from).collect());
+        let check = |part, expected| assert_eq!(some.at(part), expected, "{part}");
+        check(0.0, 1.0);
+        check(0.5, 51.0);
+        check(0.99, 100.0);
+        check(1.0, 100.0);
+        assert!(Latencies::default().longest().is_nan());
+    }
+
+    #[test]
+    fn a_pair_is_measured_in_turn_and_stands_with_its_medians() {
+        let order = std::cell::RefCell::new(String::new());
+        let noted = |name: char, value: f64| {
+            order.borrow_mut().push(name);
+            Ok(value)
+        };
+        let pair = Pair::measure(
+            3,
+            |round| noted('o', round as f64),
+            |round| noted('b', 10.0 + round as f64),
+        );
+        let row = pair.unwrap().row("both", "s");
+        assert_eq!((row.ours, row.baseline), (1.0, Some(11.0)));
+        assert_eq!(order.into_inner(), "boobbo");
+    }
+}

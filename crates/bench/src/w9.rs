@@ -1,0 +1,119 @@
+//! W9: one client's queries, index builds, updates and deletes on a million documents, the best of
+//! three each. The baseline is MongoDB's published time, scaled to this machine and moment.
+//!
+//! What is asked for stands in [`queries`]; here it is asked, timed and checked.
+
+mod facts;
+mod queries;
+
+use crate::bson::Document;
+use crate::calibration::Calibration;
+use crate::client::Connection;
+use crate::corpus::users::Users;
+use crate::error::BenchError;
+use crate::load::{self, DATABASE};
+use crate::measure::timed;
+use crate::options::Options;
+use crate::report::{Report, Row, hash};
+use crate::server::Server;
+use crate::{cursor, json};
+use facts::{Facts, Turn};
+use queries::{Answer, QUERIES, Query};
+
+const DOCUMENTS: u64 = 1_000_000;
+const BATCH: u64 = 1_000;
+const TURNS: usize = 3;
+
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let documents = options.documents_of(DOCUMENTS);
+    let mut calibration = Calibration::begin(options)?;
+    let (times, hash) = ours(options, documents)?;
+    calibration.again(options)?;
+    let scale = documents as f64 / DOCUMENTS as f64;
+    let row = |(query, milliseconds): &Timed| {
+        let published = calibration.time(query.published_ms * scale);
+        Row::new(query.name, "ms", *milliseconds, published).barred(query.bar)
+    };
+    let rows = times.iter().map(row).collect();
+    Report {
+        workload: "w9",
+        baseline: "M, scaled by std::stable_sort and documents",
+        rows,
+        hash,
+    }
+    .print(options)
+}
+
+/// A query and its best time in milliseconds.
+type Timed = (&'static Query, f64);
+
+/// All that are chosen, and a hash of the answers.
+fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchError> {
+    let corpus = Users { seed: options.seed };
+    let server = Server::start(options)?;
+    let mut connection = server.connect()?;
+    eprintln!("loading {documents} documents");
+    load::insert(&mut connection, &corpus, (0, documents), BATCH)?;
+    let mut sum = load::verify(&mut connection, &corpus, documents)?;
+    let facts = Facts::gather(&corpus, documents);
+    let mut times = Vec::new();
+    for query in QUERIES
+        .iter()
+        .filter(|query| query.is_chosen(&options.cases))
+    {
+        let (best, count) = best(&mut connection, &facts, query)?;
+        eprintln!("  {:<44} {best:>10.3} ms", query.name);
+        sum = hash(sum, &count.to_le_bytes());
+        times.push((query, best));
+    }
+    server.stop()?;
+    Ok((times, sum))
+}
+
+/// The best time, and the last answer.
+fn best(
+    connection: &mut Connection,
+    facts: &Facts,
+    query: &Query,
+) -> Result<(f64, u64), BenchError> {
+    let (mut best, mut count) = (f64::INFINITY, 0);
+    for turn in (0..TURNS).map(|number| facts.turn(number)) {
+        for before in query.before {
+            connection.succeed(&message(facts, before, turn)?)?;
+        }
+        let message = message(facts, query.command, turn)?;
+        let (seconds, found) = timed(|| ask(connection, &message, query.answer))?;
+        check(query, found, (query.expected)(facts, turn))?;
+        best = best.min(seconds * 1e3);
+        count = found;
+    }
+    Ok((best, count))
+}
+
+fn message(facts: &Facts, command: &str, turn: Turn) -> Result<Vec<u8>, BenchError> {
+    let command = json::document(&facts.fill(command, turn))?;
+    Ok(crate::client::message_of(DATABASE, &command))
+}
+
+fn ask(connection: &mut Connection, message: &[u8], answer: Answer) -> Result<u64, BenchError> {
+    match answer {
+        Answer::Documents => cursor::drain(connection, message),
+        Answer::Field(path) => number(connection.succeed(message)?, path),
+        Answer::Elements(path) => cursor::elements(connection.succeed(message)?, path),
+    }
+}
+
+fn number(reply: Document, path: &str) -> Result<u64, BenchError> {
+    let found = reply.number(path).map(|number| number as u64);
+    found.ok_or_else(|| BenchError::Server(format!("a reply without {path}")))
+}
+
+fn check(query: &Query, found: u64, expected: u64) -> Result<(), BenchError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(BenchError::Server(format!(
+        "{}: {found} instead of {expected}",
+        query.name
+    )))
+}

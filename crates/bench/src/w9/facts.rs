@@ -1,0 +1,127 @@
+//! What the documents hold, told by their generator: the answers that queries must give.
+
+use crate::corpus::users::{AGES, USERS, Users};
+
+/// What a regex looks for: rare enough that the answer is small, frequent enough that it is not 0.
+const PATTERN: &str = "zq[a-d]x";
+/// 50,000 of a million.
+const SKIPPED_PART: u64 = 20;
+
+pub struct Facts {
+    pub documents: u64,
+    by_user: Vec<u64>,
+    by_age: Vec<u64>,
+    /// with `x` from 0.25 to 0.75
+    pub in_the_middle: u64,
+    /// whose pad has the pattern
+    pub matching: u64,
+}
+
+/// What one of the best of three asks for, so that none is asked twice.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    pub user: u64,
+    pub age: u64,
+}
+
+impl Facts {
+    pub fn gather(corpus: &Users, documents: u64) -> Self {
+        let mut facts = Self {
+            documents,
+            by_user: vec![0; USERS as usize],
+            by_age: vec![0; AGES as usize],
+            in_the_middle: 0,
+            matching: 0,
+        };
+        let mut pad = Vec::new();
+        for number in 0..documents {
+            let one = corpus.user(number);
+            facts.by_user[one.user as usize] += 1;
+            facts.by_age[one.age as usize] += 1;
+            facts.in_the_middle += u64::from((0.25..0.75).contains(&one.x));
+            pad.clear();
+            corpus.pad(number, &mut pad);
+            facts.matching += u64::from(has_pattern(&pad));
+        }
+        facts
+    }
+
+    pub fn turn(&self, number: usize) -> Turn {
+        let number = number as u64;
+        Turn {
+            user: 1_000 + 1_234 * number,
+            age: 30 + 20 * number,
+        }
+    }
+
+    /// The command with the numbers of a turn in the places of their names.
+    pub fn fill(&self, command: &str, turn: Turn) -> String {
+        [
+            ("<user>", turn.user.to_string()),
+            ("<age>", turn.age.to_string()),
+            ("<age+10>", (turn.age + 10).to_string()),
+            ("<age+1>", (turn.age + 1).to_string()),
+            ("<age+2>", (turn.age + 2).to_string()),
+            ("<skip>", (self.documents / SKIPPED_PART).to_string()),
+            ("<pattern>", PATTERN.to_owned()),
+        ]
+        .iter()
+        .fold(command.to_owned(), |text, (name, value)| {
+            text.replace(name, value)
+        })
+    }
+
+    pub fn of_user(&self, user: u64) -> u64 {
+        self.by_user[user as usize]
+    }
+
+    pub fn of_age(&self, age: u64) -> u64 {
+        self.by_age[age as usize]
+    }
+
+    /// Of ages from `first` to `end`, not included.
+    pub fn of_ages(&self, first: u64, end: u64) -> u64 {
+        (first..end).map(|age| self.of_age(age)).sum()
+    }
+
+    /// How many users occur at all.
+    pub fn users(&self) -> u64 {
+        self.by_user.iter().filter(|count| **count > 0).count() as u64
+    }
+}
+
+/// [`PATTERN`], by hand: the bench has no regular expressions.
+fn has_pattern(pad: &[u8]) -> bool {
+    pad.windows(4)
+        .any(|four| four.starts_with(b"zq") && (b'a'..=b'd').contains(&four[2]) && four[3] == b'x')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_agree_with_each_other() {
+        let facts = Facts::gather(&Users { seed: 1 }, 20_000);
+        assert_eq!(facts.of_ages(0, AGES), 20_000);
+        assert_eq!(
+            (0..USERS).map(|one| facts.of_user(one)).sum::<u64>(),
+            20_000
+        );
+        assert!((9_500..10_500).contains(&facts.in_the_middle));
+        assert!(
+            (4_850..=5_000).contains(&facts.users()),
+            "{}",
+            facts.users()
+        );
+    }
+
+    #[test]
+    fn a_turn_fills_the_places_of_its_numbers() {
+        let facts = Facts::gather(&Users { seed: 1 }, 100);
+        let turn = Turn { user: 7, age: 30 };
+        let filled = facts.fill("<user> <age> <age+10> <age+1> <skip>", turn);
+        assert_eq!(filled, "7 30 40 31 5");
+        assert!(has_pattern(b"aazqbxa") && !has_pattern(b"zqex"));
+    }
+}
