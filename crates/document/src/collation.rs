@@ -13,7 +13,6 @@ use icu_collator::preferences::{CollationCaseFirst, CollationNumericOrdering};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::Locale;
 
-use crate::order::type_rank;
 use crate::{Array, Document, DocumentBuf, ValueRef, doc};
 
 /// What a collation is asked to be; what is None is as usual in the language.
@@ -147,7 +146,7 @@ impl Collation {
             let Some((other_name, other_value)) = others.next() else {
                 return Ordering::Greater;
             };
-            let rank = |value: ValueRef<'_>| type_rank(value.type_of());
+            let rank = |value: ValueRef<'_>| value.type_of().rank();
             let order = rank(value)
                 .cmp(&rank(other_value))
                 .then_with(|| name.cmp(other_name))

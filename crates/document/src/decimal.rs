@@ -5,7 +5,9 @@
 //! sign     exponent + 6176      coefficient        (the two bits 126..125 not both 1)
 //! sign     11110…  infinity     11111…  NaN        (other forms with 11 are zeros: not canonical)
 //! ```
-//! Arithmetic is exact, then rounded once, half to even, to 34 digits.
+
+mod arithmetic;
+mod text;
 
 use std::fmt;
 
@@ -211,225 +213,6 @@ impl Decimal128 {
     pub fn is_negative(self) -> bool {
         !self.is_nan() && self.0 & SIGN != 0
     }
-
-    /// Parses the usual notations: "1.50", "-1E+3", "Infinity", "NaN". More than 34 digits are
-    /// rounded. None where it is no number.
-    pub fn parse(text: &str) -> Option<Decimal128> {
-        let (negative, rest) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        match rest.to_ascii_lowercase().as_str() {
-            "infinity" | "inf" => return Some(Decimal128::infinite(negative)),
-            "nan" => return Some(Decimal128::NAN),
-            _ => {}
-        }
-        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
-            None => (rest, 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}");
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let coefficient = BigUint::parse_bytes(digits.as_bytes(), 10)?;
-        let exponent = exponent.saturating_sub(fraction.len() as i32);
-        Some(Decimal128::rounded(negative, coefficient, exponent, false))
-    }
-
-    pub fn negated(self) -> Decimal128 {
-        if self.is_nan() {
-            self
-        } else {
-            Decimal128(self.0 ^ SIGN)
-        }
-    }
-
-    pub fn absolute(self) -> Decimal128 {
-        if self.is_nan() {
-            self
-        } else {
-            Decimal128(self.0 & !SIGN)
-        }
-    }
-
-    /// A method like its neighbours, which no operator of Rust's stands for: MongoDB's rules, not IEEE's
-    /// flags.
-    #[allow(clippy::should_implement_trait)]
-    pub fn add(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
-        match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
-            (Infinite { negative }, Infinite { negative: other }) if negative != other => {
-                Decimal128::NAN
-            }
-            (Infinite { negative }, _) | (_, Infinite { negative }) => {
-                Decimal128::infinite(negative)
-            }
-            (
-                Finite {
-                    negative,
-                    coefficient,
-                    exponent,
-                },
-                Finite {
-                    negative: n,
-                    coefficient: c,
-                    exponent: e,
-                },
-            ) => add_finite((negative, coefficient, exponent), (n, c, e)),
-        }
-    }
-
-    pub fn subtract(self, other: Decimal128) -> Decimal128 {
-        self.add(other.negated())
-    }
-
-    pub fn multiply(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
-        let negative = self.is_negative() != other.is_negative();
-        match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
-            (Infinite { .. }, _) if other.is_zero() => Decimal128::NAN,
-            (_, Infinite { .. }) if self.is_zero() => Decimal128::NAN,
-            (Infinite { .. }, _) | (_, Infinite { .. }) => Decimal128::infinite(negative),
-            (
-                Finite {
-                    coefficient,
-                    exponent,
-                    ..
-                },
-                Finite {
-                    coefficient: c,
-                    exponent: e,
-                    ..
-                },
-            ) => {
-                let product = BigUint::from(coefficient) * BigUint::from(c);
-                Decimal128::rounded(negative, product, exponent + e, false)
-            }
-        }
-    }
-
-    /// Division; by zero it gives an infinity, or NaN for 0/0.
-    pub fn divide(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
-        let negative = self.is_negative() != other.is_negative();
-        match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
-            (Infinite { .. }, Infinite { .. }) => Decimal128::NAN,
-            (Infinite { .. }, _) => Decimal128::infinite(negative),
-            (_, Infinite { .. }) => Decimal128::pack(negative, 0, EXPONENT_MIN),
-            (Finite { coefficient: 0, .. }, Finite { coefficient: 0, .. }) => Decimal128::NAN,
-            (_, Finite { coefficient: 0, .. }) => Decimal128::infinite(negative),
-            (
-                Finite {
-                    coefficient,
-                    exponent,
-                    ..
-                },
-                Finite {
-                    coefficient: c,
-                    exponent: e,
-                    ..
-                },
-            ) => divide_finite(negative, (coefficient, exponent), (c, e)),
-        }
-    }
-
-    /// The remainder of division cut to a whole quotient; it has the dividend's sign.
-    pub fn remainder(self, other: Decimal128) -> Decimal128 {
-        use Parts::{Finite, Infinite, NotANumber};
-        match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) | (Infinite { .. }, _) => Decimal128::NAN,
-            (_, Infinite { .. }) => self,
-            (_, Finite { coefficient: 0, .. }) => Decimal128::NAN,
-            (
-                Finite {
-                    negative,
-                    coefficient,
-                    exponent,
-                },
-                Finite {
-                    coefficient: c,
-                    exponent: e,
-                    ..
-                },
-            ) => {
-                let low = exponent.min(e);
-                let one = scaled(coefficient, exponent - low);
-                let modulus = scaled(c, e - low);
-                Decimal128::rounded(negative, one % modulus, low, false)
-            }
-        }
-    }
-
-    /// Rounded to `places` digits behind the point (negative: before it), half to even or, where
-    /// `toward` says so, cut (`Truncate`), down (`Floor`), up (`Ceiling`).
-    pub fn to_places(self, places: i32, toward: Rounding) -> Decimal128 {
-        let Parts::Finite {
-            negative,
-            coefficient,
-            exponent,
-        } = self.parts()
-        else {
-            return self;
-        };
-        let drop = (-places).saturating_sub(exponent);
-        if drop <= 0 {
-            return self;
-        }
-        let unit = if drop > 40 {
-            None
-        } else {
-            10u128.checked_pow(drop as u32)
-        };
-        let (mut whole, rest) = match unit {
-            Some(unit) => (coefficient / unit, coefficient % unit),
-            None => (0, coefficient),
-        };
-        let twice = unit.map_or(0, |unit| (rest * 2).cmp(&unit) as i8 + 2);
-        let up = match toward {
-            Rounding::HalfEven => twice == 3 || twice == 2 && whole % 2 == 1,
-            Rounding::Truncate => false,
-            Rounding::Floor => negative && rest != 0,
-            Rounding::Ceiling => !negative && rest != 0,
-        };
-        whole += u128::from(up);
-        Decimal128::clamped(negative, whole, exponent.saturating_add(drop))
-    }
-
-    /// The square root; NaN of a negative number.
-    pub fn square_root(self) -> Decimal128 {
-        let Parts::Finite {
-            negative,
-            coefficient,
-            exponent,
-        } = self.parts()
-        else {
-            return if self.is_negative() {
-                Decimal128::NAN
-            } else {
-                self
-            };
-        };
-        if coefficient == 0 {
-            return Decimal128::pack(negative, 0, exponent.div_euclid(2));
-        }
-        if negative {
-            return Decimal128::NAN;
-        }
-        let shift = 72 + exponent.rem_euclid(2);
-        let square = scaled(coefficient, shift);
-        let root = square.sqrt();
-        let inexact = &root * &root != square;
-        let exponent_of_root = (exponent - shift) / 2;
-        if inexact {
-            return Decimal128::rounded(false, root, exponent_of_root, true);
-        }
-        trimmed(false, root, exponent_of_root, exponent.div_euclid(2))
-    }
 }
 
 /// Where [`Decimal128::to_places`] rounds.
@@ -441,22 +224,6 @@ pub enum Rounding {
     Ceiling,
 }
 
-fn parse_exponent(text: &str) -> Option<i32> {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let magnitude = digits
-        .parse::<i32>()
-        .unwrap_or(i32::MAX / 4)
-        .min(i32::MAX / 4);
-    Some(if text.starts_with('-') {
-        -magnitude
-    } else {
-        magnitude
-    })
-}
-
 /// The number of decimal digits; 0 for 0.
 fn decimal_digits(number: &BigUint) -> u32 {
     if number.bits() == 0 {
@@ -464,10 +231,6 @@ fn decimal_digits(number: &BigUint) -> u32 {
     } else {
         number.to_string().len() as u32
     }
-}
-
-fn scaled(coefficient: u128, places: i32) -> BigUint {
-    BigUint::from(coefficient) * BigUint::from(10u32).pow(places.max(0) as u32)
 }
 
 /// Drops decimal digits, rounding half to even; `inexact`: there was more behind the last digit.
@@ -485,99 +248,6 @@ fn divide_half_even(number: BigUint, drop: u32, inexact: bool) -> BigUint {
     let odd = whole.bit(0);
     let up = rest > half || rest == half && (inexact || odd);
     if up { whole + 1u32 } else { whole }
-}
-
-type Finite = (bool, u128, i32);
-
-fn add_finite(one: Finite, other: Finite) -> Decimal128 {
-    let (large, small) = if one.2 >= other.2 {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    let gap = large.2 - small.2;
-    if gap > 80 && large.1 != 0 {
-        return add_far(large, small);
-    }
-    let gap = if large.1 == 0 { 0 } else { gap };
-    let (a, b) = (scaled(large.1, gap), BigUint::from(small.1));
-    let (negative, sum) = match (large.0 == small.0, a.cmp(&b)) {
-        (true, _) => (large.0, a + b),
-        (false, std::cmp::Ordering::Equal) => (false, BigUint::ZERO),
-        (false, std::cmp::Ordering::Greater) => (large.0, a - b),
-        (false, std::cmp::Ordering::Less) => (small.0, b - a),
-    };
-    Decimal128::rounded(negative, sum, small.2, false)
-}
-
-/// Addition where the smaller operand is far below the last digit of the larger: it only nudges.
-fn add_far(large: Finite, small: Finite) -> Decimal128 {
-    let stretched = scaled(large.1, 45);
-    let exponent = large.2 - 45;
-    if small.1 == 0 {
-        return Decimal128::rounded(large.0, scaled(large.1, 33), large.2 - 33, false);
-    }
-    if large.0 == small.0 {
-        return Decimal128::rounded(large.0, stretched, exponent, true);
-    }
-    Decimal128::rounded(large.0, stretched - 1u32, exponent, true)
-}
-
-fn divide_finite(negative: bool, one: (u128, i32), other: (u128, i32)) -> Decimal128 {
-    let ideal = one.1 - other.1;
-    let stretched = scaled(one.0, 75);
-    let divisor = BigUint::from(other.0);
-    let quotient = &stretched / &divisor;
-    let inexact = &quotient * &divisor != stretched;
-    if inexact {
-        return Decimal128::rounded(negative, quotient, ideal - 75, true);
-    }
-    trimmed(negative, quotient, ideal - 75, ideal)
-}
-
-/// Takes zeros off the end until the exponent is the ideal one.
-fn trimmed(negative: bool, mut coefficient: BigUint, mut exponent: i32, ideal: i32) -> Decimal128 {
-    while exponent < ideal && &coefficient % 10u32 == BigUint::ZERO {
-        coefficient /= 10u32;
-        exponent += 1;
-        if coefficient == BigUint::ZERO {
-            exponent = ideal;
-        }
-    }
-    Decimal128::rounded(negative, coefficient, exponent, false)
-}
-
-impl fmt::Display for Decimal128 {
-    /// The notation of the General Decimal Arithmetic specification ("to-scientific-string").
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (negative, coefficient, exponent) = match self.parts() {
-            Parts::NotANumber => return formatter.write_str("NaN"),
-            Parts::Infinite { negative: true } => return formatter.write_str("-Infinity"),
-            Parts::Infinite { negative: false } => return formatter.write_str("Infinity"),
-            Parts::Finite {
-                negative,
-                coefficient,
-                exponent,
-            } => (negative, coefficient, exponent),
-        };
-        if negative {
-            formatter.write_str("-")?;
-        }
-        let digits = coefficient.to_string();
-        let adjusted = exponent + digits.len() as i32 - 1;
-        if exponent > 0 || adjusted < -6 {
-            let (first, rest) = digits.split_at(1);
-            let point = if rest.is_empty() { "" } else { "." };
-            return write!(formatter, "{first}{point}{rest}E{adjusted:+}");
-        }
-        let places = exponent.unsigned_abs() as usize;
-        if places == 0 {
-            return formatter.write_str(&digits);
-        }
-        let padded = format!("{digits:0>width$}", width = places + 1);
-        let (whole, fraction) = padded.split_at(padded.len() - places);
-        write!(formatter, "{whole}.{fraction}")
-    }
 }
 
 impl fmt::Debug for Decimal128 {

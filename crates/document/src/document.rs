@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use crate::layout::{read_i32, read_length, read_u64, value_length};
 use crate::validate::{self, BsonError};
 use crate::value::{Timestamp, Type, Value, ValueRef};
 use crate::{ArrayBuilder, Decimal128, DocumentBuilder, ObjectId};
@@ -332,39 +333,6 @@ impl<'a> Iterator for Values<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next_raw()?.value()
     }
-}
-
-fn read_i32(bytes: &[u8]) -> Option<i32> {
-    bytes.first_chunk().map(|chunk| i32::from_le_bytes(*chunk))
-}
-
-fn read_u64(bytes: &[u8]) -> Option<u64> {
-    bytes.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
-}
-
-fn read_length(bytes: &[u8]) -> Option<usize> {
-    usize::try_from(read_i32(bytes)?).ok()
-}
-
-/// The length in bytes of the value at the front of `bytes`.
-pub(crate) fn value_length(type_of: Type, bytes: &[u8]) -> Option<usize> {
-    Some(match type_of {
-        Type::Double | Type::DateTime | Type::Timestamp | Type::Int64 => 8,
-        Type::Int32 => 4,
-        Type::Bool => 1,
-        Type::ObjectId => 12,
-        Type::Decimal128 => 16,
-        Type::Null | Type::Undefined | Type::MinKey | Type::MaxKey => 0,
-        Type::String | Type::JavaScript | Type::Symbol => read_length(bytes)?.checked_add(4)?,
-        Type::Document | Type::Array | Type::JavaScriptWithScope => read_length(bytes)?,
-        Type::Binary => read_length(bytes)?.checked_add(5)?,
-        Type::DbPointer => read_length(bytes)?.checked_add(16)?,
-        Type::Regex => {
-            let pattern = memchr::memchr(0, bytes)?;
-            let options = memchr::memchr(0, bytes.get(pattern + 1..)?)?;
-            pattern + options + 2
-        }
-    })
 }
 
 fn string(bytes: &[u8]) -> Option<&str> {

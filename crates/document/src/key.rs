@@ -21,7 +21,6 @@ mod read;
 
 pub use read::Reader;
 
-use crate::order::type_rank;
 use crate::{Collation, Document, Type, ValueRef};
 
 pub(crate) mod tag {
@@ -259,7 +258,7 @@ impl Writer<'_> {
 
     fn document(&mut self, document: Document<'_>) {
         for (name, value) in document {
-            self.key.push(type_rank(value.type_of()) + 1);
+            self.key.push(value.type_of().rank() + 1);
             self.plain(name.as_bytes());
             self.value(value);
         }

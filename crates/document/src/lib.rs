@@ -29,6 +29,7 @@ pub mod document;
 pub mod hash;
 pub mod json;
 pub mod key;
+mod layout;
 pub mod object_id;
 pub mod order;
 pub mod path;

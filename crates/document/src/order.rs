@@ -8,35 +8,12 @@
 use std::cmp::Ordering;
 
 use crate::key;
-use crate::{Array, Document, Type, ValueRef};
-
-/// The place of a type in the order; equal for types that are compared by value with each other.
-pub fn type_rank(type_of: Type) -> u8 {
-    match type_of {
-        Type::MinKey => 0,
-        Type::Undefined => 1,
-        Type::Null => 2,
-        Type::Double | Type::Int32 | Type::Int64 | Type::Decimal128 => 3,
-        Type::String | Type::Symbol => 4,
-        Type::Document => 5,
-        Type::Array => 6,
-        Type::Binary => 7,
-        Type::ObjectId => 8,
-        Type::Bool => 9,
-        Type::DateTime => 10,
-        Type::Timestamp => 11,
-        Type::Regex => 12,
-        Type::DbPointer => 13,
-        Type::JavaScript => 14,
-        Type::JavaScriptWithScope => 15,
-        Type::MaxKey => 16,
-    }
-}
+use crate::{Array, Document, ValueRef};
 
 impl<'a> ValueRef<'a> {
     /// MongoDB's order. A total order: `Equal` means equal to MongoDB.
     pub fn compare(self, other: ValueRef<'_>) -> Ordering {
-        let ranks = type_rank(self.type_of()).cmp(&type_rank(other.type_of()));
+        let ranks = self.type_of().rank().cmp(&other.type_of().rank());
         ranks.then_with(|| compare_within_rank(self, other))
     }
 
@@ -104,7 +81,7 @@ pub fn compare_documents(one: Document<'_>, other: Document<'_>) -> Ordering {
             (Some(left), Some(right)) => (left, right),
             (left, right) => return left.is_some().cmp(&right.is_some()),
         };
-        let ranks = type_rank(value.type_of()).cmp(&type_rank(other_value.type_of()));
+        let ranks = value.type_of().rank().cmp(&other_value.type_of().rank());
         let order = ranks
             .then_with(|| name.cmp(other_name))
             .then_with(|| compare_within_rank(value, other_value));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::document::value_length;
+use crate::layout::value_length;
 use crate::value::Type;
 
 /// Documents nested deeper than this are refused.

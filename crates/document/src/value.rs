@@ -115,6 +115,30 @@ impl Type {
         }
     }
 
+    /// The place of the type in MongoDB's order; equal for types that are compared by value with each
+    /// other.
+    pub fn rank(self) -> u8 {
+        match self {
+            Type::MinKey => 0,
+            Type::Undefined => 1,
+            Type::Null => 2,
+            Type::Double | Type::Int32 | Type::Int64 | Type::Decimal128 => 3,
+            Type::String | Type::Symbol => 4,
+            Type::Document => 5,
+            Type::Array => 6,
+            Type::Binary => 7,
+            Type::ObjectId => 8,
+            Type::Bool => 9,
+            Type::DateTime => 10,
+            Type::Timestamp => 11,
+            Type::Regex => 12,
+            Type::DbPointer => 13,
+            Type::JavaScript => 14,
+            Type::JavaScriptWithScope => 15,
+            Type::MaxKey => 16,
+        }
+    }
+
     /// The type of a name that `$type` knows.
     pub fn from_name(name: &str) -> Option<Type> {
         Type::ALL.into_iter().find(|one| one.name() == name)

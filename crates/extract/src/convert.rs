@@ -1,14 +1,13 @@
-//! The way through: detect, read, hand out; containers come back here for each member.
+//! The way through: detect, read, hand out. Containers come back here for each member, by the
+//! function that their extraction holds.
 
-use std::collections::HashSet;
 use std::io::BufRead;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
 use crate::detect::{Format, detect};
-use crate::document::{Extracted, Kind, MemberFailure, Output, Tally};
+use crate::document::{Extracted, Kind, Output, Tally};
 use crate::error::ExtractError;
-use crate::limits::{Limits, Spent};
+use crate::extraction::{Extraction, Place, guarded};
+use crate::limits::Limits;
 use crate::{encoding, gzip, html, mail, markdown, mbox, pdf, zip_archive};
 
 /// Hands every document in `bytes` to `emit`, in the order of the file, and counts them.
@@ -27,8 +26,8 @@ pub fn extract(
     emit: &mut dyn FnMut(Output),
 ) -> Result<Tally, ExtractError> {
     limits.check_input(bytes.len())?;
-    let mut extraction = Extraction::new(limits, emit);
-    extraction.convert(&Place::file(name), bytes)?;
+    let mut extraction = Extraction::new(limits, convert, emit);
+    convert(&mut extraction, &Place::file(name), bytes)?;
     Ok(extraction.tally)
 }
 
@@ -42,7 +41,7 @@ pub fn extract_mbox(
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
 ) -> Result<Tally, ExtractError> {
-    let mut extraction = Extraction::new(limits, emit);
+    let mut extraction = Extraction::new(limits, convert, emit);
     mbox::read(&mut extraction, &Place::file(""), reader)?;
     Ok(extraction.tally)
 }
@@ -67,174 +66,32 @@ pub fn first_look(name: &str, head: &[u8]) -> FirstLook {
     }
 }
 
-/// Where the bytes at hand come from.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    /// The name that helps to tell the kind.
-    pub(crate) name: String,
-    /// See [`Extracted::inner_path`].
-    pub(crate) inner_path: Option<String>,
-    /// How many containers are around it.
-    pub(crate) depth: u32,
-}
-
-impl Place {
-    fn file(name: &str) -> Self {
-        Place {
-            name: name.to_string(),
-            inner_path: None,
-            depth: 0,
+/// Reads the bytes at a place as what they are, and the members of containers so as well.
+fn convert(
+    extraction: &mut Extraction<'_>,
+    place: &Place,
+    bytes: &[u8],
+) -> Result<(), ExtractError> {
+    extraction.limits.check_deadline()?;
+    extraction.limits.check_depth(place.depth)?;
+    let limits = &extraction.limits;
+    let document = match detect(&place.name, bytes) {
+        Format::Unsupported(what) => return Err(ExtractError::Unsupported(what)),
+        Format::Gzip => {
+            let (inner, bytes) = gzip::unpack(extraction, place, bytes)?;
+            return convert(extraction, &inner, &bytes);
         }
-    }
-
-    /// The same document under another name, one container deeper: what gzip holds.
-    pub(crate) fn unpacked(&self, name: &str) -> Self {
-        Place {
-            name: name.to_string(),
-            inner_path: self.inner_path.clone(),
-            depth: self.depth + 1,
-        }
-    }
-
-    /// The message with this number, from 1, of an mbox.
-    pub(crate) fn message(&self, number: u64) -> Self {
-        let outer = self.inner_path.as_deref().unwrap_or("");
-        Place {
-            name: String::new(),
-            inner_path: Some(format!("{outer}#{number}")),
-            depth: self.depth + 1,
-        }
-    }
-}
-
-/// One call of [`extract`]: its limits, what it has used of them, and where its output goes.
-pub(crate) struct Extraction<'a> {
-    /// The deadline moves while the receiver of the output keeps us waiting.
-    pub(crate) limits: Limits,
-    pub(crate) spent: Spent,
-    pub(crate) tally: Tally,
-    member_paths: HashSet<String>,
-    emit: &'a mut dyn FnMut(Output),
-}
-
-impl<'a> Extraction<'a> {
-    fn new(limits: &Limits, emit: &'a mut dyn FnMut(Output)) -> Self {
-        Extraction {
-            limits: limits.clone(),
-            spent: Spent::default(),
-            tally: Tally::default(),
-            member_paths: HashSet::new(),
-            emit,
-        }
-    }
-
-    fn convert(&mut self, place: &Place, bytes: &[u8]) -> Result<(), ExtractError> {
-        self.limits.check_deadline()?;
-        self.limits.check_depth(place.depth)?;
-        let limits = &self.limits;
-        match detect(&place.name, bytes) {
-            Format::Unsupported(what) => Err(ExtractError::Unsupported(what)),
-            Format::Gzip => {
-                let (inner, bytes) = gzip::unpack(self, place, bytes)?;
-                self.convert(&inner, &bytes)
-            }
-            Format::Zip => zip_archive::read(self, place, bytes),
-            Format::Mbox => mbox::read(self, place, &mut { bytes }),
-            Format::Mail => mail::read(self, place, bytes),
-            Format::Pdf => self.leaf(place, guarded("PDF", || pdf::read(bytes, limits))),
-            Format::Html => self.leaf(place, guarded("HTML", || html::read(bytes, limits))),
-            Format::Markdown => {
-                self.leaf(place, guarded("Markdown", || markdown::read(bytes, limits)))
-            }
-            Format::Source(language) => self.leaf(place, Ok(source(language, bytes, limits))),
-            Format::Text => self.leaf(place, Ok(plain(Kind::Text, bytes, limits))),
-        }
-    }
-
-    fn leaf(
-        &mut self,
-        place: &Place,
-        read: Result<Extracted, ExtractError>,
-    ) -> Result<(), ExtractError> {
-        self.document(place, read?);
-        Ok(())
-    }
-
-    /// Hands out `document` as the one at `place`.
-    pub(crate) fn document(&mut self, place: &Place, mut document: Extracted) {
-        document.inner_path.clone_from(&place.inner_path);
-        self.tally.documents += 1;
-        self.hand_out(Output::Document(Box::new(document)));
-    }
-
-    fn hand_out(&mut self, output: Output) {
-        let begun = Instant::now();
-        (self.emit)(output);
-        if let Some(deadline) = &mut self.limits.deadline {
-            *deadline += begun.elapsed();
-        }
-    }
-
-    /// The place of a member called `member` of the container at `place`.
-    pub(crate) fn member_place(&mut self, place: &Place, member: &str) -> Place {
-        let outer = place.inner_path.as_deref().unwrap_or("");
-        let path = format!("{outer}!/{member}");
-        let numbered = (2u64..).map(|number| format!("{path}~{number}"));
-        // Names can repeat in damaged or malicious archives, but paths name one document each.
-        let unique = std::iter::once(path.clone())
-            .chain(numbered)
-            .find(|candidate| !self.member_paths.contains(candidate))
-            .unwrap_or(path);
-        self.member_paths.insert(unique.clone());
-        Place {
-            name: member.to_string(),
-            inner_path: Some(unique),
-            depth: place.depth + 1,
-        }
-    }
-
-    /// Reads the bytes of a member; its failure is reported and does not end the file.
-    ///
-    /// # Errors
-    /// Those that end the file.
-    pub(crate) fn member(&mut self, place: &Place, bytes: &[u8]) -> Result<(), ExtractError> {
-        let result = self.convert(place, bytes);
-        self.settle(place, result)
-    }
-
-    /// Counts what became of the member at `place`.
-    ///
-    /// # Errors
-    /// Those that end the file.
-    pub(crate) fn settle(
-        &mut self,
-        place: &Place,
-        result: Result<(), ExtractError>,
-    ) -> Result<(), ExtractError> {
-        match result {
-            Ok(()) => Ok(()),
-            Err(error) if error.ends_file() => Err(error),
-            Err(ExtractError::Unsupported(_)) => {
-                self.tally.skipped += 1;
-                Ok(())
-            }
-            Err(error) => {
-                self.tally.failures += 1;
-                let inner_path = place.inner_path.clone().unwrap_or_default();
-                self.hand_out(Output::Failure(MemberFailure { inner_path, error }));
-                Ok(())
-            }
-        }
-    }
-}
-
-/// Turns a library's panic on these bytes into an error.
-pub(crate) fn guarded<T>(
-    format: &'static str,
-    read: impl FnOnce() -> Result<T, ExtractError>,
-) -> Result<T, ExtractError> {
-    catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(ExtractError::malformed(format, "its reader gave up")))
+        Format::Zip => return zip_archive::read(extraction, place, bytes),
+        Format::Mbox => return mbox::read(extraction, place, &mut { bytes }),
+        Format::Mail => return mail::read(extraction, place, bytes),
+        Format::Pdf => guarded("PDF", || pdf::read(bytes, limits))?,
+        Format::Html => guarded("HTML", || html::read(bytes, limits))?,
+        Format::Markdown => guarded("Markdown", || markdown::read(bytes, limits))?,
+        Format::Source(language) => source(language, bytes, limits),
+        Format::Text => plain(Kind::Text, bytes, limits),
+    };
+    extraction.document(place, document);
+    Ok(())
 }
 
 fn plain(kind: Kind, bytes: &[u8], limits: &Limits) -> Extracted {
@@ -255,7 +112,7 @@ fn source(language: &str, bytes: &[u8], limits: &Limits) -> Extracted {
 mod tests {
     use super::*;
     use crate::fixtures::{documents, gzip, zip};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_plain_file_is_one_document_without_an_inner_path() {

@@ -25,6 +25,10 @@ pub enum ExtractError {
     Deadline,
 }
 
+/// What is too much in [`ExtractError::Limit`] where that ends the whole file.
+pub(crate) const EXPANDED: &str = "all that the file unpacks to";
+pub(crate) const MEMBERS: &str = "the number of members";
+
 impl ExtractError {
     /// One stable word for counting: `unsupported`, `malformed`, `encrypted`, `limit`, `deadline`.
     pub fn code(&self) -> &'static str {
@@ -50,7 +54,7 @@ impl ExtractError {
             self,
             ExtractError::Deadline
                 | ExtractError::Limit {
-                    what: crate::limits::EXPANDED | crate::limits::MEMBERS,
+                    what: EXPANDED | MEMBERS,
                     ..
                 }
         )

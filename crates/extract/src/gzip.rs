@@ -4,8 +4,8 @@ use std::io::Read;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::convert::{Extraction, Place};
 use crate::error::ExtractError;
+use crate::extraction::{Extraction, Place};
 
 /// The place and the bytes of what `bytes` hold.
 pub(crate) fn unpack(

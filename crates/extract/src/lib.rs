@@ -28,7 +28,8 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-// In reading order: what comes out, what bounds it, how a kind is recognised, the way through.
+// In reading order: what comes out, what bounds it, how a kind is recognised, what is
+// known on the way, a reader for each kind, the way through.
 mod document;
 mod error;
 mod limits;
@@ -37,7 +38,7 @@ mod detect;
 mod magic;
 mod syntax;
 
-mod convert;
+mod extraction;
 
 mod encoding;
 mod flow;
@@ -52,6 +53,8 @@ mod zip_archive;
 
 mod pdf;
 mod pdf_layout;
+
+mod convert;
 
 #[cfg(test)]
 mod fixtures;

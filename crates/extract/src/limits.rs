@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::error::ExtractError;
+use crate::error::{EXPANDED, ExtractError, MEMBERS};
 
 /// Bounds of one call of [`crate::extract`].
 #[derive(Debug, Clone)]
@@ -43,8 +43,6 @@ impl Default for Limits {
     }
 }
 
-pub(crate) const EXPANDED: &str = "all that the file unpacks to";
-pub(crate) const MEMBERS: &str = "the number of members";
 const RATIO: &str = "the expansion of packed data";
 const RATIO_FREE_BYTES: u64 = 16 << 20;
 

@@ -2,10 +2,10 @@
 
 use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
-use crate::convert::{Extraction, Place, guarded};
 use crate::document::{Extracted, Fields, Kind};
 use crate::encoding::truncate;
 use crate::error::ExtractError;
+use crate::extraction::{Extraction, Place, guarded};
 use crate::html;
 use crate::limits::Limits;
 

@@ -5,8 +5,8 @@
 
 use std::io::{BufRead, Read};
 
-use crate::convert::{Extraction, Place};
 use crate::error::ExtractError;
+use crate::extraction::{Extraction, Place};
 use crate::mail;
 
 /// Reads every message; they are numbered from 1.

@@ -5,9 +5,9 @@ use std::io::{Cursor, Read};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use crate::convert::{Extraction, Place, guarded};
 use crate::detect::{Format, detect};
 use crate::error::ExtractError;
+use crate::extraction::{Extraction, Place, guarded};
 
 /// How much of a member is unpacked to see whether it is worth unpacking.
 const HEAD_BYTES: u64 = 4096;

@@ -10,10 +10,8 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use windrow_storage::StorageError;
 
-use crate::block::Stretch;
 use crate::entry::Entry;
-use crate::section::Section;
-use crate::view::{Chain, View};
+use crate::sections::Chain;
 use source::Source;
 
 /// Which way a cursor goes.
@@ -186,20 +184,8 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    pub(crate) fn new(view: &View, direction: Direction) -> Cursor {
-        Cursor::of(
-            view.sections.chains().iter(),
-            &view.chunks,
-            view.snapshot,
-            direction,
-        )
-    }
-
-    pub(crate) fn of_sections(view: &View, direction: Direction) -> Cursor {
-        Cursor::of(view.sections.chains().iter(), &[], view.snapshot, direction)
-    }
-
-    pub(crate) fn of<'c>(
+    /// Over these chains and chunks, oldest first, before the first entry that the snapshot sees.
+    pub(crate) fn new<'c>(
         chains: impl Iterator<Item = &'c Chain>,
         chunks: &[std::sync::Arc<crate::Chunk>],
         snapshot: u64,
@@ -285,27 +271,4 @@ impl Cursor {
             self.merge.sources[standing.source as usize].payload_bytes()
         })
     }
-}
-
-/// How many entries of one block lie between two places.
-pub(crate) fn count_in_block(
-    section: &Section,
-    block: usize,
-    from: (&[u8], u64),
-    to: (&[u8], u64),
-) -> Result<u64, StorageError> {
-    let bytes = section.read(block, true)?;
-    let layout = section.layout(&bytes, block)?;
-    let (mut stretch, mut count) = (Stretch::default(), 0);
-    let first = layout.stretch_of(from.0, from.1).unwrap_or(0);
-    let last = layout.stretch_of(to.0, to.1).unwrap_or(0);
-    for number in first..=last {
-        section.decode(&bytes, block, number, &mut stretch)?;
-        let (start, end) = (
-            stretch.lower_bound(from.0, from.1),
-            stretch.lower_bound(to.0, to.1),
-        );
-        count += end.saturating_sub(start) as u64;
-    }
-    Ok(count)
 }

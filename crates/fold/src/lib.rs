@@ -16,7 +16,7 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`section`], [`cursor`], [`view`],
+//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`section`], [`sections`], [`cursor`], [`view`],
 //! [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
@@ -28,6 +28,7 @@ mod filter;
 pub mod merge;
 mod order;
 pub mod section;
+pub mod sections;
 pub mod snapshots;
 pub mod sorter;
 pub mod tail;

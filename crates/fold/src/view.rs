@@ -5,67 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_storage::StorageError;
 
+use crate::block::Stretch;
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
-use crate::section::{Section, SectionDescriptor};
+use crate::section::Section;
+use crate::sections::Chain;
 
-/// Sections that follow each other without overlap, in order of their keys: read as one.
-pub type Chain = Arc<Vec<Arc<Section>>>;
-
-/// The sections of a map, oldest first, grouped into chains. Immutable: a change makes a new one.
-#[derive(Clone, Debug, Default)]
-pub struct Sections {
-    all: Vec<Arc<Section>>,
-    chains: Vec<Chain>,
-}
-
-impl Sections {
-    /// Sections in any order; the position up to which each has folded tells their age.
-    pub fn new(mut all: Vec<Arc<Section>>) -> Sections {
-        all.sort_by_key(|section| section.descriptor().position);
-        let mut chains: Vec<Vec<Arc<Section>>> = Vec::new();
-        for section in &all {
-            match chains.last_mut() {
-                Some(chain) if chain.last().is_some_and(|last| last.is_before(section)) => {
-                    chain.push(section.clone());
-                }
-                _ => chains.push(vec![section.clone()]),
-            }
-        }
-        Sections {
-            all,
-            chains: chains.into_iter().map(Arc::new).collect(),
-        }
-    }
-
-    /// All sections, oldest first.
-    pub fn all(&self) -> &[Arc<Section>] {
-        &self.all
-    }
-
-    /// Chains, oldest first. A younger chain overrides what an older one holds.
-    pub fn chains(&self) -> &[Chain] {
-        &self.chains
-    }
-
-    pub fn descriptors(&self) -> impl Iterator<Item = &SectionDescriptor> {
-        self.all.iter().map(|section| section.descriptor())
-    }
-
-    /// Bytes in run files.
-    pub fn bytes_stored(&self) -> u64 {
-        self.descriptors()
-            .map(|descriptor| descriptor.bytes_stored)
-            .sum()
-    }
-
-    /// Entries, with deletions and what they delete.
-    pub fn entries(&self) -> u64 {
-        self.descriptors()
-            .map(|descriptor| descriptor.entries)
-            .sum()
-    }
-}
+pub use crate::sections::Sections;
 
 /// A map at a snapshot.
 #[derive(Clone, Debug)]
@@ -80,7 +26,8 @@ pub struct View {
 impl View {
     /// A cursor before the first entry (after the last, backward).
     pub fn cursor(&self, direction: Direction) -> Cursor {
-        Cursor::new(self, direction)
+        let chains = self.sections.chains();
+        Cursor::new(chains.iter(), &self.chunks, self.snapshot, direction)
     }
 
     /// The payload under a key and id, or None.
@@ -96,7 +43,8 @@ impl View {
                 }
             }
         }
-        let mut cursor = Cursor::of_sections(self, Direction::Forward);
+        let chains = self.sections.chains();
+        let mut cursor = Cursor::new(chains.iter(), &[], self.snapshot, Direction::Forward);
         cursor.seek(key, id)?;
         let found = cursor.next()? && cursor.id() == id && cursor.key() == key;
         Ok(found.then(|| cursor.payload_bytes()))
@@ -120,7 +68,7 @@ impl View {
                 }
             }
         }
-        Ok(Cursor::of(
+        Ok(Cursor::new(
             kept.iter(),
             &self.chunks,
             self.snapshot,
@@ -167,11 +115,34 @@ fn count_in_section(
     if end - first <= 1 {
         let mut count = 0;
         for block in first..=end {
-            count += crate::cursor::count_in_block(section, block, from, to)?;
+            count += count_in_block(section, block, from, to)?;
         }
         return Ok(count);
     }
     let half = |block| Ok::<u64, StorageError>(section.entries_in(block)? / 2);
     let between = section.entries_before(end)? - section.entries_before(first + 1)?;
     Ok(between + half(first)? + half(end)?)
+}
+
+/// How many entries of one block lie between two places.
+fn count_in_block(
+    section: &Section,
+    block: usize,
+    from: (&[u8], u64),
+    to: (&[u8], u64),
+) -> Result<u64, StorageError> {
+    let bytes = section.read(block, true)?;
+    let layout = section.layout(&bytes, block)?;
+    let (mut stretch, mut count) = (Stretch::default(), 0);
+    let first = layout.stretch_of(from.0, from.1).unwrap_or(0);
+    let last = layout.stretch_of(to.0, to.1).unwrap_or(0);
+    for number in first..=last {
+        section.decode(&bytes, block, number, &mut stretch)?;
+        let (start, end) = (
+            stretch.lower_bound(from.0, from.1),
+            stretch.lower_bound(to.0, to.1),
+        );
+        count += end.saturating_sub(start) as u64;
+    }
+    Ok(count)
 }

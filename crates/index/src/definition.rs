@@ -7,7 +7,7 @@ use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, key};
 use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
-use crate::wildcard::Wildcard;
+use crate::paths::Wildcard;
 
 /// What an index is. Immutable once made.
 #[derive(Clone, Debug)]

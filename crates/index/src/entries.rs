@@ -6,65 +6,13 @@
 //! empty array at the end of a path as undefined. A path's part that is a number takes the element
 //! at that place, and the fields of that name in the elements too.
 
-use windrow_document::path::{Component, Path};
+use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
-use crate::text::TextScratch;
-
-/// A document that would contribute more entries to one index is refused.
-pub const ENTRIES_PER_DOCUMENT_MAX: usize = 10_000;
-
-/// For every field of a key, which parts of its path met an array: bit 0 for the first part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Multikey(pub Vec<u32>);
-
-impl Multikey {
-    pub fn of(fields: usize) -> Multikey {
-        Multikey(vec![0; fields])
-    }
-
-    /// Whether any path met an array.
-    pub fn any(&self) -> bool {
-        self.0.iter().any(|parts| *parts != 0)
-    }
-
-    /// Adds what another document met.
-    pub fn merge(&mut self, other: &Multikey) {
-        self.0
-            .iter_mut()
-            .zip(&other.0)
-            .for_each(|(mine, theirs)| *mine |= theirs);
-    }
-
-    fn note(&mut self, field: usize, part: usize) {
-        if let Some(parts) = self.0.get_mut(field) {
-            *parts |= 1 << part.min(31);
-        }
-    }
-}
-
-/// Buffers that are used again from document to document.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    pub(crate) key: Vec<u8>,
-    pub(crate) shape: Vec<u8>,
-    pub(crate) text: Option<TextScratch>,
-}
-
-/// Where an entry goes: its key bytes and its payload.
-pub type Emit<'e> = dyn FnMut(&[u8], &[u8]) + 'e;
-
-/// How far a field's path has been followed.
-#[derive(Clone, Copy)]
-pub(crate) enum State<'a> {
-    /// At this value, with the path's parts from that number on to go.
-    At(ValueRef<'a>, usize),
-    /// At the end: the value to be indexed.
-    Done(ValueRef<'a>),
-    Missing,
-}
+use crate::follow::{State, follow};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Multikey, Scratch};
 
 impl Definition {
     /// Hands out the document's entries. The same key may come more than once. What is noted in
@@ -145,14 +93,6 @@ impl Definition {
         }
         Ok(())
     }
-
-    pub(crate) fn too_many(&self, count: usize) -> Error {
-        Error::bad_value(format!(
-            "the document has at least {count} entries for index '{}', more than the limit of \
-             {ENTRIES_PER_DOCUMENT_MAX}",
-            self.name
-        ))
-    }
 }
 
 struct Expansion<'x, 'e> {
@@ -228,46 +168,6 @@ impl Expansion<'_, '_> {
         }
         (self.emit)(key, shape);
         Ok(())
-    }
-}
-
-/// Follows a path through documents, and into arrays by number, up to its end or an array.
-pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> State<'a> {
-    let State::At(mut value, mut part) = state else {
-        return state;
-    };
-    loop {
-        match (path.components().get(part), value) {
-            (None, ValueRef::Array(_)) => return State::At(value, part),
-            (None, value) => return State::Done(value),
-            (Some(component), ValueRef::Document(document)) => {
-                match document.get(component.name()) {
-                    Some(found) => (value, part) = (found, part + 1),
-                    None => return State::Missing,
-                }
-            }
-            (Some(component), ValueRef::Array(array)) => match by_number(component, array) {
-                Some(found) => (value, part) = (found, part + 1),
-                None => return State::At(value, part),
-            },
-            (Some(_), _) => return State::Missing,
-        }
-    }
-}
-
-/// The element that a numeric part of a path names. Where elements are documents with a field of
-/// that name the array is expanded instead.
-fn by_number<'a>(component: &Component, array: Array<'a>) -> Option<ValueRef<'a>> {
-    let index = component.index()?;
-    let named = |element: ValueRef<'_>| {
-        element
-            .as_document()
-            .is_some_and(|document| document.contains(component.name()))
-    };
-    if array.iter().any(named) {
-        None
-    } else {
-        array.get(index)
     }
 }
 

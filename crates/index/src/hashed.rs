@@ -9,7 +9,7 @@ use windrow_document::{Document, ValueRef, key};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyKind};
-use crate::entries::{Emit, Scratch};
+use crate::output::{Emit, Scratch};
 
 /// A field of a hashed index holds an array.
 const ARRAY: i32 = 16766;

@@ -10,8 +10,8 @@
 //! - wildcard keys: the path as a string, then the value (see [`wildcard`]);
 //! - text keys: prefix values, the term as a string, suffix values; the payload is the score.
 //!
-//! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`], [`entries`], [`hashed`],
-//! [`wildcard`], [`text`], [`score`].
+//! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`]; which values make entries in
+//! [`hashed`], [`wildcard`] and [`text`] indexes, [`score`]; [`entries`] for all.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -21,15 +21,18 @@
 pub mod conflict;
 pub mod definition;
 pub mod entries;
+mod follow;
 pub mod hashed;
+mod output;
 pub mod parse;
 pub mod partial;
+mod paths;
 pub mod score;
 pub mod text;
 pub mod wildcard;
 
 pub use definition::{Definition, KeyField, KeyKind, TextDefinition, TextField};
-pub use entries::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
+pub use output::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
 pub use parse::EXPIRE_SECONDS_MAX;
-pub use wildcard::Wildcard;
+pub use paths::Wildcard;
 pub use windrow_mql::Error;

@@ -3,10 +3,11 @@
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
 use windrow_mql::Error;
-use windrow_text::{DocumentTerms, Language, TextVersion, term_key};
+use windrow_text::{Language, TextVersion, term_key};
 
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
-use crate::entries::{Emit, Scratch, State, follow};
+use crate::follow::{State, follow};
+use crate::output::{Emit, Scratch, TextScratch};
 use crate::score;
 
 /// A document's language is no string.
@@ -15,37 +16,6 @@ const LANGUAGE_NO_STRING: i32 = 17261;
 const LANGUAGE_UNSUPPORTED: i32 = 17262;
 /// CannotBuildIndexKeys.
 const CANNOT_BUILD_KEYS: i32 = 201;
-
-/// Buffers for the terms of a document.
-pub(crate) struct TextScratch {
-    version: TextVersion,
-    terms: DocumentTerms,
-    path: String,
-    key: Vec<u8>,
-    suffix: Vec<u8>,
-    term: Vec<u8>,
-    payload: Vec<u8>,
-}
-
-impl std::fmt::Debug for TextScratch {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "TextScratch({} terms)", self.terms.len())
-    }
-}
-
-impl TextScratch {
-    fn new(version: TextVersion) -> TextScratch {
-        TextScratch {
-            version,
-            terms: DocumentTerms::new(version),
-            path: String::new(),
-            key: Vec::new(),
-            suffix: Vec::new(),
-            term: Vec::new(),
-            payload: Vec::new(),
-        }
-    }
-}
 
 impl Definition {
     pub(crate) fn text_entries(
@@ -283,7 +253,7 @@ fn relation(field: &Path, path: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entries::Multikey;
+    use crate::output::Multikey;
     use windrow_document::{DocumentBuf, doc};
 
     fn entries(

@@ -14,59 +14,11 @@ use windrow_document::{Array, Document, DocumentBuf, ValueRef, key};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
-use crate::entries::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
+use crate::paths::{Place, Wildcard};
 
 /// The first part of a wildcard key: the path of the value.
 pub const PATH_FIELD: &str = "$_path";
-
-/// The paths that a wildcard index has.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Wildcard {
-    /// These and what lies within them.
-    Only(Vec<String>),
-    /// All but these and what lies within them.
-    Without(Vec<String>),
-}
-
-/// How a path lies to those that the index has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    Inside,
-    /// Something within it is inside.
-    Above,
-    Outside,
-}
-
-fn is_within(path: &str, of: &str) -> bool {
-    path.strip_prefix(of)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-}
-
-impl Wildcard {
-    fn place(&self, path: &str) -> Place {
-        match self {
-            Wildcard::Without(out) if out.iter().any(|one| is_within(path, one)) => Place::Outside,
-            Wildcard::Without(_) => Place::Inside,
-            Wildcard::Only(list) if list.iter().any(|one| is_within(path, one)) => Place::Inside,
-            Wildcard::Only(list) if list.iter().any(|one| is_within(one, path)) => Place::Above,
-            Wildcard::Only(_) => Place::Outside,
-        }
-    }
-
-    /// Whether the index has every value at the path.
-    pub fn has(&self, path: &str) -> bool {
-        self.place(path) == Place::Inside
-    }
-
-    /// Whether it has every value at the path and within it.
-    pub fn has_all_within(&self, path: &str) -> bool {
-        let leaves_out = match self {
-            Wildcard::Only(_) => false,
-            Wildcard::Without(out) => out.iter().any(|one| is_within(one, path)),
-        };
-        self.has(path) && !leaves_out
-    }
-}
 
 /// The key of the entries that say that there is an array at the path.
 pub fn array_key(path: &str) -> Vec<u8> {

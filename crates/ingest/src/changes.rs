@@ -52,6 +52,26 @@ pub fn changes<'w>(stored: &HashMap<String, Stamp>, walked: &'w Walked) -> Chang
     changes
 }
 
+/// A file to read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Job<'w> {
+    pub file: &'w Candidate,
+    /// Something of it is stored and goes first.
+    pub replaces: bool,
+}
+
+impl AsRef<Candidate> for Job<'_> {
+    fn as_ref(&self) -> &Candidate {
+        self.file
+    }
+}
+
+pub(crate) fn jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
+    let job = |replaces| move |file: &&'w Candidate| Job { file, replaces };
+    let replaced = changes.replace.iter().map(job(true));
+    replaced.chain(changes.add.iter().map(job(false))).collect()
+}
+
 /// Whether `path` is one of `folders` or below it. The text of a path keeps its components.
 fn is_below(path: &str, folders: &[String]) -> bool {
     folders

@@ -23,6 +23,8 @@
 //! `_id` is unique: a path with something below it is a folder, and a folder is no file with
 //! members. Deleting by `path` removes all that a file became.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use windrow_extract::{Extracted, Fields, Kind};
 
 use crate::failure::{Failure, FailureClass};
@@ -135,6 +137,14 @@ impl FailureDocument {
     pub(crate) fn unfinished_id(file: &Candidate) -> String {
         format!("{}//unfinished", file.path_text())
     }
+}
+
+/// The time, as documents have it.
+pub(crate) fn now_ms() -> i64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn id(path: &str, inner: Option<&str>) -> String {

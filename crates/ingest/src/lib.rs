@@ -53,8 +53,10 @@ mod encode;
 mod engine_store;
 mod store;
 
-mod run;
+mod progress;
 mod writer;
+
+mod run;
 
 pub use changes::{Changes, changes};
 pub use document::{FailureDocument, FileDocument};
@@ -62,7 +64,8 @@ pub use engine_store::EngineStore;
 pub use failure::{Failure, FailureClass};
 pub use path_text::{path_to_text, text_to_path};
 pub use pool::{Sink, WorkerPool};
-pub use run::{Progress, RunError, RunOptions, Summary, run};
+pub use progress::Progress;
+pub use run::{RunError, RunOptions, Summary, run};
 pub use serve::{Convert, ReadError, serve, serve_with};
 pub use store::{DATABASE, Place, Refusal, STAMP_INDEX, Store, StoreError, Visit};
 pub use walk::{Candidate, Identity, Stamp, WalkFailure, WalkOptions, Walked, walk};

@@ -13,15 +13,15 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::changes::{Changes, changes};
-use crate::document::FailureDocument;
+use crate::changes::{Changes, Job, changes, jobs};
+use crate::document::{FailureDocument, now_ms};
 use crate::encode::Pending;
 use crate::path_text::path_to_text;
 use crate::pool::WorkerPool;
+use crate::progress::Progress;
 use crate::store::{Place, Store, StoreError};
-use crate::walk::{Candidate, Stamp, WalkFailure, WalkOptions, Walked, walk};
+use crate::walk::{Stamp, WalkFailure, WalkOptions, Walked, walk};
 use crate::writer::{BatchLimits, Writer};
 
 /// How a run works.
@@ -31,19 +31,6 @@ pub struct RunOptions {
     pub pool: WorkerPool,
     /// Read files again that failed and have not changed.
     pub retry: bool,
-}
-
-/// How far a run is. Numbers only grow; any thread may look at them.
-#[derive(Debug, Default)]
-pub struct Progress {
-    /// Files to read, known once the folders have been walked; until then 0.
-    pub files_total: AtomicU64,
-    pub files: AtomicU64,
-    pub bytes_total: AtomicU64,
-    pub bytes: AtomicU64,
-    pub documents: AtomicU64,
-    pub failures: AtomicU64,
-    pub skipped: AtomicU64,
 }
 
 /// What a run did. Sizes are bytes.
@@ -130,26 +117,6 @@ pub(crate) fn stored_stamps(
     Ok(stored)
 }
 
-/// A file to read.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Job<'w> {
-    pub file: &'w Candidate,
-    /// Something of it is stored and goes first.
-    pub replaces: bool,
-}
-
-impl AsRef<Candidate> for Job<'_> {
-    fn as_ref(&self) -> &Candidate {
-        self.file
-    }
-}
-
-pub(crate) fn jobs<'w>(changes: &Changes<'w>) -> Vec<Job<'w>> {
-    let job = |replaces| move |file: &&'w Candidate| Job { file, replaces };
-    let replaced = changes.replace.iter().map(job(true));
-    replaced.chain(changes.add.iter().map(job(false))).collect()
-}
-
 /// Paths whose documents are removed with one call.
 const REMOVED_TOGETHER: usize = 1_000;
 
@@ -234,30 +201,6 @@ fn summary(walked: &Walked, changes: &Changes<'_>, progress: &Progress) -> Summa
         failures: count(&progress.failures),
         skipped: count(&progress.skipped),
     }
-}
-
-impl Progress {
-    fn expect(&self, jobs: &[Job<'_>]) {
-        let bytes = jobs.iter().map(|job| job.file.stamp.size).sum();
-        self.bytes_total.store(bytes, Ordering::Relaxed);
-        self.files_total.store(jobs.len() as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn add(&self, counter: &AtomicU64, count: usize) {
-        counter.fetch_add(count as u64, Ordering::Relaxed);
-    }
-
-    pub(crate) fn end_file(&self, file: &Candidate) {
-        self.bytes.fetch_add(file.stamp.size, Ordering::Relaxed);
-        self.files.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-pub(crate) fn now_ms() -> i64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl From<StoreError> for RunError {

@@ -1,9 +1,10 @@
 //! What a worker read goes to the store, many files at once.
 
-use crate::document::{FailureDocument, FileDocument};
+use crate::changes::Job;
+use crate::document::{FailureDocument, FileDocument, now_ms};
 use crate::encode::Pending;
 use crate::failure::{Failure, FailureClass};
-use crate::run::{Job, Progress, now_ms};
+use crate::progress::Progress;
 use crate::store::{Place, Refusal, Store, StoreError};
 use crate::walk::Candidate;
 use crate::worker::{End, Event};
@@ -217,8 +218,8 @@ mod tests {
     use windrow_extract::{Extracted, Kind, Tally};
 
     use super::*;
-    use crate::changes::changes;
-    use crate::run::{jobs, stored_stamps};
+    use crate::changes::{changes, jobs};
+    use crate::run::stored_stamps;
     use crate::store::Visit;
     use crate::walk::{Identity, Stamp, Walked};
 

@@ -10,7 +10,7 @@ use crate::block::Stretch;
 use crate::chunk::Chunk;
 use crate::entry::Entry;
 use crate::section::Section;
-use crate::view::Chain;
+use crate::sections::Chain;
 
 /// A place in a sorted source. Versions of one place are always met newest first, in both
 /// directions: going backward, a run of versions is entered at its newest.

@@ -4,7 +4,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
 
 use super::key::ALL_FIELDS;
-use crate::wildcard::Wildcard;
+use crate::paths::Wildcard;
 
 const FAILED_TO_PARSE: i32 = 9;
 const EMPTY_PART: i32 = 15998;

@@ -1,6 +1,6 @@
 //! Whether a document matches.
 
-use windrow_document::order::{compare_doubles, type_rank};
+use windrow_document::order::compare_doubles;
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, Type, Value, ValueRef, collation};
 
@@ -265,7 +265,7 @@ pub(super) fn compares(
         (None, other) => return accepts_extreme(operator, other),
     };
     let type_of = operand.type_of();
-    if type_rank(value.type_of()) != type_rank(type_of) {
+    if value.type_of().rank() != type_of.rank() {
         return accepts_extreme(operator, operand);
     }
     if operator != Comparison::Eq && type_of.is_number() && is_nan(value) != is_nan(operand) {

@@ -1,6 +1,5 @@
 //! `$bucket`: a group by the boundaries that a value lies between, then a sort.
 
-use windrow_document::order::type_rank;
 use windrow_document::{Array, Value, ValueRef, doc};
 use windrow_mql::expression::{Computed, Context, Expression};
 use windrow_mql::filter::Environment;
@@ -130,7 +129,7 @@ fn parse_boundaries(value: ValueRef<'_>, environment: &Environment) -> Result<Ve
         ));
     }
     for (low, high) in values.iter().zip(values.iter().skip(1)) {
-        if type_rank(low.type_of()) != type_rank(high.type_of()) {
+        if low.type_of().rank() != high.type_of().rank() {
             let message =
                 "All values in the 'boundaries' option to $bucket must have the same type.";
             return Err(Error::new(40193, message));
