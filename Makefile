@@ -17,7 +17,7 @@ LISTEN ?= 127.0.0.1:27017
 ARGUMENTS ?=
 
 .PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor \
-        bench-w1 bench-w2 bench-w4 bench-w8 bench-w9
+        bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -62,7 +62,7 @@ oracle-floor: build .cache/venv/ready
 rivals:
 	@bench/rivals.sh
 
-bench-w1 bench-w2 bench-w4 bench-w8 bench-w9: bench-%: build rivals
+bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9: bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)
 
 .cache/venv/ready: tests/requirements.txt

@@ -4,11 +4,11 @@
 //
 //   wiredtiger insert FOLDER CACHE_BYTES BATCH
 //       a table of documents by number, a table of their _ids, one transaction a batch
-//   wiredtiger multikey FOLDER CACHE_BYTES BATCH DOCUMENTS SECONDS
-//       a table of (string, document number) entries, one for each string of the array in each
-//       document's second field; ends by itself after SECONDS
+//   wiredtiger entries FOLDER CACHE_BYTES BATCH DOCUMENTS SECONDS TABLES
+//       index entries alone, as crates/bench/src/entries.rs draws them; ends by itself after SECONDS
 //
-// BSON documents come one after another on standard input; reading them is not timed.
+// Documents, BSON or their entries, come one after another on standard input; reading them is not
+// timed.
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -23,6 +23,8 @@
 #define INDEX_TABLE                                                                                \
     "key_format=u,value_format=u,prefix_compression=true,allocation_size=4KB,"                     \
     "internal_page_max=16KB,leaf_page_max=16KB"
+
+#define TABLES_MAX 8
 
 static WT_CONNECTION *connection;
 static volatile int running = 1;
@@ -89,6 +91,19 @@ static uint32_t length_at(const unsigned char *bytes) {
     return length;
 }
 
+// Makes room for so many bytes.
+static void grow(unsigned char **buffer, size_t *capacity, size_t bytes) {
+    if (bytes <= *capacity) {
+        return;
+    }
+    *capacity = bytes * 2;
+    *buffer = realloc(*buffer, *capacity);
+    if (*buffer == NULL) {
+        fprintf(stderr, "no memory for %zu bytes\n", *capacity);
+        exit(1);
+    }
+}
+
 // The next document of the input in a buffer that grows; 0 at its end.
 static uint32_t read_document(unsigned char **buffer, size_t *capacity, size_t at) {
     unsigned char length_bytes[4];
@@ -96,14 +111,7 @@ static uint32_t read_document(unsigned char **buffer, size_t *capacity, size_t a
         return 0;
     }
     const uint32_t length = length_at(length_bytes);
-    if (at + length > *capacity) {
-        *capacity = (at + length) * 2;
-        *buffer = realloc(*buffer, *capacity);
-        if (*buffer == NULL) {
-            fprintf(stderr, "no memory for %zu bytes\n", *capacity);
-            exit(1);
-        }
-    }
+    grow(buffer, capacity, at + length);
     memcpy(*buffer + at, length_bytes, 4);
     if (fread(*buffer + at + 4, 1, length - 4, stdin) != length - 4) {
         fprintf(stderr, "the input ends within a document\n");
@@ -158,65 +166,76 @@ static void insert(char **arguments) {
     printf("documents %lld\nseconds %.6f\n", (long long)number, seconds);
 }
 
-// Puts an entry for each string of the array in the second field.
-static void put_strings(WT_CURSOR *entries, const unsigned char *document, int64_t number) {
-    // _id, then the type of the array (0x04), its name and a zero
-    const unsigned char *at = document + ID_AT + ID_BYTES + 1;
-    at += strlen((const char *)at) + 1;
-    const unsigned char *const end = at + length_at(at) - 1;
-    unsigned char key[1024];
-    for (at += 4; at < end;) {
-        at += 1 + strlen((const char *)at + 1) + 1;
-        const uint32_t length = length_at(at);
-        if (length + 8 > sizeof key) {
-            fprintf(stderr, "a string of %u bytes\n", length);
+// Puts the entries of one document, each into its table.
+static void put_entries(WT_CURSOR **tables, int table_count, const unsigned char *at,
+                        const unsigned char *end) {
+    while (at < end) {
+        uint16_t length;
+        memcpy(&length, at + 1, 2);
+        if (at[0] >= table_count || at + 3 + length > end) {
+            fprintf(stderr, "an entry of table %d and %d bytes\n", at[0], length);
             exit(1);
         }
-        // The number behind the string makes the entry unique, its bytes in order of size.
-        memcpy(key, at + 4, length);
-        for (int place = 0; place < 8; place++) {
-            key[length + place] = (unsigned char)(number >> (56 - 8 * place));
-        }
-        put(entries, key, length + 8, "", 0);
-        at += 4 + length;
+        put(tables[at[0]], at + 3, length, "", 0);
+        at += 3 + length;
     }
 }
 
-// Reads up to `count` documents to the start of the buffer; returns their bytes.
-static size_t read_batch(unsigned char **bytes, size_t *capacity, int64_t count) {
+// Reads the entries of up to `count` documents, each behind their length, to the start of the buffer
+// and adds to `number`; returns their bytes.
+static size_t read_batch(unsigned char **bytes, size_t *capacity, int64_t *number, int64_t count) {
     size_t end = 0;
     uint32_t length;
-    while (count-- > 0 && (length = read_document(bytes, capacity, end)) > 0) {
-        end += length;
+    unsigned char length_bytes[4];
+    while (count-- > 0 && fread(length_bytes, 1, 4, stdin) == 4) {
+        length = length_at(length_bytes);
+        grow(bytes, capacity, end + 4 + length);
+        memcpy(*bytes + end, length_bytes, 4);
+        if (fread(*bytes + end + 4, 1, length, stdin) != length) {
+            fprintf(stderr, "the input ends within a document\n");
+            exit(1);
+        }
+        end += 4 + length;
+        (*number)++;
     }
     return end;
 }
 
 // Puts the entries of one batch in one transaction; returns the seconds it took.
-static double put_batch(WT_SESSION *session, WT_CURSOR *entries, const unsigned char *bytes,
-                        size_t end, int64_t *number) {
+static double put_batch(WT_SESSION *session, WT_CURSOR **tables, int table_count,
+                        const unsigned char *bytes, size_t end) {
     const double begin = now();
     check(session->begin_transaction(session, NULL), "a transaction");
-    for (size_t at = 0; at < end; at += length_at(bytes + at)) {
-        put_strings(entries, bytes + at, ++*number);
+    for (size_t at = 0; at < end; at += 4 + length_at(bytes + at)) {
+        put_entries(tables, table_count, bytes + at + 4, bytes + at + 4 + length_at(bytes + at));
     }
     check(session->commit_transaction(session, NULL), "a commit");
     return now() - begin;
 }
 
-static void multikey(char **arguments) {
+static void entries(char **arguments) {
     pthread_t syncer;
     WT_SESSION *session = start(arguments[0], arguments[1], &syncer);
-    WT_CURSOR *entries = table(session, "table:entries", INDEX_TABLE);
     const int64_t batch = atoll(arguments[2]), documents = atoll(arguments[3]);
     const double limit = atof(arguments[4]);
+    const int table_count = atoi(arguments[5]);
+    WT_CURSOR *tables[TABLES_MAX];
+    if (table_count > TABLES_MAX) {
+        fprintf(stderr, "%d tables\n", table_count);
+        exit(1);
+    }
+    for (int number = 0; number < table_count; number++) {
+        char name[32];
+        snprintf(name, sizeof name, "table:entries%d", number);
+        tables[number] = table(session, name, INDEX_TABLE);
+    }
     unsigned char *bytes = NULL;
     size_t capacity = 0, end;
     int64_t number = 0, tenth_start = 0;
     double seconds = 0, tenth_seconds = 0;
     int tenth = 0;
-    while (seconds < limit && (end = read_batch(&bytes, &capacity, batch)) > 0) {
-        const double taken = put_batch(session, entries, bytes, end, &number);
+    while (seconds < limit && (end = read_batch(&bytes, &capacity, &number, batch)) > 0) {
+        const double taken = put_batch(session, tables, table_count, bytes, end);
         seconds += taken;
         tenth_seconds += taken;
         if (number >= documents * (tenth + 1) / 10 || seconds >= limit) {
@@ -234,10 +253,10 @@ static void multikey(char **arguments) {
 int main(int count, char **arguments) {
     if (count == 5 && strcmp(arguments[1], "insert") == 0) {
         insert(arguments + 2);
-    } else if (count == 7 && strcmp(arguments[1], "multikey") == 0) {
-        multikey(arguments + 2);
+    } else if (count == 8 && strcmp(arguments[1], "entries") == 0) {
+        entries(arguments + 2);
     } else {
-        fprintf(stderr, "wiredtiger insert|multikey, see the head of its source\n");
+        fprintf(stderr, "wiredtiger insert|entries, see the head of its source\n");
         return 2;
     }
     return 0;

@@ -16,6 +16,8 @@ use crate::bson::{self, Document, Value, Writer};
 use crate::error::{At, BenchError};
 
 const OP_MSG: u32 = 2013;
+/// The flag of a message that has no reply.
+const MORE_TO_COME: u32 = 1 << 1;
 /// flags and the kind of the first section, before a reply's document
 const REPLY_PREFIX: usize = 5;
 const HEADER: usize = 16;
@@ -24,6 +26,17 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(3600);
 pub struct Connection {
     stream: TcpStream,
     reply: Vec<u8>,
+}
+
+/// When an insert is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Concern {
+    /// `w: 0`: never. The message has no reply.
+    Unacknowledged,
+    /// As the server does by itself: when it is written.
+    Acknowledged,
+    /// `j: true`: when it is synced.
+    Journaled,
 }
 
 /// The message of one command, without a document sequence.
@@ -43,18 +56,23 @@ pub fn insert_message(
     database: &str,
     collection: &str,
     documents: &[u8],
-    journaled: bool,
+    concern: Concern,
 ) -> Vec<u8> {
     let mut out = start();
+    if concern == Concern::Unacknowledged {
+        out[HEADER..].copy_from_slice(&MORE_TO_COME.to_le_bytes());
+    }
     out.reserve(documents.len() + 200);
     command(&mut out, database, |one| {
         one.string("insert", collection);
         one.boolean("ordered", true);
-        if journaled {
-            one.document("writeConcern", |concern| {
-                concern.int32("w", 1);
-                concern.boolean("j", true);
-            });
+        match concern {
+            Concern::Unacknowledged => one.document("writeConcern", |out| out.int32("w", 0)),
+            Concern::Acknowledged => {}
+            Concern::Journaled => one.document("writeConcern", |out| {
+                out.int32("w", 1);
+                out.boolean("j", true);
+            }),
         }
     });
     let name = b"documents\0";
@@ -100,9 +118,14 @@ impl Connection {
         })
     }
 
+    /// Sends a message that has no reply.
+    pub fn send(&mut self, message: &[u8]) -> Result<(), BenchError> {
+        self.stream.write_all(message).at("sending a message")
+    }
+
     /// Sends a message that was made beforehand and returns its reply, whatever it says.
     pub fn exchange(&mut self, message: &[u8]) -> Result<Document<'_>, BenchError> {
-        self.stream.write_all(message).at("sending a message")?;
+        self.send(message)?;
         let mut header = [0; HEADER];
         self.stream
             .read_exact(&mut header)
@@ -168,7 +191,7 @@ mod tests {
     #[test]
     fn an_insert_carries_its_documents_as_a_sequence() {
         let documents = [&b"\x05\0\0\0\0"[..], b"\x05\0\0\0\0"].concat();
-        let found = insert_message("d", "c", &documents, false);
+        let found = insert_message("d", "c", &documents, Concern::Acknowledged);
         assert_eq!(
             found.len() as u32,
             u32::from_le_bytes(found[..4].try_into().unwrap())

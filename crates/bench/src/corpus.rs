@@ -8,6 +8,7 @@ use crate::random::Random;
 pub mod natural;
 pub mod people;
 pub mod readings;
+pub mod registers;
 pub mod users;
 pub mod weather;
 pub mod words;

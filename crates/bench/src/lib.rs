@@ -12,8 +12,8 @@
 //! assert_eq!(one.next(), other.next());
 //! ```
 //!
-//! In reading order: [`options`], what is measured and with what; [`random`] and [`corpus`], the
-//! documents; [`bson`], [`client`], [`server`]
+//! In reading order: [`options`], what is measured and with what; [`random`], [`corpus`] and [`entries`],
+//! the documents and what indexes store of them; [`bson`], [`client`], [`server`]
 //! [`load`], [`cursor`] and [`crowd`], the way to the server, with [`json`] for commands as text;
 //! [`rival`] and [`calibration`], the way to the baseline; [`measure`], times; [`report`], what is
 //! printed; then a module for each workload.
@@ -24,6 +24,7 @@ pub mod error;
 pub mod random;
 
 pub mod corpus;
+pub mod entries;
 
 pub mod bson;
 pub mod client;
@@ -40,8 +41,10 @@ pub mod measure;
 pub mod report;
 
 pub mod dump;
+pub mod insertion;
 pub mod w1;
 pub mod w2;
+pub mod w3;
 pub mod w4;
 pub mod w8;
 pub mod w9;

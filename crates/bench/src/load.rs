@@ -3,52 +3,93 @@
 use std::io::Write;
 use std::time::Instant;
 
-use crate::bson::{Document, Value, Writer};
-use crate::client::{Connection, insert_message};
+use crate::bson::{Document, Value};
+use crate::client::{Concern, Connection, insert_message};
 use crate::corpus::Corpus;
 use crate::error::BenchError;
+use crate::json;
 use crate::report::{HASH_START, hash};
 
 pub const DATABASE: &str = "bench";
 pub const COLLECTION: &str = "documents";
 const SAMPLES: u64 = 100;
 
-/// Inserts documents `first` to `end` in batches over one connection; returns the seconds it took.
-pub fn insert(
-    connection: &mut Connection,
-    corpus: &dyn Corpus,
-    (first, end): (u64, u64),
+/// How a corpus is inserted.
+pub struct Feed<'a> {
+    corpus: &'a dyn Corpus,
     batch: u64,
-) -> Result<f64, BenchError> {
-    let start = Instant::now();
-    let mut documents = Vec::new();
-    let mut number = first;
-    while number < end {
-        let next = (number + batch).min(end);
-        corpus.batch(number, next, &mut documents);
-        connection.succeed(&insert_message(DATABASE, COLLECTION, &documents, false))?;
-        number = next;
-    }
-    Ok(start.elapsed().as_secs_f64())
+    concern: Concern,
 }
 
-/// Inserts all in ten stretches; returns the documents/s of each.
-pub fn insert_by_tenths(
-    connection: &mut Connection,
-    corpus: &dyn Corpus,
-    documents: u64,
-    batch: u64,
-) -> Result<Vec<f64>, BenchError> {
-    let stretch = |tenth: u64| (documents * tenth / 10, documents * (tenth + 1) / 10);
-    (0..10)
-        .map(stretch)
-        .map(|(first, end)| {
-            let seconds = insert(connection, corpus, (first, end), batch)?;
-            let rate = (end - first) as f64 / seconds;
-            eprintln!("  {end:>9} documents, {rate:>9.0} documents/s");
-            Ok(rate)
-        })
-        .collect()
+impl<'a> Feed<'a> {
+    pub fn new(corpus: &'a dyn Corpus, batch: u64) -> Self {
+        Self {
+            corpus,
+            batch,
+            concern: Concern::Acknowledged,
+        }
+    }
+
+    pub fn with(self, concern: Concern) -> Self {
+        Self { concern, ..self }
+    }
+
+    /// Inserts documents `first` to `end` over one connection; returns the seconds it took.
+    pub fn insert(
+        &self,
+        connection: &mut Connection,
+        range: (u64, u64),
+    ) -> Result<f64, BenchError> {
+        self.insert_with(connection, range, &mut |_, _| Ok(()))
+    }
+
+    /// Calls `between` after each batch, with how many documents there are.
+    fn insert_with(
+        &self,
+        connection: &mut Connection,
+        (first, end): (u64, u64),
+        between: &mut dyn FnMut(&mut Connection, u64) -> Result<(), BenchError>,
+    ) -> Result<f64, BenchError> {
+        let start = Instant::now();
+        let mut documents = Vec::new();
+        let mut number = first;
+        while number < end {
+            let next = (number + self.batch).min(end);
+            self.corpus.batch(number, next, &mut documents);
+            let message = insert_message(DATABASE, COLLECTION, &documents, self.concern);
+            match self.concern {
+                Concern::Unacknowledged => connection.send(&message)?,
+                _ => drop(connection.succeed(&message)?),
+            }
+            between(connection, next)?;
+            number = next;
+        }
+        if self.concern == Concern::Unacknowledged {
+            // A connection's messages are done in turn: when this is answered all are.
+            connection.run("admin", |one| one.int32("ping", 1))?;
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Inserts all in ten stretches, and calls `between` after each batch; returns the documents/s
+    /// of each.
+    pub fn by_tenths(
+        &self,
+        connection: &mut Connection,
+        documents: u64,
+        mut between: impl FnMut(&mut Connection, u64) -> Result<(), BenchError>,
+    ) -> Result<Vec<f64>, BenchError> {
+        let stretch = |tenth: u64| (documents * tenth / 10, documents * (tenth + 1) / 10);
+        (0..10)
+            .map(stretch)
+            .map(|(first, end)| {
+                let seconds = self.insert_with(connection, (first, end), &mut between)?;
+                let rate = (end - first) as f64 / seconds;
+                eprintln!("  {end:>9} documents, {rate:>9.0} documents/s");
+                Ok(rate)
+            })
+            .collect()
+    }
 }
 
 /// Writes all documents one after another, for a baseline.
@@ -61,24 +102,42 @@ pub fn feed(corpus: &dyn Corpus, documents: u64, out: &mut impl Write) -> std::i
     Ok(())
 }
 
-/// Makes one index and waits until it is ready.
-pub fn create_index(
-    connection: &mut Connection,
-    name: &str,
-    key: impl FnOnce(&mut Writer),
-    more: impl FnOnce(&mut Writer),
-) -> Result<(), BenchError> {
+/// Makes one index, written as in `createIndexes`, and waits until it is ready.
+pub fn create_index(connection: &mut Connection, index: &str) -> Result<(), BenchError> {
+    let index = json::document(index)?;
     let made = connection.run(DATABASE, |one| {
         one.string("createIndexes", COLLECTION);
         one.array("indexes", |list| {
-            list.document("0", |index| {
-                index.document("key", key);
-                index.string("name", name);
-                more(index);
-            });
+            list.document("0", |out| out.fields_of(&index));
         });
     });
-    made.map(|_| ())
+    made.map(drop)
+}
+
+/// Asks by `filter`, a document, and the index `hint`; insists that `expected` is among what comes.
+pub fn find_by_index(
+    connection: &mut Connection,
+    filter: &[u8],
+    hint: &str,
+    expected: &[u8],
+) -> Result<(), BenchError> {
+    let reply = connection.run(DATABASE, |one| {
+        one.string("find", COLLECTION);
+        one.document("filter", |out| out.fields_of(filter));
+        one.string("hint", hint);
+    })?;
+    let Some(Value::Array(batch)) = reply.get("cursor.firstBatch") else {
+        return Err(BenchError::Server("a reply without a batch".into()));
+    };
+    let is_there = batch
+        .iter()
+        .any(|(_, found)| matches!(found, Value::Document(one) if one.bytes() == expected));
+    match is_there {
+        true => Ok(()),
+        false => Err(BenchError::Server(format!(
+            "a document is not found by the index {hint}"
+        ))),
+    }
 }
 
 /// Counts the documents, reads some of them back by `_id`, and returns a hash of them.

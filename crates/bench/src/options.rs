@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::client::Concern;
 use crate::error::BenchError;
 
 pub const HELP: &str = "\
@@ -12,6 +13,7 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
 
   w1   bulk text index: createIndexes over std::stable_sort of the same words
   w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
+  w3   iiBench: three compound indexes, documents/s in each tenth, beside WiredTiger
   w4   insertion with and without an index on one field
   w8   insertion in batches, single insertion, find by _id, beside WiredTiger and M
   w9   queries, index builds, updates and deletes on a million documents, beside M
@@ -32,7 +34,9 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
                        w9: words of the rows' names (default all)
   --connections A,B    w8: how many (default 1)
   --operations N       w8: single inserts or finds, all connections together (default 100000)
-  --rival-seconds N    w2: when the baseline may stop (default 120)
+  --find-every N       w2, w3: a find by index after every so many documents
+  --concern NAME       w4: none (w: 0), written or journaled (default written)
+  --rival-seconds N    w2, w3: when the baseline may stop (default 120)
   --calibration N      W1 documents whose words are sorted to scale what is published (default
                        600000, as published)
   --results FILE       append the line of JSON to FILE as well
@@ -59,6 +63,8 @@ pub struct Options {
     pub operations: u64,
     pub rival_seconds: u64,
     pub calibration: Option<u64>,
+    pub find_every: Option<u64>,
+    pub concern: Concern,
     pub results: Option<PathBuf>,
 }
 
@@ -81,6 +87,8 @@ impl Default for Options {
             operations: 100_000,
             rival_seconds: 120,
             calibration: None,
+            find_every: None,
+            concern: Concern::Acknowledged,
             results: None,
         }
     }
@@ -120,6 +128,8 @@ impl Options {
             }
             "--operations" => self.operations = number(name, value)?,
             "--rival-seconds" => self.rival_seconds = number(name, value)?,
+            "--find-every" => self.find_every = Some(number::<u64>(name, value)?.max(1)),
+            "--concern" => self.concern = concern(value)?,
             "--calibration" => self.calibration = Some(number(name, value)?),
             "--results" => self.results = Some(value.into()),
             _ => return Err(BenchError::Usage(format!("there is no option {name}"))),
@@ -145,6 +155,17 @@ fn number<T: FromStr>(name: &str, value: &str) -> Result<T, BenchError> {
     value
         .parse()
         .map_err(|_| BenchError::Usage(format!("{name}: {value:?} is not a number")))
+}
+
+fn concern(value: &str) -> Result<Concern, BenchError> {
+    match value {
+        "none" => Ok(Concern::Unacknowledged),
+        "written" => Ok(Concern::Acknowledged),
+        "journaled" => Ok(Concern::Journaled),
+        _ => Err(BenchError::Usage(format!(
+            "--concern: {value:?} is not none, written or journaled"
+        ))),
+    }
 }
 
 fn bytes(value: &str) -> Result<u64, BenchError> {

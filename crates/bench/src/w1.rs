@@ -15,7 +15,7 @@ use crate::corpus::Corpus;
 use crate::corpus::natural::Natural;
 use crate::corpus::words::Words;
 use crate::error::BenchError;
-use crate::load::{self, COLLECTION, DATABASE};
+use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::options::Options;
 use crate::report::{HASH_START, Report, Row, hash, median, median_of_any};
 use crate::server::Server;
@@ -131,7 +131,7 @@ fn build(options: &Options, bodies: &Bodies, found: &mut Measured) -> Result<(),
     let mut connection = server.connect()?;
     eprintln!("loading {} documents over the wire", bodies.documents);
     let all = (0, bodies.documents);
-    let seconds = load::insert(&mut connection, bodies.corpus, all, BATCH)?;
+    let seconds = Feed::new(bodies.corpus, BATCH).insert(&mut connection, all)?;
     found.load_rate.push(bodies.documents as f64 / seconds);
     eprintln!("createIndexes {{body: \"text\"}}");
     let seconds = create_text_index(options, &server, &mut connection)?;
@@ -172,20 +172,19 @@ fn create_text_index(
             scope.spawn(move || show_progress(&mut watcher, done));
         }
         let start = Instant::now();
-        let made = load::create_index(
-            connection,
-            INDEX,
-            |key| key.string("body", "text"),
-            |index| {
-                if let Some(language) = &options.language {
-                    index.string("default_language", language);
-                }
-            },
-        );
+        let made = load::create_index(connection, &definition(options));
         let seconds = start.elapsed().as_secs_f64();
         done.store(true, Ordering::Release);
         made.map(|()| seconds)
     })
+}
+
+/// The index, as `createIndexes` takes it.
+fn definition(options: &Options) -> String {
+    let language = options.language.iter();
+    let more = language.map(|name| format!(r#", "default_language": "{name}""#));
+    let more: String = more.collect();
+    format!(r#"{{"key": {{"body": "text"}}, "name": "{INDEX}"{more}}}"#)
 }
 
 /// Draws what `currentOp` tells of the build until it is done.

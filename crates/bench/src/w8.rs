@@ -6,13 +6,13 @@
 //! ones, scaled to this machine and moment.
 
 use crate::calibration::Calibration;
-use crate::client::{insert_message, message};
+use crate::client::{Concern, insert_message, message};
 use crate::corpus::people::People;
 use crate::corpus::readings::Readings;
 use crate::corpus::{Corpus, object_id};
 use crate::crowd::{self, Load};
 use crate::error::BenchError;
-use crate::load::{self, COLLECTION, DATABASE};
+use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::options::Options;
 use crate::random::Random;
 use crate::report::{HASH_START, Report, Row, hash, median, median_of_any};
@@ -28,7 +28,7 @@ struct Case<'a> {
     corpus: &'a dyn Corpus,
     documents: u64,
     batch: u64,
-    journaled: bool,
+    concern: Concern,
 }
 
 /// What `M` does: operations a second, and the latency that is told beside them.
@@ -114,23 +114,37 @@ fn is_published(case: &str) -> bool {
 fn case(options: &Options, name: &str, connections: usize) -> Result<Found, BenchError> {
     let small = Readings { seed: options.seed };
     let large = People::new(options.seed);
-    let case = |corpus, documents, batch, journaled| Case {
+    let written = Concern::Acknowledged;
+    let case = |corpus, documents, batch, concern| Case {
         name,
         corpus,
         documents,
         batch,
-        journaled,
+        concern,
     };
-    let smalls = case(&small, options.documents_of(SMALL_DOCUMENTS), BATCH, false);
+    let smalls = case(
+        &small,
+        options.documents_of(SMALL_DOCUMENTS),
+        BATCH,
+        written,
+    );
     let operations = options.operations;
     let (measured, hash) = match name {
         "small" => batches(options, &smalls, connections)?,
         "large" => {
             let documents = options.documents_of(LARGE_DOCUMENTS);
-            batches(options, &case(&large, documents, BATCH, false), connections)?
+            batches(
+                options,
+                &case(&large, documents, BATCH, written),
+                connections,
+            )?
         }
-        "single" => singles(options, &case(&small, operations, 1, false), connections)?,
-        "journaled" => singles(options, &case(&small, operations, 1, true), connections)?,
+        "single" => singles(options, &case(&small, operations, 1, written), connections)?,
+        "journaled" => singles(
+            options,
+            &case(&small, operations, 1, Concern::Journaled),
+            connections,
+        )?,
         "find" => finds(options, &smalls, connections)?,
         _ => return Err(BenchError::Usage(format!("there is no case {name:?}"))),
     };
@@ -180,12 +194,7 @@ fn finds(
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {} documents", case.documents);
-    load::insert(
-        &mut connection,
-        case.corpus,
-        (0, case.documents),
-        case.batch,
-    )?;
+    Feed::new(case.corpus, case.batch).insert(&mut connection, (0, case.documents))?;
     let mut random = Random::new(options.seed);
     let each = options.operations / connections as u64;
     let messages = (0..connections)
@@ -244,7 +253,7 @@ fn insert_messages(case: &Case, connections: usize) -> Vec<Vec<Vec<u8>>> {
     for (turn, first) in (0..case.documents).step_by(case.batch as usize).enumerate() {
         let end = (first + case.batch).min(case.documents);
         case.corpus.batch(first, end, &mut documents);
-        let message = insert_message(DATABASE, COLLECTION, &documents, case.journaled);
+        let message = insert_message(DATABASE, COLLECTION, &documents, case.concern);
         dealt[turn % connections].push(message);
     }
     dealt

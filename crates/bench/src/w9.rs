@@ -11,7 +11,7 @@ use crate::calibration::Calibration;
 use crate::client::Connection;
 use crate::corpus::users::Users;
 use crate::error::BenchError;
-use crate::load::{self, DATABASE};
+use crate::load::{self, DATABASE, Feed};
 use crate::measure::timed;
 use crate::options::Options;
 use crate::report::{Report, Row, hash};
@@ -53,7 +53,7 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     eprintln!("loading {documents} documents");
-    load::insert(&mut connection, &corpus, (0, documents), BATCH)?;
+    Feed::new(&corpus, BATCH).insert(&mut connection, (0, documents))?;
     let mut sum = load::verify(&mut connection, &corpus, documents)?;
     let facts = Facts::gather(&corpus, documents);
     let mut times = Vec::new();

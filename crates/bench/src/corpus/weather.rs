@@ -4,7 +4,8 @@
 //! in no order at all.
 
 use super::{Corpus, object_id, random_of};
-use crate::bson;
+use crate::bson::{self, Document, Value};
+use crate::entries::Entries;
 
 pub const URIS: usize = 100;
 
@@ -48,6 +49,26 @@ impl Corpus for Weather {
     }
 }
 
+/// An entry for each URI.
+impl Entries for Weather {
+    fn tables(&self) -> u8 {
+        1
+    }
+
+    fn each(&self, number: u64, put: &mut dyn FnMut(u8, &[u8])) {
+        let mut bytes = Vec::new();
+        self.write(number, &mut bytes);
+        let Some(Value::Array(uris)) = Document::at(&bytes).and_then(|one| one.get("URI")) else {
+            return;
+        };
+        for (_, uri) in uris.iter() {
+            if let Value::String(uri) = uri {
+                put(0, uri.as_bytes());
+            }
+        }
+    }
+}
+
 fn digits(value: u64, out: &mut Vec<u8>) {
     for unit in [1_000, 100, 10, 1] {
         out.push(b'0' + (value / unit % 10) as u8);
@@ -57,7 +78,6 @@ fn digits(value: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bson::{Document, Value};
 
     #[test]
     fn a_document_is_as_published() {

@@ -1,0 +1,96 @@
+//! W3, iiBench: `{_id, dateandtime: ns, cashregisterid < 1,000, customerid < 100,000,
+//! productid < 10,000, price: rand·500 + customerid}`.
+
+use super::{Corpus, object_id, random_of};
+use crate::bson;
+use crate::entries::Entries;
+
+pub struct Registers {
+    pub seed: u64,
+}
+
+struct Sale {
+    date: i64,
+    register: i32,
+    customer: i32,
+    product: i32,
+    price: f64,
+}
+
+impl Registers {
+    fn sale(&self, number: u64) -> Sale {
+        let mut random = random_of(self.seed, number);
+        let register = random.below(1_000) as i32;
+        let customer = random.below(100_000) as i32;
+        let product = random.below(10_000) as i32;
+        let part = random.below(1 << 53) as f64 / (1u64 << 53) as f64;
+        Sale {
+            date: 1_600_000_000_000_000_000 + number as i64 * 1_000,
+            register,
+            customer,
+            product,
+            price: part * 500.0 + f64::from(customer),
+        }
+    }
+}
+
+impl Corpus for Registers {
+    fn write(&self, number: u64, out: &mut Vec<u8>) {
+        let sale = self.sale(number);
+        bson::document(out, |one| {
+            one.object_id("_id", object_id(number));
+            one.int64("dateandtime", sale.date);
+            one.int32("cashregisterid", sale.register);
+            one.int32("customerid", sale.customer);
+            one.int32("productid", sale.product);
+            one.double("price", sale.price);
+        });
+    }
+}
+
+/// The three indexes: {price, customerid}, {cashregisterid, price, customerid}, {price, dateandtime,
+/// customerid}. Nothing is below zero, so big-endian bytes are in order.
+impl Entries for Registers {
+    fn tables(&self) -> u8 {
+        3
+    }
+
+    fn each(&self, number: u64, put: &mut dyn FnMut(u8, &[u8])) {
+        let sale = self.sale(number);
+        let price = &sale.price.to_bits().to_be_bytes()[..];
+        let customer = &sale.customer.to_be_bytes()[..];
+        let (date, register) = (
+            &sale.date.to_be_bytes()[..],
+            &sale.register.to_be_bytes()[..],
+        );
+        put(0, &[price, customer].concat());
+        put(1, &[register, price, customer].concat());
+        put(2, &[price, date, customer].concat());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bson::Document;
+
+    #[test]
+    fn a_price_is_the_customers_number_and_up_to_500_more() {
+        for number in 0..1_000 {
+            let mut bytes = Vec::new();
+            Registers { seed: 1 }.write(number, &mut bytes);
+            let read = Document::at(&bytes).unwrap();
+            let of = |name: &str| read.number(name).unwrap();
+            let more = of("price") - of("customerid");
+            assert!((0.0..500.0).contains(&more), "{more}");
+            assert!(of("cashregisterid") < 1e3 && of("productid") < 1e4);
+        }
+    }
+
+    #[test]
+    fn each_document_has_an_entry_in_each_table() {
+        let mut lengths = Vec::new();
+        Registers { seed: 1 }.each(5, &mut |table, key| lengths.push((table, key.len())));
+        assert_eq!(lengths, [(0, 12), (1, 16), (2, 20)]);
+    }
+}

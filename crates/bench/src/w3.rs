@@ -1,0 +1,46 @@
+//! W3, iiBench: one writer, documents of 100 bytes, three compound indexes whose keys arrive in no
+//! order.
+
+use crate::bson::{self, Document};
+use crate::client::Connection;
+use crate::corpus::Corpus;
+use crate::corpus::registers::Registers;
+use crate::error::BenchError;
+use crate::insertion::Insertion;
+use crate::load;
+use crate::options::Options;
+
+const DOCUMENTS: u64 = 20_000_000;
+const BATCH: u64 = 1_000;
+const INDEXES: [&str; 3] = [
+    r#"{"key": {"price": 1, "customerid": 1}, "name": "price"}"#,
+    r#"{"key": {"cashregisterid": 1, "price": 1, "customerid": 1}, "name": "register"}"#,
+    r#"{"key": {"price": 1, "dateandtime": 1, "customerid": 1}, "name": "date"}"#,
+];
+
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let corpus = Registers { seed: options.seed };
+    Insertion {
+        workload: "w3",
+        corpus: &corpus,
+        entries: &corpus,
+        indexes: &INDEXES,
+        documents: options.documents_of(DOCUMENTS).max(10),
+        batch: BATCH,
+        find: &|connection, number| find_by_price(connection, &corpus, number),
+        bars: None,
+    }
+    .run(options)
+}
+
+fn find_by_price(
+    connection: &mut Connection,
+    corpus: &Registers,
+    number: u64,
+) -> Result<(), BenchError> {
+    let mut bytes = Vec::new();
+    corpus.batch(number, number + 1, &mut bytes);
+    let price = Document::at(&bytes).and_then(|one| one.number("price"));
+    let filter = bson::built(|filter| filter.double("price", price.unwrap_or_default()));
+    load::find_by_index(connection, &filter, "price", &bytes)
+}
