@@ -17,7 +17,7 @@ LISTEN ?= 127.0.0.1:27017
 ARGUMENTS ?=
 
 .PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor \
-        bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9
+        bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9 bench-reads
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -26,7 +26,7 @@ help:
 	@echo 'make lint             formatting, clippy, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
-	@echo 'make bench-w1 … -w9   a workload beside its baseline; ARGUMENTS="--documents 1000"'
+	@echo 'make bench-w1 … -w9, bench-reads   a workload beside its baseline; ARGUMENTS="--documents 1000"'
 
 build:
 	cargo build --release --bins
@@ -62,7 +62,7 @@ oracle-floor: build .cache/venv/ready
 rivals:
 	@bench/rivals.sh
 
-bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9: bench-%: build rivals
+bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9 bench-reads: bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)
 
 .cache/venv/ready: tests/requirements.txt

@@ -18,6 +18,7 @@ SMALL = {
     "w4 unacknowledged": (["--documents", "5000", "--concern", "none"], 11),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
+    "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 7),
     "w9": (["--documents", "5000", "--calibration", "2000"], 17),
 }
 

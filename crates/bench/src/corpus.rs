@@ -6,6 +6,7 @@
 use crate::random::Random;
 
 pub mod natural;
+pub mod pairs;
 pub mod people;
 pub mod readings;
 pub mod registers;

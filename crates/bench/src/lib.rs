@@ -39,9 +39,11 @@ pub mod rival;
 
 pub mod measure;
 pub mod report;
+pub mod settle;
 
 pub mod dump;
 pub mod insertion;
+pub mod reads;
 pub mod w1;
 pub mod w2;
 pub mod w3;

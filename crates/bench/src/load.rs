@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::Instant;
 
-use crate::bson::{Document, Value};
-use crate::client::{Concern, Connection, insert_message};
+use crate::bson::{self, Document, Value};
+use crate::client::{Concern, Connection, insert_message, message};
 use crate::corpus::Corpus;
 use crate::error::BenchError;
 use crate::json;
@@ -121,12 +121,31 @@ pub fn find_by_index(
     hint: &str,
     expected: &[u8],
 ) -> Result<(), BenchError> {
-    let reply = connection.run(DATABASE, |one| {
+    let find = message(DATABASE, |one| {
         one.string("find", COLLECTION);
         one.document("filter", |out| out.fields_of(filter));
         one.string("hint", hint);
-    })?;
-    let Some(Value::Array(batch)) = reply.get("cursor.firstBatch") else {
+    });
+    must_give(connection, &find, expected)
+}
+
+/// Asks for one document by `filter`; insists that it is `expected`.
+pub fn find_one(
+    connection: &mut Connection,
+    filter: &[u8],
+    expected: &[u8],
+) -> Result<(), BenchError> {
+    let find = message(DATABASE, |one| {
+        one.string("find", COLLECTION);
+        one.document("filter", |out| out.fields_of(filter));
+        one.int32("limit", 1);
+        one.boolean("singleBatch", true);
+    });
+    must_give(connection, &find, expected)
+}
+
+fn must_give(connection: &mut Connection, find: &[u8], expected: &[u8]) -> Result<(), BenchError> {
+    let Some(Value::Array(batch)) = connection.succeed(find)?.get("cursor.firstBatch") else {
         return Err(BenchError::Server("a reply without a batch".into()));
     };
     let is_there = batch
@@ -134,9 +153,7 @@ pub fn find_by_index(
         .any(|(_, found)| matches!(found, Value::Document(one) if one.bytes() == expected));
     match is_there {
         true => Ok(()),
-        false => Err(BenchError::Server(format!(
-            "a document is not found by the index {hint}"
-        ))),
+        false => Err(BenchError::Server("a document is not found".into())),
     }
 }
 
@@ -159,31 +176,18 @@ pub fn verify(
     for place in 0..SAMPLES.min(documents) {
         let number = place * documents / SAMPLES.min(documents);
         corpus.batch(number, number + 1, &mut expected);
-        let found = find_by_id(connection, &expected)?;
-        if found != expected {
-            return Err(BenchError::Server(format!(
-                "document {number} is not what was inserted"
-            )));
-        }
-        sum = hash(sum, &found);
+        find_one(connection, &by_id(&expected), &expected)?;
+        sum = hash(sum, &expected);
     }
     Ok(sum)
 }
 
-fn find_by_id(connection: &mut Connection, document: &[u8]) -> Result<Vec<u8>, BenchError> {
+/// The filter that finds a document by its `_id`.
+fn by_id(document: &[u8]) -> Vec<u8> {
     let id = Document::at(document).and_then(|one| one.get("_id"));
-    let reply = connection.run(DATABASE, |one| {
-        one.string("find", COLLECTION);
-        one.document("filter", |filter| match id {
-            Some(Value::Int32(id)) => filter.int32("_id", id),
-            Some(Value::ObjectId(id)) => filter.object_id("_id", id.try_into().unwrap_or_default()),
-            _ => {}
-        });
-        one.int32("limit", 1);
-        one.boolean("singleBatch", true);
-    })?;
-    match reply.get("cursor.firstBatch.0") {
-        Some(Value::Document(found)) => Ok(found.bytes().to_vec()),
-        _ => Ok(Vec::new()),
-    }
+    bson::built(|filter| match id {
+        Some(Value::Int32(id)) => filter.int32("_id", id),
+        Some(Value::ObjectId(id)) => filter.object_id("_id", id.try_into().unwrap_or_default()),
+        _ => {}
+    })
 }

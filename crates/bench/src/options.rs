@@ -17,6 +17,8 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   w4   insertion with and without an index on one field
   w8   insertion in batches, single insertion, find by _id, beside WiredTiger and M
   w9   queries, index builds, updates and deletes on a million documents, beside M
+  reads
+       by a secondary index over by _id: one document, ranges; the first read after writing
   dump the documents themselves, on standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
@@ -39,6 +41,8 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   --rival-seconds N    w2, w3: when the baseline may stop (default 120)
   --calibration N      W1 documents whose words are sorted to scale what is published (default
                        600000, as published)
+  --settle SECONDS     reads, space: how long to wait until all is folded and merged (default 90)
+  --seconds N          reads: of writing before the first read (default 60)
   --results FILE       append the line of JSON to FILE as well
 
 Examples:
@@ -63,6 +67,8 @@ pub struct Options {
     pub operations: u64,
     pub rival_seconds: u64,
     pub calibration: Option<u64>,
+    pub settle_seconds: u64,
+    pub seconds: u64,
     pub find_every: Option<u64>,
     pub concern: Concern,
     pub results: Option<PathBuf>,
@@ -87,6 +93,8 @@ impl Default for Options {
             operations: 100_000,
             rival_seconds: 120,
             calibration: None,
+            settle_seconds: 90,
+            seconds: 60,
             find_every: None,
             concern: Concern::Acknowledged,
             results: None,
@@ -130,6 +138,8 @@ impl Options {
             "--rival-seconds" => self.rival_seconds = number(name, value)?,
             "--find-every" => self.find_every = Some(number::<u64>(name, value)?.max(1)),
             "--concern" => self.concern = concern(value)?,
+            "--settle" => self.settle_seconds = number(name, value)?,
+            "--seconds" => self.seconds = number(name, value)?,
             "--calibration" => self.calibration = Some(number(name, value)?),
             "--results" => self.results = Some(value.into()),
             _ => return Err(BenchError::Usage(format!("there is no option {name}"))),

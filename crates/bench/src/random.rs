@@ -22,10 +22,7 @@ impl Random {
     )]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        mixed(self.0)
     }
 
     /// A number below `end`, evenly enough for `end` far below 2^64.
@@ -51,6 +48,13 @@ impl Random {
             left -= left.min(12);
         }
     }
+}
+
+/// SplitMix64's last steps: every number becomes another one, and no two the same.
+pub fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    number ^ (number >> 31)
 }
 
 #[cfg(test)]

@@ -1,0 +1,221 @@
+//! Reading by a secondary index: one document by its key, ranges, and the first read after much
+//! writing. The baseline is the same by `_id`, in turn with ours.
+
+use std::time::{Duration, Instant};
+
+use crate::bson::{self, Writer};
+use crate::client::{Connection, message};
+use crate::corpus::Corpus;
+use crate::corpus::pairs::Pairs;
+use crate::cursor;
+use crate::error::BenchError;
+use crate::load::{self, COLLECTION, DATABASE, Feed};
+use crate::measure::{Pair, median_us, timed};
+use crate::options::Options;
+use crate::random::Random;
+use crate::report::{Bar, Report, Row};
+use crate::server::Server;
+use crate::settle::{sections, settle};
+
+const DOCUMENTS: u64 = 5_000_000;
+const BATCH: u64 = 1_000;
+const INDEX: &str = r#"{"key": {"key": 1}, "name": "key_1"}"#;
+const ROUNDS: usize = 5;
+const LOOKUPS: usize = 2_000;
+/// Runs that an index gets beside the merged one.
+const RUNS_MORE: f64 = 7.0;
+const READS_AFTER: usize = 100;
+
+struct Reads<'a> {
+    options: &'a Options,
+    server: Server,
+    connection: Connection,
+    corpus: Pairs,
+    documents: u64,
+}
+
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let mut reads = Reads::load(options)?;
+    let mut rows = Vec::new();
+    let merged = reads.sections_row("sections, merged")?;
+    rows.push(merged);
+    let row = reads.lookups("find by key over by _id, merged")?;
+    rows.push(row.barred(Bar::RatioAtMost(1.5)));
+    rows.push(reads.scans("count of a range", Reads::count)?);
+    rows.push(reads.scans("covered find of a range", Reads::covered)?);
+    reads.add_runs()?;
+    rows.push(reads.sections_row("sections, after more insertion")?);
+    let row = reads.lookups("find by key over by _id, 8 runs")?;
+    rows.push(row.barred(Bar::RatioAtMost(3.0)));
+    rows.push(reads.first_read()?);
+    let hash = load::verify(&mut reads.connection, &reads.corpus, reads.documents)?;
+    reads.server.stop()?;
+    Report {
+        workload: "reads",
+        baseline: "the same by _id; of the first read: later ones",
+        rows,
+        hash,
+    }
+    .print(options)
+}
+
+impl<'a> Reads<'a> {
+    fn load(options: &'a Options) -> Result<Self, BenchError> {
+        let server = Server::start(options)?;
+        let mut connection = server.connect()?;
+        let corpus = Pairs { seed: options.seed };
+        let documents = options.documents_of(DOCUMENTS).max(10);
+        eprintln!("loading {documents} documents, then an index on key");
+        Feed::new(&corpus, BATCH).insert(&mut connection, (0, documents))?;
+        load::create_index(&mut connection, INDEX)?;
+        settle(&mut connection, options)?;
+        Ok(Self {
+            options,
+            server,
+            connection,
+            corpus,
+            documents,
+        })
+    }
+
+    fn sections_row(&mut self, name: &str) -> Result<Row, BenchError> {
+        let found = sections(&mut self.connection, "key_1")?;
+        Ok(Row::new(name, "count", found, None))
+    }
+
+    /// The median time of finding one document.
+    fn lookups(&mut self, name: &str) -> Result<Row, BenchError> {
+        eprintln!("{name}");
+        let (corpus, documents) = (&self.corpus, self.documents);
+        let connection = std::cell::RefCell::new(&mut self.connection);
+        let measure = |round: usize, by: &dyn Fn(u64, &mut Writer)| {
+            let mut random = Random::stream(self.options.seed, round as u64);
+            let mut expected = Vec::new();
+            median_us(LOOKUPS, |_| {
+                let number = random.below(documents);
+                corpus.batch(number, number + 1, &mut expected);
+                let filter = bson::built(|filter| by(number, filter));
+                load::find_one(&mut connection.borrow_mut(), &filter, &expected)
+            })
+        };
+        let by_key = |number: u64, filter: &mut Writer| filter.int64("key", corpus.key(number));
+        let by_id = |number: u64, filter: &mut Writer| filter.int32("_id", number as i32);
+        let pair = Pair::measure(
+            ROUNDS,
+            |round| measure(round, &by_key),
+            |round| measure(round, &by_id),
+        )?;
+        Ok(pair.row(name, "µs"))
+    }
+
+    /// Entries a second of half of all keys, and of half of all `_id`s.
+    fn scans(
+        &mut self,
+        name: &str,
+        scan: fn(&mut Self, &str) -> Result<u64, BenchError>,
+    ) -> Result<Row, BenchError> {
+        eprintln!("{name}");
+        let own = self.options.rounds.max(3);
+        let reads = std::cell::RefCell::new(self);
+        let rate = |field: &str| {
+            let (seconds, entries) = timed(|| scan(&mut reads.borrow_mut(), field))?;
+            reads.borrow().must_be_half(field, entries)?;
+            Ok(entries as f64 / seconds)
+        };
+        let pair = Pair::measure(own, |_| rate("key"), |_| rate("_id"))?;
+        Ok(pair.row(name, "entries/s"))
+    }
+
+    fn count(&mut self, field: &str) -> Result<u64, BenchError> {
+        let filter = self.half(field);
+        let reply = self.connection.run(DATABASE, |one| {
+            one.string("count", COLLECTION);
+            one.document("query", |query| query.fields_of(&filter));
+        })?;
+        Ok(reply.number("n").unwrap_or_default() as u64)
+    }
+
+    fn covered(&mut self, field: &str) -> Result<u64, BenchError> {
+        let filter = self.half(field);
+        let find = message(DATABASE, |one| {
+            one.string("find", COLLECTION);
+            one.document("filter", |out| out.fields_of(&filter));
+            one.document("projection", |out| {
+                if field != "_id" {
+                    out.int32("_id", 0);
+                }
+                out.int32(field, 1);
+            });
+        });
+        cursor::drain(&mut self.connection, &find)
+    }
+
+    fn half(&self, field: &str) -> Vec<u8> {
+        bson::built(|filter| {
+            filter.document(field, |range| match field {
+                "_id" => range.int32("$lt", (self.documents / 2) as i32),
+                _ => range.int64("$lt", 0),
+            });
+        })
+    }
+
+    fn must_be_half(&self, field: &str, found: u64) -> Result<(), BenchError> {
+        let expected = match field {
+            "_id" => self.documents / 2,
+            _ => (0..self.documents)
+                .filter(|number| self.corpus.key(*number) < 0)
+                .count() as u64,
+        };
+        match found == expected {
+            true => Ok(()),
+            false => Err(BenchError::Server(format!(
+                "a range of {field} has {found} entries, not {expected}"
+            ))),
+        }
+    }
+
+    fn insert(&mut self, documents: u64) -> Result<(), BenchError> {
+        let range = (self.documents, self.documents + documents);
+        Feed::new(&self.corpus, BATCH).insert(&mut self.connection, range)?;
+        self.documents = range.1;
+        Ok(())
+    }
+
+    /// Inserts until the index has enough runs; at most as many documents as there are.
+    fn add_runs(&mut self) -> Result<(), BenchError> {
+        eprintln!("inserting until the index has {RUNS_MORE} sections more");
+        let enough = sections(&mut self.connection, "key_1")? + RUNS_MORE;
+        let most = 2 * self.documents;
+        while self.documents < most && sections(&mut self.connection, "key_1")? < enough {
+            self.insert(BATCH.min(most - self.documents))?;
+        }
+        Ok(())
+    }
+
+    /// Writes for `--seconds`, then reads by the index what was written last.
+    fn first_read(&mut self) -> Result<Row, BenchError> {
+        let writing = Duration::from_secs(self.options.seconds);
+        eprintln!("writing for {writing:?}, then a read");
+        let begin = Instant::now();
+        while begin.elapsed() < writing {
+            self.insert(BATCH)?;
+        }
+        let first = self.read_from_the_end(0)?;
+        let later: Result<Vec<f64>, BenchError> = (1..=READS_AFTER as u64)
+            .map(|place| self.read_from_the_end(place))
+            .collect();
+        let later = crate::report::median(&later?);
+        let name = format!("first read after {writing:?} of writing");
+        Ok(Row::new(name, "ms", first, Some(later)).barred(Bar::AtMost(50.0)))
+    }
+
+    /// Milliseconds of finding by its key the document that stands so many before the last.
+    fn read_from_the_end(&mut self, place: u64) -> Result<f64, BenchError> {
+        let number = self.documents - 1 - place.min(self.documents - 1);
+        let mut expected = Vec::new();
+        self.corpus.batch(number, number + 1, &mut expected);
+        let filter = bson::built(|filter| filter.int64("key", self.corpus.key(number)));
+        let read = || load::find_one(&mut self.connection, &filter, &expected);
+        Ok(timed(read)?.0 * 1e3)
+    }
+}

@@ -1,0 +1,43 @@
+//! Waiting until the engine has nothing left to do: tails folded, sections merged.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::client::Connection;
+use crate::error::BenchError;
+use crate::load::{COLLECTION, DATABASE};
+use crate::options::Options;
+
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Without a merge for so long, none is under way.
+const STILL: Duration = Duration::from_millis(1_500);
+
+/// Waits until tails are empty and merges rest, at most `--settle` seconds. What is in tails is
+/// folded after a minute at the latest.
+pub fn settle(connection: &mut Connection, options: &Options) -> Result<(), BenchError> {
+    let begin = Instant::now();
+    let limit = Duration::from_secs(options.settle_seconds);
+    eprintln!("waiting until all is folded and merged, at most {limit:?}");
+    let (mut last, mut since) = (None, Instant::now());
+    while begin.elapsed() < limit {
+        let status = connection.run("admin", |one| one.int32("serverStatus", 1))?;
+        let now = ["folds", "merges", "memory.tails"]
+            .map(|name| status.number(&format!("windrow.{name}")));
+        if last != Some(now) {
+            (last, since) = (Some(now), Instant::now());
+        }
+        if now[2] == Some(0.0) && since.elapsed() >= STILL {
+            break;
+        }
+        sleep(LOOK_EVERY);
+    }
+    Ok(())
+}
+
+/// How many sections an index has.
+pub fn sections(connection: &mut Connection, index: &str) -> Result<f64, BenchError> {
+    let path = format!("indexDetails.{index}.sections");
+    let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
+    let found = statistics.number(&path);
+    found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
+}
