@@ -15,7 +15,9 @@
 //! ```
 //! Reading order: [`Accumulator`] is the parsed form, [`AccumulatorState`] one group's values so far.
 
+mod bytes;
 mod collect;
+mod operator;
 mod percentile;
 mod several;
 mod state;
@@ -24,7 +26,7 @@ pub use state::AccumulatorState;
 
 use windrow_document::{Document, ValueRef};
 
-use several::Pick;
+use operator::{Operator, Parsed};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
@@ -38,44 +40,12 @@ pub struct Accumulator {
     input: Expression,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-enum Operator {
-    AddToSet,
-    Average,
-    Count,
-    Deviation {
-        sample: bool,
-    },
-    First,
-    Last,
-    Max,
-    MergeObjects,
-    Min,
-    Percentile {
-        points: Vec<f64>,
-        is_median: bool,
-    },
-    Push,
-    /// The first, last, least or greatest `count` values.
-    Several {
-        pick: Pick,
-        count: Expression,
-    },
-    Sum,
-    /// The first or last by an order, one or `count` of them.
-    Top {
-        order: Sort,
-        bottom: bool,
-        count: Option<Expression>,
-    },
-}
-
 /// How the operand of an accumulator is read.
 enum Form {
     /// One expression; an array of any number of them is refused with 40237.
     Unary(Operator),
     /// The operator reads its operand itself.
-    Special(fn(&str, ValueRef<'_>, &Scope) -> Result<Accumulator, Error>),
+    Special(fn(&str, ValueRef<'_>, &Scope) -> Result<Parsed, Error>),
 }
 
 /// The operator of a name, by the alphabet.
@@ -113,7 +83,10 @@ impl Accumulator {
         let operand = check_form(name, value)?;
         let (operator, operand) = operand;
         match find(operator) {
-            Some(Form::Special(parse)) => parse(operator, operand, scope),
+            Some(Form::Special(parse)) => {
+                let (operator, input) = parse(operator, operand, scope)?;
+                Ok(Accumulator { operator, input })
+            }
             Some(Form::Unary(kind)) => {
                 check_unary(operator, operand)?;
                 Ok(Accumulator {
@@ -226,14 +199,11 @@ fn check_unary(operator: &str, operand: ValueRef<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<Accumulator, Error> {
+fn parse_count(_: &str, operand: ValueRef<'_>, _: &Scope) -> Result<Parsed, Error> {
     match operand.as_document() {
         Some(document) if document.is_empty() => {
             let input = Expression::constant_of(windrow_document::Value::Null);
-            Ok(Accumulator {
-                operator: Operator::Count,
-                input,
-            })
+            Ok((Operator::Count, input))
         }
         _ => Err(Error::type_mismatch(
             "$count takes no arguments, i.e. $count:{}",

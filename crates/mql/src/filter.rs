@@ -16,6 +16,7 @@
 //! arrays), [`regex`], `schema`, [`failure`], `print`.
 
 mod bits;
+mod compare;
 mod expr;
 pub mod failure;
 mod matching;
@@ -25,6 +26,7 @@ mod pattern;
 mod print;
 pub mod regex;
 mod schema;
+mod type_set;
 mod walk;
 
 use std::fmt;
@@ -34,10 +36,12 @@ use windrow_document::path::Path;
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 
 pub use bits::{BitTest, Bits};
+pub use compare::Comparison;
 pub use expr::{Environment, ExprCondition};
-pub use node::{Comparison, Node, TextQuery, TypeSet};
+pub use node::{Node, TextQuery};
 pub use regex::Regex;
 pub use schema::Schema;
+pub use type_set::TypeSet;
 
 use crate::Error;
 use crate::expression::Dependencies;

@@ -2,13 +2,12 @@
 //! and `count` with filter, sort, window and projection. WINDROW_ORACLE names the folder of the
 //! recordings; without it the test has nothing to compare with and says so.
 
+mod json;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value as Json;
-use windrow_document::{
-    ArrayBuf, Decimal128, Document, DocumentBuf, ObjectId, Timestamp, Value, ValueRef,
-};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
@@ -33,10 +32,7 @@ fn find_answers_as_recorded() {
     for (area, floor) in FLOORS {
         let cases = Path::new(&folder).join(format!("cases/{area}.jsonl"));
         let text = std::fs::read_to_string(&cases).expect("recordings");
-        let cases = text
-            .lines()
-            .map(|line| serde_json::from_str(line).expect("a case"));
-        let counts = run_area(cases, &only);
+        let counts = run_area(&text, &only);
         println!("{area}: {counts:?}");
         if only.is_empty() && counts.get("same").copied().unwrap_or(0) < floor {
             failed.push(area);
@@ -48,14 +44,17 @@ fn find_answers_as_recorded() {
     );
 }
 
-fn run_area(cases: impl Iterator<Item = Json>, only: &str) -> BTreeMap<&'static str, usize> {
+fn run_area(text: &str, only: &str) -> BTreeMap<&'static str, usize> {
     let mut counts = BTreeMap::new();
-    for case in cases {
-        let name = case["name"].as_str().unwrap_or_default().to_owned();
+    for line in text.lines() {
+        let Value::Document(case) = json::parse(line) else {
+            panic!("a case is an object");
+        };
+        let name = case.get("name").and_then(ValueRef::as_str).expect("a name");
         if !name.contains(only) {
             continue;
         }
-        let outcome = run_case(&case);
+        let outcome = run_case(case.as_document());
         if let Outcome::Different(what) = &outcome {
             println!("{name}: {what}");
         }
@@ -80,20 +79,28 @@ impl Outcome {
     }
 }
 
-fn run_case(case: &Json) -> Outcome {
+fn run_case(case: Document<'_>) -> Outcome {
     let mut collection: Vec<DocumentBuf> = Vec::new();
     let mut compared = false;
-    for step in case["steps"].as_array().expect("steps") {
-        let run = document(&step["run"]);
-        let reply = document(&step["reply"]);
-        let (command, _) = run.as_document().first().expect("a command");
+    let steps = case
+        .get("steps")
+        .and_then(ValueRef::as_array)
+        .expect("steps");
+    for step in steps.iter().filter_map(ValueRef::as_document) {
+        let part = |name| {
+            step.get(name)
+                .and_then(ValueRef::as_document)
+                .expect("a document")
+        };
+        let (run, reply) = (part("run"), part("reply"));
+        let (command, _) = run.first().expect("a command");
         match command {
-            "insert" => insert(&mut collection, &run),
+            "insert" => insert(&mut collection, run),
             "createIndexes" => {}
-            "find" | "count" if is_plain(&run, &reply) => {
+            "find" | "count" if is_plain(run, reply) => {
                 compared = true;
-                let unordered = step["compare"] == "unordered";
-                if let Err(difference) = compare(&collection, &run, &reply, unordered) {
+                let unordered = step.get("compare") == Some(ValueRef::String("unordered"));
+                if let Err(difference) = compare(&collection, run, reply, unordered) {
                     return Outcome::Different(format!("{run}\n    {difference}"));
                 }
             }
@@ -108,7 +115,7 @@ fn run_case(case: &Json) -> Outcome {
 }
 
 /// Documents are stored with `_id` in front.
-fn insert(collection: &mut Vec<DocumentBuf>, run: &DocumentBuf) {
+fn insert(collection: &mut Vec<DocumentBuf>, run: Document<'_>) {
     let documents = run
         .get("documents")
         .and_then(ValueRef::as_array)
@@ -121,7 +128,7 @@ fn insert(collection: &mut Vec<DocumentBuf>, run: &DocumentBuf) {
 }
 
 /// What needs nothing but filter, sort, window and projection.
-fn is_plain(run: &DocumentBuf, reply: &DocumentBuf) -> bool {
+fn is_plain(run: Document<'_>, reply: Document<'_>) -> bool {
     const KNOWN: [&str; 9] = [
         "find",
         "count",
@@ -145,8 +152,8 @@ fn is_plain(run: &DocumentBuf, reply: &DocumentBuf) -> bool {
 
 fn compare(
     collection: &[DocumentBuf],
-    run: &DocumentBuf,
-    reply: &DocumentBuf,
+    run: Document<'_>,
+    reply: Document<'_>,
     unordered: bool,
 ) -> Result<(), String> {
     let expected_code = reply.get("code").and_then(ValueRef::as_whole);
@@ -198,7 +205,7 @@ fn compare(
     ))
 }
 
-fn find(collection: &[DocumentBuf], run: &DocumentBuf) -> Result<Vec<DocumentBuf>, Error> {
+fn find(collection: &[DocumentBuf], run: Document<'_>) -> Result<Vec<DocumentBuf>, Error> {
     let part = |name: &str| run.get(name).and_then(ValueRef::as_document);
     let filter = part("filter").or(part("query")).unwrap_or(Document::EMPTY);
     let environment = Environment {
@@ -230,96 +237,4 @@ fn find(collection: &[DocumentBuf], run: &DocumentBuf) -> Result<Vec<DocumentBuf
     window
         .map(|(_, document)| projection.apply(document.as_document(), &Meta::default()))
         .collect()
-}
-
-fn document(json: &Json) -> DocumentBuf {
-    let mut document = DocumentBuf::new();
-    for (name, json) in json.as_object().expect("an object") {
-        document.push(name, value(json));
-    }
-    document
-}
-
-/// Canonical Extended JSON.
-fn value(json: &Json) -> Value {
-    match json {
-        Json::Null => Value::Null,
-        Json::Bool(flag) => Value::Bool(*flag),
-        Json::String(text) => Value::String(text.clone()),
-        Json::Array(list) => Value::Array(list.iter().map(value).collect::<ArrayBuf>()),
-        Json::Number(number) => panic!("a bare number {number}"),
-        Json::Object(fields) => match fields.iter().next() {
-            Some((name, inner)) if name.starts_with('$') => {
-                wrapped(name, inner, fields).unwrap_or_else(|| Value::Document(document(json)))
-            }
-            _ => Value::Document(document(json)),
-        },
-    }
-}
-
-fn wrapped(name: &str, inner: &Json, fields: &serde_json::Map<String, Json>) -> Option<Value> {
-    let text = inner.as_str();
-    let part = |name: &str| inner.get(name).and_then(Json::as_str);
-    Some(match name {
-        "$numberInt" => Value::Int32(text?.parse().ok()?),
-        "$numberLong" => Value::Int64(text?.parse().ok()?),
-        "$numberDouble" => Value::Double(match text? {
-            "Infinity" => f64::INFINITY,
-            "-Infinity" => f64::NEG_INFINITY,
-            "NaN" => f64::NAN,
-            number => number.parse().ok()?,
-        }),
-        "$numberDecimal" => Value::Decimal128(Decimal128::parse(text?)?),
-        "$oid" => Value::ObjectId(ObjectId::parse(text?)?),
-        "$date" => Value::DateTime(part("$numberLong")?.parse().ok()?),
-        "$timestamp" => {
-            let number = |name| inner.get(name).and_then(Json::as_u64);
-            Value::Timestamp(Timestamp {
-                seconds: number("t")? as u32,
-                increment: number("i")? as u32,
-            })
-        }
-        "$regularExpression" => Value::Regex {
-            pattern: part("pattern")?.to_owned(),
-            options: part("options")?.to_owned(),
-        },
-        "$binary" => Value::Binary {
-            subtype: u8::from_str_radix(part("subType")?, 16).ok()?,
-            bytes: base64(part("base64")?),
-        },
-        "$minKey" => Value::MinKey,
-        "$maxKey" => Value::MaxKey,
-        "$undefined" => Value::Undefined,
-        "$symbol" => Value::Symbol(text?.to_owned()),
-        "$code" => match fields.get("$scope") {
-            Some(scope) => Value::JavaScriptWithScope {
-                code: text?.to_owned(),
-                scope: document(scope),
-            },
-            None => Value::JavaScript(text?.to_owned()),
-        },
-        "$dbPointer" => Value::DbPointer {
-            namespace: part("$ref")?.to_owned(),
-            id: ObjectId::parse(inner.get("$id")?.get("$oid")?.as_str()?)?,
-        },
-        _ => return None,
-    })
-}
-
-fn base64(text: &str) -> Vec<u8> {
-    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits = text
-        .chars()
-        .filter_map(|digit| DIGITS.find(digit))
-        .map(|digit| digit as u32);
-    let (mut bits, mut count, mut bytes) = (0u32, 0, Vec::new());
-    for digit in digits {
-        bits = bits << 6 | digit;
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push((bits >> count) as u8);
-        }
-    }
-    bytes
 }

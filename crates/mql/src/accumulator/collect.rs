@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use windrow_document::{ArrayBuf, ArrayBuilder, Value, key};
 
-use super::state::value_bytes;
+use super::bytes::value_bytes;
 use crate::expression::Computed;
 
 /// All values in their order.

@@ -2,24 +2,17 @@
 
 use windrow_document::ValueRef;
 
-use super::{Accumulator, Operator};
+use super::operator::{Operator, Parsed};
 use crate::Error;
 use crate::expression::percentile::{Specification, parse_specification};
 use crate::expression::{Expression, Scope};
 
-pub(super) fn parse(
-    name: &str,
-    operand: ValueRef<'_>,
-    scope: &Scope,
-) -> Result<Accumulator, Error> {
+pub(super) fn parse(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Parsed, Error> {
     let Specification {
         input,
         points,
         is_median,
     } = parse_specification(name, operand)?;
     let operator = Operator::Percentile { points, is_median };
-    Ok(Accumulator {
-        operator,
-        input: Expression::parse(input, scope)?,
-    })
+    Ok((operator, Expression::parse(input, scope)?))
 }

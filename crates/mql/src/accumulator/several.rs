@@ -4,20 +4,11 @@ use std::collections::VecDeque;
 
 use windrow_document::{ArrayBuf, Value, ValueRef};
 
-use super::state::value_bytes;
-use super::{Accumulator, Operator};
+use super::bytes::value_bytes;
+use super::operator::{Operator, Parsed, Pick};
 use crate::Error;
 use crate::expression::{Computed, Expression, Scope, parse_count};
 use crate::sort::Sort;
-
-/// Which values of a group stay.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pick {
-    First,
-    Last,
-    Least,
-    Greatest,
-}
 
 /// Reads the fields of an operand: each of `names` must stand, and none else.
 fn fields<'v, const N: usize>(
@@ -52,7 +43,7 @@ pub(super) fn parse_several(
     name: &str,
     operand: ValueRef<'_>,
     scope: &Scope,
-) -> Result<Accumulator, Error> {
+) -> Result<Parsed, Error> {
     let names = [("n", 5787906), ("input", 5787907)];
     let [count, input] = fields(name, operand, names, (5787900, 5787901))?;
     let pick = match name {
@@ -63,10 +54,7 @@ pub(super) fn parse_several(
     };
     let count = Expression::parse(count, scope)?;
     let operator = Operator::Several { pick, count };
-    Ok(Accumulator {
-        operator,
-        input: Expression::parse(input, scope)?,
-    })
+    Ok((operator, Expression::parse(input, scope)?))
 }
 
 /// Up to `count` values in the order of their picking.
@@ -169,11 +157,7 @@ fn parse_order(operator: &str, value: ValueRef<'_>) -> Result<Sort, Error> {
     Sort::parse(document)
 }
 
-pub(super) fn parse_top(
-    name: &str,
-    operand: ValueRef<'_>,
-    scope: &Scope,
-) -> Result<Accumulator, Error> {
+pub(super) fn parse_top(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Parsed, Error> {
     let codes = (5788001, 5788002);
     let (count, output, sort_by) = if name.ends_with('N') {
         let names = [("n", 5788003), ("output", 5788004), ("sortBy", 5788005)];
@@ -190,10 +174,7 @@ pub(super) fn parse_top(
         bottom: name.starts_with("$bottom"),
         count,
     };
-    Ok(Accumulator {
-        operator,
-        input: Expression::parse(output, scope)?,
-    })
+    Ok((operator, Expression::parse(output, scope)?))
 }
 
 /// The first or last values by an order.

@@ -1,9 +1,10 @@
 //! One group's values so far.
 
-use windrow_document::{Value, ValueRef};
+use windrow_document::Value;
 
-use super::Operator;
+use super::bytes::value_bytes;
 use super::collect::{Pushed, Set};
+use super::operator::Operator;
 use super::several::{Key, Several, Top};
 use crate::Error;
 use crate::expression::accumulated::{keep, merge_object};
@@ -171,16 +172,4 @@ fn with_number(value: &Computed<'_>, take: impl FnOnce(Number)) {
     if let Some(number) = value.as_ref().and_then(Number::of) {
         take(number);
     }
-}
-
-/// About the bytes that a value takes.
-pub(super) fn value_bytes(value: ValueRef<'_>) -> usize {
-    let heap = match value {
-        ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => text.len(),
-        ValueRef::Document(document) => document.as_bytes().len(),
-        ValueRef::Array(array) => array.as_bytes().len(),
-        ValueRef::Binary { bytes, .. } => bytes.len(),
-        _ => 0,
-    };
-    size_of::<Value>() + heap
 }

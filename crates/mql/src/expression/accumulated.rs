@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 
 use windrow_document::{DocumentBuf, DocumentBuilder, Value};
 
-use super::call::{Answer, Call};
 use super::number::Number;
 use super::statistics::{Average, Deviation};
 use super::summation::Sum;
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

@@ -3,9 +3,9 @@
 
 use windrow_document::ValueRef;
 
-use super::call::Call;
 use super::number::{Number, Pair};
 use super::summation::Sum;
+use super::tree::Call;
 use super::{Computed, Context};
 use crate::Error;
 

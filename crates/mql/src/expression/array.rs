@@ -2,7 +2,7 @@
 
 use windrow_document::{Array, ArrayBuf, ArrayBuilder, ValueRef};
 
-use super::call::{Answer, Call};
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

@@ -3,7 +3,7 @@
 use windrow_document::{ArrayBuilder, Document, DocumentBuilder, ValueRef};
 
 use super::array::array;
-use super::call::{Answer, Call};
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

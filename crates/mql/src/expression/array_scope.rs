@@ -3,10 +3,10 @@
 use windrow_document::{ArrayBuilder, ValueRef};
 
 use super::array::{array, int};
-use super::call::{Answer, Call};
 use super::context::Frame;
-use super::operator::{Named, Operator, finish};
-use super::{ABSENT, Computed, Context, Expression, Scope, check_variable_for_writing};
+use super::parse::{Named, Parser, finish};
+use super::tree::{ABSENT, Answer, Call, Operator};
+use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
 
 static MAP: Named = Named {
@@ -53,21 +53,21 @@ fn element_name(name: Option<ValueRef<'_>>) -> Result<&str, Error> {
     Ok(name)
 }
 
-fn parse(value: Option<ValueRef<'_>>, scope: &Scope) -> Result<Expression, Error> {
-    value.map_or(Ok(ABSENT.clone()), |value| Expression::parse(value, scope))
+fn parse(value: Option<ValueRef<'_>>, parser: &Parser) -> Result<Expression, Error> {
+    value.map_or(Ok(ABSENT.clone()), |value| parser.parse(value))
 }
 
 /// Arguments: the input, the body.
 pub(crate) fn parse_map(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let values = MAP.values(operator.name, operand)?;
     let mut values = values.into_iter();
     let (input, name, body) = (values.next(), values.next(), values.next());
-    let input = parse(input.flatten(), scope)?;
-    let (inner, frame) = scope.define(element_name(name.flatten())?);
+    let input = parse(input.flatten(), parser)?;
+    let (inner, frame) = parser.define(element_name(name.flatten())?);
     let arguments = vec![input, parse(body.flatten(), &inner)?];
     finish(Call::new(operator, arguments).with_frames(vec![frame]))
 }
@@ -97,15 +97,15 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 pub(crate) fn parse_filter(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let values = FILTER.values(operator.name, operand)?;
     let mut values = values.into_iter();
     let (input, name, condition) = (values.next(), values.next(), values.next());
-    let input = parse(input.flatten(), scope)?;
-    let (inner, frame) = scope.define(element_name(name.flatten())?);
+    let input = parse(input.flatten(), parser)?;
+    let (inner, frame) = parser.define(element_name(name.flatten())?);
     let condition = parse(condition.flatten(), &inner)?;
-    let limit = parse(values.next().flatten(), scope)?;
+    let limit = parse(values.next().flatten(), parser)?;
     finish(Call::new(operator, vec![input, condition, limit]).with_frames(vec![frame]))
 }
 
@@ -153,13 +153,13 @@ fn filter_limit(limit: &Computed<'_>) -> Result<usize, Error> {
 pub(crate) fn parse_reduce(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let values = REDUCE.values(operator.name, operand)?;
     let mut values = values.into_iter();
-    let input = parse(values.next().flatten(), scope)?;
-    let initial = parse(values.next().flatten(), scope)?;
-    let (inner, this) = scope.define("this");
+    let input = parse(values.next().flatten(), parser)?;
+    let initial = parse(values.next().flatten(), parser)?;
+    let (inner, this) = parser.define("this");
     let (inner, value) = inner.define("value");
     let arguments = vec![input, initial, parse(values.next().flatten(), &inner)?];
     finish(Call::new(operator, arguments).with_frames(vec![this, value]))

@@ -1,7 +1,7 @@
 //! `$bitAnd`, `$bitOr`, `$bitXor`, `$bitNot`: on ints and longs.
 
-use super::call::{Answer, Call};
 use super::number::Number;
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

@@ -1,6 +1,6 @@
 //! `$and`, `$or`, `$not`. They stop at the first argument that settles them.
 
-use super::call::Call;
+use super::tree::Call;
 use super::{Computed, Context};
 use crate::Error;
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use windrow_document::{Type, ValueRef};
 
-use super::call::Call;
+use super::tree::Call;
 use super::{Computed, Context};
 use crate::Error;
 

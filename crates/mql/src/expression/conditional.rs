@@ -2,9 +2,9 @@
 
 use windrow_document::{Document, ValueRef};
 
-use super::call::Call;
-use super::operator::{Named, Operator, finish, list};
-use super::{Computed, Context, Expression, Scope};
+use super::parse::{Named, Parser, finish};
+use super::tree::{ABSENT, Call, Operator};
+use super::{Computed, Context, Expression};
 use crate::Error;
 
 static COND: Named = Named {
@@ -20,16 +20,16 @@ static COND: Named = Named {
 pub(crate) fn parse_cond(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let arguments = match operand {
         ValueRef::Document(_) => COND
             .values(operator.name, operand)?
             .into_iter()
             .flatten()
-            .map(|value| Expression::parse(value, scope))
+            .map(|value| parser.parse(value))
             .collect::<Result<Vec<_>, _>>()?,
-        operand => list(operator.name, operand, scope, 3..=3, 16020)?,
+        operand => parser.list(operator.name, operand, 3..=3, 16020)?,
     };
     finish(Call::new(operator, arguments))
 }
@@ -47,12 +47,12 @@ pub(crate) fn cond<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed
 pub(crate) fn parse_if_null(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     // Before MongoDB 5.0 it took exactly two; 16020 is the code of that time.
     finish(Call::new(
         operator,
-        list(operator.name, operand, scope, 2..=usize::MAX, 16020)?,
+        parser.list(operator.name, operand, 2..=usize::MAX, 16020)?,
     ))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn if_null<'a>(call: &'a Call, context: &Context<'a>) -> Result<Compu
 pub(crate) fn parse_switch(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let Some(document) = operand.as_document() else {
         let message = "$switch requires an object as an argument, found: ";
@@ -83,11 +83,11 @@ pub(crate) fn parse_switch(
         ));
     };
     let mut arguments = Vec::new();
-    let mut default = super::ABSENT.clone();
+    let mut default = ABSENT.clone();
     for (name, value) in document {
         match name {
-            "branches" => parse_branches(value, scope, &mut arguments)?,
-            "default" => default = Expression::parse(value, scope)?,
+            "branches" => parse_branches(value, parser, &mut arguments)?,
+            "default" => default = parser.parse(value)?,
             _ => {
                 return Err(Error::new(
                     40067,
@@ -105,7 +105,7 @@ pub(crate) fn parse_switch(
 
 fn parse_branches(
     value: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
     arguments: &mut Vec<Expression>,
 ) -> Result<(), Error> {
     let Some(branches) = value.as_array() else {
@@ -123,17 +123,17 @@ fn parse_branches(
                 format!("{message}{}", branch.type_of().name()),
             ));
         };
-        arguments.extend(parse_branch(branch, scope)?);
+        arguments.extend(parse_branch(branch, parser)?);
     }
     Ok(())
 }
 
-fn parse_branch(branch: Document<'_>, scope: &Scope) -> Result<[Expression; 2], Error> {
+fn parse_branch(branch: Document<'_>, parser: &Parser) -> Result<[Expression; 2], Error> {
     let (mut case, mut then) = (None, None);
     for (name, value) in branch {
         match name {
-            "case" => case = Some(Expression::parse(value, scope)?),
-            "then" => then = Some(Expression::parse(value, scope)?),
+            "case" => case = Some(parser.parse(value)?),
+            "then" => then = Some(parser.parse(value)?),
             _ => {
                 let message = format!("$switch found an unknown argument to a branch: {name}");
                 return Err(Error::new(40063, message));

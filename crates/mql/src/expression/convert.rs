@@ -6,11 +6,11 @@ mod text;
 
 use windrow_document::{Decimal128, ObjectId, Type, Value, ValueRef};
 
-use super::call::{Answer, Call};
 use super::date;
 use super::number::Number;
-use super::operator::{Named, Operator, finish, list};
-use super::{Computed, Context, Expression, Scope};
+use super::parse::{Named, Parser, finish};
+use super::tree::{ABSENT, Answer, Call, Operator};
+use super::{Computed, Context, Expression};
 use crate::Error;
 use target::Target;
 
@@ -31,9 +31,9 @@ pub(crate) static CONVERT: Named = Named {
 pub(crate) fn parse_to(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
-    let mut arguments = list(operator.name, operand, scope, 1..=1, 50723)?;
+    let mut arguments = parser.list(operator.name, operand, 1..=1, 50723)?;
     let target = match operator.name {
         "$toBool" => "bool",
         "$toDate" => "date",
@@ -47,7 +47,7 @@ pub(crate) fn parse_to(
     };
     arguments.push(Expression::constant_of(Value::from(target)));
     if operator.name == "$toUUID" {
-        arguments.extend([super::ABSENT.clone(), super::ABSENT.clone()]);
+        arguments.extend([ABSENT.clone(), ABSENT.clone()]);
         arguments.push(Expression::constant_of(Value::from("uuid")));
     }
     finish(Call::new(operator, arguments))

@@ -5,7 +5,9 @@
 //! [`from_parts`], [`to_parts`], [`format`] (`%Y-%m-%d`), [`to_text`], [`from_text`] with [`read`],
 //! [`unit`] and [`shift`] (`$dateAdd`, `$dateDiff`, `$dateTrunc`).
 
+mod argument;
 pub(crate) mod calendar;
+pub(crate) mod constants;
 pub(crate) mod format;
 pub(crate) mod from_parts;
 pub(crate) mod from_text;
@@ -19,17 +21,9 @@ pub(crate) mod zone;
 
 use windrow_document::{Timestamp, ValueRef};
 
-use super::{Computed, call::Call};
+use super::Computed;
 use crate::Error;
 use calendar::Local;
-use zone::Zone;
-
-/// What was computed once from an operator's constant time zone and format.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Constants {
-    pub zone: Option<Zone>,
-    pub format: Option<format::Format>,
-}
 
 /// The milliseconds of a date, a timestamp or an ObjectId. 16006 for anything else.
 pub(crate) fn millis(value: &Computed<'_>) -> Result<i64, Error> {
@@ -64,12 +58,4 @@ pub(crate) fn timestamp_text(timestamp: Timestamp) -> String {
         local.second(),
         timestamp.increment
     )
-}
-
-/// The constant time zone of a call, parsed.
-pub(crate) fn prepare_zone(call: &Call, place: usize) -> Result<Option<Zone>, Error> {
-    match call.argument(place).constant() {
-        Some(windrow_document::Value::String(name)) => Zone::parse(name).map(Some),
-        _ => Ok(None),
-    }
 }

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use windrow_document::{Value, ValueRef};
 
-use super::call::{Answer, Call};
-use super::operator::{Operator, finish};
-use super::{Computed, Context, Expression, Scope};
+use super::parse::{Parser, finish};
+use super::tree::{Answer, Call, Operator};
+use super::{Computed, Context, Expression};
 use crate::Error;
 
 /// The names that `$meta` knows. Those of searches are never there.
@@ -26,7 +26,7 @@ const NAMES: [&str; 9] = [
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    _: &Scope,
+    _: &Parser,
 ) -> Result<Expression, Error> {
     let Some(name) = operand.as_str() else {
         return Err(Error::new(17307, "$meta only supports string arguments"));
@@ -69,7 +69,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
 pub(crate) fn parse_rand(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    _: &Scope,
+    _: &Parser,
 ) -> Result<Expression, Error> {
     let is_empty = match operand {
         ValueRef::Document(document) => document.is_empty(),

@@ -3,9 +3,9 @@
 
 use windrow_document::{DocumentBuilder, Value, ValueRef};
 
-use super::call::{Answer, Call};
-use super::operator::{Named, Operator, finish};
-use super::{ABSENT, Computed, Context, Expression, Scope};
+use super::parse::{Named, Parser, finish};
+use super::tree::{ABSENT, Answer, Call, Operator};
+use super::{Computed, Context, Expression};
 use crate::Error;
 
 pub(crate) fn type_name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -64,7 +64,7 @@ static GET_FIELD: Named = Named {
 fn parse_name(
     operator: &str,
     value: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
     codes: (i32, i32),
 ) -> Result<Expression, Error> {
     if let ValueRef::String(name) = value
@@ -72,7 +72,7 @@ fn parse_name(
     {
         return Ok(Expression::constant_of(Value::from(name)));
     }
-    let name = Expression::parse(value, scope)?;
+    let name = parser.parse(value)?;
     match name.constant() {
         Some(Value::String(_)) => Ok(name),
         Some(other) => {
@@ -93,7 +93,7 @@ fn parse_name(
 pub(crate) fn parse_get_field(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let is_long = match operand {
         ValueRef::Document(document) => document
@@ -114,7 +114,7 @@ pub(crate) fn parse_get_field(
         Some(ValueRef::String(text)) if !text.starts_with('$') => {
             Expression::constant_of(Value::from(text))
         }
-        Some(value) => Expression::parse(value, scope)?,
+        Some(value) => parser.parse(value)?,
         None => ABSENT.clone(),
     };
     if let Some(constant) = name.constant()
@@ -126,10 +126,7 @@ pub(crate) fn parse_get_field(
         return Err(Error::new(5654602, message));
     }
     let input = input.unwrap_or(ValueRef::String("$$CURRENT"));
-    finish(Call::new(
-        operator,
-        vec![name, Expression::parse(input, scope)?],
-    ))
+    finish(Call::new(operator, vec![name, parser.parse(input)?]))
 }
 
 pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -170,7 +167,7 @@ static UNSET_FIELD: Named = Named {
 fn parse_change(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
     named: &Named,
 ) -> Result<Expression, Error> {
     let values = named.values(operator.name, operand)?;
@@ -178,31 +175,28 @@ fn parse_change(
     let (Some(name), Some(input)) = (values.next(), values.next()) else {
         return Err(Error::new(4161102, "the field's name is missing"));
     };
-    let name = parse_name(operator.name, name, scope, (4161107, 4161108))?;
-    let input = Expression::parse(input, scope)?;
+    let name = parse_name(operator.name, name, parser, (4161107, 4161108))?;
+    let input = parser.parse(input)?;
     let value = values.next().unwrap_or(ValueRef::String("$$REMOVE"));
-    finish(Call::new(
-        operator,
-        vec![name, input, Expression::parse(value, scope)?],
-    ))
+    finish(Call::new(operator, vec![name, input, parser.parse(value)?]))
 }
 
 /// Arguments: name, input, value.
 pub(crate) fn parse_set_field(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
-    parse_change(operator, operand, scope, &SET_FIELD)
+    parse_change(operator, operand, parser, &SET_FIELD)
 }
 
 /// The same with `$$REMOVE` as its value.
 pub(crate) fn parse_unset_field(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
-    parse_change(operator, operand, scope, &UNSET_FIELD)
+    parse_change(operator, operand, parser, &UNSET_FIELD)
 }
 
 /// The input with the field set, in its place where it has one; a missing value takes it away.

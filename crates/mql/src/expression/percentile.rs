@@ -2,9 +2,9 @@
 
 use windrow_document::{Value, ValueRef};
 
-use super::call::{Answer, Call, Prepared};
-use super::operator::{Operator, finish};
-use super::{Computed, Context, Expression, Scope};
+use super::parse::{Parser, finish};
+use super::tree::{Answer, Call, Operator, Prepared};
+use super::{Computed, Context, Expression};
 use crate::Error;
 
 /// All numbers of a group; NaN among them counts as the least.
@@ -129,13 +129,10 @@ fn parse_points(value: ValueRef<'_>) -> Result<Vec<f64>, Error> {
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let specification = parse_specification(operator.name, operand)?;
-    let mut call = Call::new(
-        operator,
-        vec![Expression::parse(specification.input, scope)?],
-    );
+    let mut call = Call::new(operator, vec![parser.parse(specification.input)?]);
     let (points, is_median) = (specification.points, specification.is_median);
     call.prepared = Prepared::Points { points, is_median };
     finish(call)

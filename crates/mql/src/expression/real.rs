@@ -8,9 +8,9 @@ mod fixed;
 
 use windrow_document::Decimal128;
 
-use super::call::{Answer, Call};
 use super::number::{Number, Pair};
 use super::rounding::numeric;
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

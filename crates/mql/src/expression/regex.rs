@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use windrow_document::{ArrayBuilder, DocumentBuf, DocumentBuilder, Value, ValueRef};
 
-use super::call::{Answer, Call, Prepared};
-use super::operator::Named;
+use super::parse::Named;
+use super::tree::{Answer, Call, Prepared};
 use super::{Computed, Context};
 use crate::Error;
 use crate::filter::regex::Regex;

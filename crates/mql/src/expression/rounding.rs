@@ -3,8 +3,8 @@
 use windrow_document::Decimal128;
 use windrow_document::decimal::{Parts, Rounding};
 
-use super::call::{Answer, Call};
 use super::number::{Number, exact_decimal};
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use windrow_document::{Array, ArrayBuf, ValueRef};
 
-use super::call::{Answer, Call};
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 

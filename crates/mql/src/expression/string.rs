@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use windrow_document::{ArrayBuilder, Value, ValueRef};
 
 use super::array::{bounds, int};
-use super::call::{Answer, Call};
 use super::number::{Number, double_text};
-use super::operator::Named;
+use super::parse::Named;
+use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 use crate::expression::date;

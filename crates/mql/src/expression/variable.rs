@@ -2,16 +2,16 @@
 
 use windrow_document::ValueRef;
 
-use super::call::Call;
 use super::context::Frame;
-use super::operator::{Named, Operator, finish};
-use super::{Computed, Context, Expression, Scope, check_variable_for_writing};
+use super::parse::{Named, Parser, finish};
+use super::tree::{Call, Operator};
+use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
 
 pub(crate) fn parse_literal(
     _operator: &'static Operator,
     operand: ValueRef<'_>,
-    _scope: &Scope,
+    _parser: &Parser,
 ) -> Result<Expression, Error> {
     Ok(Expression::constant_of(operand.to_value()))
 }
@@ -31,7 +31,7 @@ static LET: Named = Named {
 pub(crate) fn parse_let(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let values = LET.values(operator.name, operand)?;
     let [Some(variables), Some(body)] = values.as_slice() else {
@@ -47,15 +47,15 @@ pub(crate) fn parse_let(
             return Err(Error::new(10065, message));
         }
     };
-    let (mut arguments, mut frames, mut inner) = (Vec::new(), Vec::new(), scope.clone());
+    let (mut arguments, mut frames, mut inner) = (Vec::new(), Vec::new(), parser.clone());
     for (name, value) in fields {
         check_variable_for_writing(name)?;
-        arguments.push(Expression::parse(value, scope)?);
+        arguments.push(parser.parse(value)?);
         let (next, frame) = inner.define(name);
         inner = next;
         frames.push(frame);
     }
-    arguments.push(Expression::parse(*body, &inner)?);
+    arguments.push(inner.parse(*body)?);
     finish(Call::new(operator, arguments).with_frames(frames))
 }
 

@@ -2,15 +2,15 @@
 
 use windrow_document::{Array, ArrayBuilder, ValueRef};
 
-use super::call::{Answer, Call, Prepared};
-use super::operator::{Operator, finish};
-use super::{Computed, Context, Expression, Scope};
+use super::parse::{Parser, finish};
+use super::tree::{Answer, Call, Operator, Prepared};
+use super::{Computed, Context, Expression};
 use crate::Error;
 
 fn list(
     name: &str,
     value: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
     code: i32,
 ) -> Result<Vec<Expression>, Error> {
     let Some(array) = value.as_array() else {
@@ -20,10 +20,7 @@ fn list(
             format!("{name} must be an array of expressions, found {found}"),
         ));
     };
-    array
-        .iter()
-        .map(|value| Expression::parse(value, scope))
-        .collect()
+    array.iter().map(|value| parser.parse(value)).collect()
 }
 
 /// Arguments: the inputs, then the defaults. Prepared: the number of inputs and whether the longest
@@ -31,7 +28,7 @@ fn list(
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let Some(document) = operand.as_document() else {
         let message = "$zip only supports an object as an argument, found ";
@@ -43,8 +40,8 @@ pub(crate) fn parse(
     let (mut inputs, mut defaults, mut longest) = (Vec::new(), Vec::new(), false);
     for (name, value) in document {
         match (name, value) {
-            ("inputs", value) => inputs = list("inputs", value, scope, 34461)?,
-            ("defaults", value) => defaults = list("defaults", value, scope, 34462)?,
+            ("inputs", value) => inputs = list("inputs", value, parser, 34461)?,
+            ("defaults", value) => defaults = list("defaults", value, parser, 34462)?,
             ("useLongestLength", ValueRef::Bool(flag)) => longest = flag,
             ("useLongestLength", _) => {
                 return Err(Error::new(34463, "useLongestLength must be a bool"));

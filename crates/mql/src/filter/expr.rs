@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Collation, Document, Value, ValueRef};
 
-use super::matching::Outcome;
+use super::walk::Outcome;
 use crate::Error;
 use crate::expression::{Context, Expression, Scope, Variables};
 

@@ -1,16 +1,13 @@
 //! Whether a document matches.
 
-use windrow_document::order::compare_doubles;
 use windrow_document::path::Path;
-use windrow_document::{Collation, Document, Type, Value, ValueRef, collation};
+use windrow_document::{Collation, Document, Value, ValueRef};
 
-use super::node::{Comparison, Node};
+use super::compare::compares;
+use super::node::Node;
 use super::regex::Regex;
-use super::walk;
+use super::walk::{self, Outcome};
 use crate::Error;
-
-/// The error is boxed so that the answer fits registers: this is the hot path.
-pub(super) type Outcome = Result<bool, Box<Error>>;
 
 /// What a condition is asked of.
 #[derive(Clone, Copy)]
@@ -238,62 +235,6 @@ fn any_element(
         }
     }
     Ok(false)
-}
-
-/// Whether the value stands to the operand as the operator says. Values of different types do not
-/// compare, except that missing equals null and that everything lies between MinKey and MaxKey;
-/// and NaN equals NaN but is neither less nor greater than a number.
-pub(super) fn compares(
-    value: Option<ValueRef<'_>>,
-    operator: Comparison,
-    operand: ValueRef<'_>,
-    collation: Option<&Collation>,
-) -> bool {
-    let value = match (value, operand) {
-        (Some(ValueRef::Int32(one)), ValueRef::Int32(other)) => {
-            return operator.accepts(one.cmp(&other));
-        }
-        (Some(ValueRef::String(one)), ValueRef::String(other)) => {
-            let order = collation.map_or_else(
-                || one.cmp(other),
-                |collation| collation.compare_strings(one, other),
-            );
-            return operator.accepts(order);
-        }
-        (Some(value), _) => value,
-        (None, ValueRef::Null) => return operator.accepts_equal(),
-        (None, other) => return accepts_extreme(operator, other),
-    };
-    let type_of = operand.type_of();
-    if value.type_of().rank() != type_of.rank() {
-        return accepts_extreme(operator, operand);
-    }
-    if operator != Comparison::Eq && type_of.is_number() && is_nan(value) != is_nan(operand) {
-        return false;
-    }
-    match (value, operand) {
-        (ValueRef::Double(one), ValueRef::Double(other)) => {
-            operator.accepts(compare_doubles(one, other))
-        }
-        _ => operator.accepts(collation::compare(collation, value, operand)),
-    }
-}
-
-/// A comparison of anything with MinKey or MaxKey.
-fn accepts_extreme(operator: Comparison, operand: ValueRef<'_>) -> bool {
-    match operand.type_of() {
-        Type::MinKey => matches!(operator, Comparison::Gt | Comparison::Gte),
-        Type::MaxKey => matches!(operator, Comparison::Lt | Comparison::Lte),
-        _ => false,
-    }
-}
-
-fn is_nan(value: ValueRef<'_>) -> bool {
-    match value {
-        ValueRef::Double(number) => number.is_nan(),
-        ValueRef::Decimal128(number) => number.is_nan(),
-        _ => false,
-    }
 }
 
 /// Whether a sorted list has the value.

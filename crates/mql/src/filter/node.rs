@@ -2,13 +2,15 @@
 
 use std::cmp::Ordering;
 
+use windrow_document::Value;
 use windrow_document::path::Path;
-use windrow_document::{Type, Value};
 
 use super::bits::Bits;
+use super::compare::Comparison;
 use super::expr::ExprCondition;
 use super::regex::Regex;
 use super::schema::Schema;
+use super::type_set::TypeSet;
 use crate::expression::Dependencies;
 
 /// One condition. A condition on a path holds if any value that the path leads to fulfils it:
@@ -75,43 +77,6 @@ pub enum Node {
     Schema(Schema),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    Eq,
-    Lt,
-    Lte,
-    Gt,
-    Gte,
-}
-
-impl Comparison {
-    /// `$eq`, `$lt`, …
-    pub fn name(self) -> &'static str {
-        match self {
-            Comparison::Eq => "$eq",
-            Comparison::Lt => "$lt",
-            Comparison::Lte => "$lte",
-            Comparison::Gt => "$gt",
-            Comparison::Gte => "$gte",
-        }
-    }
-
-    /// Whether a value that stands so to the operand fulfils the comparison.
-    pub fn accepts(self, order: Ordering) -> bool {
-        match self {
-            Comparison::Eq => order.is_eq(),
-            Comparison::Lt => order.is_lt(),
-            Comparison::Lte => order.is_le(),
-            Comparison::Gt => order.is_gt(),
-            Comparison::Gte => order.is_ge(),
-        }
-    }
-
-    pub fn accepts_equal(self) -> bool {
-        self.accepts(Ordering::Equal)
-    }
-}
-
 /// `$text`: what is searched for, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextQuery {
@@ -120,51 +85,6 @@ pub struct TextQuery {
     pub language: Option<String>,
     pub case_sensitive: bool,
     pub diacritic_sensitive: bool,
-}
-
-/// A set of BSON types.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TypeSet {
-    bits: u32,
-    /// Whether the set was written with "number", which explain then prints.
-    pub number: bool,
-}
-
-impl TypeSet {
-    fn bit(type_of: Type) -> u32 {
-        match type_of {
-            Type::MinKey => 1 << 30,
-            Type::MaxKey => 1 << 31,
-            other => 1 << (other as u8),
-        }
-    }
-
-    pub fn insert(&mut self, type_of: Type) {
-        self.bits |= TypeSet::bit(type_of);
-    }
-
-    pub fn insert_numbers(&mut self) {
-        self.number = true;
-        Type::ALL
-            .into_iter()
-            .filter(|type_of| type_of.is_number())
-            .for_each(|type_of| self.insert(type_of));
-    }
-
-    pub fn contains(self, type_of: Type) -> bool {
-        self.bits & TypeSet::bit(type_of) != 0
-    }
-
-    pub fn is_empty(self) -> bool {
-        self.bits == 0
-    }
-
-    /// The types in the order of their numbers in BSON.
-    pub fn iter(self) -> impl Iterator<Item = Type> {
-        Type::ALL
-            .into_iter()
-            .filter(move |type_of| self.contains(*type_of))
-    }
 }
 
 impl Node {

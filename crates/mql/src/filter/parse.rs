@@ -9,14 +9,13 @@ mod element;
 mod logical;
 mod whole;
 
-pub(super) use element::type_set;
-
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef};
 
 use super::bits::BitTest;
+use super::compare::Comparison;
 use super::expr::Environment;
-use super::node::{Comparison, Node};
+use super::node::Node;
 use super::regex::Regex;
 use super::schema::Schema;
 use crate::Error;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
 
-use super::matching::{Outcome, compares};
-use super::node::{Comparison, TypeSet};
+use super::compare::{Comparison, compares};
 use super::regex::Regex;
+use super::type_set::TypeSet;
+use super::walk::Outcome;
 use crate::Error;
 
 /// A parsed schema. Cloning shares it.

@@ -13,7 +13,11 @@
 use windrow_document::path::Component;
 use windrow_document::{Array, Document, ValueRef};
 
-use super::matching::Outcome;
+use crate::Error;
+
+/// Whether a condition holds. The error is boxed so that the answer fits registers: this is the hot
+/// path.
+pub(super) type Outcome = Result<bool, Box<Error>>;
 
 /// A visit: the value (None: missing) and the place in the outermost array that was entered.
 pub(super) trait Visit: FnMut(Option<ValueRef<'_>>, Option<usize>) -> Outcome {}

@@ -60,6 +60,13 @@ fn unwrapped(document: &DocumentBuf) -> Option<Value> {
             subtype: u8::from_str_radix(text_part("subType")?, 16).ok()?,
             bytes: base64(text_part("base64")?),
         },
+        "$dbPointer" => Value::DbPointer {
+            namespace: text_part("$ref")?.to_owned(),
+            id: match part("$id")? {
+                ValueRef::ObjectId(id) => id,
+                _ => return None,
+            },
+        },
         "$minKey" => Value::MinKey,
         "$maxKey" => Value::MaxKey,
         "$undefined" => Value::Undefined,

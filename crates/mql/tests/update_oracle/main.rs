@@ -6,6 +6,7 @@
 //! Cases that need more than that (indexes, collations, other commands) are passed over.
 
 mod collection;
+#[path = "../json/mod.rs"]
 mod json;
 
 use windrow_document::{Document, ValueRef};

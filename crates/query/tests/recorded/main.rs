@@ -7,7 +7,7 @@
 //! layers are passed over.
 
 mod commands;
-#[path = "../../../mql/tests/update_oracle/json.rs"]
+#[path = "../../../mql/tests/json/mod.rs"]
 mod json;
 
 use std::collections::BTreeMap;

@@ -2,11 +2,12 @@
 
 use windrow_document::ValueRef;
 
+use super::argument::{prepare_zone, zone_argument};
 use super::calendar::{DAY_MS, Date, HOUR_MS, IsoWeek, MINUTE_MS, SECOND_MS};
-use super::{Constants, prepare_zone, zone};
+use super::constants::Constants;
 use crate::Error;
-use crate::expression::call::{Answer, Call, Prepared};
-use crate::expression::operator::Named;
+use crate::expression::parse::Named;
+use crate::expression::tree::{Answer, Call, Prepared};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -118,7 +119,7 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     let minute = short(call, context, HOUR + 1, 0)?;
     let second = whole(call, context, HOUR + 2, 0)?;
     let millisecond = whole(call, context, HOUR + 3, 0)?;
-    let zone = zone::argument(call, ZONE, context)?;
+    let zone = zone_argument(call, ZONE, context)?;
     let (Some(hour), Some(minute), Some(second), Some(millisecond), Some(zone)) =
         (hour, minute, second, millisecond, zone)
     else {

@@ -2,12 +2,14 @@
 
 use windrow_document::{Value, ValueRef};
 
+use super::argument::{prepare_zone, zone_argument};
+use super::constants::Constants;
 use super::format::{Format, READ};
+use super::read;
 use super::zone::Zone;
-use super::{Constants, prepare_zone, read, zone};
 use crate::Error;
-use crate::expression::call::{Answer, Call, Prepared};
-use crate::expression::operator::Named;
+use crate::expression::parse::Named;
+use crate::expression::tree::{Answer, Call, Prepared};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -65,7 +67,7 @@ fn format<'a>(call: &'a Call, context: &Context<'a>) -> Result<Result<Option<For
 
 pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let text = call.value(0, context)?;
-    let zone = zone::argument(call, 1, context)?;
+    let zone = zone_argument(call, 1, context)?;
     let format = format(call, context)?;
     if text.is_nullish() {
         return match call.argument(4).is_absent() {

@@ -2,12 +2,14 @@
 
 use windrow_document::ValueRef;
 
+use super::argument::{prepare_zone, zone_argument_or};
 use super::calendar::{Local, iso_weekday, weekday};
-use super::{Constants, millis, prepare_zone, zone};
+use super::constants::Constants;
+use super::millis;
 use crate::Error;
-use crate::expression::call::{Answer, Call, Prepared};
-use crate::expression::operator::{Named, Operator, finish, list};
-use crate::expression::{Computed, Context, Expression, Scope};
+use crate::expression::parse::{Named, Parser, finish};
+use crate::expression::tree::{Answer, Call, Operator, Prepared};
+use crate::expression::{Computed, Context, Expression};
 
 static PART: Named = Named {
     not_document: 40535,
@@ -19,7 +21,7 @@ static PART: Named = Named {
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
-    scope: &Scope,
+    parser: &Parser,
 ) -> Result<Expression, Error> {
     let by_name = operand.as_document().is_some_and(|document| {
         document
@@ -27,9 +29,9 @@ pub(crate) fn parse(
             .is_none_or(|(name, _)| !name.starts_with('$'))
     });
     let arguments = if by_name {
-        PART.parse(operator.name, operand, scope)?
+        PART.parse(operator.name, operand, parser)?
     } else {
-        list(operator.name, operand, scope, 1..=1, 40536)?
+        parser.list(operator.name, operand, 1..=1, 40536)?
     };
     let mut call = Call::new(operator, arguments);
     let constants = Constants {
@@ -47,7 +49,7 @@ fn local<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<Local>, Err
         return Ok(None);
     }
     let moment = millis(&date)?;
-    let zone = zone::argument_or(call, 1, context, 40533)?;
+    let zone = zone_argument_or(call, 1, context, 40533)?;
     Ok(zone.map(|zone| zone.local(moment)))
 }
 

@@ -3,13 +3,15 @@
 
 use windrow_document::ValueRef;
 
+use super::argument::{prepare_zone, zone_argument};
 use super::calendar::{DAY_MS, Date, Local, days_in_month, iso_weekday};
+use super::constants::Constants;
+use super::millis;
 use super::unit::{Unit, weekday_of};
-use super::zone::{self, Zone};
-use super::{Constants, millis, prepare_zone};
+use super::zone::Zone;
 use crate::Error;
-use crate::expression::call::{Answer, Call, Prepared};
-use crate::expression::operator::Named;
+use crate::expression::parse::Named;
+use crate::expression::tree::{Answer, Call, Prepared};
 use crate::expression::{Computed, Context};
 
 pub(crate) static ADD: Named = Named {
@@ -69,7 +71,7 @@ fn date(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
 
 pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let start = call.value(0, context)?;
-    let zone = zone::argument(call, 1, context)?;
+    let zone = zone_argument(call, 1, context)?;
     let (unit, amount) = (call.value(2, context)?, call.value(3, context)?);
     let Some(zone) = zone else {
         return Ok(Computed::NULL);
@@ -136,7 +138,7 @@ fn week_start<'a>(call: &'a Call, context: &Context<'a>, code: i32) -> Result<Op
 
 pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (start, end) = (call.value(0, context)?, call.value(3, context)?);
-    let zone = zone::argument(call, 1, context)?;
+    let zone = zone_argument(call, 1, context)?;
     let unit = call.value(2, context)?;
     let Some(zone) = zone else {
         return Ok(Computed::NULL);
@@ -177,7 +179,7 @@ fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 
 
 pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let moment = call.value(0, context)?;
-    let zone = zone::argument(call, 1, context)?;
+    let zone = zone_argument(call, 1, context)?;
     let unit = call.value(2, context)?;
     let bin = bin_size(call, context)?;
     let (Some(zone), Some(bin)) = (zone, bin) else {

@@ -2,11 +2,13 @@
 
 use windrow_document::{DocumentBuilder, ValueRef};
 
+use super::argument::{prepare_zone, zone_argument};
 use super::calendar::{Local, iso_weekday};
-use super::{Constants, millis, prepare_zone, zone};
+use super::constants::Constants;
+use super::millis;
 use crate::Error;
-use crate::expression::call::{Answer, Call, Prepared};
-use crate::expression::operator::Named;
+use crate::expression::parse::Named;
+use crate::expression::tree::{Answer, Call, Prepared};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -26,7 +28,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
 
 pub(crate) fn date_to_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let date = call.value(0, context)?;
-    let Some(zone) = zone::argument(call, 1, context)? else {
+    let Some(zone) = zone_argument(call, 1, context)? else {
         return Ok(Computed::NULL);
     };
     let iso = match call.value(2, context)?.as_ref() {

@@ -2,11 +2,13 @@
 
 use windrow_document::Value;
 
+use super::argument::{prepare_zone, zone_argument};
+use super::constants::Constants;
 use super::format::{Format, PRINTED};
-use super::{Constants, millis, prepare_zone, zone};
+use super::millis;
 use crate::Error;
-use crate::expression::call::{Answer, Call, Prepared};
-use crate::expression::operator::Named;
+use crate::expression::parse::Named;
+use crate::expression::tree::{Answer, Call, Prepared};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -59,7 +61,7 @@ pub(crate) fn date_to_string<'a>(call: &'a Call, context: &Context<'a>) -> Answe
             Some(&given)
         }
     };
-    let Some(zone) = zone::argument(call, 1, context)? else {
+    let Some(zone) = zone_argument(call, 1, context)? else {
         return Ok(Computed::NULL);
     };
     if date.is_nullish() {

@@ -7,8 +7,6 @@ use std::sync::LazyLock;
 
 use super::calendar::{DAY_MS, Local, SECOND_MS};
 use crate::Error;
-use crate::expression::call::{Call, Prepared};
-use crate::expression::{Computed, Context};
 
 /// The database that is compiled in: results must not depend on the machine's own.
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
@@ -104,48 +102,4 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
         plain.then(|| text.parse::<i64>().ok()).flatten()
     };
     Some(sign * (number(hours)? * 3600 + number(minutes)? * 60))
-}
-
-/// The time zone in an argument's place: UTC where it is absent, None where it is null. 40517 for what
-/// is no string.
-pub(crate) fn argument<'a>(
-    call: &'a Call,
-    place: usize,
-    context: &Context<'a>,
-) -> Result<Option<Zone>, Error> {
-    argument_or(call, place, context, 40517)
-}
-
-/// The same with another code for what is no string.
-pub(crate) fn argument_or<'a>(
-    call: &'a Call,
-    place: usize,
-    context: &Context<'a>,
-    code: i32,
-) -> Result<Option<Zone>, Error> {
-    if let Prepared::Date(constants) = &call.prepared
-        && let Some(zone) = &constants.zone
-    {
-        return Ok(Some(zone.clone()));
-    }
-    if call.argument(place).is_absent() {
-        return Ok(Some(Zone::UTC));
-    }
-    of_value(&call.value(place, context)?, code)
-}
-
-fn of_value(value: &Computed<'_>, code: i32) -> Result<Option<Zone>, Error> {
-    if value.is_nullish() {
-        return Ok(None);
-    }
-    match value.as_str() {
-        Some(name) => Zone::parse(name).map(Some),
-        None => {
-            let message = format!(
-                "timezone must evaluate to a string, found {}",
-                value.type_name()
-            );
-            Err(Error::new(code, message))
-        }
-    }
 }

@@ -5,7 +5,8 @@ use windrow_document::{Value, ValueRef};
 
 use super::{Operator, is_operators};
 use crate::Error;
-use crate::filter::node::{Comparison, Node};
+use crate::filter::compare::Comparison;
+use crate::filter::node::Node;
 use crate::filter::regex::Regex;
 
 pub(super) fn equal(path: &Path, operand: ValueRef<'_>) -> Result<Node, Error> {

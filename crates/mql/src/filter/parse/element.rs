@@ -1,12 +1,13 @@
 //! `$exists`, `$type`, `$mod`, `$regex`, `$options`, `$bits…`.
 
-use windrow_document::{Type, ValueRef};
+use windrow_document::ValueRef;
 
 use super::Operator;
 use crate::Error;
 use crate::filter::bits::{BitTest, Bits};
-use crate::filter::node::{Node, TypeSet};
+use crate::filter::node::Node;
 use crate::filter::regex::Regex;
+use crate::filter::type_set::TypeSet;
 
 pub(super) fn exists(one: &Operator<'_>) -> Result<Node, Error> {
     let node = Node::Exists {
@@ -27,7 +28,7 @@ pub(super) fn bits(one: &Operator<'_>, test: BitTest) -> Result<Node, Error> {
 }
 
 pub(super) fn type_of(one: &Operator<'_>) -> Result<Node, Error> {
-    let types = type_set(one.operand)?;
+    let types = TypeSet::parse(one.operand)?;
     if types.is_empty() {
         let message = format!("{} must match at least one type", one.path);
         return Err(Error::failed_to_parse(message));
@@ -36,42 +37,6 @@ pub(super) fn type_of(one: &Operator<'_>) -> Result<Node, Error> {
         path: one.path.clone(),
         types,
     })
-}
-
-/// A type or a list of them.
-pub(in crate::filter) fn type_set(operand: ValueRef<'_>) -> Result<TypeSet, Error> {
-    let mut types = TypeSet::default();
-    match operand {
-        ValueRef::Array(list) => list.iter().try_for_each(|one| add_type(&mut types, one))?,
-        one => add_type(&mut types, one)?,
-    }
-    Ok(types)
-}
-
-fn add_type(types: &mut TypeSet, operand: ValueRef<'_>) -> Result<(), Error> {
-    match operand {
-        ValueRef::String("number") => types.insert_numbers(),
-        ValueRef::String(name) => {
-            let type_of = Type::from_name(name)
-                .ok_or_else(|| Error::bad_value(format!("Unknown type name alias: {name}")))?;
-            types.insert(type_of);
-        }
-        number if number.is_number() => types.insert(type_of_number(number)?),
-        _ => {
-            return Err(Error::type_mismatch(
-                "type must be represented as a number or a string",
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn type_of_number(number: ValueRef<'_>) -> Result<Type, Error> {
-    let code = number.as_whole();
-    Type::ALL
-        .into_iter()
-        .find(|type_of| code == Some(i64::from(type_of.number())))
-        .ok_or_else(|| Error::bad_value(format!("Invalid numerical type code: {number}")))
 }
 
 pub(super) fn modulo(one: &Operator<'_>) -> Result<Node, Error> {

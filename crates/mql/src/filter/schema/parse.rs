@@ -4,9 +4,9 @@ use windrow_document::{Array, Decimal128, Document, Type, Value, ValueRef};
 
 use super::{Dependency, Items, Range, Rest, Rules, equal_in_any_order};
 use crate::Error;
-use crate::filter::node::{Comparison, TypeSet};
-use crate::filter::parse::type_set;
+use crate::filter::compare::Comparison;
 use crate::filter::regex::Regex;
+use crate::filter::type_set::TypeSet;
 
 /// A keyword's value, and the schema that it stands in.
 struct Keyword<'a> {
@@ -286,7 +286,7 @@ fn json_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
 fn bson_type(one: &Keyword<'_>, rules: &mut Rules) -> Result<(), Error> {
     let mut types = TypeSet::default();
     for name in type_names(one)? {
-        let named = type_set(ValueRef::String(&name))?;
+        let named = TypeSet::parse(ValueRef::String(&name))?;
         named.iter().for_each(|type_of| types.insert(type_of));
     }
     rules.types = Some(types);

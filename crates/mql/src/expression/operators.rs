@@ -1,10 +1,11 @@
-//! The table of operators, and how arguments are read.
+//! The table of operators.
 
-use windrow_document::{Document, ValueRef};
+use windrow_document::ValueRef;
 
 use super::array_sort::N;
-use super::call::Call;
-use super::{Computed, Context, Expression, Scope};
+use super::context::Scope;
+use super::parse::{Form, Named, Parse, Parser, Syntax};
+use super::tree::{Evaluate, Expression, Operator, Prepare};
 use super::{
     accumulated, arithmetic, array, array_object, array_scope, array_sort, bits, boolean,
     comparison, conditional, convert, date, meta, object, percentile, real, regex, rounding, set,
@@ -12,93 +13,59 @@ use super::{
 };
 use crate::Error;
 
-pub(crate) type Evaluate = for<'a> fn(&'a Call, &Context<'a>) -> Result<Computed<'a>, Error>;
-
-type Parse = fn(&'static Operator, ValueRef<'_>, &Scope) -> Result<Expression, Error>;
-type Prepare = fn(&mut Call) -> Result<(), Error>;
-
-/// One operator: its name, the form of its arguments, and what it does.
-pub(crate) struct Operator {
-    pub name: &'static str,
-    pub form: Form,
-    pub evaluate: Evaluate,
-    /// Computes once what constant arguments fix.
-    pub prepare: Option<Prepare>,
-    /// The same arguments always give the same value.
-    pub is_pure: bool,
-}
-
-/// How the operand of an operator is read.
-pub(crate) enum Form {
-    /// An array of so many arguments; a single one may stand without the array. 16020 otherwise.
-    Exactly(usize),
-    /// From so many to so many arguments. 28667 otherwise.
-    Between(usize, usize),
-    Any,
-    Named(&'static Named),
-    /// The operator reads its operand itself.
-    Special(Parse),
-}
-
-/// Arguments by name: `{input: …, chars: …}`.
-pub(crate) struct Named {
-    /// The code where the operand is no document.
-    pub not_document: i32,
-    /// The code of a name that is not one of these.
-    pub unknown: i32,
-    /// The names, and the code where one that must stand does not.
-    pub names: &'static [(&'static str, Option<i32>)],
-}
-
-const fn operator(name: &'static str, form: Form, evaluate: Evaluate) -> Operator {
-    Operator {
+const fn operator(name: &'static str, form: Form, evaluate: Evaluate) -> Syntax {
+    let operator = Operator {
         name,
-        form,
         evaluate,
         prepare: None,
         is_pure: true,
-    }
+    };
+    Syntax { operator, form }
 }
 
-const fn exactly(name: &'static str, count: usize, evaluate: Evaluate) -> Operator {
+const fn exactly(name: &'static str, count: usize, evaluate: Evaluate) -> Syntax {
     operator(name, Form::Exactly(count), evaluate)
 }
 
-const fn between(name: &'static str, least: usize, most: usize, evaluate: Evaluate) -> Operator {
+const fn between(name: &'static str, least: usize, most: usize, evaluate: Evaluate) -> Syntax {
     operator(name, Form::Between(least, most), evaluate)
 }
 
-const fn named(name: &'static str, named: &'static Named, evaluate: Evaluate) -> Operator {
-    operator(name, Form::Named(named), evaluate)
-}
-
-const fn special(name: &'static str, parse: Parse, evaluate: Evaluate) -> Operator {
-    operator(name, Form::Special(parse), evaluate)
-}
-
-impl Operator {
-    /// Not to be computed while parsing.
-    const fn impure(self) -> Operator {
-        Operator {
-            is_pure: false,
-            ..self
-        }
-    }
-
-    const fn prepared(self, prepare: Prepare) -> Operator {
-        Operator {
-            prepare: Some(prepare),
-            ..self
-        }
-    }
-}
-
-const fn any(name: &'static str, evaluate: Evaluate) -> Operator {
+const fn any(name: &'static str, evaluate: Evaluate) -> Syntax {
     operator(name, Form::Any, evaluate)
 }
 
+const fn named(name: &'static str, named: &'static Named, evaluate: Evaluate) -> Syntax {
+    operator(name, Form::Named(named), evaluate)
+}
+
+const fn special(name: &'static str, parse: Parse, evaluate: Evaluate) -> Syntax {
+    operator(name, Form::Special(parse), evaluate)
+}
+
+impl Syntax {
+    /// Not to be computed while parsing.
+    const fn impure(mut self) -> Syntax {
+        self.operator.is_pure = false;
+        self
+    }
+
+    const fn prepared(mut self, prepare: Prepare) -> Syntax {
+        self.operator.prepare = Some(prepare);
+        self
+    }
+}
+
+impl Expression {
+    /// Parses a value where an expression may stand. Errors carry MongoDB's codes: 168 for an
+    /// operator that is not known, 16020 for a wrong number of arguments, and the operators' own.
+    pub fn parse(value: ValueRef<'_>, scope: &Scope) -> Result<Expression, Error> {
+        Parser::new(find, scope).parse(value)
+    }
+}
+
 /// All operators, by name.
-static OPERATORS: &[Operator] = &[
+static OPERATORS: &[Syntax] = &[
     exactly("$abs", 1, rounding::abs),
     exactly("$acos", 1, real::acos),
     exactly("$acosh", 1, real::acosh),
@@ -287,116 +254,11 @@ pub(crate) fn is_operator(name: &str) -> bool {
 }
 
 /// The operator of that name, with its dollar sign.
-pub(crate) fn find(name: &str) -> Option<&'static Operator> {
+fn find(name: &str) -> Option<&'static Syntax> {
     let place = OPERATORS
-        .binary_search_by(|operator| operator.name.cmp(name))
+        .binary_search_by(|one| one.operator.name.cmp(name))
         .ok()?;
     OPERATORS.get(place)
-}
-
-/// Parses `{name: operand}`. 168 InvalidPipelineOperator for a name that is not known.
-pub(crate) fn parse(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Expression, Error> {
-    let Some(operator) = find(name) else {
-        return Err(Error::new(168, format!("Unrecognized expression '{name}'")));
-    };
-    let arguments = match operator.form {
-        Form::Exactly(count) => list(operator.name, operand, scope, count..=count, 16020)?,
-        Form::Between(least, most) => list(operator.name, operand, scope, least..=most, 28667)?,
-        Form::Any => list(operator.name, operand, scope, 0..=usize::MAX, 0)?,
-        Form::Named(named) => named.parse(operator.name, operand, scope)?,
-        Form::Special(parse) => return parse(operator, operand, scope),
-    };
-    finish(Call::new(operator, arguments))
-}
-
-/// Prepares and folds a call.
-pub(crate) fn finish(mut call: Call) -> Result<Expression, Error> {
-    if let Some(prepare) = call.operator.prepare {
-        prepare(&mut call)?;
-    }
-    Expression::call(call)
-}
-
-/// Arguments as a list; one alone needs no array around it.
-pub(crate) fn list(
-    name: &str,
-    operand: ValueRef<'_>,
-    scope: &Scope,
-    counts: std::ops::RangeInclusive<usize>,
-    code: i32,
-) -> Result<Vec<Expression>, Error> {
-    let arguments: Vec<Expression> = match operand {
-        ValueRef::Array(array) => array
-            .iter()
-            .map(|value| Expression::parse(value, scope))
-            .collect::<Result<_, _>>()?,
-        single => vec![Expression::parse(single, scope)?],
-    };
-    if counts.contains(&arguments.len()) {
-        return Ok(arguments);
-    }
-    let (least, most) = counts.into_inner();
-    let expected = if least == most {
-        least.to_string()
-    } else {
-        format!("{least} to {most}")
-    };
-    let found = arguments.len();
-    let message = format!("Expression {name} takes {expected} arguments. {found} were passed in.");
-    Err(Error::new(code, message))
-}
-
-impl Named {
-    /// Reads the arguments into the order of the table.
-    pub fn parse(
-        &self,
-        operator: &str,
-        operand: ValueRef<'_>,
-        scope: &Scope,
-    ) -> Result<Vec<Expression>, Error> {
-        let values = self.values(operator, operand)?;
-        let parse = |value: Option<ValueRef<'_>>| match value {
-            Some(value) => Expression::parse(value, scope),
-            None => Ok(super::ABSENT.clone()),
-        };
-        values.into_iter().map(parse).collect()
-    }
-
-    /// The arguments unparsed, in the order of the table.
-    pub fn values<'v>(
-        &self,
-        operator: &str,
-        operand: ValueRef<'v>,
-    ) -> Result<Vec<Option<ValueRef<'v>>>, Error> {
-        let document = self.document(operator, operand)?;
-        let mut values = vec![None; self.names.len()];
-        for (name, value) in document {
-            let place = self.names.iter().position(|(known, _)| *known == name);
-            match place.and_then(|place| values.get_mut(place)) {
-                Some(slot) => *slot = Some(value),
-                None => {
-                    let message = format!("Unrecognized argument to {operator}: {name}");
-                    return Err(Error::new(self.unknown, message));
-                }
-            }
-        }
-        for ((name, required), value) in self.names.iter().zip(&values) {
-            if let (Some(code), None) = (required, value) {
-                let message = format!("Missing '{name}' parameter to {operator}");
-                return Err(Error::new(*code, message));
-            }
-        }
-        Ok(values)
-    }
-
-    fn document<'v>(&self, operator: &str, operand: ValueRef<'v>) -> Result<Document<'v>, Error> {
-        operand.as_document().ok_or_else(|| {
-            let found = operand.type_of().name();
-            let message =
-                format!("{operator} only supports an object as its argument, found {found}");
-            Error::new(self.not_document, message)
-        })
-    }
 }
 
 #[cfg(test)]
@@ -407,14 +269,14 @@ mod tests {
     fn the_table_is_in_order_so_that_every_operator_is_found() {
         for pair in OPERATORS.windows(2) {
             assert!(
-                pair[0].name < pair[1].name,
+                pair[0].operator.name < pair[1].operator.name,
                 "{} {}",
-                pair[0].name,
-                pair[1].name
+                pair[0].operator.name,
+                pair[1].operator.name
             );
         }
         OPERATORS
             .iter()
-            .for_each(|operator| assert!(find(operator.name).is_some()));
+            .for_each(|one| assert!(find(one.operator.name).is_some()));
     }
 }

@@ -1,0 +1,49 @@
+//! What an accumulator does, parsed.
+
+use crate::expression::Expression;
+use crate::sort::Sort;
+
+/// What an accumulator does, and the expression that feeds it.
+pub(super) type Parsed = (Operator, Expression);
+
+/// What an accumulator does with the values that it is fed with.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Operator {
+    AddToSet,
+    Average,
+    Count,
+    Deviation {
+        sample: bool,
+    },
+    First,
+    Last,
+    Max,
+    MergeObjects,
+    Min,
+    Percentile {
+        points: Vec<f64>,
+        is_median: bool,
+    },
+    Push,
+    /// The first, last, least or greatest `count` values.
+    Several {
+        pick: Pick,
+        count: Expression,
+    },
+    Sum,
+    /// The first or last by an order, one or `count` of them.
+    Top {
+        order: Sort,
+        bottom: bool,
+        count: Option<Expression>,
+    },
+}
+
+/// Which values of a group stay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Pick {
+    First,
+    Last,
+    Least,
+    Greatest,
+}

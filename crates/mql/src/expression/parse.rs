@@ -1,0 +1,220 @@
+//! How expressions are written: a value to a tree, whichever operators there are.
+
+use windrow_document::{Array, Document, ValueRef};
+
+use super::context::Scope;
+use super::field_path::{FieldPath, check_name};
+use super::tree::{ABSENT, Call, Expression, Node, Operator};
+use crate::Error;
+
+/// An operator as it is written.
+pub(crate) struct Syntax {
+    pub operator: Operator,
+    pub form: Form,
+}
+
+pub(crate) type Parse = fn(&'static Operator, ValueRef<'_>, &Parser) -> Result<Expression, Error>;
+
+/// How the operand of an operator is read.
+pub(crate) enum Form {
+    /// An array of so many arguments; a single one may stand without the array. 16020 otherwise.
+    Exactly(usize),
+    /// From so many to so many arguments. 28667 otherwise.
+    Between(usize, usize),
+    Any,
+    Named(&'static Named),
+    /// The operator reads its operand itself.
+    Special(Parse),
+}
+
+/// Arguments by name: `{input: …, chars: …}`.
+pub(crate) struct Named {
+    /// The code where the operand is no document.
+    pub not_document: i32,
+    /// The code of a name that is not one of these.
+    pub unknown: i32,
+    /// The names, and the code where one that must stand does not.
+    pub names: &'static [(&'static str, Option<i32>)],
+}
+
+/// The operator of a name, with its dollar sign.
+pub(crate) type Find = fn(&str) -> Option<&'static Syntax>;
+
+/// Reads what stands at one place: the operators that there are, and the names that are known there.
+#[derive(Clone)]
+pub(crate) struct Parser {
+    find: Find,
+    scope: Scope,
+}
+
+impl Parser {
+    pub fn new(find: Find, scope: &Scope) -> Parser {
+        Parser {
+            find,
+            scope: scope.clone(),
+        }
+    }
+
+    /// The parser within, where one more name is known; and the number of its frame.
+    pub fn define(&self, name: &str) -> (Parser, u32) {
+        let (scope, frame) = self.scope.define(name);
+        let find = self.find;
+        (Parser { find, scope }, frame)
+    }
+
+    /// A value where an expression may stand.
+    pub fn parse(&self, value: ValueRef<'_>) -> Result<Expression, Error> {
+        match value {
+            ValueRef::String(text) if text.starts_with('$') => {
+                Ok(Expression(Node::Path(FieldPath::parse(text, &self.scope)?)))
+            }
+            ValueRef::Document(document) => self.document(document),
+            ValueRef::Array(array) => self.array(array),
+            constant => Ok(Expression::constant_of(constant.to_value())),
+        }
+    }
+
+    fn document(&self, document: Document<'_>) -> Result<Expression, Error> {
+        match document.first() {
+            Some((name, operand)) if name.starts_with('$') => {
+                if document.count() != 1 {
+                    let message = "an expression specification must contain exactly one field, the name of the expression.";
+                    return Err(Error::new(15983, format!("{message} Found {document}")));
+                }
+                self.call(name, operand)
+            }
+            _ => self.fields(document),
+        }
+    }
+
+    /// A document whose fields are expressions. Its names must be plain.
+    fn fields(&self, document: Document<'_>) -> Result<Expression, Error> {
+        let mut fields: Vec<(Box<str>, Expression)> = Vec::new();
+        for (name, value) in document {
+            check_name(name)?;
+            if name.contains('.') {
+                let message = format!("FieldPath field names may not contain '.' in '{name}'");
+                return Err(Error::new(16412, message));
+            }
+            if fields.iter().any(|(known, _)| **known == *name) {
+                let message =
+                    format!("duplicate field name specified in object literal: {document}");
+                return Err(Error::new(16406, message));
+            }
+            fields.push((name.into(), self.parse(value)?));
+        }
+        let node = Expression(Node::Document(fields.into()));
+        node.folded()
+    }
+
+    fn array(&self, array: Array<'_>) -> Result<Expression, Error> {
+        let elements: Result<Vec<_>, _> = array.iter().map(|value| self.parse(value)).collect();
+        Expression(Node::Array(elements?.into())).folded()
+    }
+
+    /// Parses `{name: operand}`. 168 InvalidPipelineOperator for a name that is not known.
+    fn call(&self, name: &str, operand: ValueRef<'_>) -> Result<Expression, Error> {
+        let Some(Syntax { operator, form }) = (self.find)(name) else {
+            return Err(Error::new(168, format!("Unrecognized expression '{name}'")));
+        };
+        let arguments = match *form {
+            Form::Exactly(count) => self.list(operator.name, operand, count..=count, 16020)?,
+            Form::Between(least, most) => self.list(operator.name, operand, least..=most, 28667)?,
+            Form::Any => self.list(operator.name, operand, 0..=usize::MAX, 0)?,
+            Form::Named(named) => named.parse(operator.name, operand, self)?,
+            Form::Special(parse) => return parse(operator, operand, self),
+        };
+        finish(Call::new(operator, arguments))
+    }
+
+    /// Arguments as a list; one alone needs no array around it.
+    pub fn list(
+        &self,
+        name: &str,
+        operand: ValueRef<'_>,
+        counts: std::ops::RangeInclusive<usize>,
+        code: i32,
+    ) -> Result<Vec<Expression>, Error> {
+        let arguments: Vec<Expression> = match operand {
+            ValueRef::Array(array) => array
+                .iter()
+                .map(|value| self.parse(value))
+                .collect::<Result<_, _>>()?,
+            single => vec![self.parse(single)?],
+        };
+        if counts.contains(&arguments.len()) {
+            return Ok(arguments);
+        }
+        let (least, most) = counts.into_inner();
+        let expected = if least == most {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
+        let found = arguments.len();
+        let message =
+            format!("Expression {name} takes {expected} arguments. {found} were passed in.");
+        Err(Error::new(code, message))
+    }
+}
+
+/// Prepares and folds a call.
+pub(crate) fn finish(mut call: Call) -> Result<Expression, Error> {
+    if let Some(prepare) = call.operator.prepare {
+        prepare(&mut call)?;
+    }
+    Expression::call(call)
+}
+
+impl Named {
+    /// Reads the arguments into the order of the table.
+    pub fn parse(
+        &self,
+        operator: &str,
+        operand: ValueRef<'_>,
+        parser: &Parser,
+    ) -> Result<Vec<Expression>, Error> {
+        let values = self.values(operator, operand)?;
+        let parse = |value: Option<ValueRef<'_>>| match value {
+            Some(value) => parser.parse(value),
+            None => Ok(ABSENT.clone()),
+        };
+        values.into_iter().map(parse).collect()
+    }
+
+    /// The arguments unparsed, in the order of the table.
+    pub fn values<'v>(
+        &self,
+        operator: &str,
+        operand: ValueRef<'v>,
+    ) -> Result<Vec<Option<ValueRef<'v>>>, Error> {
+        let document = self.document(operator, operand)?;
+        let mut values = vec![None; self.names.len()];
+        for (name, value) in document {
+            let place = self.names.iter().position(|(known, _)| *known == name);
+            match place.and_then(|place| values.get_mut(place)) {
+                Some(slot) => *slot = Some(value),
+                None => {
+                    let message = format!("Unrecognized argument to {operator}: {name}");
+                    return Err(Error::new(self.unknown, message));
+                }
+            }
+        }
+        for ((name, required), value) in self.names.iter().zip(&values) {
+            if let (Some(code), None) = (required, value) {
+                let message = format!("Missing '{name}' parameter to {operator}");
+                return Err(Error::new(*code, message));
+            }
+        }
+        Ok(values)
+    }
+
+    fn document<'v>(&self, operator: &str, operand: ValueRef<'v>) -> Result<Document<'v>, Error> {
+        operand.as_document().ok_or_else(|| {
+            let found = operand.type_of().name();
+            let message =
+                format!("{operator} only supports an object as its argument, found {found}");
+            Error::new(self.not_document, message)
+        })
+    }
+}

@@ -1,0 +1,265 @@
+//! The tree of an expression, and its evaluation: an operator evaluates its arguments as it needs
+//! them.
+
+use std::fmt;
+
+use windrow_document::{ArrayBuilder, Document, DocumentBuilder, Value};
+
+use super::array_order::Order;
+use super::computed::Computed;
+use super::context::Context;
+use super::date::constants::Constants;
+use super::dependencies::Dependencies;
+use super::field_path::FieldPath;
+use crate::Error;
+use crate::filter::regex::Regex;
+
+/// A parsed expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expression(pub(super) Node);
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Node {
+    /// An optional argument that was not given. Evaluates to missing.
+    Absent,
+    Constant(Value),
+    Path(FieldPath),
+    Document(Box<[(Box<str>, Expression)]>),
+    Array(Box<[Expression]>),
+    Call(Box<Call>),
+}
+
+pub(crate) static ABSENT: Expression = Expression(Node::Absent);
+
+impl Expression {
+    /// An expression that gives this value, whatever the document.
+    pub fn constant_of(value: Value) -> Expression {
+        Expression(Node::Constant(value))
+    }
+
+    pub(super) fn call(call: Call) -> Result<Expression, Error> {
+        Expression(Node::Call(Box::new(call))).folded()
+    }
+
+    /// The constant that it is where all of its parts are constant.
+    pub(super) fn folded(self) -> Result<Expression, Error> {
+        let foldable = match &self.0 {
+            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_fixed()),
+            Node::Array(elements) => elements.iter().all(Expression::is_fixed),
+            Node::Call(call) => call.is_foldable(),
+            Node::Absent | Node::Constant(_) | Node::Path(_) => false,
+        };
+        if !foldable {
+            return Ok(self);
+        }
+        let value = self.evaluate(&Context::new(Document::EMPTY))?.into_value();
+        Ok(value.map_or(self, Expression::constant_of))
+    }
+
+    /// Whether no document changes what it gives.
+    fn is_fixed(&self) -> bool {
+        matches!(self.0, Node::Absent | Node::Constant(_))
+    }
+
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self.0, Node::Absent)
+    }
+
+    /// The value where it is a constant.
+    pub fn constant(&self) -> Option<&Value> {
+        match &self.0 {
+            Node::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The dotted path where the expression is nothing but a path in the document: `"$a.b"`.
+    pub fn field_path(&self) -> Option<String> {
+        match &self.0 {
+            Node::Path(path) => path.dotted(),
+            _ => None,
+        }
+    }
+
+    /// The value for one document.
+    pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+        match &self.0 {
+            Node::Absent => Ok(Computed::Missing),
+            Node::Constant(value) => Ok(Computed::Borrowed(value.as_ref())),
+            Node::Path(path) => Ok(path.evaluate(context)),
+            Node::Call(call) => call.evaluate(context),
+            Node::Document(fields) => evaluate_document(fields, context),
+            Node::Array(elements) => evaluate_array(elements, context),
+        }
+    }
+
+    /// What it reads.
+    pub fn paths(&self) -> Dependencies {
+        let mut dependencies = Dependencies::default();
+        self.collect(&mut dependencies);
+        dependencies
+    }
+
+    /// Adds what it reads.
+    pub fn collect(&self, dependencies: &mut Dependencies) {
+        match &self.0 {
+            Node::Absent | Node::Constant(_) => {}
+            Node::Path(path) => dependencies.add_path(path),
+            Node::Call(call) => call.collect(dependencies),
+            Node::Document(fields) => {
+                fields
+                    .iter()
+                    .for_each(|(_, field)| field.collect(dependencies));
+            }
+            Node::Array(elements) => {
+                elements
+                    .iter()
+                    .for_each(|element| element.collect(dependencies));
+            }
+        }
+    }
+}
+
+/// Missing values leave their field out.
+fn evaluate_document<'a>(
+    fields: &'a [(Box<str>, Expression)],
+    context: &Context<'a>,
+) -> Result<Computed<'a>, Error> {
+    let mut builder = DocumentBuilder::new();
+    for (name, field) in fields {
+        if let Some(value) = field.evaluate(context)?.as_ref() {
+            builder.append(name, value);
+        }
+    }
+    Ok(builder.finish().into())
+}
+
+/// Missing values stand as null.
+fn evaluate_array<'a>(
+    elements: &'a [Expression],
+    context: &Context<'a>,
+) -> Result<Computed<'a>, Error> {
+    let mut builder = ArrayBuilder::new();
+    for element in elements {
+        builder.push(element.evaluate(context)?.or_null());
+    }
+    Ok(builder.finish().into())
+}
+
+/// What evaluating gives.
+pub(crate) type Answer<'a> = Result<Computed<'a>, Error>;
+
+pub(crate) type Evaluate = for<'a> fn(&'a Call, &Context<'a>) -> Answer<'a>;
+pub(crate) type Prepare = fn(&mut Call) -> Result<(), Error>;
+
+/// What an operator does.
+pub(crate) struct Operator {
+    pub name: &'static str,
+    pub evaluate: Evaluate,
+    /// Computes once what constant arguments fix.
+    pub prepare: Option<Prepare>,
+    /// The same arguments always give the same value.
+    pub is_pure: bool,
+}
+
+/// An operator applied to arguments. Arguments by name stand in the order of the operator's table,
+/// with absent ones in their places.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub operator: &'static Operator,
+    pub arguments: Box<[Expression]>,
+    pub prepared: Prepared,
+}
+
+/// What was computed once from constant arguments.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Prepared {
+    #[default]
+    Nothing,
+    /// The frames of the variables that the operator defines.
+    Frames(Box<[u32]>),
+    /// What `$sortArray` sorts by.
+    Order(Order),
+    /// The number of inputs of `$zip`, and whether the longest counts.
+    Zip { count: usize, longest: bool },
+    /// The regular expression; None where it is null.
+    Regex(Option<Regex>),
+    /// Time zone and format of an operator on dates.
+    Date(Box<Constants>),
+    /// The points of `$percentile`.
+    Points { points: Vec<f64>, is_median: bool },
+}
+
+impl Call {
+    pub fn new(operator: &'static Operator, arguments: Vec<Expression>) -> Call {
+        Call {
+            operator,
+            arguments: arguments.into(),
+            prepared: Prepared::Nothing,
+        }
+    }
+
+    pub fn with_frames(self, frames: Vec<u32>) -> Call {
+        Call {
+            prepared: Prepared::Frames(frames.into()),
+            ..self
+        }
+    }
+
+    pub fn is_foldable(&self) -> bool {
+        self.operator.is_pure && self.arguments.iter().all(Expression::is_fixed)
+    }
+
+    pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
+        (self.operator.evaluate)(self, context)
+    }
+
+    /// The expression in a place; the absent one past the end.
+    pub fn argument(&self, place: usize) -> &Expression {
+        self.arguments.get(place).unwrap_or(&ABSENT)
+    }
+
+    /// The value of the argument in a place.
+    pub fn value<'a>(&'a self, place: usize, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+        self.argument(place).evaluate(context)
+    }
+
+    /// The number of a frame.
+    pub fn frame(&self, place: usize) -> u32 {
+        match &self.prepared {
+            Prepared::Frames(frames) => frames.get(place).copied().unwrap_or(u32::MAX),
+            _ => u32::MAX,
+        }
+    }
+
+    pub fn collect(&self, dependencies: &mut Dependencies) {
+        self.arguments
+            .iter()
+            .for_each(|argument| argument.collect(dependencies));
+        match self.operator.name {
+            "$meta" => {
+                let name = self.arguments.first().and_then(Expression::constant);
+                dependencies.add_meta(
+                    name.and_then(|name| name.as_ref().as_str())
+                        .unwrap_or_default(),
+                );
+            }
+            "$rand" => dependencies.random = true,
+            _ => {}
+        }
+    }
+}
+
+impl PartialEq for Call {
+    /// What is prepared follows from the rest.
+    fn eq(&self, other: &Call) -> bool {
+        self.operator.name == other.operator.name && self.arguments == other.arguments
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.operator.name)?;
+        formatter.debug_list().entries(&self.arguments).finish()
+    }
+}

@@ -1,0 +1,238 @@
+//! Dates: shifted, told apart, cut, as text.
+
+use windrow_document::Value;
+
+use super::{check, evaluate, refuse};
+
+/// A date in UTC as the value that cases write.
+fn date(text: &str) -> String {
+    let source = format!(r#"{{"$dateFromString": {{"dateString": "{text}"}}}}"#);
+    match evaluate(&source) {
+        Ok(Some(Value::DateTime(millis))) => {
+            format!(r#"{{"$date": {{"$numberLong": "{millis}"}}}}"#)
+        }
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn dates_are_shifted_in_the_calendar_of_their_zone() {
+    let add = |start: &str, unit: &str, amount: i32, zone: &str| {
+        let start = date(start);
+        format!(
+            r#"{{"$dateAdd": {{"startDate": {start}, "unit": "{unit}", "amount": {amount}, "timezone": "{zone}"}}}}"#
+        )
+    };
+    let cases = [
+        (
+            add("2020-10-31T12:10:05Z", "month", 1, "UTC"),
+            "2020-11-30T12:10:05Z",
+        ),
+        (
+            add("2021-01-31T00:00:00Z", "month", 1, "UTC"),
+            "2021-02-28T00:00:00Z",
+        ),
+        (
+            add("2020-02-29T00:00:00Z", "year", -1, "UTC"),
+            "2019-02-28T00:00:00Z",
+        ),
+        (
+            add("2020-12-31T00:00:00Z", "quarter", -3, "UTC"),
+            "2020-03-31T00:00:00Z",
+        ),
+        (
+            add("2020-12-31T00:00:00Z", "week", 2, "UTC"),
+            "2021-01-14T00:00:00Z",
+        ),
+        // A day keeps the clock's time where the clock is put forward, 24 hours do not.
+        (
+            add("2021-03-13T17:00:00Z", "day", 1, "America/New_York"),
+            "2021-03-14T16:00:00Z",
+        ),
+        (
+            add("2021-03-13T17:00:00Z", "hour", 24, "America/New_York"),
+            "2021-03-14T17:00:00Z",
+        ),
+        (
+            add("2021-03-13T17:00:00Z", "millisecond", 1, "UTC"),
+            "2021-03-13T17:00:00.001Z",
+        ),
+    ];
+    cases
+        .iter()
+        .for_each(|(expression, expected)| check(&[(expression, &date(expected))]));
+    refuse(&[
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": "eon", "amount": 1}}"#,
+            9,
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": "day", "amount": 1.5}}"#,
+            5166405,
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$int", "unit": "day", "amount": 1}}"#,
+            5166403,
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": "day"}}"#,
+            5166402,
+        ),
+    ]);
+}
+
+#[test]
+fn differences_of_dates_count_boundaries() {
+    let diff = |start: &str, end: &str, unit: &str, more: &str| {
+        let (start, end) = (date(start), date(end));
+        format!(
+            r#"{{"$dateDiff": {{"startDate": {start}, "endDate": {end}, "unit": "{unit}"{more}}}}}"#
+        )
+    };
+    let cases = [
+        (
+            diff("2020-12-31T23:59:59Z", "2021-01-01T00:00:00Z", "year", ""),
+            1,
+        ),
+        (
+            diff(
+                "2020-01-01T00:00:00Z",
+                "2020-12-31T00:00:00Z",
+                "quarter",
+                "",
+            ),
+            3,
+        ),
+        (
+            diff("2021-02-28T00:00:00Z", "2021-01-01T00:00:00Z", "month", ""),
+            -1,
+        ),
+        (
+            diff("2021-01-02T00:00:00Z", "2021-01-03T00:00:00Z", "week", ""),
+            1,
+        ),
+        (
+            diff(
+                "2021-01-02T00:00:00Z",
+                "2021-01-03T00:00:00Z",
+                "week",
+                r#", "startOfWeek": "mon""#,
+            ),
+            0,
+        ),
+        (
+            diff(
+                "2021-01-01T23:00:00Z",
+                "2021-01-02T01:00:00Z",
+                "day",
+                r#", "timezone": "America/New_York""#,
+            ),
+            0,
+        ),
+        (
+            diff("2021-01-01T00:59:59Z", "2021-01-01T01:00:00Z", "hour", ""),
+            1,
+        ),
+    ];
+    for (expression, expected) in cases {
+        check(&[(&expression, &format!(r#"{{"$numberLong": "{expected}"}}"#))]);
+    }
+}
+
+#[test]
+fn dates_are_cut_to_bins_from_the_year_2000() {
+    let cut = |moment: &str, unit: &str, more: &str| {
+        let moment = date(moment);
+        format!(r#"{{"$dateTrunc": {{"date": {moment}, "unit": "{unit}"{more}}}}}"#)
+    };
+    let cases = [
+        (
+            cut("2021-03-20T11:30:05Z", "month", ""),
+            "2021-03-01T00:00:00Z",
+        ),
+        (
+            cut("2021-03-20T11:30:05Z", "quarter", r#", "binSize": 2"#),
+            "2021-01-01T00:00:00Z",
+        ),
+        (
+            cut("2021-03-20T11:30:05Z", "week", ""),
+            "2021-03-14T00:00:00Z",
+        ),
+        (
+            cut(
+                "2021-03-20T11:30:05Z",
+                "week",
+                r#", "startOfWeek": "Monday""#,
+            ),
+            "2021-03-15T00:00:00Z",
+        ),
+        (
+            cut(
+                "2021-03-20T03:30:05Z",
+                "day",
+                r#", "timezone": "America/New_York""#,
+            ),
+            "2021-03-19T04:00:00Z",
+        ),
+        (
+            cut("2021-03-20T11:37:05Z", "minute", r#", "binSize": 15"#),
+            "2021-03-20T11:30:00Z",
+        ),
+        (
+            cut("1999-12-31T23:59:59Z", "year", r#", "binSize": 10"#),
+            "1990-01-01T00:00:00Z",
+        ),
+    ];
+    cases
+        .iter()
+        .for_each(|(expression, expected)| check(&[(expression, &date(expected))]));
+    refuse(&[
+        (
+            r#"{"$dateTrunc": {"date": "$date", "unit": "day", "binSize": 0}}"#,
+            5439018,
+        ),
+        (
+            r#"{"$dateTrunc": {"date": {"$date": {"$numberLong": "-9223372036854775807"}},
+                "unit": "year", "binSize": {"$numberLong": "9223372036854775807"}}}"#,
+            5976500,
+        ),
+    ]);
+}
+
+#[test]
+fn dates_go_to_text_and_back() {
+    check(&[
+        (
+            r#"{"$dateToString": {"date": "$date", "format": "%d %b %B %Y %H:%M:%S.%L %j %u %U %V %w"}}"#,
+            r#""14 Jul July 2019 05:06:07.089 195 7 28 28 1""#,
+        ),
+        (
+            r#"{"$dateToString": {"date": "$date", "format": "%H %z", "timezone": "Asia/Kolkata"}}"#,
+            r#""10 +0530""#,
+        ),
+        (
+            r#"{"$dateToString": {"date": "$missing", "onNull": "none"}}"#,
+            r#""none""#,
+        ),
+        (
+            r#"{"$dateToParts": {"date": "$date", "timezone": "+02"}}"#,
+            r#"{"year": 2019, "month": 7, "day": 14, "hour": 7, "minute": 6, "second": 7, "millisecond": 89}"#,
+        ),
+        (
+            r#"{"$dateFromString": {"dateString": "bad", "onError": "oops"}}"#,
+            r#""oops""#,
+        ),
+        (
+            r#"{"$dateFromString": {"dateString": "14 Jul 2019", "format": "%d %b %Y"}}"#,
+            r#"{"$date": {"$numberLong": "1563062400000"}}"#,
+        ),
+        (
+            r#"{"$tsSecond": {"$timestamp": {"t": 9, "i": 4}}}"#,
+            r#"{"$numberLong": "9"}"#,
+        ),
+        (
+            r#"{"$tsIncrement": {"$timestamp": {"t": 9, "i": 4}}}"#,
+            r#"{"$numberLong": "4"}"#,
+        ),
+    ]);
+}

@@ -1,0 +1,129 @@
+//! Documents that an update makes: of a filter, or by a pipeline.
+
+use super::*;
+
+fn check_upsert(filter: DocumentBuf, update: impl Into<Value>, expected: Result<DocumentBuf, i32>) {
+    let update = update.into();
+    let parsed = Update::parse(update.as_ref(), &[]).unwrap();
+    let result = Filter::parse(filter.as_document())
+        .and_then(|filter| parsed.upsert(&filter, &context()))
+        .map_err(|error| error.code);
+    assert_eq!(result, expected, "{filter} {update}");
+}
+
+#[test]
+fn upserts_begin_with_what_the_filter_says() {
+    let set = || doc! { "$set": { "done": 1 } };
+    let cases = [
+        (
+            doc! { "x": 1, "_id": 7 },
+            set(),
+            Ok(doc! { "_id": 7, "x": 1, "done": 1 }),
+        ),
+        (
+            doc! { "z": 1, "b": 2 },
+            set(),
+            Ok(doc! { "b": 2, "z": 1, "done": 1 }),
+        ),
+        (
+            doc! { "x.y": 1, "x.z": 2 },
+            set(),
+            Ok(doc! { "x": { "y": 1, "z": 2 }, "done": 1 }),
+        ),
+        (
+            doc! { "x": { "$gt": 1 }, "y": { "$in": [3] } },
+            set(),
+            Ok(doc! { "y": 3, "done": 1 }),
+        ),
+        (
+            doc! { "$and": [{ "x": 1 }, { "y": { "$eq": 2 } }] },
+            set(),
+            Ok(doc! { "x": 1, "y": 2, "done": 1 }),
+        ),
+        (
+            doc! { "$or": [{ "x": 1 }] },
+            set(),
+            Ok(doc! { "x": 1, "done": 1 }),
+        ),
+        (doc! { "x": { "$all": [1, 2] } }, set(), Err(54)),
+        (
+            doc! { "_id.x": 1 },
+            set(),
+            Ok(doc! { "_id": { "x": 1 }, "done": 1 }),
+        ),
+        (doc! { "_id": [1] }, set(), Err(53)),
+        (
+            doc! { "k": 1 },
+            doc! { "$setOnInsert": { "_id": 5 } },
+            Ok(doc! { "_id": 5, "k": 1 }),
+        ),
+        (doc! { "_id": 7 }, doc! { "$set": { "_id": 8 } }, Err(66)),
+        (
+            doc! { "k": 1 },
+            doc! { "$inc": { "k": 2 } },
+            Ok(doc! { "k": 3 }),
+        ),
+        (doc! { "k": 1 }, doc! { "$inc": { "k.x": 2 } }, Err(28)),
+        (doc! { "k": 1 }, doc! { "$set": { "k.$": 2 } }, Err(2)),
+        (doc! { "k": 1 }, doc! { "b": 1 }, Ok(doc! { "b": 1 })),
+        (
+            doc! { "_id": 3, "k": 1 },
+            doc! { "b": 1 },
+            Ok(doc! { "_id": 3, "b": 1 }),
+        ),
+        (doc! { "_id": 3 }, doc! { "_id": 4 }, Err(66)),
+        // Since 5.0: manual, "Dollar-Prefixed Field Names".
+        (
+            doc! { "k": 1 },
+            doc! { "$set": { "$x": 1 } },
+            Ok(doc! { "k": 1, "$x": 1 }),
+        ),
+    ];
+    cases
+        .into_iter()
+        .for_each(|(filter, update, expected)| check_upsert(filter, update, expected));
+}
+
+#[test]
+fn pipelines_compute() {
+    let original = || doc! { "_id": 1, "a": 1, "o": { "x": 1 } };
+    let cases = [
+        (
+            array![{ "$set": { "b": { "$add": ["$a", 1] } } }],
+            Ok(doc! { "_id": 1, "a": 1, "o": { "x": 1 }, "b": 2 }),
+        ),
+        (
+            array![{ "$set": { "b": "$a" } }, { "$unset": ["a", "o.x"] }],
+            Ok(doc! { "_id": 1, "o": {}, "b": 1 }),
+        ),
+        (
+            array![{ "$project": { "_id": 0, "a": 1 } }],
+            Ok(doc! { "_id": 1, "a": 1 }),
+        ),
+        (
+            array![{ "$replaceWith": "$o" }],
+            Ok(doc! { "_id": 1, "x": 1 }),
+        ),
+        (
+            array![{ "$replaceRoot": { "newRoot": { "k": "$a", "_id": 1 } } }],
+            Ok(doc! { "_id": 1, "k": 1 }),
+        ),
+        (
+            array![{ "$set": { "t": "$$NOW" } }, { "$unset": "o" }],
+            Ok(doc! { "_id": 1, "a": 1, "t": (Value::DateTime(1_700_000_000_123)) }),
+        ),
+        (array![{ "$replaceWith": { "_id": 2 } }], Err(66)),
+        (array![{ "$match": {} }], Err(72)),
+        (array![{ "$bogus": {} }], Err(40324)),
+        (array![{ "$set": { "a": 1 }, "$unset": "b" }], Err(40323)),
+        (array![1], Err(14)),
+    ];
+    for (pipeline, expected) in cases {
+        check_all(original(), doc! {}, pipeline, &[], expected);
+    }
+    check_upsert(
+        doc! { "k": 4 },
+        array![{ "$set": { "b": "$k" } }],
+        Ok(doc! { "k": 4, "b": 4 }),
+    );
+}
