@@ -6,8 +6,11 @@
 //! ready. From the position on the indexes follow the log like any other. After a crash the build
 //! goes on with the records that no row covers.
 
+mod control;
 mod scan;
 mod unique;
+
+pub use control::{BuildControl, BuildPhase};
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,38 +18,13 @@ use std::sync::atomic::Ordering;
 use windrow_index::{Definition, Multikey, conflict};
 use windrow_storage::RowChange;
 
-use crate::collection::{Collection, IndexState};
+use crate::collection::Collection;
+use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
 use crate::rows;
-
-/// How the caller follows a build and can stop it.
-pub struct BuildControl<'b> {
-    /// Asked now and then: an answer stops the build with that reason.
-    pub should_stop: &'b (dyn Fn() -> Option<String> + Sync),
-    /// Told when a phase ends.
-    pub on_phase: &'b (dyn Fn(&BuildPhase) + Sync),
-}
-
-/// A phase of a build that has ended.
-#[derive(Clone, Debug)]
-pub enum BuildPhase {
-    Registered {
-        indexes: Vec<Arc<Index>>,
-    },
-    Scanned {
-        documents: u64,
-        keys: u64,
-        seconds: f64,
-    },
-    Checked {
-        seconds: f64,
-    },
-    Ready {
-        seconds: f64,
-    },
-}
+use crate::state::IndexState;
 
 /// What `create_indexes` did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +34,9 @@ pub struct CreatedIndexes {
     /// The names of those that were not there before.
     pub created: Vec<String>,
 }
+
+/// So often a build checks unique indexes without keeping folds off.
+const CHECKS_BESIDE_FOLDS: usize = 2;
 
 impl Collection {
     /// Builds indexes. Those that are there already, with the same options, are passed over.
@@ -157,22 +138,47 @@ impl Collection {
             keys: sum(|index| index.progress().keys.load(Ordering::Relaxed)),
             seconds: started.elapsed().as_secs_f64(),
         });
-        let checking = std::time::Instant::now();
-        unique::check_before(self, indexes, control)?;
-        (control.on_phase)(&BuildPhase::Checked {
-            seconds: checking.elapsed().as_secs_f64(),
-        });
-        self.finish(core, indexes)?;
+        self.check_and_finish(core, indexes, control)?;
         let seconds = started.elapsed().as_secs_f64();
         (control.on_phase)(&BuildPhase::Ready { seconds });
         Ok(())
     }
 
-    /// Makes the indexes ready, in the catalog and for readers.
-    fn finish(&self, core: &Core, indexes: &[Arc<Index>]) -> Result<(), Error> {
+    /// Checks unique indexes, then makes all ready. A fold in between takes the commits that would
+    /// have to be checked last: then it begins again, and at last it keeps folds off.
+    fn check_and_finish(
+        &self,
+        core: &Core,
+        indexes: &[Arc<Index>],
+        control: &BuildControl<'_>,
+    ) -> Result<(), Error> {
+        let checking = std::time::Instant::now();
+        let mut folding = None;
+        for tries in 1.. {
+            if tries > CHECKS_BESIDE_FOLDS {
+                folding = Some(core.folding.lock());
+            }
+            let checked = unique::check_before(self, indexes, control)?;
+            if tries == 1 {
+                (control.on_phase)(&BuildPhase::Checked {
+                    seconds: checking.elapsed().as_secs_f64(),
+                });
+            }
+            if self.finish(core, indexes, checked)? {
+                break;
+            }
+        }
+        drop(folding);
+        Ok(())
+    }
+
+    /// Makes the indexes ready, in the catalog and for readers. False where not all could be checked.
+    fn finish(&self, core: &Core, indexes: &[Arc<Index>], checked: u64) -> Result<bool, Error> {
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
-        unique::check_after(self, indexes)?;
+        if !unique::check_after(self, indexes, checked)? {
+            return Ok(false);
+        }
         if indexes.iter().any(|index| index.is_dropped()) {
             return Err(Error::Interrupted(
                 "the index was dropped while it was built".to_owned(),
@@ -193,7 +199,7 @@ impl Collection {
         }
         core.storage.catalog.change(changes, |_| {})?;
         indexes.iter().for_each(|index| index.set_ready());
-        Ok(())
+        Ok(true)
     }
 
     /// Drops an index by name. An index that is being built stops being built.
@@ -269,7 +275,7 @@ pub(crate) struct Unfinished {
     indexes: Vec<Arc<Index>>,
 }
 
-pub(crate) fn unfinished(core: &Core) -> Vec<Unfinished> {
+pub(crate) fn unfinished(collections: &Collections) -> Vec<Unfinished> {
     let of = |collection: Arc<Collection>| {
         let indexes: Vec<Arc<Index>> = collection
             .indexes()
@@ -281,7 +287,8 @@ pub(crate) fn unfinished(core: &Core) -> Vec<Unfinished> {
             indexes,
         }
     };
-    core.all()
+    collections
+        .all()
         .into_iter()
         .map(of)
         .filter(|it| !it.indexes.is_empty())

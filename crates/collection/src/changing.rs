@@ -1,6 +1,6 @@
 //! Changes of what a collection is: its name, its options, the options of its indexes.
 //!
-//! Each takes the lock of catalog changes, then keeps the collection's writers out, then writes the
+//! Each takes the lock of names where it gives one, and of catalog changes, then keeps the collection's writers out, then writes the
 //! catalog, then memory.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl Engine {
         drop_target: bool,
         stay_temporary: bool,
     ) -> Result<(), Error> {
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         let source = self.collection(from);
         let source = match source {
             Some(source) => source,
@@ -40,6 +40,7 @@ impl Engine {
         if from == to || is_taken {
             return Err(Error::NamespaceExists(to.to_string()));
         }
+        let _changing = self.core.catalog_change.lock();
         let _source_schema = source.schema.write();
         let _target_schema = target.as_ref().map(|target| target.schema.write());
         let old = source.row();
@@ -57,14 +58,8 @@ impl Engine {
             changes.extend(self.drop_changes(target));
         }
         self.core.storage.catalog.change(changes, |_| {})?;
-        let mut collections = self.core.collections.write();
-        collections.by_name.remove(from);
-        source.set_row(row);
-        collections.by_name.insert(to.clone(), source.clone());
-        if let Some(target) = &target {
-            collections.by_id.remove(&target.id);
-        }
-        drop(collections);
+        let renamed = || source.set_row(row);
+        self.collections.rename(&source, target.as_deref(), renamed);
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
     }
 }

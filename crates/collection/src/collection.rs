@@ -2,13 +2,14 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::view::Sections;
 
-use crate::capped::Arrivals;
+use crate::cap::{Arrivals, Cap};
 use crate::claims::Claims;
 use crate::core::Core;
 use crate::error::Error;
@@ -16,9 +17,10 @@ use crate::generation::Generation;
 use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::read::Reader;
-use crate::record::{Commit, Effect};
+use crate::record::{Commit, Effect, Operation};
 use crate::rows::{CollectionRow, FoldedRow};
 use crate::rules::Rules;
+use crate::state::{Frozen, IndexState, State};
 
 /// How many locks the documents of a collection share.
 const DOCUMENT_LOCKS: usize = 256;
@@ -32,6 +34,8 @@ pub struct Collection {
     row: ArcSwap<CollectionRow>,
     /// What the row's options ask of documents.
     rules: ArcSwap<Rules>,
+    /// Itself, for commits that are published later.
+    this: Weak<Collection>,
     core: Weak<Core>,
     /// Memory that all tails hold, in bytes.
     tail_bytes: Arc<AtomicU64>,
@@ -51,48 +55,6 @@ pub struct Collection {
     bytes: AtomicI64,
 }
 
-/// What a reader takes, at once.
-#[derive(Clone, Debug)]
-pub struct State {
-    pub records: Arc<Sections>,
-    /// The first is the one on `_id`.
-    pub indexes: Vec<IndexState>,
-    /// The generation that is being folded.
-    pub frozen: Option<Frozen>,
-    pub active: Arc<Generation>,
-    pub dropped: bool,
-}
-
-/// A generation that takes no more commits, and what the collection held with it.
-#[derive(Clone, Debug)]
-pub struct Frozen {
-    pub generation: Arc<Generation>,
-    pub folded: FoldedRow,
-}
-
-#[derive(Clone, Debug)]
-pub struct IndexState {
-    pub index: Arc<Index>,
-    pub sections: Arc<Sections>,
-}
-
-impl State {
-    /// Oldest first.
-    pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
-        let frozen = self.frozen.iter().map(|frozen| &frozen.generation);
-        frozen.chain(std::iter::once(&self.active))
-    }
-
-    /// The sections of a map.
-    pub fn sections_mut(&mut self, map: u64, records_map: u64) -> Option<&mut Arc<Sections>> {
-        if map == records_map {
-            return Some(&mut self.records);
-        }
-        let found = self.indexes.iter_mut().find(|state| state.index.map == map);
-        found.map(|state| &mut state.sections)
-    }
-}
-
 impl Collection {
     pub(crate) fn new(
         id: u64,
@@ -101,7 +63,7 @@ impl Collection {
         records: Arc<Sections>,
         indexes: Vec<IndexState>,
         core: &Arc<Core>,
-    ) -> Collection {
+    ) -> Arc<Collection> {
         let active = Arc::new(Generation::new(folded.position, &core.tail_bytes));
         let state = State {
             records,
@@ -110,11 +72,12 @@ impl Collection {
             active: active.clone(),
             dropped: false,
         };
-        Collection {
+        Arc::new_cyclic(|this| Collection {
             id,
             records_map: row.records,
             rules: ArcSwap::from_pointee(Rules::of(row.options.as_document())),
             row: ArcSwap::from_pointee(row),
+            this: this.clone(),
             core: Arc::downgrade(core),
             tail_bytes: core.tail_bytes.clone(),
             state: ArcSwap::from_pointee(state),
@@ -127,7 +90,7 @@ impl Collection {
             next_record: AtomicU64::new(folded.next_record.max(1)),
             count: AtomicI64::new(folded.count),
             bytes: AtomicI64::new(folded.bytes),
-        }
+        })
     }
 
     pub fn namespace(&self) -> Namespace {
@@ -192,7 +155,9 @@ impl Collection {
 
     /// A snapshot of all that was written before the call.
     pub fn reader(&self) -> Result<Reader, Error> {
-        Ok(Reader::new(self, self.core()?.snapshot()))
+        let snapshot = self.core()?.snapshot();
+        let state = self.state();
+        Ok(Reader::new(state, snapshot, self.next_record()))
     }
 
     pub(crate) fn core(&self) -> Result<Arc<Core>, Error> {
@@ -221,6 +186,32 @@ impl Collection {
     /// Gives record ids for so many documents; the first of them.
     pub(crate) fn take_records(&self, count: u64) -> u64 {
         self.next_record.fetch_add(count, Ordering::AcqRel)
+    }
+
+    /// Appends a commit to the log; on return it is written and seen by new readers.
+    pub(crate) fn append(
+        &self,
+        payload: &[&[u8]],
+        operations: Vec<Operation>,
+        bytes: usize,
+        effect: Effect,
+    ) -> Result<(), Error> {
+        let core = self.core()?;
+        let this = self.this.clone();
+        core.storage.log.append(payload, move |position| {
+            let commit = Commit {
+                position: position.0,
+                operations,
+                bytes,
+            };
+            if let Some(this) = this.upgrade() {
+                this.publish(commit, effect);
+            }
+        })?;
+        if core.tail_bytes() >= core.fold_from_bytes() {
+            core.background.fold.call();
+        }
+        Ok(())
     }
 
     /// Takes a commit in. Called in the order of the log.
@@ -288,5 +279,29 @@ impl Collection {
             .iter()
             .map(|it| state.active.bytes_unsettled(&it.index));
         indexes.max().unwrap_or(0)
+    }
+
+    /// Whether and how it is capped.
+    pub fn cap(&self) -> Option<Cap> {
+        self.rules().cap()
+    }
+
+    /// How many inserts into a capped collection there have been since it was opened: asked before
+    /// reading, it tells [`wait_for_arrival`](Self::wait_for_arrival) what has been seen.
+    pub fn arrivals(&self) -> u64 {
+        self.arrivals.count()
+    }
+
+    /// Waits until there have been more inserts than so many, at most so long; whether there have.
+    pub fn wait_for_arrival(&self, seen: u64, at_most: Duration) -> bool {
+        self.arrivals.wait(seen, at_most)
+    }
+
+    /// Tells of a document that was written though the validator does not accept it.
+    pub(crate) fn warn(&self, warning: &Error) {
+        if let Ok(core) = self.core() {
+            let what = format!("Document would fail validation, in {}", self.namespace());
+            (core.options.on_problem)(&what, warning);
+        }
     }
 }

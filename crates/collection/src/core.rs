@@ -1,26 +1,23 @@
-//! What all collections share: storage, snapshots, the budget of the tails, ids.
+//! What all collections share: storage, snapshots, the budget of the tails, ids, the background's calls.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex, RwLock};
-use windrow_fold::{Section, SectionDescriptor, Snapshot, Snapshots};
-use windrow_storage::{RunId, Storage};
+use parking_lot::{Condvar, Mutex};
+use windrow_fold::{Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
+use windrow_storage::{Compression, RowChange, RunId, Storage};
 
-use crate::collection::Collection;
-use crate::engine::EngineOptions;
 use crate::error::Error;
-use crate::namespace::Namespace;
-use crate::record::{Commit, Effect, Operation};
+use crate::index::Index;
+use crate::options::EngineOptions;
 
 /// See the module.
 pub(crate) struct Core {
     pub storage: Storage,
     pub options: EngineOptions,
     pub snapshots: Arc<Snapshots>,
-    pub collections: RwLock<Collections>,
     /// Held while collections, indexes or sections are changed: in the catalog, then in memory.
     pub catalog_change: Mutex<()>,
     /// Held while a fold runs.
@@ -36,12 +33,6 @@ pub(crate) struct Core {
     fold_from_bytes: AtomicU64,
     pub background: Background,
     pub counters: Counters,
-}
-
-#[derive(Default)]
-pub(crate) struct Collections {
-    pub by_name: BTreeMap<Namespace, Arc<Collection>>,
-    pub by_id: HashMap<u64, Arc<Collection>>,
 }
 
 /// What wakes the background threads, what they tell, and what stops them.
@@ -82,8 +73,6 @@ impl Call {
     }
 }
 
-/// So many chains of sections a map should have at most: about three tiers of eight.
-const CHAINS_MAX: u64 = 28;
 /// Past so many chains merges do not rest.
 pub(crate) const CHAINS_MANY: u32 = 20;
 /// A fold begins where tails have so great a part of the bytes that are stored, which are compressed,
@@ -91,22 +80,6 @@ pub(crate) const CHAINS_MANY: u32 = 20;
 const STORED_PER_FOLD: u64 = 4;
 /// It begins at so great a part of what tails may have, where little is stored.
 const TAILS_MIN: u64 = 8;
-/// Tails are at most so many times as large as where they are folded before writers wait: what comes
-/// while a fold runs has room.
-const TAILS_MAX: u64 = 3;
-/// Commits of which no entries are made yet are at most so many times as large as where that begins.
-const UNSETTLED_MAX: u64 = 4;
-
-/// How far `held` is above a limit, in limits.
-fn excess(held: u64, limit: u64) -> f64 {
-    held.saturating_sub(limit) as f64 / limit.max(1) as f64
-}
-
-/// The longest that a writer waits at once.
-fn pause(behind: f64) -> Duration {
-    Duration::from_micros(((behind * 40_000.0) as u64).clamp(500, 40_000))
-}
-
 /// What the engine has done since it was opened.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -127,7 +100,6 @@ impl Core {
             storage,
             options,
             snapshots: Arc::default(),
-            collections: RwLock::default(),
             catalog_change: Mutex::default(),
             folding: Mutex::default(),
             merging: Mutex::default(),
@@ -159,32 +131,6 @@ impl Core {
         self.next_id.load(Ordering::Relaxed)
     }
 
-    /// Appends a commit of a collection; on return it is written and seen by new readers.
-    pub fn append(
-        &self,
-        collection: &Collection,
-        payload: &[&[u8]],
-        operations: Vec<Operation>,
-        bytes: usize,
-        effect: Effect,
-    ) -> Result<(), Error> {
-        let Some(collection) = self.collections.read().by_id.get(&collection.id).cloned() else {
-            return Err(Error::NamespaceNotFound(collection.namespace().to_string()));
-        };
-        self.storage.log.append(payload, move |position| {
-            let commit = Commit {
-                position: position.0,
-                operations,
-                bytes,
-            };
-            collection.publish(commit, effect);
-        })?;
-        if self.tail_bytes() >= self.fold_from_bytes() {
-            self.background.fold.call();
-        }
-        Ok(())
-    }
-
     pub fn tail_bytes(&self) -> u64 {
         self.tail_bytes.load(Ordering::Relaxed)
     }
@@ -196,51 +142,11 @@ impl Core {
         self.fold_from_bytes.load(Ordering::Relaxed)
     }
 
-    /// Looks how much is stored: after folds.
-    pub fn note_stored(&self) {
-        let of_collection = |collection: &Arc<Collection>| -> u64 {
-            let state = collection.state();
-            let indexes = state.indexes.iter().map(|it| it.sections.bytes_stored());
-            state.records.bytes_stored() + indexes.sum::<u64>()
-        };
-        let stored: u64 = self.all().iter().map(of_collection).sum();
+    /// Tells how many bytes sections have: after folds.
+    pub fn note_stored(&self, stored: u64) {
         let most = self.options.tail_bytes;
         let bytes = (stored / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
         self.fold_from_bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Lets a writer wait where background work falls behind: a little where it is a little behind,
-    /// more the farther, so that writers slow down instead of stopping. Two things are watched: records
-    /// of which a reader would have to make entries first, and tails that wait to be folded.
-    pub fn admit(&self, collection: &Collection) {
-        let unsettled = collection.bytes_unsettled();
-        let settle_limit = self.options.settle_bytes;
-        if unsettled >= settle_limit {
-            self.background.settle.call();
-        }
-        let behind = excess(unsettled, UNSETTLED_MAX * settle_limit);
-        if behind > 0.0 {
-            self.background.settled.wait(pause(behind));
-        }
-        let behind = excess(self.tail_bytes(), TAILS_MAX * self.fold_from_bytes());
-        if behind > 0.0 {
-            self.background.fold.call();
-            self.background.folded.wait(pause(behind));
-        }
-        let behind = behind.max(self.admit_sections(collection));
-        if behind > 0.0 || unsettled > UNSETTLED_MAX * settle_limit {
-            self.counters.delayed_writes.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Waits where merges fall behind: readers would have to look into too many sections.
-    fn admit_sections(&self, collection: &Collection) -> f64 {
-        let behind = excess(collection.chains_max() as u64, CHAINS_MAX);
-        if behind > 0.0 {
-            self.background.merge.call();
-            self.background.merged.wait(pause(behind));
-        }
-        behind
     }
 
     /// Opens a section that the catalog has, and counts it for its run.
@@ -252,6 +158,39 @@ impl Core {
             .entry(section.descriptor().run)
             .or_insert(0) += 1;
         Ok(Arc::new(section))
+    }
+
+    /// Changes the catalog so that it knows new sections of finished runs, and opens them. All are
+    /// opened before the catalog knows them: from then on nothing may keep readers from them. Where
+    /// the catalog does not change, their runs go.
+    pub fn adopt(
+        &self,
+        changes: Vec<RowChange>,
+        descriptors: Vec<SectionDescriptor>,
+    ) -> Result<Vec<Arc<Section>>, Error> {
+        let mut sections = Vec::new();
+        let opened = descriptors.iter().try_for_each(|it| {
+            sections.push(self.open_section(it.clone())?);
+            Ok(())
+        });
+        let adopted = opened.and_then(|()| Ok(self.storage.catalog.change(changes, |_| {})?));
+        // A log that refuses writes may have the change nevertheless: then the runs stay.
+        if adopted.is_err() && self.storage.log.takes_writes() {
+            let mut opened = sections.iter();
+            opened.try_for_each(|it| self.close_section(it.descriptor()))?;
+            self.discard(&descriptors)?;
+        }
+        adopted.map(|_| sections)
+    }
+
+    /// Removes the runs of sections that the catalog does not know, as far as it knows none of them.
+    pub fn discard(&self, descriptors: &[SectionDescriptor]) -> Result<(), Error> {
+        let known = self.run_sections.lock();
+        let mut runs: Vec<u64> = descriptors.iter().map(|it| it.run).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        let mut unknown = runs.into_iter().filter(|run| !known.contains_key(run));
+        Ok(unknown.try_for_each(|run| self.storage.runs.remove(RunId(run)))?)
     }
 
     /// Says that the catalog has a section no more. A run without sections is removed, once nobody
@@ -278,12 +217,21 @@ impl Core {
             .collect()
     }
 
-    pub fn is_closing(&self) -> bool {
-        self.background.closing.load(Ordering::Acquire)
+    /// How sections of the documents (no index) or of an index are written.
+    pub fn section_options(&self, index: Option<&Index>, position: u64) -> SectionOptions {
+        let looked_up = index.is_some_and(|index| !index.definition.is_text());
+        let compression = match index {
+            None => self.options.compression,
+            Some(_) => Compression::Lz4,
+        };
+        SectionOptions {
+            filter: looked_up,
+            compression,
+            position,
+        }
     }
 
-    /// All collections.
-    pub fn all(&self) -> Vec<Arc<Collection>> {
-        self.collections.read().by_name.values().cloned().collect()
+    pub fn is_closing(&self) -> bool {
+        self.background.closing.load(Ordering::Acquire)
     }
 }

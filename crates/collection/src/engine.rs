@@ -3,65 +3,29 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
-use windrow_storage::{Compression, Disk, RowChange, RunsOptions, Storage, StorageOptions};
+use windrow_storage::{Disk, RowChange, RunsOptions, Storage, StorageOptions};
 
-use crate::collection::{Collection, IndexState};
+use crate::collection::Collection;
+use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
 use crate::namespace::Namespace;
+use crate::options::EngineOptions;
 use crate::rows::{self, CollectionRow, FoldedRow};
 use crate::rules::collation_of;
-use crate::{building, folding, merging, recovery};
-
-/// How an engine uses the machine.
-#[derive(Clone, Copy, Debug)]
-pub struct EngineOptions {
-    /// Bytes of memory that caches, tails and builds share.
-    pub memory: u64,
-    /// Bytes of memory of tails, at which a fold begins where much is stored: see
-    /// `Core::fold_from_bytes`.
-    pub tail_bytes: u64,
-    /// Bytes of memory for all index builds together.
-    pub build_bytes: u64,
-    /// Threads for folds, merges and builds.
-    pub threads: usize,
-    /// How documents are compressed.
-    pub compression: Compression,
-    /// The longest that a commit stays in a tail alone.
-    pub fold_interval: Duration,
-    /// Bytes of log records that an index may lag behind before its entries are made unasked.
-    pub settle_bytes: u64,
-    /// Told of what goes wrong in the background.
-    pub on_problem: fn(&str, &Error),
-}
-
-impl EngineOptions {
-    /// Shares of so many bytes of memory: half for the cache, a sixteenth for tails until they are
-    /// folded, 200 MB or a quarter for builds.
-    pub fn with_memory(memory: u64) -> EngineOptions {
-        EngineOptions {
-            memory,
-            tail_bytes: (memory / 16).clamp(1 << 20, 256 << 20),
-            build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            compression: Compression::Lz4,
-            fold_interval: Duration::from_secs(60),
-            settle_bytes: 1 << 20,
-            on_problem: |what, error| eprintln!("{what}: {error}"),
-        }
-    }
-}
+use crate::state::IndexState;
+use crate::{background, building, folding, merging, recovery};
 
 /// A data folder that is open. Closing it is dropping it.
 #[derive(Debug)]
 pub struct Engine {
     pub(crate) core: Arc<Core>,
+    pub(crate) collections: Arc<Collections>,
     background: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -79,23 +43,14 @@ impl Engine {
                 ..StorageOptions::default()
             },
         )?;
-        let core = recovery::recover(storage, options)?;
+        let collections = Arc::new(recovery::recover(storage, options)?);
         let engine = Arc::new(Engine {
-            core: core.clone(),
+            core: collections.core.clone(),
+            collections,
             background: Mutex::default(),
         });
         engine.drop_temporary()?;
-        core.note_stored();
-        let mut threads = engine.background.lock();
-        threads.push(spawn("windrow-fold", core.clone(), keep_folding)?);
-        threads.push(spawn("windrow-merge", core.clone(), keep_merging)?);
-        threads.push(spawn("windrow-tails", core.clone(), keep_settling)?);
-        for build in building::unfinished(&core) {
-            threads.push(spawn("windrow-build", core.clone(), move |core| {
-                building::resume(core, &build);
-            })?);
-        }
-        drop(threads);
+        *engine.background.lock() = background::start(&engine.collections)?;
         Ok(engine)
     }
 
@@ -105,16 +60,13 @@ impl Engine {
             let options = it.options();
             options.get("temp").is_some_and(ValueRef::is_truthy)
         };
-        let mut all = self.core.all().into_iter().filter(is_temporary);
+        let mut all = self.collections.all().into_iter().filter(is_temporary);
         all.try_for_each(|it| self.drop_collection(&it.namespace()).map(drop))
     }
 
     /// Stops the background threads and syncs the log.
     pub fn close(&self) -> Result<(), Error> {
-        self.core.background.closing.store(true, Ordering::Release);
-        self.core.background.fold.call();
-        self.core.background.merge.call();
-        self.core.background.settle.call();
+        background::stop(&self.collections);
         for thread in self.background.lock().drain(..) {
             let _ = thread.join();
         }
@@ -129,32 +81,26 @@ impl Engine {
 
     /// Folds what the tails hold, and merges until nothing is left to merge.
     pub fn fold(&self) -> Result<(), Error> {
-        folding::fold(&self.core)?;
-        while merging::merge_all(&self.core)? {}
+        folding::fold(&self.collections)?;
+        while merging::merge_all(&self.collections)? {}
         Ok(())
     }
 
     pub fn collection(&self, namespace: &Namespace) -> Option<Arc<Collection>> {
-        self.core.collections.read().by_name.get(namespace).cloned()
+        self.collections.by_name(namespace)
     }
 
     /// The collections of a database, by name.
     pub fn collections(&self, database: &str) -> Vec<Arc<Collection>> {
-        let collections = self.core.collections.read();
-        let all = collections.by_name.iter();
-        all.filter(|(name, _)| name.database == database)
-            .map(|(_, it)| it.clone())
-            .collect()
+        let mut all = self.collections.all();
+        all.retain(|it| it.namespace().database == database);
+        all
     }
 
     /// The databases that have collections, by name.
     pub fn databases(&self) -> Vec<String> {
-        let collections = self.core.collections.read();
-        let mut names: Vec<String> = collections
-            .by_name
-            .keys()
-            .map(|name| name.database.clone())
-            .collect();
+        let names = self.collections.names();
+        let mut names: Vec<String> = names.into_iter().map(|name| name.database).collect();
         names.dedup();
         names
     }
@@ -165,11 +111,11 @@ impl Engine {
         namespace: &Namespace,
         options: Document<'_>,
     ) -> Result<Arc<Collection>, Error> {
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         if self.collection(namespace).is_some() || self.view(namespace)?.is_some() {
             return Err(Error::NamespaceExists(namespace.to_string()));
         }
-        self.create_locked(namespace, options.to_buf())
+        self.create_named(namespace, options.to_buf())
     }
 
     /// The collection of that name, created where there is none. Error where it is a view.
@@ -177,21 +123,22 @@ impl Engine {
         if let Some(collection) = self.collection(namespace) {
             return Ok(collection);
         }
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         match self.collection(namespace) {
             Some(collection) => Ok(collection),
             None if self.view(namespace)?.is_some() => Err(Error::IsView(namespace.to_string())),
-            None => self.create_locked(namespace, DocumentBuf::new()),
+            None => self.create_named(namespace, DocumentBuf::new()),
         }
     }
 
-    /// Called with the lock of catalog changes, once the name is known to be free.
-    pub(crate) fn create_locked(
+    /// Called with the lock of names, once the name is known to be free.
+    pub(crate) fn create_named(
         &self,
         namespace: &Namespace,
         options: DocumentBuf,
     ) -> Result<Arc<Collection>, Error> {
         let core = &self.core;
+        let _changing = core.catalog_change.lock();
         let collation = collation_of(options.as_document())?;
         let definition = Arc::new(Definition::of_ids(collation));
         let (id, records, ids_map) = (core.take_id(), core.take_id(), core.take_id());
@@ -217,44 +164,37 @@ impl Engine {
             sections: Arc::default(),
         }];
         let collection = Collection::new(id, row, folded, Arc::default(), indexes, core);
-        let collection = Arc::new(collection);
-        let mut collections = core.collections.write();
-        collections
-            .by_name
-            .insert(namespace.clone(), collection.clone());
-        collections.by_id.insert(id, collection.clone());
+        self.collections.insert(&collection);
         Ok(collection)
     }
 
     /// Drops a collection; false where there is none.
     pub fn drop_collection(&self, namespace: &Namespace) -> Result<bool, Error> {
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         let Some(collection) = self.collection(namespace) else {
             return Ok(false);
         };
-        self.drop_locked(&collection)?;
+        self.drop_named(&collection)?;
         Ok(true)
     }
 
     /// Drops all collections of a database; how many there were.
     pub fn drop_database(&self, database: &str) -> Result<usize, Error> {
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         let collections = self.collections(database);
         collections
             .iter()
-            .try_for_each(|collection| self.drop_locked(collection))?;
+            .try_for_each(|collection| self.drop_named(collection))?;
         Ok(collections.len())
     }
 
-    fn drop_locked(&self, collection: &Arc<Collection>) -> Result<(), Error> {
+    fn drop_named(&self, collection: &Arc<Collection>) -> Result<(), Error> {
+        let _changing = self.core.catalog_change.lock();
         // Writers that have begun end first; later ones find the collection dropped.
         let _schema = collection.schema.write();
         let changes = self.drop_changes(collection);
         self.core.storage.catalog.change(changes, |_| {})?;
-        let mut collections = self.core.collections.write();
-        collections.by_name.remove(&collection.namespace());
-        collections.by_id.remove(&collection.id);
-        drop(collections);
+        self.collections.remove(collection);
         self.forget(collection)
     }
 
@@ -330,17 +270,6 @@ impl Drop for Engine {
     }
 }
 
-fn spawn(
-    name: &str,
-    core: Arc<Core>,
-    work: impl FnOnce(&Arc<Core>) + Send + 'static,
-) -> Result<JoinHandle<()>, Error> {
-    let thread = std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || work(&core));
-    thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
-}
-
 /// Version 4: random.
 fn random_uuid() -> [u8; 16] {
     let mut uuid = [0; 16];
@@ -349,57 +278,4 @@ fn random_uuid() -> [u8; 16] {
     uuid[6] = uuid[6] & 0x0F | 0x40;
     uuid[8] = uuid[8] & 0x3F | 0x80;
     uuid
-}
-
-/// Folds whenever tails have grown enough or are old.
-fn keep_folding(core: &Arc<Core>) {
-    let mut last_fold = Instant::now();
-    while !core.is_closing() {
-        core.background.fold.wait(Duration::from_millis(500));
-        let full = core.tail_bytes() >= core.fold_from_bytes();
-        let old = core.tail_bytes() > 0 && last_fold.elapsed() >= core.options.fold_interval;
-        if core.is_closing() || !(full || old) {
-            continue;
-        }
-        if let Err(error) = folding::fold(core) {
-            (core.options.on_problem)("folding failed", &error);
-            std::thread::sleep(Duration::from_millis(200));
-        }
-        last_fold = Instant::now();
-        core.background.folded.call();
-        core.background.merge.call();
-    }
-}
-
-/// Merges after folds, beside the next ones.
-fn keep_merging(core: &Arc<Core>) {
-    while !core.is_closing() {
-        core.background.merge.wait(Duration::from_millis(500));
-        let mut merged = true;
-        while merged && !core.is_closing() {
-            merged = merging::merge_all(core).unwrap_or_else(|error| {
-                (core.options.on_problem)("merging failed", &error);
-                false
-            });
-            core.background.merged.call();
-        }
-    }
-}
-
-/// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
-/// to make many.
-fn keep_settling(core: &Arc<Core>) {
-    while !core.is_closing() {
-        core.background.settle.wait(Duration::from_millis(500));
-        let position = core.storage.log.written().0;
-        for collection in core.all() {
-            let state = collection.state();
-            for IndexState { index, .. } in &state.indexes {
-                if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
-                    state.active.index(index, position);
-                    core.background.settled.call();
-                }
-            }
-        }
-    }
 }

@@ -12,14 +12,16 @@ use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::view::Sections;
-use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
+use windrow_fold::{RunSink, Section, SectionDescriptor};
 use windrow_storage::{Compression, Position, RunId};
 
-use crate::collection::{Collection, Frozen, State};
+use crate::collection::Collection;
+use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
 use crate::rows;
+use crate::state::{Frozen, State};
 
 /// One map to fold.
 struct Task {
@@ -74,10 +76,11 @@ fn finish(sink: RunSink) -> Result<(), Error> {
 }
 
 /// Folds everything that was written before the call. The number of sections that were written.
-pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
+pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
+    let core = &*collections.core;
     let _folding = core.folding.lock();
     let position = core.storage.log.written();
-    let tasks = freeze(core);
+    let tasks = freeze(collections);
     if tasks.is_empty() {
         return Ok(0);
     }
@@ -88,18 +91,18 @@ pub(crate) fn fold(core: &Core) -> Result<usize, Error> {
     let written = write_all(core, &tasks, &sinks)?;
     sinks.finish(core)?;
     let folded = written.iter().map(|it| it.sections.len()).sum();
-    let position = position.min(all_folded(core));
+    let position = position.min(all_folded(collections));
     adopt(core, &tasks, written, position)?;
     core.counters.folds.fetch_add(1, Ordering::Relaxed);
-    core.note_stored();
+    core.note_stored(collections.bytes_stored());
     core.storage.drop_log_before(position.next())?;
     Ok(folded)
 }
 
 /// The position up to which nothing is in an active generation. After a fold that failed a frozen
 /// generation is older than what was written before this fold.
-fn all_folded(core: &Core) -> Position {
-    let oldest = core
+fn all_folded(collections: &Collections) -> Position {
+    let oldest = collections
         .all()
         .iter()
         .filter_map(|it| it.state().active.oldest())
@@ -107,9 +110,9 @@ fn all_folded(core: &Core) -> Position {
     Position(oldest.map_or(u64::MAX, |oldest| oldest - 1))
 }
 
-fn freeze(core: &Core) -> Vec<Task> {
+fn freeze(collections: &Collections) -> Vec<Task> {
     let mut tasks = Vec::new();
-    for collection in core.all() {
+    for collection in collections.all() {
         let Some(frozen) = collection.freeze() else {
             continue;
         };
@@ -173,7 +176,7 @@ fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescript
         snapshots: core.snapshot_positions(),
         drop_deletions: false,
     };
-    let mut options = section_options(core, task.index.as_deref(), position);
+    let mut options = core.section_options(task.index.as_deref(), position);
     if task.index.is_some() {
         // An index's fresh sections are soon merged: what compression saves of them is not worth its
         // time, and reading them back is faster.
@@ -202,19 +205,6 @@ fn end_of(state: &State) -> u64 {
         .unwrap_or(0)
 }
 
-pub(crate) fn section_options(core: &Core, index: Option<&Index>, position: u64) -> SectionOptions {
-    let looked_up = index.is_some_and(|index| !index.definition.is_text());
-    let compression = match index {
-        None => core.options.compression,
-        Some(_) => Compression::Lz4,
-    };
-    SectionOptions {
-        filter: looked_up,
-        compression,
-        position,
-    }
-}
-
 /// Makes the written sections part of their maps: in the catalog, then for readers.
 fn adopt(
     core: &Core,
@@ -228,7 +218,7 @@ fn adopt(
         rows::put_next_id(core.next_id()),
     ];
     let mut unwanted = Vec::new();
-    let mut wanted: Vec<(usize, u64, SectionDescriptor)> = Vec::new();
+    let (mut wanted, mut places) = (Vec::new(), Vec::new());
     for Written {
         task: number,
         map,
@@ -245,7 +235,8 @@ fn adopt(
                 unwanted.push(section);
             } else {
                 changes.push(rows::put_section(map, &section));
-                wanted.push((number, map, section));
+                places.push((number, map));
+                wanted.push(section);
             }
         }
     }
@@ -258,28 +249,15 @@ fn adopt(
             Some(_) => {}
         }
     }
-    // All are opened before the catalog knows them: from then on nothing may keep readers from them.
-    let unwanted = open_all(core, unwanted)?;
-    let mut opened = Vec::new();
-    for (number, map, descriptor) in wanted {
-        opened.push((number, map, core.open_section(descriptor)?));
-    }
-    core.storage.catalog.change(changes, |_| {})?;
-    show(tasks, &opened);
-    unwanted
-        .iter()
-        .try_for_each(|section| core.close_section(section.descriptor()))
+    let sections = core.adopt(changes, wanted);
+    core.discard(&unwanted)?;
+    let sections = sections?;
+    show(tasks, &places, &sections);
+    Ok(())
 }
 
-fn open_all(core: &Core, descriptors: Vec<SectionDescriptor>) -> Result<Vec<Arc<Section>>, Error> {
-    let opened = descriptors
-        .into_iter()
-        .map(|descriptor| core.open_section(descriptor));
-    opened.collect()
-}
-
-/// Shows readers the new sections in place of the frozen tails.
-fn show(tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
+/// Shows readers the new sections, each with its task and map, in place of the frozen tails.
+fn show(tasks: &[Task], places: &[(usize, u64)], opened: &[Arc<Section>]) {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
         let own = |number: &usize| {
@@ -288,7 +266,8 @@ fn show(tasks: &[Task], opened: &[(usize, u64, Arc<Section>)]) {
                 .is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
         };
         collection.change_state(|state| {
-            for (_, map, section) in opened.iter().filter(|(number, ..)| own(number)) {
+            let opened = places.iter().zip(opened);
+            for ((_, map), section) in opened.filter(|((number, _), _)| own(number)) {
                 if let Some(sections) = state.sections_mut(*map, collection.records_map) {
                     let all = sections.all().iter().cloned().chain([section.clone()]);
                     *sections = Arc::new(Sections::new(all.collect()));

@@ -19,7 +19,6 @@ use crate::record::{self, Commit, Operation};
 /// See the module.
 #[derive(Debug)]
 pub struct Generation {
-    /// Commits up to here are in older generations or sections.
     start: u64,
     commits: RwLock<Vec<Arc<Commit>>>,
     /// Bytes of log records.
@@ -101,6 +100,11 @@ impl Generation {
             .read()
             .last()
             .map_or(self.start, |commit| commit.position)
+    }
+
+    /// Commits up to here are in older generations or sections.
+    pub fn start(&self) -> u64 {
+        self.start
     }
 
     /// The position of the oldest commit.

@@ -7,15 +7,19 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order: [`engine`], `collection`, `record`, `generation`, `claims`, [`write`](mod@write),
-//! [`read`], `changing`, `views`, `capped`, `folding`, `building`, `recovery`, `rows`, `rules`, [`validate`](mod@validate).
+//! Reading order, from the ground: `record`, `rows`, `index`, `generation`, `state`, [`read`], `core`,
+//! `collection`, `collections`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
+//! `background`, [`engine`], `changing`, `views`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
+mod admission;
+mod background;
 mod building;
-mod capped;
+mod cap;
 mod changing;
 mod claims;
 mod collection;
+mod collections;
 mod core;
 mod engine;
 mod error;
@@ -24,23 +28,26 @@ mod generation;
 mod index;
 mod merging;
 mod namespace;
+mod options;
 mod read;
 mod record;
 mod recovery;
 mod rows;
 mod rules;
+mod state;
 mod statistics;
 mod validate;
 mod views;
 mod write;
 
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
-pub use capped::Cap;
+pub use cap::Cap;
 pub use collection::Collection;
-pub use engine::{Engine, EngineOptions, Statistics};
+pub use engine::{Engine, Statistics};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use index::{Index, Progress};
 pub use namespace::Namespace;
+pub use options::EngineOptions;
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use validate::{IndexReport, Validation};

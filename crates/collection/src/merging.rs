@@ -12,18 +12,20 @@ use windrow_fold::view::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor};
 use windrow_storage::RowChange;
 
-use crate::collection::{Collection, State};
+use crate::collection::Collection;
+use crate::collections::Collections;
 use crate::core::{CHAINS_MANY, Core};
 use crate::error::Error;
-use crate::folding::section_options;
 use crate::index::Index;
 use crate::rows;
+use crate::state::State;
 
 /// One merge of every map that needs it, on all cores; whether there was one.
-pub(crate) fn merge_all(core: &Arc<Core>) -> Result<bool, Error> {
+pub(crate) fn merge_all(collections: &Collections) -> Result<bool, Error> {
+    let core = &collections.core;
     let _merging = core.merging.lock();
     let mut maps = Vec::new();
-    for collection in core.all() {
+    for collection in collections.all() {
         maps.push((collection.clone(), None));
         maps.extend(
             collection
@@ -149,7 +151,7 @@ fn merge_map(
     let pace = Pace::new(core.clone(), collection.clone());
     let sink = RunSink::new(core.storage.runs.create()?).pausing(move || pace.rest());
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
-    let options = section_options(core, index, position);
+    let options = core.section_options(index, position);
     let merged = merge::write(&mut entries, None, &keep, &sink, options)?;
     if merged.is_some() {
         sink.finish()?;
@@ -176,21 +178,16 @@ fn replace(
     let gone = state
         .sections_mut(map, collection.records_map)
         .is_none_or(|sections| dropped || !old.iter().all(|it| is_there(it, sections.all())));
-    let new = new
-        .map(|descriptor| core.open_section(descriptor))
-        .transpose()?;
+    let new: Vec<SectionDescriptor> = new.into_iter().collect();
     if gone {
-        return new.map_or(Ok(()), |section| core.close_section(section.descriptor()));
+        return core.discard(&new);
     }
     let mut changes: Vec<RowChange> = old
         .iter()
         .map(|section| rows::delete_section(map, section.descriptor()))
         .collect();
-    changes.extend(
-        new.iter()
-            .map(|section| rows::put_section(map, section.descriptor())),
-    );
-    core.storage.catalog.change(changes, |_| {})?;
+    changes.extend(new.iter().map(|section| rows::put_section(map, section)));
+    let new = core.adopt(changes, new)?;
     collection.change_state(|state| {
         if let Some(sections) = state.sections_mut(map, collection.records_map) {
             let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));

@@ -7,8 +7,8 @@ use windrow_document::ValueRef;
 use windrow_fold::{Cursor, Direction, Snapshot, View};
 use windrow_index::{Definition, Multikey};
 
-use crate::collection::{Collection, IndexState, State};
 use crate::error::Error;
+use crate::state::{IndexState, State};
 
 /// The number of a document in its collection, given in order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,8 +59,8 @@ impl ReaderIndex {
 }
 
 impl Reader {
-    pub(crate) fn new(collection: &Collection, snapshot: Snapshot) -> Reader {
-        let state = collection.state();
+    /// `next_record`: one more than the largest record id there can be.
+    pub(crate) fn new(state: Arc<State>, snapshot: Snapshot, next_record: u64) -> Reader {
         let position = snapshot.position();
         let mut chunks = Vec::new();
         for generation in state.generations() {
@@ -77,7 +77,6 @@ impl Reader {
                 state: state.clone(),
             })
             .collect();
-        let next_record = collection.next_record();
         Reader(Arc::new(Inner {
             state,
             snapshot,

@@ -9,36 +9,40 @@ use windrow_fold::{Direction, Section};
 use windrow_index::Definition;
 use windrow_storage::{Position, Storage, StorageError};
 
-use crate::collection::{Collection, IndexState};
+use crate::collection::Collection;
+use crate::collections::Collections;
 use crate::core::Core;
-use crate::engine::EngineOptions;
 use crate::error::Error;
 use crate::index::Index;
+use crate::options::EngineOptions;
 use crate::record;
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::collation_of;
+use crate::state::IndexState;
 
 type SectionsByMap = HashMap<u64, Vec<Arc<Section>>>;
 
 /// Opens everything that the catalog names, then takes in the log from the fold position on.
-pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Arc<Core>, Error> {
+pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collections, Error> {
     let next_id = rows::next_id(&storage.catalog)?;
     let folded = rows::fold_position(&storage.catalog)?;
     let core = Arc::new(Core::new(storage, options, next_id));
     let mut sections = open_sections(&core)?;
     core.storage.runs.retain(&core.runs())?;
+    let collections = Collections::new(core.clone());
     for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
         let Some([id]) = rows::numbers(&key) else {
             continue;
         };
         let row = CollectionRow::read(id, &value, &core.storage.catalog)?;
-        open_collection(&core, id, row, &mut sections)?;
+        open_collection(&collections, id, row, &mut sections)?;
     }
-    replay(&core, Position(folded))?;
-    for collection in core.all() {
+    replay(&collections, Position(folded))?;
+    for collection in collections.all() {
         note_largest_id(&collection)?;
     }
-    Ok(core)
+    core.note_stored(collections.bytes_stored());
+    Ok(collections)
 }
 
 fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
@@ -54,11 +58,12 @@ fn open_sections(core: &Core) -> Result<SectionsByMap, Error> {
 }
 
 fn open_collection(
-    core: &Arc<Core>,
+    collections: &Collections,
     id: u64,
     row: CollectionRow,
     sections: &mut SectionsByMap,
 ) -> Result<(), Error> {
+    let core = &collections.core;
     let mut take = |map| Arc::new(Sections::new(sections.remove(&map).unwrap_or_default()));
     let records = take(row.records);
     let mut indexes = Vec::new();
@@ -87,23 +92,20 @@ fn open_collection(
         Some(value) => FoldedRow::read(&value)?,
         None => FoldedRow::default(),
     };
-    let namespace = row.namespace.clone();
-    let collection = Arc::new(Collection::new(id, row, folded, records, indexes, core));
-    let mut collections = core.collections.write();
-    collections.by_name.insert(namespace, collection.clone());
-    collections.by_id.insert(id, collection);
+    let collection = Collection::new(id, row, folded, records, indexes, core);
+    collections.insert(&collection);
     Ok(())
 }
 
 /// Takes commits into the tails. What was folded already, or belongs to a collection that was
 /// dropped, is passed over.
-fn replay(core: &Core, folded: Position) -> Result<(), Error> {
-    let log = &core.storage.log;
+fn replay(collections: &Collections, folded: Position) -> Result<(), Error> {
+    let log = &collections.core.storage.log;
     let first = folded.next().max(log.first());
     for record in log.read_from(first) {
         let record = record?;
         let id = record::collection_of(&record.payload);
-        let collection = id.and_then(|id| core.collections.read().by_id.get(&id).cloned());
+        let collection = id.and_then(|id| collections.by_id(id));
         let Some(collection) = collection else {
             continue;
         };

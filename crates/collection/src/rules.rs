@@ -8,7 +8,7 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_mql::collation;
 use windrow_mql::filter::{Environment, Filter, failure};
 
-use crate::capped::Cap;
+use crate::cap::Cap;
 use crate::error::{Error, FailedValidation};
 
 /// Read from the options whenever they change.

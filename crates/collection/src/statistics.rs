@@ -1,6 +1,7 @@
 //! Sizes of a collection and its indexes, in bytes.
 
-use crate::collection::{Collection, IndexState};
+use crate::collection::Collection;
+use crate::state::IndexState;
 
 /// See the module.
 #[derive(Clone, Debug)]

@@ -93,14 +93,14 @@ impl Engine {
 
     /// Makes a view. Its name must be free.
     pub fn create_view(&self, namespace: &Namespace, view: &View) -> Result<(), Error> {
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         if self.collection(namespace).is_some() || self.view(namespace)?.is_some() {
             return Err(Error::NamespaceExists(namespace.to_string()));
         }
         let views = views_of(&namespace.database);
         let views = match self.collection(&views) {
             Some(views) => views,
-            None => self.create_locked(&views, DocumentBuf::new())?,
+            None => self.create_named(&views, DocumentBuf::new())?,
         };
         let document = view.document(namespace);
         let bytes = Bytes::copy_from_slice(document.as_bytes());
@@ -126,7 +126,7 @@ impl Engine {
     }
 
     fn replace_view(&self, namespace: &Namespace, change: &Change) -> Result<bool, Error> {
-        let _changing = self.core.catalog_change.lock();
+        let _naming = self.collections.naming.lock();
         let Some(views) = self.collection(&views_of(&namespace.database)) else {
             return Ok(false);
         };

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Change, Collection, Direction, Engine, EngineOptions, Error, Namespace, Outcome,
+    BuildControl, BuildPhase, Change, Collection, Direction, Engine, EngineOptions, Error,
+    Namespace, Outcome,
 };
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::Definition;
@@ -307,6 +308,66 @@ fn a_unique_build_fails_on_duplicates_and_leaves_nothing() {
     batch.commit().unwrap();
     build(&collection, unique()).unwrap();
     assert_eq!(collection.indexes().len(), 2);
+}
+
+/// A fold right after the check of all entries takes the commits from memory that came since.
+#[test]
+fn a_unique_build_finds_duplicates_that_come_before_a_fold() {
+    let life = Life::new();
+    let collection = life.collection();
+    let insert = |id: i32| {
+        let buffer = Bytes::from(doc! { "_id": id, "a": 1 }.into_bytes());
+        collection.insert(buffer, true).unwrap();
+    };
+    insert(1);
+    let on_phase = |phase: &BuildPhase| {
+        if matches!(phase, BuildPhase::Checked { .. }) {
+            insert(2);
+            life.engine.fold().unwrap();
+        }
+    };
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &on_phase,
+    };
+    let unique = definition(doc! { "key": { "a": 1 }, "name": "a", "unique": true });
+    let built = collection.create_indexes(vec![unique], &control);
+    assert!(matches!(built, Err(Error::DuplicateKey(_))), "{built:?}");
+    assert_eq!(collection.indexes().len(), 1);
+}
+
+/// Whatever of a fold and its merges a full disk lets fail, no run stays that the catalog does not know.
+#[test]
+fn folds_on_a_full_disk_leave_nothing() {
+    let life = Life::new();
+    let collection = life.collection();
+    let mut random = Random(5);
+    let mut last_id = 0;
+    let mut refused = 0;
+    for _ in 0..6 {
+        let ids = last_id..last_id + 30;
+        last_id = ids.end;
+        let buffer: Vec<u8> = ids
+            .flat_map(|id| document(id, &mut random).into_bytes())
+            .collect();
+        collection.insert(Bytes::from(buffer), true).unwrap();
+        let before = life.disk.bytes();
+        let mut room = 0;
+        loop {
+            life.disk.set_bytes_max(Some(before + room));
+            if life.engine.fold().is_ok() {
+                break;
+            }
+            assert!(life.disk.bytes() <= before, "with room for {room} bytes");
+            refused += 1;
+            room += 41;
+        }
+        life.disk.set_bytes_max(None);
+    }
+    assert!(refused > 100, "{refused}");
+    let mut records = collection.reader().unwrap().records(Direction::Forward);
+    let there = std::iter::from_fn(|| records.next().unwrap().then_some(()));
+    assert_eq!(there.count(), 180);
 }
 
 #[test]

@@ -172,6 +172,11 @@ impl Log {
         self.shared.sync(position)
     }
 
+    /// False once a failure has left open what the log has: then it takes no more writes.
+    pub fn takes_writes(&self) -> bool {
+        self.shared.refusing.get().is_none()
+    }
+
     /// The newest position whose publish has run: what a reader takes as its snapshot.
     pub fn written(&self) -> Position {
         Position(self.shared.written.load(Ordering::Acquire))

@@ -14,11 +14,10 @@ use windrow_fold::{RunSink, SectionDescriptor, Sorter};
 use windrow_index::{Multikey, Scratch};
 use windrow_storage::RowChange;
 
-use super::BuildControl;
+use super::control::BuildControl;
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
-use crate::folding::section_options;
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::rows;
@@ -226,7 +225,7 @@ impl Scan<'_> {
         let sink = RunSink::new(self.core.storage.runs.create()?);
         let mut sections = Vec::new();
         for (index, sorter) in self.indexes.iter().zip(&mut collected.sorters) {
-            let options = section_options(self.core, Some(index), index.since);
+            let options = self.core.section_options(Some(index), index.since);
             let keys = sorter.len() as u64;
             let section = sorter.write(&sink, options)?;
             index.progress().keys.fetch_add(keys, Ordering::Relaxed);
@@ -248,8 +247,7 @@ impl Scan<'_> {
     ) -> Result<(), Error> {
         let core = self.core;
         let _changing = core.catalog_change.lock();
-        let mut opened = Vec::new();
-        let mut changes = Vec::new();
+        let (mut changes, mut maps, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, section) in self.indexes.iter().zip(sections) {
             changes.push(index.row().put(self.collection.id, index.map));
             for (first, end) in &records {
@@ -259,21 +257,20 @@ impl Scan<'_> {
             if let Some(section) = section {
                 changes.push(rows::put_section(index.map, &section));
                 let bytes = section.bytes_stored;
-                opened.push((index.map, core.open_section(section)?));
                 index.progress().bytes.fetch_add(bytes, Ordering::Relaxed);
+                maps.push(index.map);
+                descriptors.push(section);
             }
         }
         if self.collection.state().dropped || self.indexes.iter().any(|it| it.is_dropped()) {
-            opened
-                .iter()
-                .try_for_each(|(_, it)| core.close_section(it.descriptor()))?;
+            core.discard(&descriptors)?;
             return Err(Error::Interrupted(
                 "the index was dropped while it was built".to_owned(),
             ));
         }
-        core.storage.catalog.change(changes, |_| {})?;
+        let opened = core.adopt(changes, descriptors)?;
         self.collection.change_state(|state| {
-            for (map, section) in opened {
+            for (map, section) in maps.into_iter().zip(opened) {
                 if let Some(sections) = state.sections_mut(map, self.collection.records_map) {
                     let all = sections.all().iter().cloned().chain([section]);
                     *sections = Arc::new(Sections::new(all.collect()));

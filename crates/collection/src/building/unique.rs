@@ -1,39 +1,44 @@
 //! Whether a unique index that was built has a key twice.
+//!
+//! First all its entries are gone through, while others write. Then, with writers held off, the keys
+//! that commits have brought since are looked up.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_document::Document;
+use windrow_index::Scratch;
 
-use super::BuildControl;
+use super::control::BuildControl;
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::index::Index;
-use crate::read::RecordId;
+use crate::read::{Reader, RecordId};
 use crate::record::Operation;
-use crate::write::keys_of;
+use crate::write::entries_of;
 
 /// Entries between two looks at whether to stop.
 const ENTRIES_PER_CHECK: usize = 10_000;
 
-/// Goes through all entries of unique indexes, while others write.
+/// Goes through all entries of unique indexes, while others write; up to which position it saw all.
 pub(super) fn check_before(
     collection: &Collection,
     indexes: &[Arc<Index>],
     control: &BuildControl<'_>,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
+    let reader = collection.reader()?;
     for index in indexes.iter().filter(|index| index.definition.unique) {
-        check_all(collection, index, control)?;
+        check_all(collection, &reader, index, control)?;
     }
-    Ok(())
+    Ok(reader.position())
 }
 
 fn check_all(
     collection: &Collection,
+    reader: &Reader,
     index: &Arc<Index>,
     control: &BuildControl<'_>,
 ) -> Result<(), Error> {
-    let reader = collection.reader()?;
     let mut cursor = reader.entries_of_unready(index.map)?;
     let (mut last_key, mut last_id, mut count) = (Vec::new(), None, 0);
     while cursor.next()? {
@@ -53,18 +58,25 @@ fn check_all(
     Ok(())
 }
 
-/// With all writers held off: looks at the keys that commits brought while the index was built. No
-/// writer has looked for them.
-pub(super) fn check_after(collection: &Collection, indexes: &[Arc<Index>]) -> Result<(), Error> {
-    for index in indexes.iter().filter(|index| index.definition.unique) {
+/// With all writers held off: looks up the keys that commits have brought since `checked`. No writer
+/// has looked for them. False where folds have taken commits since: they cannot be gone through.
+pub(super) fn check_after(
+    collection: &Collection,
+    indexes: &[Arc<Index>],
+    checked: u64,
+) -> Result<bool, Error> {
+    let state = collection.state();
+    let unique = || indexes.iter().filter(|index| index.definition.unique);
+    let has_all = state.generations().any(|it| it.start() <= checked);
+    if unique().next().is_some() && !has_all {
+        return Ok(false);
+    }
+    let mut scratch = Scratch::default();
+    for index in unique() {
         let mut keys = BTreeSet::new();
-        for commit in collection
-            .state()
-            .generations()
-            .flat_map(|it| it.commits_since(index.since))
-        {
+        for commit in state.generations().flat_map(|it| it.commits_since(checked)) {
             for operation in &commit.operations {
-                collect(index, operation, &mut keys)?;
+                collect(index, operation, &mut scratch, &mut keys)?;
             }
         }
         let reader = collection.reader()?;
@@ -77,23 +89,24 @@ pub(super) fn check_after(collection: &Collection, indexes: &[Arc<Index>]) -> Re
             }
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn collect(
     index: &Index,
     operation: &Operation,
+    scratch: &mut Scratch,
     keys: &mut BTreeSet<Vec<u8>>,
 ) -> Result<(), Error> {
     match operation {
         Operation::Insert { documents, .. } => {
             for (_, document) in crate::record::documents(documents) {
-                keys.extend(keys_of(index, document)?.into_keys());
+                keys.extend(entries_of(index, document, scratch)?.into_keys());
             }
         }
         Operation::Update { document, .. } => {
             let document = Document::from_validated(document);
-            keys.extend(keys_of(index, document)?.into_keys());
+            keys.extend(entries_of(index, document, scratch)?.into_keys());
         }
         Operation::Delete { .. } => {}
     }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::MutexGuard;
 use windrow_document::{Document, DocumentBuf};
-use windrow_index::{Multikey, Scratch};
+use windrow_index::Scratch;
 
+use super::checks::{DocumentValidation, check_fits};
+use super::entries::entries_of;
 use super::unique::holder;
-use super::{DocumentValidation, check_fits};
 use crate::claims::{Added, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
@@ -267,7 +268,6 @@ impl<'c> Batch<'c> {
     }
 
     fn append(&mut self) -> Result<(), Error> {
-        let core = self.collection.core()?;
         let payload = Bytes::from(std::mem::take(&mut self.payload));
         let decoded = record::decode(0, payload.clone());
         let Some((commit, effect)) = decoded else {
@@ -280,13 +280,8 @@ impl<'c> Batch<'c> {
                 self.collection.namespace().to_string(),
             ));
         }
-        core.append(
-            self.collection,
-            &[&payload],
-            commit.operations,
-            commit.bytes,
-            effect,
-        )
+        self.collection
+            .append(&[&payload], commit.operations, commit.bytes, effect)
     }
 }
 
@@ -308,28 +303,6 @@ fn is_touched(index: &Index, old: Document<'_>, new: Document<'_>) -> bool {
         .iter()
         .filter_map(|field| field.path.components().first())
         .any(|part| top(old, part.name()) != top(new, part.name()))
-}
-
-type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
-
-fn entries_of(
-    index: &Index,
-    document: Document<'_>,
-    scratch: &mut Scratch,
-) -> Result<Entries, Error> {
-    let mut entries = Entries::new();
-    let mut multikey = Multikey::of(index.definition.fields.len());
-    index
-        .definition
-        .entries(document, scratch, &mut multikey, &mut |key, payload| {
-            // Of equal keys the smallest payload counts, as in tails and builds.
-            let known = entries.entry(key.to_vec());
-            let known = known.or_insert_with(|| payload.to_vec());
-            if payload < known.as_slice() {
-                *known = payload.to_vec();
-            }
-        })?;
-    Ok(entries)
 }
 
 fn difference(

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, key};
-use windrow_index::{KeyKind, Multikey, Scratch};
+use windrow_index::{KeyKind, Scratch};
 
-use super::InsertPlan;
+use super::entries::entries_of;
+use super::plan::InsertPlan;
 use crate::claims::{Added, Claim};
-use crate::collection::{Collection, IndexState};
+use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
+use crate::state::IndexState;
 
 /// A document's unique key: its map, its bytes, and its shape.
 type Place = ((u64, Vec<u8>), Vec<u8>);
@@ -118,9 +120,10 @@ impl<'i> Wanted<'i> {
         indexes: &[&'i IndexState],
     ) -> Result<Vec<Place>, Error> {
         let mut places = Vec::new();
+        let mut scratch = Scratch::default();
         for state in indexes {
             let index = state.index.as_ref();
-            for (key, shape) in keys_of(index, document)? {
+            for (key, shape) in entries_of(index, document, &mut scratch)? {
                 let place = (index.map, key);
                 let fresh = || Key {
                     index,
@@ -175,20 +178,4 @@ fn key_value(index: &Index, key: &[u8], shape: &[u8]) -> DocumentBuf {
         );
     }
     value
-}
-
-/// The distinct keys of a document in an index, with their payloads.
-pub(crate) fn keys_of(
-    index: &Index,
-    document: Document<'_>,
-) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
-    let mut keys = BTreeMap::new();
-    let mut multikey = Multikey::of(index.definition.fields.len());
-    let mut add = |key: &[u8], payload: &[u8]| {
-        keys.insert(key.to_vec(), payload.to_vec());
-    };
-    index
-        .definition
-        .entries(document, &mut Scratch::default(), &mut multikey, &mut add)?;
-    Ok(keys)
 }

@@ -1,0 +1,104 @@
+//! The threads that work behind an engine: folds, merges, entries of indexes, builds that a crash
+//! interrupted.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::collections::Collections;
+use crate::error::Error;
+use crate::state::IndexState;
+use crate::{building, folding, merging};
+
+/// See the module.
+pub(crate) fn start(collections: &Arc<Collections>) -> Result<Vec<JoinHandle<()>>, Error> {
+    let mut threads = vec![
+        spawn("windrow-fold", collections.clone(), keep_folding)?,
+        spawn("windrow-merge", collections.clone(), keep_merging)?,
+        spawn("windrow-tails", collections.clone(), keep_settling)?,
+    ];
+    for build in building::unfinished(collections) {
+        let resume = move |collections: &Arc<Collections>| {
+            building::resume(&collections.core, &build);
+        };
+        threads.push(spawn("windrow-build", collections.clone(), resume)?);
+    }
+    Ok(threads)
+}
+
+/// Asks them to end.
+pub(crate) fn stop(collections: &Collections) {
+    let background = &collections.core.background;
+    background.closing.store(true, Ordering::Release);
+    background.fold.call();
+    background.merge.call();
+    background.settle.call();
+}
+
+fn spawn(
+    name: &str,
+    collections: Arc<Collections>,
+    work: impl FnOnce(&Arc<Collections>) + Send + 'static,
+) -> Result<JoinHandle<()>, Error> {
+    let thread = std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || work(&collections));
+    thread.map_err(|error| Error::Interrupted(format!("no thread can be started: {error}")))
+}
+
+/// Folds whenever tails have grown enough or are old.
+fn keep_folding(collections: &Arc<Collections>) {
+    let core = &collections.core;
+    let mut last_fold = Instant::now();
+    while !core.is_closing() {
+        core.background.fold.wait(Duration::from_millis(500));
+        let full = core.tail_bytes() >= core.fold_from_bytes();
+        let old = core.tail_bytes() > 0 && last_fold.elapsed() >= core.options.fold_interval;
+        if core.is_closing() || !(full || old) {
+            continue;
+        }
+        if let Err(error) = folding::fold(collections) {
+            (core.options.on_problem)("folding failed", &error);
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        last_fold = Instant::now();
+        core.background.folded.call();
+        core.background.merge.call();
+    }
+}
+
+/// Merges after folds, beside the next ones.
+fn keep_merging(collections: &Arc<Collections>) {
+    let core = &collections.core;
+    while !core.is_closing() {
+        core.background.merge.wait(Duration::from_millis(500));
+        let mut merged = true;
+        while merged && !core.is_closing() {
+            merged = merging::merge_all(collections).unwrap_or_else(|error| {
+                (core.options.on_problem)("merging failed", &error);
+                false
+            });
+            core.background.merged.call();
+        }
+    }
+}
+
+/// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
+/// to make many.
+fn keep_settling(collections: &Arc<Collections>) {
+    let core = &collections.core;
+    while !core.is_closing() {
+        core.background.settle.wait(Duration::from_millis(500));
+        let position = core.storage.log.written().0;
+        for collection in collections.all() {
+            let state = collection.state();
+            for IndexState { index, .. } in &state.indexes {
+                if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
+                    state.active.index(index, position);
+                    core.background.settled.call();
+                }
+            }
+        }
+    }
+}

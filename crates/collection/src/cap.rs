@@ -1,0 +1,96 @@
+//! How much a capped collection holds, and what its writers and readers share.
+
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use windrow_document::{Document, ValueRef};
+use windrow_mql::Error as LanguageError;
+
+use crate::error::Error;
+
+const BAD_VALUE: i32 = 2;
+const CANNOT_GROW: i32 = 10_003;
+
+/// How much a capped collection holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cap {
+    pub bytes: u64,
+    /// None: as many as fit.
+    pub documents: Option<u64>,
+}
+
+impl Cap {
+    /// What the options of a collection say; None where it is not capped.
+    pub fn of(options: Document<'_>) -> Option<Cap> {
+        let number = |name| options.get(name).and_then(ValueRef::as_whole);
+        let positive = |name| number(name).filter(|one| *one > 0).map(i64::unsigned_abs);
+        options.get("capped").filter(|is| is.is_truthy())?;
+        Some(Cap {
+            bytes: positive("size").unwrap_or(0),
+            documents: positive("max"),
+        })
+    }
+
+    /// Refuses a document that would not fit if it were the only one.
+    pub fn check(&self, document: Document<'_>) -> Result<(), Error> {
+        let bytes = document.as_bytes().len() as u64;
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let message = format!(
+            "object to insert exceeds cappedMaxSize: {bytes} bytes, the limit is {}",
+            self.bytes
+        );
+        Err(LanguageError::new(BAD_VALUE, message).into())
+    }
+
+    /// Refuses a new version of another size, as MongoDB does.
+    pub fn check_change(&self, old: Document<'_>, new: Document<'_>) -> Result<(), Error> {
+        let (old, new) = (old.as_bytes().len(), new.as_bytes().len());
+        if old == new {
+            return Ok(());
+        }
+        let message =
+            format!("Cannot change the size of a document in a capped collection: {old} != {new}");
+        Err(LanguageError::new(CANNOT_GROW, message).into())
+    }
+
+    pub(crate) fn is_exceeded(&self, documents: u64, bytes: u64) -> bool {
+        bytes > self.bytes || self.documents.is_some_and(|most| documents > most)
+    }
+}
+
+/// What writers of a capped collection and those who wait for its documents share.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    inserting: Mutex<()>,
+    /// How many inserts there have been.
+    count: Mutex<u64>,
+    arrived: Condvar,
+}
+
+impl Arrivals {
+    /// One insert at a time: each leaves the collection within its limits.
+    pub fn begin(&self) -> MutexGuard<'_, ()> {
+        self.inserting.lock()
+    }
+
+    /// Tells of an insert.
+    pub fn note(&self) {
+        *self.count.lock() += 1;
+        self.arrived.notify_all();
+    }
+
+    pub fn count(&self) -> u64 {
+        *self.count.lock()
+    }
+
+    /// Waits until there have been more than so many, at most so long; whether there have.
+    pub fn wait(&self, seen: u64, at_most: Duration) -> bool {
+        let mut count = self.count.lock();
+        if *count == seen {
+            self.arrived.wait_for(&mut count, at_most);
+        }
+        *count > seen
+    }
+}

@@ -1,0 +1,98 @@
+//! The collections of an engine, by name and by number.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+
+use crate::collection::Collection;
+use crate::core::Core;
+use crate::namespace::Namespace;
+
+/// See the module.
+pub(crate) struct Collections {
+    pub core: Arc<Core>,
+    /// Held from the look whether a name is free until it is given: to a collection or a view.
+    pub naming: Mutex<()>,
+    all: RwLock<All>,
+}
+
+#[derive(Default)]
+struct All {
+    by_name: BTreeMap<Namespace, Arc<Collection>>,
+    by_id: HashMap<u64, Arc<Collection>>,
+}
+
+impl std::fmt::Debug for Collections {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.names()).finish()
+    }
+}
+
+impl Collections {
+    pub fn new(core: Arc<Core>) -> Collections {
+        Collections {
+            core,
+            naming: Mutex::default(),
+            all: RwLock::default(),
+        }
+    }
+
+    /// All of them, by name.
+    pub fn all(&self) -> Vec<Arc<Collection>> {
+        self.all.read().by_name.values().cloned().collect()
+    }
+
+    pub fn names(&self) -> Vec<Namespace> {
+        self.all.read().by_name.keys().cloned().collect()
+    }
+
+    pub fn by_name(&self, namespace: &Namespace) -> Option<Arc<Collection>> {
+        self.all.read().by_name.get(namespace).cloned()
+    }
+
+    pub fn by_id(&self, id: u64) -> Option<Arc<Collection>> {
+        self.all.read().by_id.get(&id).cloned()
+    }
+
+    pub fn insert(&self, collection: &Arc<Collection>) {
+        let mut all = self.all.write();
+        let name = collection.namespace();
+        all.by_name.insert(name, collection.clone());
+        all.by_id.insert(collection.id, collection.clone());
+    }
+
+    pub fn remove(&self, collection: &Collection) {
+        let mut all = self.all.write();
+        all.by_name.remove(&collection.namespace());
+        all.by_id.remove(&collection.id);
+    }
+
+    /// Lets `rename` change the name of a collection, in one step for who looks for it. `replaced`
+    /// goes.
+    pub fn rename(
+        &self,
+        collection: &Arc<Collection>,
+        replaced: Option<&Collection>,
+        rename: impl FnOnce(),
+    ) {
+        let mut all = self.all.write();
+        all.by_name.remove(&collection.namespace());
+        rename();
+        let name = collection.namespace();
+        all.by_name.insert(name, collection.clone());
+        if let Some(replaced) = replaced {
+            all.by_id.remove(&replaced.id);
+        }
+    }
+
+    /// Bytes that the sections of all collections have.
+    pub fn bytes_stored(&self) -> u64 {
+        let of_collection = |collection: &Arc<Collection>| -> u64 {
+            let state = collection.state();
+            let indexes = state.indexes.iter().map(|it| it.sections.bytes_stored());
+            state.records.bytes_stored() + indexes.sum::<u64>()
+        };
+        self.all().iter().map(of_collection).sum()
+    }
+}

@@ -1,0 +1,46 @@
+//! How an engine uses the machine.
+
+use std::time::Duration;
+
+use windrow_storage::Compression;
+
+use crate::error::Error;
+
+/// How an engine uses the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct EngineOptions {
+    /// Bytes of memory that caches, tails and builds share.
+    pub memory: u64,
+    /// Bytes of memory of tails, at which a fold begins where much is stored: see
+    /// `Core::fold_from_bytes`.
+    pub tail_bytes: u64,
+    /// Bytes of memory for all index builds together.
+    pub build_bytes: u64,
+    /// Threads for folds, merges and builds.
+    pub threads: usize,
+    /// How documents are compressed.
+    pub compression: Compression,
+    /// The longest that a commit stays in a tail alone.
+    pub fold_interval: Duration,
+    /// Bytes of log records that an index may lag behind before its entries are made unasked.
+    pub settle_bytes: u64,
+    /// Told of what goes wrong in the background.
+    pub on_problem: fn(&str, &Error),
+}
+
+impl EngineOptions {
+    /// Shares of so many bytes of memory: half for the cache, a sixteenth for tails until they are
+    /// folded, 200 MB or a quarter for builds.
+    pub fn with_memory(memory: u64) -> EngineOptions {
+        EngineOptions {
+            memory,
+            tail_bytes: (memory / 16).clamp(1 << 20, 256 << 20),
+            build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            compression: Compression::Lz4,
+            fold_interval: Duration::from_secs(60),
+            settle_bytes: 1 << 20,
+            on_problem: |what, error| eprintln!("{what}: {error}"),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a collection is at a moment: the sections and tails that a reader takes, at once.
+
+use std::sync::Arc;
+
+use windrow_fold::view::Sections;
+
+use crate::generation::Generation;
+use crate::index::Index;
+use crate::rows::FoldedRow;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub records: Arc<Sections>,
+    /// The first is the one on `_id`.
+    pub indexes: Vec<IndexState>,
+    /// The generation that is being folded.
+    pub frozen: Option<Frozen>,
+    pub active: Arc<Generation>,
+    pub dropped: bool,
+}
+
+/// A generation that takes no more commits, and what the collection held with it.
+#[derive(Clone, Debug)]
+pub struct Frozen {
+    pub generation: Arc<Generation>,
+    pub folded: FoldedRow,
+}
+
+#[derive(Clone, Debug)]
+pub struct IndexState {
+    pub index: Arc<Index>,
+    pub sections: Arc<Sections>,
+}
+
+impl State {
+    /// Oldest first.
+    pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
+        let frozen = self.frozen.iter().map(|frozen| &frozen.generation);
+        frozen.chain(std::iter::once(&self.active))
+    }
+
+    /// The sections of a map.
+    pub fn sections_mut(&mut self, map: u64, records_map: u64) -> Option<&mut Arc<Sections>> {
+        if map == records_map {
+            return Some(&mut self.records);
+        }
+        let found = self.indexes.iter_mut().find(|state| state.index.map == map);
+        found.map(|state| &mut state.sections)
+    }
+}

@@ -1,0 +1,31 @@
+//! Capped collections: of limited size, the oldest documents make room for new ones.
+//!
+//! Documents that have to go are deleted in the log like any others, so that snapshots, recovery and
+//! indexes need to know nothing of it. A crash between an insert and its deletions leaves more than is
+//! allowed; the next insert puts it right.
+
+use windrow_fold::Direction;
+
+use super::batch::Change;
+use crate::cap::Cap;
+use crate::collection::Collection;
+use crate::error::Error;
+
+impl Collection {
+    /// Deletes the oldest documents until the rest is within the limits.
+    pub(crate) fn trim(&self, cap: &Cap) -> Result<(), Error> {
+        let (mut count, mut bytes) = (self.count(), self.bytes());
+        if !cap.is_exceeded(count, bytes) {
+            return Ok(());
+        }
+        let reader = self.reader()?;
+        let mut oldest = reader.records(Direction::Forward);
+        let mut batch = self.batch();
+        while cap.is_exceeded(count, bytes) && oldest.next()? {
+            batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Delete))?;
+            count = count.saturating_sub(1);
+            bytes = bytes.saturating_sub(oldest.document().len() as u64);
+        }
+        batch.commit()
+    }
+}
