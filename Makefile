@@ -7,6 +7,8 @@ export WINDROW := $(CARGO_TARGET_DIR)/release/windrow
 BENCH := $(CARGO_TARGET_DIR)/release/windrow-bench
 PYTHON := .cache/venv/bin/python
 RESULTS := bench/out/results.jsonl
+WORKLOADS := w1 w2 w3 w4 w8 w9 reads concurrency
+BENCHES := $(addprefix bench-,$(WORKLOADS))
 
 # make run FOLDER=~/Documents
 FOLDER ?=
@@ -16,8 +18,7 @@ LISTEN ?= 127.0.0.1:27017
 # make bench-w8 ARGUMENTS="--cases find --connections 1,8,64"
 ARGUMENTS ?=
 
-.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor \
-        bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9 bench-reads
+.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -26,7 +27,8 @@ help:
 	@echo 'make lint             formatting, clippy, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
-	@echo 'make bench-w1 … -w9, bench-reads   a workload beside its baseline; ARGUMENTS="--documents 1000"'
+	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
+	@echo '                      $(WORKLOADS)'
 
 build:
 	cargo build --release --bins
@@ -62,7 +64,7 @@ oracle-floor: build .cache/venv/ready
 rivals:
 	@bench/rivals.sh
 
-bench-w1 bench-w2 bench-w3 bench-w4 bench-w8 bench-w9 bench-reads: bench-%: build rivals
+$(BENCHES): bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)
 
 .cache/venv/ready: tests/requirements.txt

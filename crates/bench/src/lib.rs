@@ -41,6 +41,7 @@ pub mod measure;
 pub mod report;
 pub mod settle;
 
+pub mod concurrency;
 pub mod dump;
 pub mod insertion;
 pub mod reads;

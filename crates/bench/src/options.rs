@@ -19,6 +19,8 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   w9   queries, index builds, updates and deletes on a million documents, beside M
   reads
        by a secondary index over by _id: one document, ranges; the first read after writing
+  concurrency
+       8 connections over 1, 64 on one document, reading and writing while an index is built
   dump the documents themselves, on standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
@@ -33,16 +35,19 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   --language NAME      w1: default_language of the index
   --show yes           w1: draw the build's progress, as currentOp tells it
   --cases A,B          w8: of small, large, single, journaled, find (default small,large);
-                       w9: words of the rows' names (default all)
+                       w9: words of the rows' names; concurrency: of insert, update, same, build,
+                       text (default all)
   --connections A,B    w8: how many (default 1)
-  --operations N       w8: single inserts or finds, all connections together (default 100000)
+  --operations N       w8: single inserts or finds, all connections together (default 100000);
+                       concurrency: writes of all connections together (default 40000)
   --find-every N       w2, w3: a find by index after every so many documents
   --concern NAME       w4: none (w: 0), written or journaled (default written)
   --rival-seconds N    w2, w3: when the baseline may stop (default 120)
   --calibration N      W1 documents whose words are sorted to scale what is published (default
                        600000, as published)
   --settle SECONDS     reads, space: how long to wait until all is folded and merged (default 90)
-  --seconds N          reads: of writing before the first read (default 60)
+  --seconds N          reads: of writing before the first read (default 60); concurrency: of writing
+                       and reading alone (default 3)
   --results FILE       append the line of JSON to FILE as well
 
 Examples:
@@ -64,11 +69,11 @@ pub struct Options {
     pub show: bool,
     pub cases: Option<Vec<String>>,
     pub connections: Vec<usize>,
-    pub operations: u64,
+    pub operations: Option<u64>,
     pub rival_seconds: u64,
     pub calibration: Option<u64>,
     pub settle_seconds: u64,
-    pub seconds: u64,
+    pub seconds: Option<u64>,
     pub find_every: Option<u64>,
     pub concern: Concern,
     pub results: Option<PathBuf>,
@@ -90,11 +95,11 @@ impl Default for Options {
             show: false,
             cases: None,
             connections: vec![1],
-            operations: 100_000,
+            operations: None,
             rival_seconds: 120,
             calibration: None,
             settle_seconds: 90,
-            seconds: 60,
+            seconds: None,
             find_every: None,
             concern: Concern::Acknowledged,
             results: None,
@@ -134,12 +139,12 @@ impl Options {
                     .map(|one| number(name, one))
                     .collect::<Result<_, _>>()?;
             }
-            "--operations" => self.operations = number(name, value)?,
+            "--operations" => self.operations = Some(number(name, value)?),
             "--rival-seconds" => self.rival_seconds = number(name, value)?,
             "--find-every" => self.find_every = Some(number::<u64>(name, value)?.max(1)),
             "--concern" => self.concern = concern(value)?,
             "--settle" => self.settle_seconds = number(name, value)?,
-            "--seconds" => self.seconds = number(name, value)?,
+            "--seconds" => self.seconds = Some(number(name, value)?),
             "--calibration" => self.calibration = Some(number(name, value)?),
             "--results" => self.results = Some(value.into()),
             _ => return Err(BenchError::Usage(format!("there is no option {name}"))),

@@ -24,6 +24,7 @@ const ROUNDS: usize = 5;
 const LOOKUPS: usize = 2_000;
 /// Runs that an index gets beside the merged one.
 const RUNS_MORE: f64 = 7.0;
+const SECONDS: u64 = 60;
 const READS_AFTER: usize = 100;
 
 struct Reads<'a> {
@@ -48,7 +49,9 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let row = reads.lookups("find by key over by _id, 8 runs")?;
     rows.push(row.barred(Bar::RatioAtMost(3.0)));
     rows.push(reads.first_read()?);
-    let hash = load::verify(&mut reads.connection, &reads.corpus, reads.documents)?;
+    load::must_count(&mut reads.connection, reads.documents)?;
+    let loaded = options.documents_of(DOCUMENTS).max(10);
+    let hash = load::must_hold(&mut reads.connection, &reads.corpus, loaded)?;
     reads.server.stop()?;
     Report {
         workload: "reads",
@@ -194,7 +197,7 @@ impl<'a> Reads<'a> {
 
     /// Writes for `--seconds`, then reads by the index what was written last.
     fn first_read(&mut self) -> Result<Row, BenchError> {
-        let writing = Duration::from_secs(self.options.seconds);
+        let writing = Duration::from_secs(self.options.seconds.unwrap_or(SECONDS));
         eprintln!("writing for {writing:?}, then a read");
         let begin = Instant::now();
         while begin.elapsed() < writing {

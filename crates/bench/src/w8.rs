@@ -22,6 +22,7 @@ use crate::server::Server;
 const SMALL_DOCUMENTS: u64 = 1_000_000;
 const LARGE_DOCUMENTS: u64 = 300_000;
 const BATCH: u64 = 1_000;
+const OPERATIONS: u64 = 100_000;
 
 struct Case<'a> {
     name: &'a str,
@@ -128,7 +129,7 @@ fn case(options: &Options, name: &str, connections: usize) -> Result<Found, Benc
         BATCH,
         written,
     );
-    let operations = options.operations;
+    let operations = options.operations.unwrap_or(OPERATIONS);
     let (measured, hash) = match name {
         "small" => batches(options, &smalls, connections)?,
         "large" => {
@@ -196,7 +197,7 @@ fn finds(
     eprintln!("loading {} documents", case.documents);
     Feed::new(case.corpus, case.batch).insert(&mut connection, (0, case.documents))?;
     let mut random = Random::new(options.seed);
-    let each = options.operations / connections as u64;
+    let each = options.operations.unwrap_or(OPERATIONS) / connections as u64;
     let messages = (0..connections)
         .map(|_| {
             (0..each)

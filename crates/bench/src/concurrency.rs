@@ -1,0 +1,41 @@
+//! Many at once: connections that write beside each other, and reading and writing while an index is
+//! built. The baseline is ourselves without the others, in the same run.
+
+mod beside;
+mod writers;
+
+use crate::error::BenchError;
+use crate::options::Options;
+use crate::report::{HASH_START, Report, Row, hash};
+
+/// Rows of the report and a hash of what the server holds.
+type Found = (Vec<Row>, u64);
+type Case = fn(&Options) -> Result<Found, BenchError>;
+
+const CASES: [(&str, Case); 5] = [
+    ("insert", writers::inserts),
+    ("update", writers::updates),
+    ("same", writers::same_document),
+    ("build", beside::build),
+    ("text", beside::text_build),
+];
+
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let mut rows = Vec::new();
+    let mut sum = HASH_START;
+    for name in options.cases_or(&CASES.map(|(name, _)| name)) {
+        let Some((_, case)) = CASES.iter().find(|(known, _)| *known == name) else {
+            return Err(BenchError::Usage(format!("there is no case {name:?}")));
+        };
+        let (found, holds) = case(options)?;
+        sum = hash(sum, &holds.to_le_bytes());
+        rows.extend(found);
+    }
+    Report {
+        workload: "concurrency",
+        baseline: "ourselves, alone",
+        rows,
+        hash: sum,
+    }
+    .print(options)
+}

@@ -1,0 +1,181 @@
+//! One connection that writes and one that reads, at full speed, alone and while an index is built.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Found;
+use crate::client::{Concern, Connection, insert_message};
+use crate::corpus::Corpus;
+use crate::corpus::users::Users;
+use crate::corpus::words::Words;
+use crate::error::BenchError;
+use crate::load::{self, COLLECTION, DATABASE, Feed, find_one};
+use crate::options::Options;
+use crate::random::Random;
+use crate::report::{Bar, Row};
+use crate::server::Server;
+
+/// What is built on what.
+struct Build<'a> {
+    name: &'a str,
+    corpus: &'a dyn Corpus,
+    documents: u64,
+    index: &'a str,
+    /// what a writer is to keep of its rate
+    rate_bar: Option<Bar>,
+}
+
+const BATCH: u64 = 100;
+const ALONE_SECONDS: u64 = 3;
+const PAUSE: Bar = Bar::AtMost(250.0);
+
+/// An ordinary index on three fields.
+pub fn build(options: &Options) -> Result<Found, BenchError> {
+    beside(
+        options,
+        &Build {
+            name: "createIndexes",
+            corpus: &Users { seed: options.seed },
+            documents: options.documents_of(2_000_000),
+            index: r#"{"key": {"user": 1, "age": 1, "x": 1}, "name": "built"}"#,
+            rate_bar: Some(Bar::RatioAtLeast(0.5)),
+        },
+    )
+}
+
+/// A text index, which takes longer; what is written meanwhile has to go into it too.
+pub fn text_build(options: &Options) -> Result<Found, BenchError> {
+    beside(
+        options,
+        &Build {
+            name: "slow createIndexes",
+            corpus: &Words { seed: options.seed },
+            documents: options.documents_of(600_000),
+            index: r#"{"key": {"body": "text"}, "name": "built"}"#,
+            rate_bar: None,
+        },
+    )
+}
+
+/// When each operation of a connection began and ended, in seconds.
+type Operations = Vec<(f64, f64)>;
+
+/// The times between which only the connections worked, and the build beside them.
+struct Stretches {
+    alone: (f64, f64),
+    building: (f64, f64),
+}
+
+fn beside(options: &Options, build: &Build) -> Result<Found, BenchError> {
+    let server = Server::start(options)?;
+    let mut connection = server.connect()?;
+    eprintln!("loading {} documents", build.documents);
+    Feed::new(build.corpus, 1_000).insert(&mut connection, (0, build.documents))?;
+    let name = build.name;
+    eprintln!("writing and reading, alone and beside {name}");
+    let (written, times) = with_one_beside(options, &server, build, &write)?;
+    let (read, read_times) = with_one_beside(options, &server, build, &read)?;
+    let documents = build.documents + written.len() as u64 * BATCH;
+    load::must_count(&mut connection, documents)?;
+    let hash = load::must_hold(&mut connection, build.corpus, build.documents)?;
+    server.stop()?;
+    let seconds = times.building.1 - times.building.0;
+    let mut rows = rows("write", BATCH as f64, &written, &times, name);
+    rows[0].bar = build.rate_bar;
+    rows.extend(self::rows("read", 1.0, &read, &read_times, name));
+    rows.push(Row::new(
+        format!("{name}, beside a writer"),
+        "s",
+        seconds,
+        None,
+    ));
+    Ok((rows, hash))
+}
+
+/// The rate and the longest operation beside the build, over those alone.
+fn rows(what: &str, each: f64, operations: &Operations, times: &Stretches, name: &str) -> Vec<Row> {
+    let within = |(begin, end): (f64, f64)| {
+        let overlaps = move |operation: &&(f64, f64)| operation.1 > begin && operation.0 < end;
+        operations.iter().filter(overlaps)
+    };
+    let rate =
+        |stretch: (f64, f64)| within(stretch).count() as f64 * each / (stretch.1 - stretch.0);
+    let longest = |stretch: (f64, f64)| {
+        let lengths = within(stretch).map(|(begin, end)| (end - begin) * 1e3);
+        lengths.fold(0.0, f64::max)
+    };
+    let row = |title: String, unit, of: &dyn Fn((f64, f64)) -> f64| {
+        Row::new(title, unit, of(times.building), Some(of(times.alone)))
+    };
+    vec![
+        row(format!("{what}s beside {name}"), "documents/s", &rate),
+        row(format!("longest {what} beside {name}"), "ms", &longest).barred(PAUSE),
+    ]
+}
+
+/// What a connection does again and again: the turn and how many documents there were at first.
+type Work = dyn Fn(&Build, &mut Connection, u64) -> Result<(), BenchError> + Sync;
+
+/// Lets one connection work alone for a while, then builds the index beside it and drops it again.
+fn with_one_beside(
+    options: &Options,
+    server: &Server,
+    build: &Build,
+    work: &Work,
+) -> Result<(Operations, Stretches), BenchError> {
+    let start = Instant::now();
+    let now = || start.elapsed().as_secs_f64();
+    let done = AtomicBool::new(false);
+    let (mut worker, mut builder) = (server.connect()?, server.connect()?);
+    thread::scope(|scope| {
+        let done = &done;
+        let operations = scope.spawn(move || -> Result<Operations, BenchError> {
+            let mut operations = Operations::new();
+            while !done.load(Ordering::Acquire) {
+                let begin = now();
+                work(build, &mut worker, operations.len() as u64)?;
+                operations.push((begin, now()));
+            }
+            Ok(operations)
+        });
+        let alone = Duration::from_secs(options.seconds.unwrap_or(ALONE_SECONDS));
+        thread::sleep(alone);
+        let begin = now();
+        let built = load::create_index(&mut builder, build.index);
+        let end = now();
+        done.store(true, Ordering::Release);
+        let ended = || BenchError::Server("a connection's thread ended early".into());
+        let operations = operations.join().unwrap_or_else(|_| Err(ended()))?;
+        built?;
+        drop_index(&mut builder)?;
+        let times = Stretches {
+            alone: (0.0, begin),
+            building: (begin, end),
+        };
+        Ok((operations, times))
+    })
+}
+
+fn drop_index(connection: &mut Connection) -> Result<(), BenchError> {
+    let dropped = connection.run(DATABASE, |one| {
+        one.string("dropIndexes", COLLECTION);
+        one.string("index", "built");
+    });
+    dropped.map(drop)
+}
+
+fn write(build: &Build, connection: &mut Connection, turn: u64) -> Result<(), BenchError> {
+    let first = build.documents + turn * BATCH;
+    let mut documents = Vec::new();
+    build.corpus.batch(first, first + BATCH, &mut documents);
+    let message = insert_message(DATABASE, COLLECTION, &documents, Concern::Acknowledged);
+    connection.succeed(&message).map(drop)
+}
+
+fn read(build: &Build, connection: &mut Connection, turn: u64) -> Result<(), BenchError> {
+    let number = Random::stream(1, turn).below(build.documents);
+    let mut document = Vec::new();
+    build.corpus.write(number, &mut document);
+    find_one(connection, &load::by_id(&document), &document)
+}
