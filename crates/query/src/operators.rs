@@ -8,6 +8,7 @@ mod fetch;
 pub(crate) mod id_set;
 mod index_scan;
 mod key_document;
+mod keyed;
 mod operator;
 mod or;
 mod sort;
@@ -24,9 +25,10 @@ use crate::plan::Plan;
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
+pub(crate) use keyed::Keyed;
 pub use operator::{BoxOperator, Counters, Operator};
 pub(crate) use sort::Sort as SortOperator;
-pub(crate) use sorter::{Keyed, Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, over_memory};
+pub(crate) use sorter::{Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, over_memory};
 pub(crate) use window::{Limit, Skip};
 
 /// Makes a plan ready to run.

@@ -1,45 +1,14 @@
 //! `$bucket`: a group by the boundaries that a value lies between, then a sort.
 
 use windrow_document::{Array, Value, ValueRef, doc};
-use windrow_mql::expression::{Computed, Context, Expression};
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 
+use super::boundaries::Boundaries;
 use super::group::{self, Group, GroupId};
-use super::stage::{self, Kind};
+use super::operand;
+use super::stage::Kind;
 use crate::Error;
-
-/// Where values go: into the last boundary that is not above them.
-#[derive(Clone, Debug)]
-pub struct Boundaries {
-    pub group_by: Expression,
-    boundaries: Vec<Value>,
-    default: Option<Value>,
-}
-
-impl Boundaries {
-    /// The boundary below the value. 40066 for a value outside where there is no default.
-    pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
-        let value = self.group_by.evaluate(context)?;
-        let value = value.or_null();
-        let below = self
-            .boundaries
-            .partition_point(|one| one.as_ref().compare(value).is_le());
-        let found = below
-            .checked_sub(1)
-            .filter(|_| below < self.boundaries.len());
-        let boundary = found
-            .and_then(|place| self.boundaries.get(place))
-            .or(self.default.as_ref());
-        let boundary = boundary.ok_or_else(|| {
-            Error::new(
-                40066,
-                "$switch could not find a matching branch for an input, and no default was specified.",
-            )
-        })?;
-        Ok(Computed::Borrowed(boundary.as_ref()))
-    }
-}
 
 /// Parses `{groupBy, boundaries, default, output}`. Errors 40191 to 40202, one for every rule.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
@@ -52,7 +21,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let (mut group_by, mut boundaries, mut default, mut fields) = (None, None, None, None);
     for (name, value) in document {
         match name {
-            "groupBy" if !stage::is_expression(value) => {
+            "groupBy" if !operand::is_expression(value) => {
                 return Err(Error::new(
                     40202,
                     format!(
@@ -60,7 +29,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
                     ),
                 ));
             }
-            "groupBy" => group_by = Some(stage::expression(value, environment)?),
+            "groupBy" => group_by = Some(operand::expression(value, environment)?),
             "boundaries" => boundaries = Some(parse_boundaries(value, environment)?),
             "default" => default = Some(constant(value, environment, 40195)?),
             "output" => match value.as_document() {
@@ -96,13 +65,13 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     });
     let order = Sort::parse(doc! { "_id": 1 }.as_document())?;
     Ok(vec![
-        Kind::Group(Group { id, fields }),
+        Kind::of(Group { id, fields }),
         Kind::Sort(order, None),
     ])
 }
 
 fn constant(value: ValueRef<'_>, environment: &Environment, code: i32) -> Result<Value, Error> {
-    let expression = stage::expression(value, environment)?;
+    let expression = operand::expression(value, environment)?;
     expression.constant().cloned().ok_or_else(|| {
         Error::new(
             code,

@@ -6,7 +6,8 @@ use windrow_mql::filter::Environment;
 
 use super::granularity::Granularity;
 use super::group::{self, GroupField};
-use super::stage::{self, Kind};
+use super::operand;
+use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
@@ -32,13 +33,13 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let (mut group_by, mut buckets, mut fields, mut granularity) = (None, None, None, None);
     for (name, value) in document {
         match name {
-            "groupBy" if !stage::is_expression(value) => {
+            "groupBy" if !operand::is_expression(value) => {
                 return Err(Error::new(
                     40239,
                     "The $bucketAuto 'groupBy' field must be defined as a $-prefixed path or an expression object",
                 ));
             }
-            "groupBy" => group_by = Some(stage::expression(value, environment)?),
+            "groupBy" => group_by = Some(operand::expression(value, environment)?),
             "buckets" => buckets = Some(parse_count(value)?),
             "output" => match value.as_document() {
                 Some(output) => fields = Some(group::output_fields(output, environment)?),
@@ -68,7 +69,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         || Ok(vec![group::count_field(environment)?]),
         Ok::<_, Error>,
     )?;
-    Ok(vec![Kind::BucketAuto(BucketAuto {
+    Ok(vec![Kind::of(BucketAuto {
         group_by,
         buckets,
         fields,
@@ -101,13 +102,26 @@ fn parse_count(value: ValueRef<'_>) -> Result<usize, Error> {
     }
 }
 
-impl BucketAuto {
-    pub fn dependencies(&self) -> Dependencies {
+impl Transformation for BucketAuto {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        Ok(Box::new(BucketAutoOperator::new(
+            self.clone(),
+            setting.environment.clone(),
+            setting.allow_disk_use,
+            input,
+        )?))
+    }
+
+    fn dependencies(&self) -> Dependencies {
         let mut found = self.group_by.paths();
         self.fields
             .iter()
             .for_each(|field| found.extend(field.accumulator.dependencies()));
         found
+    }
+
+    fn ends_dependencies(&self) -> bool {
+        true
     }
 }
 

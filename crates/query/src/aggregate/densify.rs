@@ -2,14 +2,16 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+use windrow_mql::expression::Dependencies;
+use windrow_mql::filter::Environment;
 use windrow_mql::step::Step;
 
+use super::operand;
 use super::place::{value_at, with_value};
-use super::stage::{self, Kind};
+use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter};
 use crate::row::{Interrupt, Row};
-use windrow_mql::filter::Environment;
 
 /// A parsed `$densify`.
 #[derive(Clone, Debug)]
@@ -59,7 +61,7 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
     let [step, unit, bounds] = fields("$densify.range", range, ["step", "unit", "bounds"])?;
     let step = Step::parse(required("$densify.range.step", step)?, unit)?;
     let bounds = parse_bounds(required("$densify.range.bounds", bounds)?, &step)?;
-    let field = stage::check_path(field)?;
+    let field = operand::check_path(field)?;
     if partition_by.iter().any(|path| path.overlaps(&field)) {
         let message = "the field of $densify cannot be one of 'partitionByFields'";
         return Err(Error::new(8993000, message));
@@ -70,12 +72,26 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
                        bounds.";
         return Err(Error::new(5733404, message));
     }
-    Ok(vec![Kind::Densify(Densify {
+    Ok(vec![Kind::of(Densify {
         field,
         partition_by,
         step,
         bounds,
     })])
+}
+
+impl Transformation for Densify {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        let operator = DensifyOperator::new(self.clone(), setting.allow_disk_use, input);
+        Ok(Box::new(operator))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        Dependencies {
+            whole: true,
+            ..Dependencies::default()
+        }
+    }
 }
 
 fn wrong_type(name: &str) -> Error {
@@ -114,7 +130,7 @@ pub(super) fn parse_paths(value: Option<ValueRef<'_>>) -> Result<Vec<Path>, Erro
     };
     let wrong = || wrong_type("partitionByFields");
     let paths = value.as_array().ok_or_else(wrong)?;
-    let path = |value: ValueRef<'_>| stage::check_path(value.as_str().ok_or_else(wrong)?);
+    let path = |value: ValueRef<'_>| operand::check_path(value.as_str().ok_or_else(wrong)?);
     paths.iter().map(path).collect()
 }
 

@@ -1,16 +1,15 @@
 //! `$documents`: rows that the pipeline brings along.
 
 use windrow_document::{Array, Document, ValueRef};
-use windrow_mql::expression::{Context, Expression};
+use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
 
-use super::Rows;
-use super::stage::{self, Kind};
+use super::operand;
+use super::rows::Rows;
+use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
+use crate::operators::BoxOperator;
 use crate::row::Row;
-
-/// The name in the place of a collection's, where a pipeline brings its rows: none has it.
-pub(super) const NO_COLLECTION: &str = "$cmd.aggregate";
 
 /// Whether a pipeline brings its rows.
 pub(super) fn begins(stages: Array<'_>) -> bool {
@@ -20,16 +19,36 @@ pub(super) fn begins(stages: Array<'_>) -> bool {
         .is_some_and(|(name, _)| name == "$documents")
 }
 
+/// The expression that gives the documents.
+#[derive(Clone, Debug)]
+struct Documents(Expression);
+
 /// Parses an expression that gives an array of documents.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
-    Ok(vec![Kind::Documents(stage::expression(
+    Ok(vec![Kind::of(Documents(operand::expression(
         operand,
         environment,
-    )?)])
+    )?))])
+}
+
+impl Transformation for Documents {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        // Nothing is before it.
+        drop(input);
+        Ok(Box::new(rows(&self.0, &setting.environment)?))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        Dependencies::default()
+    }
+
+    fn ends_dependencies(&self) -> bool {
+        true
+    }
 }
 
 /// The rows. Errors: 5858203 where the expression gives no array, 5858204 for what is no document in it.
-pub(super) fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Error> {
+fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Error> {
     let context = Context::new(Document::EMPTY)
         .with_variables(&environment.variables)
         .with_now(environment.now);

@@ -5,8 +5,9 @@ use windrow_document::{Array, ArrayBuilder, Document, DocumentBuilder, ValueRef}
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
-use super::stage::{self, Kind};
-use super::{DOCUMENT_BYTES_MAX, Pipeline, Rows, Setting};
+use super::operand;
+use super::rows::{DOCUMENT_BYTES_MAX, Rows};
+use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
 use crate::row::{Content, Interrupt, Row};
@@ -54,7 +55,11 @@ pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<Document<'_>, Error> 
 
 /// Parses `{name: [stages], …}`. Errors: 40169 for what is no document or empty, 40170 and 40171 for
 /// what is no pipeline, 40600 for a stage that may not stand here, 40218 for `$text`.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+    parse: ParsePipeline,
+) -> Result<Vec<Kind>, Error> {
     let document = check_shape(operand)?;
     let mut pipelines = Vec::new();
     for (name, value) in document {
@@ -75,8 +80,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
                 _ => {}
             }
         }
-        let pipeline = Pipeline::parse_inner(stages, environment)?;
-        if pipeline.stages.first().is_some_and(stage::Stage::has_text) {
+        let pipeline = parse(stages, environment)?;
+        if pipeline.stages.first().is_some_and(Stage::has_text) {
             return Err(Error::new(
                 40218,
                 "$match with $text is not allowed within a $facet",
@@ -84,7 +89,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         }
         pipelines.push((name.to_owned(), pipeline));
     }
-    Ok(vec![Kind::Facet(Facet { pipelines })])
+    Ok(vec![Kind::of(Facet { pipelines })])
 }
 
 fn check_name(name: &str) -> Result<(), Error> {
@@ -97,19 +102,24 @@ fn check_name(name: &str) -> Result<(), Error> {
             16412,
             format!("FieldPath field names may not contain '.': {name}"),
         )),
-        _ => stage::check_path(name).map(drop),
+        _ => operand::check_path(name).map(drop),
     }
 }
 
-impl Facet {
-    pub fn collect_collections(&self, names: &mut Vec<String>) {
+impl Transformation for Facet {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        let operator = FacetOperator::new(self.clone(), setting.clone(), input);
+        Ok(Box::new(operator))
+    }
+
+    fn collect_collections(&self, names: &mut Vec<String>) {
         self.pipelines
             .iter()
             .for_each(|(_, pipeline)| names.extend(pipeline.other_collections()));
     }
 
     /// What the pipelines read, where all of them read no more than that.
-    pub fn dependencies(&self) -> Dependencies {
+    fn dependencies(&self) -> Dependencies {
         let mut found = Dependencies::default();
         for (_, pipeline) in &self.pipelines {
             let mut ends = false;
@@ -123,6 +133,10 @@ impl Facet {
             found.whole |= !ends;
         }
         found
+    }
+
+    fn ends_dependencies(&self) -> bool {
+        true
     }
 }
 

@@ -10,7 +10,8 @@ use windrow_mql::sort::Sort;
 use windrow_mql::window::WindowFunction;
 
 use super::densify::{fields, parse_paths};
-use super::stage::{self, Kind};
+use super::operand;
+use super::stage::Kind;
 use super::window_fields::WindowFields;
 use crate::Error;
 
@@ -58,7 +59,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 /// Error 6050201 for what is neither a path nor an expression.
 fn parse_partition(by: ValueRef<'_>, environment: &Environment) -> Result<Expression, Error> {
     match by {
-        ValueRef::String(_) | ValueRef::Document(_) => stage::expression(by, environment),
+        ValueRef::String(_) | ValueRef::Document(_) => operand::expression(by, environment),
         _ => Err(wrong(
             14,
             "BSON field '$fill.partitionBy' is the wrong type",
@@ -74,7 +75,7 @@ fn of_paths(paths: &[Path], environment: &Environment) -> Result<Option<Expressi
     for (number, path) in paths.iter().enumerate() {
         parts.push(&number.to_string(), format!("${path}"));
     }
-    stage::expression(ValueRef::Document(parts.as_document()), environment).map(Some)
+    operand::expression(ValueRef::Document(parts.as_document()), environment).map(Some)
 }
 
 fn stages(
@@ -94,7 +95,7 @@ fn stages(
             }
             Some(("method", ValueRef::String(method))) => {
                 let function = function(name, method, sort.as_ref(), environment)?;
-                from_others.push((stage::check_path(name)?, function));
+                from_others.push((operand::check_path(name)?, function));
             }
             _ => {
                 let message = "each output of $fill must have either 'value' or 'method'";
@@ -105,11 +106,11 @@ fn stages(
     let mut kinds = Vec::new();
     if !from_others.is_empty() {
         let fields = WindowFields::of(partition_by, sort, from_others);
-        kinds.push(Kind::WindowFields(fields));
+        kinds.push(Kind::of(fields));
     }
     if own.iter().next().is_some() {
         let own = ValueRef::Document(own.as_document());
-        let reshape = Reshape::parse_add_fields(own, &stage::scope(environment))?;
+        let reshape = Reshape::parse_add_fields(own, &operand::scope(environment))?;
         kinds.push(Kind::Reshape(reshape));
     }
     Ok(kinds)
@@ -132,6 +133,6 @@ fn function(
     Ok(WindowFunction::parse(
         specification,
         sort,
-        &stage::scope(environment),
+        &operand::scope(environment),
     )?)
 }

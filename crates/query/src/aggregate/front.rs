@@ -28,15 +28,15 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
                 done.insert(done.len() - behind, stage);
             }
             Kind::Unwind(unwind) => {
-                let absorbed = match done.last_mut() {
-                    Some(Stage {
-                        source,
-                        kind: Kind::Lookup(lookup),
-                    }) => lookup.absorb(unwind).then_some(source),
+                let before = done.last_mut().and_then(|before| match &before.kind {
+                    Kind::Other(other) => Some((other.with_unwind(unwind)?, before)),
                     _ => None,
-                };
-                match absorbed {
-                    Some(source) => *source = with_unwinding(source, &stage.source),
+                });
+                match before {
+                    Some((both, before)) => {
+                        before.source = with_unwinding(&before.source, &stage.source);
+                        before.kind = Kind::Other(both);
+                    }
                     None => done.push(stage),
                 }
             }
@@ -71,10 +71,7 @@ fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
 
 /// A filter's conditions one by one, where some of them may go further than others.
 fn parts(stage: Stage, done: &[Stage], environment: &Environment) -> Result<Vec<Stage>, Error> {
-    let is_alone = !matches!(
-        done.last().map(|before| &before.kind),
-        Some(Kind::Reshape(_) | Kind::Unwind(_) | Kind::Lookup(_) | Kind::GraphLookup(_))
-    );
+    let is_alone = !done.last().is_some_and(|before| before.kind.leaves_some());
     let filter = stage.source.get("$match").and_then(ValueRef::as_document);
     let Some(filter) = filter.filter(|filter| !is_alone && filter.count() > 1) else {
         return Ok(vec![stage]);

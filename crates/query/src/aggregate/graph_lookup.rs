@@ -6,13 +6,15 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, ArrayBuilder, Document, DocumentBuf, Value, ValueRef, key};
-use windrow_mql::expression::Expression;
+use windrow_mql::expression::{Dependencies, Expression};
 use windrow_mql::filter::{Environment, Filter};
 
+use super::chain::matching;
+use super::operand;
 use super::place::{visit, with_value};
-use super::stage::{self, Kind};
+use super::rows::DOCUMENT_BYTES_MAX;
+use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
-use super::{DOCUMENT_BYTES_MAX, Setting, matching};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
 use crate::row::{Content, Interrupt, Row};
@@ -21,7 +23,7 @@ use crate::source::Source;
 /// A parsed `$graphLookup`.
 #[derive(Clone, Debug)]
 pub struct GraphLookup {
-    pub from: String,
+    from: String,
     start: Expression,
     from_field: Path,
     to_field: Path,
@@ -35,10 +37,33 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
     Err(Error::new(code, message))
 }
 
-impl GraphLookup {
-    /// Whether the stage leaves the path as it is.
-    pub fn leaves(&self, path: &Path) -> bool {
+impl Transformation for GraphLookup {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        let operator = GraphLookupOperator::new(self.clone(), setting.clone(), input)?;
+        Ok(Box::new(operator))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        Dependencies {
+            whole: true,
+            ..Dependencies::default()
+        }
+    }
+
+    fn leaves(&self, path: &Path) -> bool {
         !self.into.overlaps(path)
+    }
+
+    fn leaves_some(&self) -> bool {
+        true
+    }
+
+    fn keeps_rows(&self) -> bool {
+        true
+    }
+
+    fn collect_collections(&self, names: &mut Vec<String>) {
+        names.push(self.from.clone());
     }
 }
 
@@ -56,7 +81,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let (mut depth_max, mut restriction) = (None, None);
     for (name, value) in document {
         match (name, value) {
-            ("startWith", value) => start = Some(stage::expression(value, environment)?),
+            ("startWith", value) => start = Some(operand::expression(value, environment)?),
             ("maxDepth", value) => depth_max = Some(parse_depth(value)?),
             ("restrictSearchWithMatch", ValueRef::Document(filter)) => {
                 if Filter::parse_with(filter, environment)?.text().is_some() {
@@ -72,12 +97,16 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             }
             ("from", ValueRef::String(text)) => from = Some(text.to_owned()),
             ("from", _) => return wrong(9, "$graphLookup argument 'from' must be a string"),
-            ("as", ValueRef::String(text)) => into = Some(stage::check_path(text)?),
+            ("as", ValueRef::String(text)) => into = Some(operand::check_path(text)?),
             ("connectFromField", ValueRef::String(text)) => {
-                from_field = Some(stage::check_path(text)?)
+                from_field = Some(operand::check_path(text)?)
             }
-            ("connectToField", ValueRef::String(text)) => to_field = Some(stage::check_path(text)?),
-            ("depthField", ValueRef::String(text)) => depth_field = Some(stage::check_path(text)?),
+            ("connectToField", ValueRef::String(text)) => {
+                to_field = Some(operand::check_path(text)?)
+            }
+            ("depthField", ValueRef::String(text)) => {
+                depth_field = Some(operand::check_path(text)?)
+            }
             ("as" | "connectFromField" | "connectToField" | "depthField", _) => {
                 return Err(Error::new(
                     40103,
@@ -97,7 +126,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     };
     match (start, from_field, to_field, into) {
         (Some(start), Some(from_field), Some(to_field), Some(into)) => {
-            Ok(vec![Kind::GraphLookup(GraphLookup {
+            Ok(vec![Kind::of(GraphLookup {
                 from,
                 start,
                 from_field,

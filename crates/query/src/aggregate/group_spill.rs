@@ -5,19 +5,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::IntoValues;
 
 use foldhash::fast::RandomState;
-use windrow_document::Value;
-use windrow_mql::accumulator::AccumulatorState;
 use windrow_mql::filter::Environment;
 
-use super::group::Group;
+use super::group::{Bin, Group};
 use super::group_key::GroupKey;
 use super::transform::context;
 use crate::Error;
 use crate::operators::{Keyed, Sorted, Sorter};
 use crate::row::{Interrupt, Pace};
-
-/// A group: its `_id`, and a state for each of its fields.
-pub(super) type Bin = (Value, Vec<AccumulatorState>);
 
 pub(super) struct SpilledGroups {
     known: HashMap<GroupKey, Bin, RandomState>,

@@ -14,9 +14,10 @@ use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
 
 use super::place::with_value;
+use super::rows::{DOCUMENT_BYTES_MAX, Rows, collect};
+use super::stage::{Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
-use super::{DOCUMENT_BYTES_MAX, Pipeline, Rows, Setting, collect};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
 use crate::row::{Content, Interrupt, Row};
@@ -52,38 +53,13 @@ struct SubPipeline {
     fixed: Option<Pipeline>,
 }
 
-impl Lookup {
-    pub fn collect_collections(&self, names: &mut Vec<String>) {
-        names.push(self.from.clone());
-        if let Some(pipeline) = self.pipeline.as_ref().and_then(|one| one.fixed.as_ref()) {
-            names.extend(pipeline.other_collections());
-        }
+impl Transformation for Lookup {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        let operator = LookupOperator::new(self.clone(), setting.clone(), input)?;
+        Ok(Box::new(operator))
     }
 
-    /// Takes in the `$unwind` behind it, where that is of its own field: then no array is made.
-    pub fn absorb(&mut self, unwind: &Unwind) -> bool {
-        let is_own = self.unwind.is_none() && unwind.path == self.into;
-        if is_own {
-            self.unwind = Some(unwind.clone());
-        }
-        is_own
-    }
-
-    /// Whether every row gives one row.
-    pub fn keeps_count(&self) -> bool {
-        self.unwind.is_none()
-    }
-
-    /// Whether the stage leaves the path as it is.
-    pub fn leaves(&self, path: &Path) -> bool {
-        let by_unwind = self
-            .unwind
-            .as_ref()
-            .is_none_or(|unwind| unwind.leaves(path));
-        by_unwind && !self.into.overlaps(path)
-    }
-
-    pub fn dependencies(&self) -> Dependencies {
+    fn dependencies(&self) -> Dependencies {
         let mut found = Dependencies::default();
         found.extend(
             self.equality
@@ -97,6 +73,41 @@ impl Lookup {
             .iter()
             .for_each(|(_, value)| found.extend(value.paths()));
         found
+    }
+
+    fn leaves(&self, path: &Path) -> bool {
+        let by_unwind = self
+            .unwind
+            .as_ref()
+            .is_none_or(|unwind| unwind.leaves(path));
+        by_unwind && !self.into.overlaps(path)
+    }
+
+    fn leaves_some(&self) -> bool {
+        true
+    }
+
+    fn keeps_rows(&self) -> bool {
+        self.unwind.is_none()
+    }
+
+    /// Where it is of its own field: then no array is made.
+    fn with_unwind(&self, unwind: &Unwind) -> Option<Arc<dyn Transformation>> {
+        let is_own = self.unwind.is_none() && unwind.path == self.into;
+        is_own.then(|| {
+            let unwind = Some(unwind.clone());
+            Arc::new(Lookup {
+                unwind,
+                ..self.clone()
+            }) as Arc<dyn Transformation>
+        })
+    }
+
+    fn collect_collections(&self, names: &mut Vec<String>) {
+        names.push(self.from.clone());
+        if let Some(pipeline) = self.pipeline.as_ref().and_then(|one| one.fixed.as_ref()) {
+            names.extend(pipeline.other_collections());
+        }
     }
 }
 
@@ -162,7 +173,7 @@ impl LookupOperator {
         }
         let environment = self.environment(row)?;
         let stages = sub.stages.as_ref().as_array().unwrap_or(Array::EMPTY);
-        let pipeline = Pipeline::parse(stages, &environment)?;
+        let pipeline = (self.setting.parse)(stages, &environment)?;
         let setting = Setting {
             environment,
             ..self.setting.clone()

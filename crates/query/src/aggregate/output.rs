@@ -9,7 +9,7 @@ use windrow_mql::expression::{Context, Expression, Variables, check_variable_for
 use windrow_mql::filter::Environment;
 use windrow_mql::update::Update;
 
-use super::stage;
+use super::operand;
 use crate::Error;
 
 /// The last stage of a pipeline that writes.
@@ -65,6 +65,23 @@ pub enum WhenNotMatched {
 /// Whether a stage of this name writes.
 pub(super) fn writes(name: &str) -> bool {
     matches!(name, "$out" | "$merge")
+}
+
+/// Refuses stages that write, in a pipeline within another.
+pub(super) fn refuse_writes(stages: Array<'_>, code: i32, outer: &str) -> Result<(), Error> {
+    let names = stages
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .filter_map(|stage| stage.first());
+    for (name, _) in names {
+        if writes(name) {
+            return Err(Error::new(
+                code,
+                format!("{name} is not allowed within a {outer}'s sub-pipeline"),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Parses a stage that writes.
@@ -263,7 +280,7 @@ fn parse_into(into: Document<'_>) -> Result<Target, Error> {
 fn parse_on(value: ValueRef<'_>) -> Result<Vec<String>, Error> {
     let array = match value {
         ValueRef::String(path) => {
-            stage::check_path(path)?;
+            operand::check_path(path)?;
             return Ok(vec![path.to_owned()]);
         }
         ValueRef::Array(array) if array.is_empty() => {
@@ -282,7 +299,7 @@ fn parse_on(value: ValueRef<'_>) -> Result<Vec<String>, Error> {
             let message = "$merge 'on' array elements must be strings";
             return Err(Error::new(51134, message));
         };
-        stage::check_path(path)?;
+        operand::check_path(path)?;
         if paths.iter().any(|known| known == path) {
             let message = format!("Found a duplicate field '{path}' in $merge 'on'");
             return Err(Error::new(31465, message));
@@ -348,10 +365,10 @@ fn parse_variables(
                                than '$$ROOT'";
                 return Err(Error::new(51273, message));
             }
-            _ => variables.push((name.to_owned(), stage::expression(value, environment)?)),
+            _ => variables.push((name.to_owned(), operand::expression(value, environment)?)),
         }
     }
-    let root = stage::expression(ValueRef::String("$$ROOT"), environment)?;
+    let root = operand::expression(ValueRef::String("$$ROOT"), environment)?;
     variables.push((NEW.to_owned(), root));
     Ok(variables)
 }

@@ -1,12 +1,20 @@
 //! `$sample`: so many rows at random.
 
 use windrow_document::ValueRef;
+use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
-use super::stage::Kind;
+use super::operand;
+use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter};
 use crate::row::{Interrupt, Row};
+
+/// A parsed `$sample`.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    size: u64,
+}
 
 /// Parses `{size: number}`. Errors: 28745 for what is no document, 28746 and 28747 for a wrong size,
 /// 28748 for other options, 28749 without a size.
@@ -26,7 +34,7 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
                     "size argument to $sample must be a number",
                 ));
             }
-            "size" => size = Some(super::stage::whole(value)),
+            "size" => size = Some(operand::whole(value)),
             other => {
                 return Err(Error::new(
                     28748,
@@ -40,11 +48,22 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
     };
     let size = u64::try_from(size)
         .map_err(|_| Error::new(28747, "size argument to $sample must not be negative"))?;
-    Ok(vec![Kind::Sample(size)])
+    Ok(vec![Kind::of(Sample { size })])
+}
+
+impl Transformation for Sample {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        let operator = SampleOperator::new(self.size, setting.allow_disk_use, input);
+        Ok(Box::new(operator))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        Dependencies::default()
+    }
 }
 
 /// Gives every row a random number and keeps those with the least.
-pub(super) struct Sample {
+struct SampleOperator {
     sorter: Option<Sorter>,
     sorted: Sorted,
     random: Random,
@@ -52,9 +71,9 @@ pub(super) struct Sample {
     counters: Counters,
 }
 
-impl Sample {
-    pub fn new(size: u64, allow_disk_use: bool, input: BoxOperator) -> Sample {
-        Sample {
+impl SampleOperator {
+    pub fn new(size: u64, allow_disk_use: bool, input: BoxOperator) -> SampleOperator {
+        SampleOperator {
             sorter: Some(Sorter::new(Some(size), Memory::of(allow_disk_use))),
             sorted: Sorted::nothing(),
             random: Random::new(),
@@ -64,7 +83,7 @@ impl Sample {
     }
 }
 
-impl Operator for Sample {
+impl Operator for SampleOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if let Some(mut sorter) = self.sorter.take() {
             while let Some(row) = self.input.next(interrupt)? {

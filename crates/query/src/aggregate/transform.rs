@@ -1,12 +1,11 @@
 //! Stages that make one row of one row, or none: `$match`, `$project` and its kin, `$replaceRoot`,
 //! `$redact`; and `$count`.
 
-use windrow_document::{DocumentBuf, Value, ValueRef};
+use windrow_document::{DocumentBuf, Value};
 use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 
-use super::stage::Kind;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Interrupt, Row};
@@ -121,24 +120,6 @@ impl Operator for Match {
 
     fn inputs(&self) -> Vec<&dyn Operator> {
         vec![&*self.input]
-    }
-}
-
-/// Parses `{$count: "name"}`. Errors 40156 to 40160 for names that cannot be.
-pub(super) fn parse_count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
-    let ValueRef::String(name) = operand else {
-        return Err(Error::new(
-            40156,
-            "the count field must be a non-empty string",
-        ));
-    };
-    let wrong = |code, message: &str| Err(Error::new(code, message.to_owned()));
-    match name {
-        "" => wrong(40157, "the count field must be a non-empty string"),
-        _ if name.starts_with('$') => wrong(40158, "the count field cannot be a $-prefixed path"),
-        _ if name.contains('\0') => wrong(40159, "the count field cannot contain a null byte"),
-        _ if name.contains('.') => wrong(40160, "the count field cannot contain '.'"),
-        _ => Ok(vec![Kind::Count(name.to_owned())]),
     }
 }
 

@@ -1,10 +1,12 @@
 //! `$unionWith`: the rows of another collection behind one's own.
 
 use windrow_document::{Array, ValueRef};
+use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
-use super::stage::Kind;
-use super::{Pipeline, Setting, documents, output};
+use super::documents;
+use super::output::refuse_writes;
+use super::stage::{Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Interrupt, Row};
@@ -18,7 +20,11 @@ pub struct UnionWith {
 
 /// Parses a name, or `{coll, pipeline}`. Errors: 9 for neither, 40414 without `coll`, 40415 for another
 /// field, 14 for a name that is no string, 73 for an empty one, 31441 for `$out` and `$merge` within.
-pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+    parse: ParsePipeline,
+) -> Result<Vec<Kind>, Error> {
     let (mut collection, mut stages) = (None, Array::EMPTY);
     match operand {
         ValueRef::String(name) => collection = Some(name),
@@ -46,8 +52,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             ));
         }
     }
-    let collection =
-        collection.or_else(|| documents::begins(stages).then_some(documents::NO_COLLECTION));
+    let collection = collection.or_else(|| documents::begins(stages).then_some(NO_COLLECTION));
     let Some(collection) = collection else {
         return Err(Error::new(
             40414,
@@ -58,32 +63,24 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         return Err(Error::new(73, "Invalid namespace specified"));
     }
     refuse_writes(stages, 31441, "$unionWith")?;
-    let pipeline = Pipeline::parse(stages, environment)?;
-    Ok(vec![Kind::UnionWith(UnionWith {
+    let pipeline = parse(stages, environment)?;
+    Ok(vec![Kind::of(UnionWith {
         collection: collection.to_owned(),
         pipeline,
     })])
 }
 
-/// Refuses stages that write, in a pipeline within another.
-pub(super) fn refuse_writes(stages: Array<'_>, code: i32, outer: &str) -> Result<(), Error> {
-    let names = stages
-        .iter()
-        .filter_map(ValueRef::as_document)
-        .filter_map(|stage| stage.first());
-    for (name, _) in names {
-        if output::writes(name) {
-            return Err(Error::new(
-                code,
-                format!("{name} is not allowed within a {outer}'s sub-pipeline"),
-            ));
-        }
+impl Transformation for UnionWith {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        let operator = Union::new(self.clone(), setting.clone(), input);
+        Ok(Box::new(operator))
     }
-    Ok(())
-}
 
-impl UnionWith {
-    pub fn collect_collections(&self, names: &mut Vec<String>) {
+    fn dependencies(&self) -> Dependencies {
+        Dependencies::default()
+    }
+
+    fn collect_collections(&self, names: &mut Vec<String>) {
         names.push(self.collection.clone());
         names.extend(self.pipeline.other_collections());
     }

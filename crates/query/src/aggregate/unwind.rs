@@ -2,10 +2,10 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Value, ValueRef};
-use windrow_mql::filter::Environment;
+use windrow_mql::expression::Dependencies;
 
+use super::operand;
 use super::place::with_value;
-use super::stage::{self, Kind};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
 use crate::row::{Content, Interrupt, Row};
@@ -17,69 +17,6 @@ pub struct Unwind {
     /// Where the place in the array is written.
     index: Option<Path>,
     keeps_empty: bool,
-}
-
-/// Parses a path, or `{path, includeArrayIndex, preserveNullAndEmptyArrays}`. Errors: 15981 for
-/// neither, 28808 to 28812, 28818 and 28822 for wrong options and paths.
-pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
-    let (mut path, mut index, mut keeps_empty) = (None, None, false);
-    match operand {
-        ValueRef::String(text) => path = Some(text),
-        ValueRef::Document(document) => {
-            for (name, value) in document {
-                match (name, value) {
-                    ("path", ValueRef::String(text)) => path = Some(text),
-                    ("path", _) => {
-                        return wrong(28808, "expected a string as the path for $unwind stage");
-                    }
-                    ("preserveNullAndEmptyArrays", ValueRef::Bool(flag)) => keeps_empty = flag,
-                    ("preserveNullAndEmptyArrays", _) => {
-                        return wrong(
-                            28809,
-                            "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage",
-                        );
-                    }
-                    ("includeArrayIndex", ValueRef::String(text)) if !text.is_empty() => {
-                        index = Some(text);
-                    }
-                    ("includeArrayIndex", _) => {
-                        return wrong(
-                            28810,
-                            "expected a non-empty string for the includeArrayIndex option to $unwind stage",
-                        );
-                    }
-                    _ => return wrong(28811, "unrecognized option to $unwind stage"),
-                }
-            }
-        }
-        _ => {
-            return wrong(
-                15981,
-                "expected either a string or an object as specification for $unwind stage",
-            );
-        }
-    }
-    let Some(path) = path.filter(|path| !path.is_empty()) else {
-        return wrong(28812, "no path specified to $unwind stage");
-    };
-    let Some(path) = path.strip_prefix('$') else {
-        return wrong(
-            28818,
-            "path option to $unwind stage should be prefixed with a '$'",
-        );
-    };
-    if index.is_some_and(|index| index.starts_with('$')) {
-        return wrong(
-            28822,
-            "includeArrayIndex option to $unwind stage should not be prefixed with a '$'",
-        );
-    }
-    let index = index.map(stage::check_path).transpose()?;
-    Ok(vec![Kind::Unwind(Unwind {
-        path: stage::check_path(path)?,
-        index,
-        keeps_empty,
-    })])
 }
 
 fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
@@ -136,6 +73,75 @@ impl UnwindOperator {
 }
 
 impl Unwind {
+    /// Parses a path, or `{path, includeArrayIndex, preserveNullAndEmptyArrays}`. Errors: 15981 for
+    /// neither, 28808 to 28812, 28818 and 28822 for wrong options and paths.
+    pub(super) fn parse(operand: ValueRef<'_>) -> Result<Unwind, Error> {
+        let (mut path, mut index, mut keeps_empty) = (None, None, false);
+        match operand {
+            ValueRef::String(text) => path = Some(text),
+            ValueRef::Document(document) => {
+                for (name, value) in document {
+                    match (name, value) {
+                        ("path", ValueRef::String(text)) => path = Some(text),
+                        ("path", _) => {
+                            return wrong(28808, "expected a string as the path for $unwind stage");
+                        }
+                        ("preserveNullAndEmptyArrays", ValueRef::Bool(flag)) => keeps_empty = flag,
+                        ("preserveNullAndEmptyArrays", _) => {
+                            return wrong(
+                                28809,
+                                "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage",
+                            );
+                        }
+                        ("includeArrayIndex", ValueRef::String(text)) if !text.is_empty() => {
+                            index = Some(text);
+                        }
+                        ("includeArrayIndex", _) => {
+                            return wrong(
+                                28810,
+                                "expected a non-empty string for the includeArrayIndex option to $unwind stage",
+                            );
+                        }
+                        _ => return wrong(28811, "unrecognized option to $unwind stage"),
+                    }
+                }
+            }
+            _ => {
+                return wrong(
+                    15981,
+                    "expected either a string or an object as specification for $unwind stage",
+                );
+            }
+        }
+        let Some(path) = path.filter(|path| !path.is_empty()) else {
+            return wrong(28812, "no path specified to $unwind stage");
+        };
+        let Some(path) = path.strip_prefix('$') else {
+            return wrong(
+                28818,
+                "path option to $unwind stage should be prefixed with a '$'",
+            );
+        };
+        if index.is_some_and(|index| index.starts_with('$')) {
+            return wrong(
+                28822,
+                "includeArrayIndex option to $unwind stage should not be prefixed with a '$'",
+            );
+        }
+        let index = index.map(operand::check_path).transpose()?;
+        Ok(Unwind {
+            path: operand::check_path(path)?,
+            index,
+            keeps_empty,
+        })
+    }
+
+    pub(super) fn dependencies(&self) -> Dependencies {
+        let mut found = Dependencies::default();
+        found.add(&self.path.to_string());
+        found
+    }
+
     /// Whether the stage leaves the path as it is.
     pub(super) fn leaves(&self, path: &Path) -> bool {
         let by_index = self

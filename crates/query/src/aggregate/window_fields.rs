@@ -7,8 +7,9 @@ use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 use windrow_mql::window::{Partition, WindowFunction};
 
+use super::operand;
 use super::place::with_value;
-use super::stage::{self, Kind};
+use super::stage::{Kind, Setting, Transformation, sort_dependencies};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{
@@ -34,7 +35,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let (mut partition_by, mut sort, mut output) = (None, None, None);
     for (name, value) in document {
         match (name, value) {
-            ("partitionBy", value) => partition_by = Some(stage::expression(value, environment)?),
+            ("partitionBy", value) => partition_by = Some(operand::expression(value, environment)?),
             ("sortBy", ValueRef::Document(order)) => sort = Some(Sort::parse(order)?),
             ("output", ValueRef::Document(fields)) => output = Some(fields),
             ("sortBy" | "output", _) => {
@@ -52,14 +53,14 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         return Err(Error::new(40414, message));
     };
     let sort = sort.filter(|sort| !sort.pattern().is_empty());
-    let scope = stage::scope(environment);
+    let scope = operand::scope(environment);
     let mut fields = Vec::new();
     for (name, specification) in output {
         let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
-        fields.push((stage::check_path(name)?, function));
+        fields.push((operand::check_path(name)?, function));
     }
     check_conflicts(&fields)?;
-    Ok(vec![Kind::WindowFields(WindowFields {
+    Ok(vec![Kind::of(WindowFields {
         partition_by,
         sort,
         fields,
@@ -92,20 +93,6 @@ impl WindowFields {
         }
     }
 
-    pub fn dependencies(&self) -> Dependencies {
-        let mut found = Dependencies::default();
-        if let Some(partition_by) = &self.partition_by {
-            found.extend(partition_by.paths());
-        }
-        if let Some(sort) = &self.sort {
-            found.extend(stage::sort_dependencies(sort));
-        }
-        for (_, function) in &self.fields {
-            found.extend(function.dependencies());
-        }
-        found
-    }
-
     /// Appends what the row's partition is known by. Error 14 for an array.
     fn append_partition(&self, context: &Context<'_>, key: &mut Vec<u8>) -> Result<(), Error> {
         let Some(partition_by) = &self.partition_by else {
@@ -118,6 +105,31 @@ impl WindowFields {
         }
         key::append(key, value.or_null());
         Ok(())
+    }
+}
+
+impl Transformation for WindowFields {
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        Ok(Box::new(WindowFieldsOperator::new(
+            self.clone(),
+            setting.environment.clone(),
+            setting.allow_disk_use,
+            input,
+        )))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        let mut found = Dependencies::default();
+        if let Some(partition_by) = &self.partition_by {
+            found.extend(partition_by.paths());
+        }
+        if let Some(sort) = &self.sort {
+            found.extend(sort_dependencies(sort));
+        }
+        for (_, function) in &self.fields {
+            found.extend(function.dependencies());
+        }
+        found
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 
 use windrow_mql::sort::Sort as Order;
 
+use super::keyed::Keyed;
 use super::spill::{Run, RunWriter};
 use crate::Error;
 use crate::row::Row;
@@ -18,35 +19,6 @@ const RUNS_MAX: usize = 64;
 const BYTES_MAX_ALLOWED: usize = 1024 * 1024 * 1024;
 /// QueryExceededMemoryLimitNoDiskUseAllowed.
 const OVER_MEMORY: i32 = 292;
-
-/// A row with what it is ordered by; of equal keys the one that came first is first.
-pub(crate) struct Keyed {
-    pub key: Box<[u8]>,
-    pub number: u64,
-    pub row: Row,
-}
-
-impl PartialEq for Keyed {
-    fn eq(&self, other: &Keyed) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Keyed {}
-
-impl PartialOrd for Keyed {
-    fn partial_cmp(&self, other: &Keyed) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Keyed {
-    fn cmp(&self, other: &Keyed) -> std::cmp::Ordering {
-        self.key
-            .cmp(&other.key)
-            .then(self.number.cmp(&other.number))
-    }
-}
 
 /// How much a step may hold in memory, and whether it may go to the disk with the rest.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use windrow_document::DocumentBuf;
 use windrow_mql::Meta;
 
-use super::sorter::Keyed;
+use super::keyed::Keyed;
 use crate::row::{Content, Row};
 use crate::{Error, RecordId};
 

@@ -10,8 +10,9 @@ use windrow_mql::filter::Filter;
 
 use super::Equality;
 use crate::Error;
+use crate::aggregate::chain::matching;
 use crate::aggregate::place::visit;
-use crate::aggregate::{Setting, matching};
+use crate::aggregate::stage::Setting;
 use crate::bounds::leaf;
 use crate::cursor::Cursor;
 use crate::operators::SORT_BYTES_MAX;

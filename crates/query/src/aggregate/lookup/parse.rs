@@ -8,9 +8,10 @@ use windrow_mql::filter::Environment;
 
 use super::{Equality, Lookup, SubPipeline};
 use crate::Error;
-use crate::aggregate::stage::{self, Kind};
-use crate::aggregate::union::refuse_writes;
-use crate::aggregate::{Pipeline, documents};
+use crate::aggregate::documents;
+use crate::aggregate::operand;
+use crate::aggregate::output::refuse_writes;
+use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
@@ -19,7 +20,11 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
 /// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that are wrong or
 /// missing, 14 for a pipeline that is none, 16410 for a wrong `as`, 16867 for a wrong variable, 51047
 /// for `$out` and `$merge` within.
-pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+pub fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+    parse: ParsePipeline,
+) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return wrong("the $lookup stage specification must be an object");
     };
@@ -36,9 +41,9 @@ pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kin
             }
             ("let", ValueRef::Document(document)) => variables = parse_let(document, environment)?,
             ("from", ValueRef::String(text)) => from = Some(text.to_owned()),
-            ("as", ValueRef::String(text)) => into = Some(stage::check_path(text)?),
-            ("localField", ValueRef::String(text)) => local = Some(stage::check_path(text)?),
-            ("foreignField", ValueRef::String(text)) => foreign = Some(stage::check_path(text)?),
+            ("as", ValueRef::String(text)) => into = Some(operand::check_path(text)?),
+            ("localField", ValueRef::String(text)) => local = Some(operand::check_path(text)?),
+            ("foreignField", ValueRef::String(text)) => foreign = Some(operand::check_path(text)?),
             ("let" | "from" | "as" | "localField" | "foreignField", other) => {
                 return wrong(format!(
                     "$lookup argument '{name}: {other}' has the wrong type"
@@ -51,7 +56,7 @@ pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kin
         return wrong("must specify 'as' field for a $lookup");
     };
     let without = stages.is_some_and(documents::begins);
-    let Some(from) = from.or_else(|| without.then(|| documents::NO_COLLECTION.to_owned())) else {
+    let Some(from) = from.or_else(|| without.then(|| NO_COLLECTION.to_owned())) else {
         return wrong("must specify 'from' field for a $lookup");
     };
     let equality = match (local, foreign) {
@@ -64,17 +69,17 @@ pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kin
     }
     let names = variables.iter().map(|(name, _)| name.as_str());
     let pipeline = match stages {
-        Some(stages) => Some(parse_pipeline(stages, names, environment)?),
+        Some(stages) => Some(parse_pipeline(stages, names, environment, parse)?),
         None => None,
     };
-    Ok(vec![Kind::Lookup(Box::new(Lookup {
+    Ok(vec![Kind::of(Lookup {
         from,
         into,
         equality,
         variables,
         pipeline,
         unwind: None,
-    }))])
+    })])
 }
 
 fn parse_let(
@@ -84,7 +89,7 @@ fn parse_let(
     let mut variables = Vec::new();
     for (name, value) in document {
         check_variable_for_writing(name)?;
-        variables.push((name.to_owned(), stage::expression(value, environment)?));
+        variables.push((name.to_owned(), operand::expression(value, environment)?));
     }
     Ok(variables)
 }
@@ -95,6 +100,7 @@ fn parse_pipeline<'n>(
     stages: Array<'_>,
     names: impl Iterator<Item = &'n str>,
     environment: &Environment,
+    parse: ParsePipeline,
 ) -> Result<SubPipeline, Error> {
     refuse_writes(stages, 51047, "$lookup")?;
     let mut variables: Variables = (*environment.variables).clone();
@@ -107,7 +113,7 @@ fn parse_pipeline<'n>(
         variables: Arc::new(variables),
         ..environment.clone()
     };
-    let parsed = Pipeline::parse(stages, &inner)?;
+    let parsed = parse(stages, &inner)?;
     let fixed = (count == 0).then_some(parsed);
     Ok(SubPipeline {
         stages: Value::Array(stages.to_buf()),

@@ -1,0 +1,38 @@
+//! Buckets that values fall into.
+
+use windrow_document::Value;
+use windrow_mql::expression::{Computed, Context, Expression};
+
+use crate::Error;
+
+/// Where values go: into the last boundary that is not above them.
+#[derive(Clone, Debug)]
+pub struct Boundaries {
+    pub group_by: Expression,
+    pub boundaries: Vec<Value>,
+    pub default: Option<Value>,
+}
+
+impl Boundaries {
+    /// The boundary below the value. 40066 for a value outside where there is no default.
+    pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
+        let value = self.group_by.evaluate(context)?;
+        let value = value.or_null();
+        let below = self
+            .boundaries
+            .partition_point(|one| one.as_ref().compare(value).is_le());
+        let found = below
+            .checked_sub(1)
+            .filter(|_| below < self.boundaries.len());
+        let boundary = found
+            .and_then(|place| self.boundaries.get(place))
+            .or(self.default.as_ref());
+        let boundary = boundary.ok_or_else(|| {
+            Error::new(
+                40066,
+                "$switch could not find a matching branch for an input, and no default was specified.",
+            )
+        })?;
+        Ok(Computed::Borrowed(boundary.as_ref()))
+    }
+}

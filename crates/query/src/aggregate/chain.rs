@@ -1,0 +1,125 @@
+//! Pipelines as chains of operators.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use windrow_document::{Document, DocumentBuf};
+use windrow_mql::filter::{Environment, Filter};
+
+use super::front;
+use super::stage::{Kind, Pipeline, Setting, Stage, check_joint};
+use super::transform::{Count, Match, RedactRows, ReplaceRows, ReshapeRows};
+use super::unwind::UnwindOperator;
+use crate::Error;
+use crate::cursor::Cursor;
+use crate::find::{Find, Hint};
+use crate::operators::{BoxOperator, Limit, Skip, SortOperator};
+use crate::source::Source;
+
+/// A collection, and the stages that run over it.
+type OverBase<'s> = (&'s Arc<dyn Source>, Cow<'s, [Stage]>);
+
+impl Pipeline {
+    /// The chain of operators over a collection or view.
+    pub(crate) fn over_source(
+        &self,
+        source: &Arc<dyn Source>,
+        hint: Option<Hint>,
+        setting: &Setting,
+    ) -> Result<BoxOperator, Error> {
+        let (source, stages) = self.over_base(source, setting)?;
+        let (find, rest) = front::split(&stages);
+        let find = Find {
+            hint,
+            allow_disk_use: setting.allow_disk_use,
+            ..find
+        };
+        let front = find.open(source)?.into_operator();
+        chain(rest, front, setting)
+    }
+
+    /// The stages as they run over a collection: behind those of the view that the source is.
+    pub(super) fn over_base<'s>(
+        &'s self,
+        source: &'s Arc<dyn Source>,
+        setting: &Setting,
+    ) -> Result<OverBase<'s>, Error> {
+        let Some(view) = source.view() else {
+            return Ok((source, Cow::Borrowed(&self.stages)));
+        };
+        // A view knows no variables of who reads it.
+        let environment = Environment {
+            now: self.environment.now,
+            ..Environment::default()
+        };
+        let mut stages = (setting.parse)(view.stages, &environment)?.stages;
+        check_joint(&stages, &self.stages)?;
+        stages.extend(self.stages.iter().cloned());
+        Ok((view.base, front::ordered(stages, &self.environment)?.into()))
+    }
+
+    /// The chain of operators over rows that are there already.
+    pub(crate) fn over_rows(
+        &self,
+        rows: BoxOperator,
+        setting: &Setting,
+    ) -> Result<BoxOperator, Error> {
+        chain(&self.stages, rows, setting)
+    }
+}
+
+/// Puts the stages' operators on top of each other.
+pub(crate) fn chain(
+    stages: &[Stage],
+    input: BoxOperator,
+    setting: &Setting,
+) -> Result<BoxOperator, Error> {
+    stages
+        .iter()
+        .try_fold(input, |input, stage| open(&stage.kind, input, setting))
+}
+
+fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+    let environment = || setting.environment.clone();
+    Ok(match kind {
+        Kind::Count(name) => Box::new(Count::new(name.clone(), input)),
+        Kind::Limit(amount) => Box::new(Limit::new(*amount, input)),
+        Kind::Match(filter) => Box::new(Match::new(filter.clone(), input)),
+        Kind::Redact(redact) => Box::new(RedactRows::new(redact.clone(), environment(), input)),
+        Kind::ReplaceRoot(replace) => {
+            Box::new(ReplaceRows::new(replace.clone(), environment(), input))
+        }
+        Kind::Reshape(reshape) => Box::new(ReshapeRows::new(reshape.clone(), environment(), input)),
+        Kind::Skip(amount) => Box::new(Skip::new(*amount, input)),
+        Kind::Sort(sort, limit) => Box::new(SortOperator::new(
+            sort.clone(),
+            *limit,
+            setting.allow_disk_use,
+            input,
+        )),
+        Kind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
+        Kind::Other(other) => other.open(input, setting)?,
+    })
+}
+
+/// The documents of a collection or view that match; `document` is what the filter was parsed from.
+pub(crate) fn matching(
+    document: Document<'_>,
+    filter: Filter,
+    source: &Arc<dyn Source>,
+    setting: &Setting,
+) -> Result<Cursor, Error> {
+    if source.view().is_none() {
+        return Find::of(filter).open(source);
+    }
+    // A view's own filters join with it by their documents.
+    let mut printed = DocumentBuf::new();
+    printed.push("$match", document);
+    let stage = Stage::new(printed, Kind::Match(filter));
+    let pipeline = Pipeline {
+        stages: vec![stage],
+        output: None,
+        environment: setting.environment.clone(),
+    };
+    Ok(Cursor::of(pipeline.over_source(source, None, setting)?))
+}

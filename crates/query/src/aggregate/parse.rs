@@ -1,0 +1,374 @@
+//! Pipelines as they are written: the table of stages.
+
+use windrow_document::{Array, Document, ValueRef};
+use windrow_mql::filter::{Environment, Filter};
+use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
+use windrow_mql::sort::Sort;
+
+use super::operand::{scope, whole};
+use super::output;
+use super::stage::{Kind, Pipeline, Stage, text_is_late};
+use super::unwind::Unwind;
+use super::{
+    bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
+    sample, union, window_fields,
+};
+use crate::Error;
+
+/// NotImplemented.
+const NOT_IMPLEMENTED: i32 = 238;
+/// Pipelines within pipelines.
+const NESTED_MAX: usize = 20;
+/// Stages of one pipeline.
+const STAGES_MAX: usize = 1000;
+
+/// What a stage's operand becomes: mostly one stage, of `$bucket` and `$sortByCount` two.
+type Parse = fn(ValueRef<'_>, &Environment) -> Result<Vec<Kind>, Error>;
+
+/// The stage of a name, by the alphabet.
+fn find(name: &str) -> Option<Parse> {
+    Some(match name {
+        "$addFields" | "$set" => add_fields,
+        "$bucket" => bucket::parse,
+        "$bucketAuto" => bucket_auto::parse,
+        "$count" => count,
+        "$densify" => densify::parse,
+        "$documents" => documents::parse,
+        "$facet" => {
+            |operand, environment| facet::parse(operand, environment, Pipeline::parse_inner)
+        }
+        "$fill" => fill::parse,
+        "$graphLookup" => graph_lookup::parse,
+        "$group" => grouping::parse,
+        "$limit" => limit,
+        "$lookup" => |operand, environment| lookup::parse(operand, environment, Pipeline::parse),
+        "$match" => parse_match,
+        "$project" => project,
+        "$redact" => redact,
+        "$replaceRoot" => replace_root,
+        "$replaceWith" => replace_with,
+        "$sample" => sample::parse,
+        "$setWindowFields" => window_fields::parse,
+        "$skip" => skip,
+        "$sort" => sort,
+        "$sortByCount" => grouping::parse_sort_by_count,
+        "$unionWith" => |operand, environment| union::parse(operand, environment, Pipeline::parse),
+        "$unset" => unset,
+        "$unwind" => unwind,
+        _ => return None,
+    })
+}
+
+/// Stages that MongoDB has and Windrow has not.
+const NOT_SUPPORTED: [&str; 16] = [
+    "$changeStream",
+    "$changeStreamSplitLargeEvent",
+    "$collStats",
+    "$currentOp",
+    "$geoNear",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSampledQueries",
+    "$listSearchIndexes",
+    "$listSessions",
+    "$planCacheStats",
+    "$queryStats",
+    "$querySettings",
+    "$search",
+    "$searchMeta",
+    "$vectorSearch",
+];
+
+/// Stages that bring rows rather than taking them.
+const FIRST: [&str; 9] = [
+    "$changeStream",
+    "$collStats",
+    "$currentOp",
+    "$documents",
+    "$geoNear",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSessions",
+    "$planCacheStats",
+];
+
+impl Pipeline {
+    /// Parses the stages. `environment` holds the command's `let` and its time. Errors: 40324 for a
+    /// stage that there is not, 238 for one that is not supported yet, 40323 for a stage of several
+    /// fields, 14 for what is no document, 232 for more than 20 pipelines within each
+    /// other, 17313 for `$text` behind the first stage, 40218 for a text
+    /// score without `$text`, and those of the stages.
+    pub fn parse(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
+        if nesting(stages) > NESTED_MAX {
+            return Err(Error::new(
+                232,
+                format!("Maximum number of nested sub-pipelines exceeded. Limit is {NESTED_MAX}"),
+            ));
+        }
+        let pipeline = Pipeline::parse_inner(stages, environment)?;
+        check_scores(&pipeline.stages)?;
+        Ok(pipeline)
+    }
+
+    /// Parses a pipeline on rows whose text scores are not its own matter.
+    pub(crate) fn parse_inner(
+        stages: Array<'_>,
+        environment: &Environment,
+    ) -> Result<Pipeline, Error> {
+        let (stages, output) = output::split(stages, environment)?;
+        let parsed = parse_all(stages.as_array(), environment)?;
+        Ok(Pipeline {
+            stages: front::ordered(parsed, environment)?,
+            output,
+            environment: environment.clone(),
+        })
+    }
+}
+
+/// How many pipelines lie within each other in the stages, at most.
+fn nesting(stages: Array<'_>) -> usize {
+    let operands = stages
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .filter_map(Document::first);
+    let within = operands.filter_map(|(name, operand)| {
+        let operand = operand.as_document()?;
+        match name {
+            "$lookup" | "$unionWith" => Some(1 + nesting(operand.get("pipeline")?.as_array()?)),
+            "$facet" => operand
+                .iter()
+                .filter_map(|(_, inner)| inner.as_array())
+                .map(nesting)
+                .max(),
+            _ => None,
+        }
+    });
+    within.max().unwrap_or(0)
+}
+
+/// Parses the stages of a pipeline, and checks where they stand. Error 7749501 for more than 1,000.
+fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>, Error> {
+    if stages.iter().count() > STAGES_MAX {
+        let message = format!("Pipeline length must be no longer than {STAGES_MAX} stages");
+        return Err(Error::new(7749501, message));
+    }
+    let named = stages
+        .iter()
+        .filter_map(|stage| stage.as_document()?.first());
+    for (_, operand) in named.filter(|(name, _)| *name == "$facet") {
+        facet::check_shape(operand)?;
+    }
+    let mut parsed = Vec::new();
+    for (number, stage) in stages.iter().enumerate() {
+        let Some(document) = stage.as_document() else {
+            let message = "Each element of the 'pipeline' array must be an object";
+            return Err(Error::new(14, message));
+        };
+        check_place(number, document)?;
+        let one = parse(document, environment)?;
+        if number > 0 && one.iter().any(|stage| stage.has_text()) {
+            return Err(text_is_late());
+        }
+        parsed.extend(one);
+    }
+    Ok(parsed)
+}
+
+/// Error 40602 for a stage that brings rows behind another one.
+fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
+    match stage.first() {
+        Some((name, _)) if number > 0 && FIRST.contains(&name) => Err(Error::new(
+            40602,
+            format!("{name} is only valid as the first stage in a pipeline"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>, Error> {
+    let Some((name, operand)) = document.first().filter(|_| document.count() == 1) else {
+        return Err(Error::new(
+            40323,
+            "A pipeline stage specification object must contain exactly one field.",
+        ));
+    };
+    let Some(parse) = find(name) else {
+        if NOT_SUPPORTED.contains(&name) {
+            return Err(Error::new(
+                NOT_IMPLEMENTED,
+                format!("{name} is not supported yet"),
+            ));
+        }
+        return Err(Error::new(
+            40324,
+            format!("Unrecognized pipeline stage name: '{name}'"),
+        ));
+    };
+    let kinds = parse(operand, environment)?;
+    let single = kinds.len() == 1;
+    let stage = |kind: Kind| Stage {
+        source: if single {
+            document.to_buf()
+        } else {
+            kind.print(name, operand)
+        },
+        kind,
+    };
+    Ok(kinds.into_iter().map(stage).collect())
+}
+
+/// A text score is there only behind a `$match` with `$text`, and not for filters.
+fn check_scores(stages: &[Stage]) -> Result<(), Error> {
+    let is_known = stages.first().is_some_and(Stage::has_text);
+    let asks = |stage: &Stage| {
+        let read = stage.kind.dependencies();
+        read.text_score || read.needs_origin()
+    };
+    let in_filter = |stage: &Stage| matches!(stage.kind, Kind::Match(_)) && asks(stage);
+    if stages.iter().any(in_filter) || (!is_known && stages.iter().any(asks)) {
+        let message = "query requires text score metadata, but it is not available";
+        return Err(Error::new(40218, message));
+    }
+    Ok(())
+}
+
+fn add_fields(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let reshape = Reshape::parse_add_fields(operand, &scope(environment))?;
+    Ok(vec![Kind::Reshape(reshape)])
+}
+
+fn project(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let reshape = Reshape::parse_project(operand, &scope(environment))?;
+    Ok(vec![Kind::Reshape(reshape)])
+}
+
+fn unset(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    Ok(vec![Kind::Reshape(Reshape::parse_unset(operand)?)])
+}
+
+fn replace_root(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let replace = ReplaceRoot::parse_replace_root(operand, &scope(environment))?;
+    Ok(vec![Kind::ReplaceRoot(replace)])
+}
+
+fn replace_with(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let replace = ReplaceRoot::parse_replace_with(operand, &scope(environment))?;
+    Ok(vec![Kind::ReplaceRoot(replace)])
+}
+
+fn redact(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    Ok(vec![Kind::Redact(Redact::parse(
+        operand,
+        &environment.variables,
+    )?)])
+}
+
+fn parse_match(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return Err(Error::new(
+            15959,
+            "the match filter must be an expression in an object",
+        ));
+    };
+    Ok(vec![Kind::Match(Filter::parse_with(
+        document,
+        environment,
+    )?)])
+}
+
+fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        return Err(Error::new(
+            15973,
+            "the $sort key specification must be an object",
+        ));
+    };
+    if document.is_empty() {
+        return Err(Error::new(
+            15976,
+            "$sort stage must have at least one sort key",
+        ));
+    }
+    let sort = Sort::parse(document)?.with_collation(environment.collation.clone());
+    if sort.pattern().is_empty() {
+        return Err(Error::new(
+            15973,
+            "$natural sort cannot be set in a pipeline",
+        ));
+    }
+    Ok(vec![Kind::Sort(sort, None)])
+}
+
+fn limit(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    if !operand.is_number() {
+        return Err(Error::new(15957, "the limit must be specified as a number"));
+    }
+    match whole(operand) {
+        amount if amount > 0 => Ok(vec![Kind::Limit(amount as u64)]),
+        _ => Err(Error::new(15958, "the limit must be positive")),
+    }
+}
+
+fn skip(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    if !operand.is_number() {
+        return Err(Error::new(15972, "Argument to $skip must be a number"));
+    }
+    match whole(operand) {
+        amount if amount >= 0 => Ok(vec![Kind::Skip(amount as u64)]),
+        _ => Err(Error::new(15956, "Argument to $skip cannot be negative")),
+    }
+}
+
+/// Parses `{$count: "name"}`. Errors 40156 to 40160 for names that cannot be.
+fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    let ValueRef::String(name) = operand else {
+        return Err(Error::new(
+            40156,
+            "the count field must be a non-empty string",
+        ));
+    };
+    let wrong = |code, message: &str| Err(Error::new(code, message.to_owned()));
+    match name {
+        "" => wrong(40157, "the count field must be a non-empty string"),
+        _ if name.starts_with('$') => wrong(40158, "the count field cannot be a $-prefixed path"),
+        _ if name.contains('\0') => wrong(40159, "the count field cannot contain a null byte"),
+        _ if name.contains('.') => wrong(40160, "the count field cannot contain '.'"),
+        _ => Ok(vec![Kind::Count(name.to_owned())]),
+    }
+}
+
+fn unwind(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+    Ok(vec![Kind::Unwind(Unwind::parse(operand)?)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, array, doc};
+
+    #[test]
+    fn pipelines_nest_to_a_limit() {
+        let check = |depth: usize, name: &str, expected: Option<i32>| {
+            let mut stages = array![{ "$match": {} }];
+            for _ in 0..depth {
+                let mut stage = doc! {};
+                let operand = match name {
+                    "$lookup" => doc! { "from": "c", "as": "r", "pipeline": stages },
+                    _ => doc! { "coll": "c", "pipeline": stages },
+                };
+                stage.push(name, operand);
+                stages = [Value::Document(stage)].into_iter().collect();
+            }
+            let parsed = Pipeline::parse(stages.as_array(), &Environment::default());
+            assert_eq!(
+                parsed.err().and_then(|error| error.code()),
+                expected,
+                "{depth} {name}"
+            );
+        };
+        check(20, "$lookup", None);
+        check(21, "$lookup", Some(232));
+        check(20, "$unionWith", None);
+        check(21, "$unionWith", Some(232));
+    }
+}

@@ -1,0 +1,68 @@
+//! Rows and documents that are held, and how long they may be.
+
+use windrow_document::Document;
+
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator};
+use crate::row::{Content, Interrupt, Row};
+
+/// Rows that are there already.
+pub(crate) struct Rows {
+    rows: std::vec::IntoIter<Row>,
+    counters: Counters,
+}
+
+impl Rows {
+    pub fn new(rows: Vec<Row>) -> Rows {
+        Rows {
+            rows: rows.into_iter(),
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Operator for Rows {
+    fn next(&mut self, _: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = self.rows.next();
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+/// Documents of a whole chain, for stages that hold them.
+pub(crate) fn collect(
+    mut operator: BoxOperator,
+    interrupt: &dyn Interrupt,
+    bytes_max: usize,
+) -> Result<Vec<Content>, Error> {
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = operator.next(interrupt)? {
+        bytes += row.content.as_bytes().len();
+        if bytes > bytes_max {
+            return Err(Error::new(
+                4568,
+                "Total size of documents exceeds maximum document size",
+            ));
+        }
+        found.push(row.content);
+    }
+    Ok(found)
+}
+
+/// No document is longer than this when it leaves.
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Refuses a document that is too long for a reply. Error 10334.
+pub(crate) fn check_size(document: Document<'_>) -> Result<(), Error> {
+    match document.as_bytes().len() {
+        bytes if bytes > DOCUMENT_BYTES_MAX => Err(Error::new(
+            10334,
+            format!("BSONObj size: {bytes} is invalid. Size must be between 0 and 16793600(16MB)"),
+        )),
+        _ => Ok(()),
+    }
+}
