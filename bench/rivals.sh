@@ -9,23 +9,30 @@ newer() { # is the result newer than its source?
     [ -x "out/$1" ] && [ "out/$1" -nt "rivals/$2" ]
 }
 
-has_wiredtiger() {
-    echo '#include <wiredtiger.h>' | cc -E -x c - >/dev/null 2>&1
+has() { # is the header there?
+    echo "#include <$1>" | cc -E -x c - >/dev/null 2>&1
+}
+
+# One that stands on a library of Debian's: name, header, package, linker options.
+on_library() {
+    local name=$1 header=$2 package=$3
+    shift 3
+    if newer "$name" "$name.c"; then
+        return
+    fi
+    if ! has "$header" && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing $package"
+        { apt-get update -qq && apt-get install -y -qq "$package"; } >/dev/null 2>&1
+    fi
+    if has "$header"; then
+        cc -O2 -Wall -Wextra -o "out/$name" "rivals/$name.c" "$@" || exit 1
+    else
+        echo "$package is not there: workloads run without $name"
+    fi
 }
 
 if ! newer stable_sort stable_sort.cpp; then
     g++ -O2 -Wall -Wextra -o out/stable_sort rivals/stable_sort.cpp || exit 1
 fi
-
-if newer wiredtiger wiredtiger.c; then
-    exit 0
-fi
-if ! has_wiredtiger && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    echo 'installing libwiredtiger-dev'
-    { apt-get update -qq && apt-get install -y -qq libwiredtiger-dev; } >/dev/null 2>&1
-fi
-if has_wiredtiger; then
-    cc -O2 -Wall -Wextra -o out/wiredtiger rivals/wiredtiger.c -lwiredtiger -lpthread || exit 1
-else
-    echo 'libwiredtiger-dev is not there: w2 and w8 run without their baseline'
-fi
+on_library wiredtiger wiredtiger.h libwiredtiger-dev -lwiredtiger -lpthread
+on_library rocksdb rocksdb/c.h librocksdb-dev -lrocksdb

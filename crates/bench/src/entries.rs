@@ -7,9 +7,11 @@
 //! table u8 | key length u16 | key
 //! ```
 //!
-//! in little-endian. A key ends with the document's number, eight bytes, which makes it unique.
+//! in little-endian. A key ends with the document's number, four bytes, which makes it unique.
 
 use std::io::Write;
+
+const NUMBER_BYTES: u16 = 4;
 
 pub trait Entries {
     /// How many indexes.
@@ -26,9 +28,9 @@ pub fn feed(entries: &dyn Entries, documents: u64, out: &mut impl Write) -> std:
         bytes.clear();
         entries.each(number, &mut |table, key| {
             bytes.push(table);
-            bytes.extend_from_slice(&(key.len() as u16 + 8).to_le_bytes());
+            bytes.extend_from_slice(&(key.len() as u16 + NUMBER_BYTES).to_le_bytes());
             bytes.extend_from_slice(key);
-            bytes.extend_from_slice(&number.to_be_bytes());
+            bytes.extend_from_slice(&(number as u32).to_be_bytes());
         });
         out.write_all(&(bytes.len() as u32).to_le_bytes())?;
         out.write_all(&bytes)?;
@@ -57,8 +59,8 @@ mod tests {
     fn entries_are_written_as_drawn() {
         let mut out = Vec::new();
         feed(&Two, 1, &mut out).unwrap();
-        let first = b"\x17\0\0\0\x00\x09\0a\0\0\0\0\0\0\0\0";
-        let second = b"\x01\x08\0\0\0\0\0\0\0\0\0";
+        let first = b"\x0f\0\0\0\x00\x05\0a\0\0\0\0";
+        let second = b"\x01\x04\0\0\0\0\0";
         assert_eq!(out, [&first[..], second].concat());
     }
 }

@@ -45,6 +45,7 @@ pub mod concurrency;
 pub mod dump;
 pub mod insertion;
 pub mod reads;
+pub mod space;
 pub mod w1;
 pub mod w2;
 pub mod w3;

@@ -4,14 +4,15 @@ use std::process::ExitCode;
 
 use windrow_bench::error::BenchError;
 use windrow_bench::options::{HELP, Options};
-use windrow_bench::{concurrency, dump, reads, w1, w2, w3, w4, w8, w9};
+use windrow_bench::{concurrency, dump, reads, space, w1, w2, w3, w4, w8, w9};
 
 type Workload = fn(&Options) -> Result<(), BenchError>;
 
-const WORKLOADS: [(&str, Workload); 9] = [
+const WORKLOADS: [(&str, Workload); 10] = [
     ("concurrency", concurrency::run),
     ("dump", dump::run),
     ("reads", reads::run),
+    ("space", space::run),
     ("w1", w1::run),
     ("w2", w2::run),
     ("w3", w3::run),

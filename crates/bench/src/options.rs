@@ -21,6 +21,8 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
        by a secondary index over by _id: one document, ranges; the first read after writing
   concurrency
        8 connections over 1, 64 on one document, reading and writing while an index is built
+  space
+       bytes of indexes beside RocksDB with LZ4; a collection overwritten over a fresh one
   dump the documents themselves, on standard output: --cases words, weather, small, large
 
   --server PATH        the windrow binary (default target/release/windrow)
@@ -36,7 +38,7 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   --show yes           w1: draw the build's progress, as currentOp tells it
   --cases A,B          w8: of small, large, single, journaled, find (default small,large);
                        w9: words of the rows' names; concurrency: of insert, update, same, build,
-                       text (default all)
+                       text; space: of uris, registers, users, overwrite (default all)
   --connections A,B    w8: how many (default 1)
   --operations N       w8: single inserts or finds, all connections together (default 100000);
                        concurrency: writes of all connections together (default 40000)

@@ -2,6 +2,7 @@
 
 use super::{Corpus, random_of};
 use crate::bson;
+use crate::entries::Entries;
 use crate::random::Random;
 
 pub const USERS: u64 = 5_000;
@@ -50,6 +51,20 @@ impl Corpus for Users {
             one.string_by("pad", |out| random.letters(180, out));
             one.double("x", user.x);
         });
+    }
+}
+
+/// The two indexes of W9: {user}, {age, x}. Nothing is below zero, so big-endian bytes are in order.
+impl Entries for Users {
+    fn tables(&self) -> u8 {
+        2
+    }
+
+    fn each(&self, number: u64, put: &mut dyn FnMut(u8, &[u8])) {
+        let user = self.user(number);
+        let x = user.x.to_bits().to_be_bytes();
+        put(0, &user.user.to_be_bytes());
+        put(1, &[&user.age.to_be_bytes()[..], &x].concat());
     }
 }
 

@@ -1,0 +1,197 @@
+//! Bytes: what indexes take once all is merged, beside RocksDB with LZ4 on the same entries, and what
+//! a collection takes after every document was overwritten, over what it took fresh.
+
+use crate::client::{Connection, message};
+use crate::corpus::Corpus;
+use crate::corpus::registers::Registers;
+use crate::corpus::users::Users;
+use crate::corpus::weather::Weather;
+use crate::entries::{self, Entries};
+use crate::error::BenchError;
+use crate::load::{self, COLLECTION, DATABASE, Feed};
+use crate::options::Options;
+use crate::report::{Bar, HASH_START, Report, Row, hash};
+use crate::rival::{self, RivalFolder};
+use crate::server::Server;
+use crate::settle::settle;
+
+/// A corpus, its indexes, and the same as entries.
+struct Case<'a> {
+    name: &'a str,
+    corpus: &'a dyn Corpus,
+    entries: &'a dyn Entries,
+    /// the fields, as a key of `createIndexes`, in the order of the entries' tables
+    indexes: &'a [&'a str],
+    documents: u64,
+}
+
+const BATCH: u64 = 1_000;
+const USER_INDEXES: [&str; 2] = [r#"{"user": 1}"#, r#"{"age": 1, "x": 1}"#];
+const INDEX_BAR: Bar = Bar::RatioAtMost(0.7);
+const OVERWRITTEN_BAR: Bar = Bar::RatioAtMost(1.3);
+
+pub fn run(options: &Options) -> Result<(), BenchError> {
+    let weather = Weather::new(options.seed);
+    let registers = Registers { seed: options.seed };
+    let users = Users { seed: options.seed };
+    let cases = [
+        Case {
+            name: "uris",
+            corpus: &weather,
+            entries: &weather,
+            indexes: &[r#"{"URI": 1}"#],
+            documents: options.documents_of(100_000),
+        },
+        Case {
+            name: "registers",
+            corpus: &registers,
+            entries: &registers,
+            indexes: &[
+                r#"{"price": 1, "customerid": 1}"#,
+                r#"{"cashregisterid": 1, "price": 1, "customerid": 1}"#,
+                r#"{"price": 1, "dateandtime": 1, "customerid": 1}"#,
+            ],
+            documents: options.documents_of(2_000_000),
+        },
+        Case {
+            name: "users",
+            corpus: &users,
+            entries: &users,
+            indexes: &USER_INDEXES,
+            documents: options.documents_of(2_000_000),
+        },
+    ];
+    let (mut rows, mut sum) = (Vec::new(), HASH_START);
+    let chosen = options.cases_or(&["uris", "registers", "users", "overwrite"]);
+    for case in cases
+        .iter()
+        .filter(|case| chosen.iter().any(|name| name == case.name))
+    {
+        let (found, holds) = indexes(options, case)?;
+        rows.extend(found);
+        sum = hash(sum, &holds.to_le_bytes());
+    }
+    if chosen.iter().any(|name| name == "overwrite") {
+        let (row, holds) = overwrite(options)?;
+        rows.push(row);
+        sum = hash(sum, &holds.to_le_bytes());
+    }
+    Report {
+        workload: "space",
+        baseline: "RocksDB with LZ4; of overwriting: fresh",
+        rows,
+        hash: sum,
+    }
+    .print(options)
+}
+
+/// Inserts with the indexes there, so that they are merged from folds, then builds them at once.
+fn indexes(options: &Options, case: &Case) -> Result<(Vec<Row>, u64), BenchError> {
+    let server = Server::start(options)?;
+    let mut connection = server.connect()?;
+    create_all(&mut connection, case.indexes)?;
+    eprintln!("{}: {} documents", case.name, case.documents);
+    Feed::new(case.corpus, BATCH).insert(&mut connection, (0, case.documents))?;
+    settle(&mut connection, options)?;
+    let merged = sizes(&mut connection, case)?;
+    connection.run(DATABASE, |one| {
+        one.string("dropIndexes", COLLECTION);
+        one.string("index", "*");
+    })?;
+    create_all(&mut connection, case.indexes)?;
+    let built = sizes(&mut connection, case)?;
+    let hash = load::verify(&mut connection, case.corpus, case.documents)?;
+    server.stop()?;
+    let rival = rocksdb(options, case)?;
+    let row = |how: &str, place: usize, bytes: f64| {
+        let name = format!("{} {place}, {how}", case.name);
+        Row::new(name, "bytes", bytes, rival.get(place).copied()).barred(INDEX_BAR)
+    };
+    let both = |place| {
+        [
+            row("merged", place, merged[place]),
+            row("built", place, built[place]),
+        ]
+    };
+    Ok(((0..case.indexes.len()).flat_map(both).collect(), hash))
+}
+
+/// The indexes index0, index1, …
+fn create_all(connection: &mut Connection, keys: &[&str]) -> Result<(), BenchError> {
+    keys.iter().enumerate().try_for_each(|(place, key)| {
+        let index = format!(r#"{{"key": {key}, "name": "index{place}"}}"#);
+        load::create_index(connection, &index)
+    })
+}
+
+fn sizes(connection: &mut Connection, case: &Case) -> Result<Vec<f64>, BenchError> {
+    (0..case.indexes.len())
+        .map(|place| statistic(connection, &format!("indexSizes.index{place}")))
+        .collect()
+}
+
+fn statistic(connection: &mut Connection, path: &str) -> Result<f64, BenchError> {
+    let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
+    let found = statistics.number(path);
+    found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
+}
+
+fn rocksdb(options: &Options, case: &Case) -> Result<Vec<f64>, BenchError> {
+    eprintln!("{}: RocksDB, the same entries", case.name);
+    let folder = RivalFolder::create(options)?;
+    let arguments = [folder.argument(), case.entries.tables().to_string()];
+    let figures = rival::run(options, "rocksdb", &arguments, |input| {
+        entries::feed(case.entries, case.documents, input)
+    })?;
+    Ok(figures.map_or(Vec::new(), |one| one.series("table")))
+}
+
+/// Every document is replaced by another one of its size and `_id`.
+fn overwrite(options: &Options) -> Result<(Row, u64), BenchError> {
+    let documents = options.documents_of(500_000);
+    let (first, second) = (
+        Users { seed: options.seed },
+        Users {
+            seed: options.seed + 1,
+        },
+    );
+    let server = Server::start(options)?;
+    let mut connection = server.connect()?;
+    create_all(&mut connection, &USER_INDEXES)?;
+    eprintln!("{documents} documents, then each replaced");
+    Feed::new(&first, BATCH).insert(&mut connection, (0, documents))?;
+    settle(&mut connection, options)?;
+    let fresh = statistic(&mut connection, "totalSize")?;
+    for start in (0..documents).step_by(BATCH as usize) {
+        let end = (start + BATCH).min(documents);
+        connection.succeed(&replace_message(&second, start, end))?;
+    }
+    settle(&mut connection, options)?;
+    let after = statistic(&mut connection, "totalSize")?;
+    let hash = load::verify(&mut connection, &second, documents)?;
+    server.stop()?;
+    let row = Row::new(
+        "a collection after overwriting all",
+        "bytes",
+        after,
+        Some(fresh),
+    );
+    Ok((row.barred(OVERWRITTEN_BAR), hash))
+}
+
+fn replace_message(corpus: &dyn Corpus, start: u64, end: u64) -> Vec<u8> {
+    let mut document = Vec::new();
+    message(DATABASE, |one| {
+        one.string("update", COLLECTION);
+        one.array("updates", |list| {
+            for (place, number) in (start..end).enumerate() {
+                document.clear();
+                corpus.write(number, &mut document);
+                list.document(&place.to_string(), |update| {
+                    update.document("q", |q| q.fields_of(&load::by_id(&document)));
+                    update.document("u", |u| u.fields_of(&document));
+                });
+            }
+        });
+    })
+}
