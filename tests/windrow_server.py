@@ -30,12 +30,13 @@ def free_port():
 class Server:
     """`windrow serve` on `folder`/data. Starts at once; a `with` block stops it."""
 
-    def __init__(self, folder, memory=256 << 20, port=None, start=True):
+    def __init__(self, folder, memory=256 << 20, port=None, start=True, options=()):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.data = self.folder / "data"
         self.log_path = self.folder / "server.log"
         self.memory = memory
+        self.options = list(options)
         self.port = port or free_port()
         self.process = None
         self.clients = []
@@ -51,7 +52,8 @@ class Server:
 
     def command(self):
         return [str(binary()), "serve", "--data", str(self.data),
-                "--listen", f"127.0.0.1:{self.port}", "--memory", str(self.memory)]
+                "--listen", f"127.0.0.1:{self.port}", "--memory", str(self.memory),
+                *self.options]
 
     def start(self):
         """Returns the seconds until the server answered."""

@@ -85,11 +85,12 @@ fn keep_merging(collections: &Arc<Collections>) {
 }
 
 /// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
-/// to make many.
+/// to make many. Ends snapshots that are too old.
 fn keep_settling(collections: &Arc<Collections>) {
     let core = &collections.core;
     while !core.is_closing() {
         core.background.settle.wait(Duration::from_millis(500));
+        core.snapshots.end_older(core.options.snapshot_age_max);
         let position = core.storage.log.written().0;
         for collection in collections.all() {
             let state = collection.state();

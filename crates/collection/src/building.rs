@@ -7,6 +7,7 @@
 //! goes on with the records that no row covers.
 
 mod control;
+pub(crate) mod pool;
 mod scan;
 mod unique;
 
@@ -78,7 +79,7 @@ impl Collection {
         let _changing = core.catalog_change.lock();
         // Writers that have begun do not know the indexes: they end before the position is taken.
         let _schema = self.schema.write();
-        let since = core.snapshot().position();
+        let since = core.storage.log.written().0;
         let known: Vec<Arc<Definition>> = self
             .indexes()
             .iter()
@@ -138,6 +139,9 @@ impl Collection {
             keys: sum(|index| index.progress().keys.load(Ordering::Relaxed)),
             seconds: started.elapsed().as_secs_f64(),
         });
+        for index in indexes {
+            index.progress().checking.store(true, Ordering::Relaxed);
+        }
         self.check_and_finish(core, indexes, control)?;
         let seconds = started.elapsed().as_secs_f64();
         (control.on_phase)(&BuildPhase::Ready { seconds });

@@ -7,6 +7,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Collation, DocumentBuf};
+use windrow_fold::Age;
 use windrow_fold::view::Sections;
 
 use crate::cap::{Arrivals, Cap};
@@ -153,9 +154,19 @@ impl Collection {
             .collect()
     }
 
-    /// A snapshot of all that was written before the call.
+    /// A snapshot of all that was written before the call. Reading fails once it is older than
+    /// snapshots may become.
     pub fn reader(&self) -> Result<Reader, Error> {
-        let snapshot = self.core()?.snapshot();
+        self.reader_of_age(Age::Limited)
+    }
+
+    /// The same for our own work, which lasts as long as it must.
+    pub(crate) fn lasting_reader(&self) -> Result<Reader, Error> {
+        self.reader_of_age(Age::Any)
+    }
+
+    fn reader_of_age(&self, age: Age) -> Result<Reader, Error> {
+        let snapshot = self.core()?.snapshot(age);
         let state = self.state();
         Ok(Reader::new(state, snapshot, self.next_record()))
     }

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use windrow_fold::{Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
+use windrow_fold::{Age, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
+use crate::building::pool::BuildPool;
 use crate::error::Error;
 use crate::index::Index;
 use crate::options::EngineOptions;
@@ -31,6 +32,7 @@ pub(crate) struct Core {
     pub tail_bytes: Arc<AtomicU64>,
     /// Bytes of tails at which a fold begins.
     fold_from_bytes: AtomicU64,
+    pub builds: BuildPool,
     pub background: Background,
     pub counters: Counters,
 }
@@ -107,14 +109,15 @@ impl Core {
             run_sections: Mutex::default(),
             tail_bytes: Arc::default(),
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
+            builds: BuildPool::new(options.build_bytes, options.build_priority),
             background: Background::default(),
             counters: Counters::default(),
         }
     }
 
     /// A snapshot of everything written so far.
-    pub fn snapshot(&self) -> Snapshot {
-        self.snapshots.open(|| self.storage.log.written().0)
+    pub fn snapshot(&self, age: Age) -> Snapshot {
+        self.snapshots.open(age, || self.storage.log.written().0)
     }
 
     /// The positions that are read at, now or from now on.

@@ -229,6 +229,16 @@ impl Engine {
         all.try_for_each(|descriptor| self.core.close_section(descriptor))
     }
 
+    /// How much memory all index builds together take, in bytes.
+    pub fn build_bytes(&self) -> u64 {
+        self.core.builds.bytes_max()
+    }
+
+    /// Sets how much memory all index builds together take, in bytes; those that run keep to it.
+    pub fn set_build_bytes(&self, bytes: u64) {
+        self.core.builds.set_bytes_max(bytes);
+    }
+
     /// What the engine holds and has done.
     pub fn statistics(&self) -> Statistics {
         let core = &self.core;

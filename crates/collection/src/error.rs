@@ -30,6 +30,8 @@ pub enum Error {
     FailedValidation(Box<FailedValidation>),
     /// The caller's: a document larger than 16 MB.
     DocumentTooLarge { bytes: usize },
+    /// The caller's: it has read for longer than snapshots may be old.
+    SnapshotTooOld,
     /// Somebody else's: the index build, or the collection, was dropped or killed meanwhile.
     Interrupted(String),
     /// The machine's: see the storage's error.
@@ -78,6 +80,10 @@ impl fmt::Display for Error {
             Error::FailedValidation(failed) => {
                 write!(formatter, "Document failed validation: {}", failed.details)
             }
+            Error::SnapshotTooOld => formatter.write_str(
+                "the snapshot of this read is older than snapshots may be (--snapshot-seconds-max); \
+                 what it saw may be gone: read again",
+            ),
             Error::Interrupted(why) => formatter.write_str(why),
             Error::Storage(error) => error.fmt(formatter),
         }

@@ -41,6 +41,8 @@ pub struct Progress {
     pub documents_total: AtomicU64,
     pub keys: AtomicU64,
     pub bytes: AtomicU64,
+    /// All documents are read; unique keys are looked at.
+    pub checking: AtomicBool,
     pub started: Instant,
 }
 
@@ -58,6 +60,7 @@ impl Index {
             documents_total: AtomicU64::new(0),
             keys: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            checking: AtomicBool::new(false),
             started: Instant::now(),
         };
         let life = Life {

@@ -40,6 +40,7 @@ mod validate;
 mod views;
 mod write;
 
+pub use building::pool::BuildPriority;
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;
 pub use collection::Collection;

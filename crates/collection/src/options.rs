@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use windrow_storage::Compression;
 
+use crate::building::pool::BuildPriority;
 use crate::error::Error;
 
 /// How an engine uses the machine.
@@ -16,12 +17,15 @@ pub struct EngineOptions {
     pub tail_bytes: u64,
     /// Bytes of memory for all index builds together.
     pub build_bytes: u64,
+    pub build_priority: BuildPriority,
     /// Threads for folds, merges and builds.
     pub threads: usize,
     /// How documents are compressed.
     pub compression: Compression,
     /// The longest that a commit stays in a tail alone.
     pub fold_interval: Duration,
+    /// How old a snapshot may become before reading it fails.
+    pub snapshot_age_max: Duration,
     /// Bytes of log records that an index may lag behind before its entries are made unasked.
     pub settle_bytes: u64,
     /// Told of what goes wrong in the background.
@@ -36,9 +40,11 @@ impl EngineOptions {
             memory,
             tail_bytes: (memory / 16).clamp(1 << 20, 256 << 20),
             build_bytes: (memory / 4).clamp(16 << 20, 200 << 20),
+            build_priority: BuildPriority::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             compression: Compression::Lz4,
             fold_interval: Duration::from_secs(60),
+            snapshot_age_max: Duration::from_secs(600),
             settle_bytes: 1 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
         }

@@ -86,6 +86,14 @@ impl Reader {
         }))
     }
 
+    /// Fails once the snapshot is too old.
+    fn check(&self) -> Result<(), Error> {
+        match self.0.snapshot.has_ended() {
+            true => Err(Error::SnapshotTooOld),
+            false => Ok(()),
+        }
+    }
+
     /// The log position that is read at.
     pub fn position(&self) -> u64 {
         self.0.snapshot.position()
@@ -98,6 +106,7 @@ impl Reader {
 
     /// A document's bytes.
     pub fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
+        self.check()?;
         Ok(self.0.records.get(b"", id.0)?)
     }
 
@@ -117,7 +126,7 @@ impl Reader {
         RecordCursor {
             cursor,
             end: u64::MAX,
-            _reader: self.clone(),
+            reader: self.clone(),
         }
     }
 
@@ -128,7 +137,7 @@ impl Reader {
         Ok(RecordCursor {
             cursor,
             end: end.0,
-            _reader: self.clone(),
+            reader: self.clone(),
         })
     }
 
@@ -158,7 +167,7 @@ impl Reader {
         let cursor = self.view_of(state).cursor(Direction::Forward);
         Ok(EntryCursor {
             cursor,
-            _reader: self.clone(),
+            reader: self.clone(),
         })
     }
 
@@ -186,7 +195,7 @@ impl Reader {
         let cursor = self.index_view(index)?.cursor(direction);
         Ok(EntryCursor {
             cursor,
-            _reader: self.clone(),
+            reader: self.clone(),
         })
     }
 
@@ -197,7 +206,7 @@ impl Reader {
         cursor.seek(key, 0)?;
         Ok(EntryCursor {
             cursor,
-            _reader: self.clone(),
+            reader: self.clone(),
         })
     }
 
@@ -212,7 +221,7 @@ impl Reader {
 pub struct RecordCursor {
     cursor: Cursor,
     end: u64,
-    _reader: Reader,
+    reader: Reader,
 }
 
 impl RecordCursor {
@@ -224,6 +233,7 @@ impl RecordCursor {
     /// Goes to the next document; false at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {
+        self.reader.check()?;
         Ok(self.cursor.next()? && self.cursor.id() < self.end)
     }
 
@@ -246,7 +256,7 @@ impl RecordCursor {
 #[derive(Debug)]
 pub struct EntryCursor {
     cursor: Cursor,
-    _reader: Reader,
+    reader: Reader,
 }
 
 impl EntryCursor {
@@ -258,6 +268,7 @@ impl EntryCursor {
     /// Goes to the next entry; false at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {
+        self.reader.check()?;
         Ok(self.cursor.next()?)
     }
 

@@ -53,7 +53,7 @@ impl Sum {
 impl Collection {
     /// Reads all documents and all entries and compares them. `full` checks the documents' BSON too.
     pub fn validate(&self, full: bool) -> Result<Validation, Error> {
-        let reader = self.reader()?;
+        let reader = self.lasting_reader()?;
         let mut expected = vec![Sum::default(); reader.indexes().len()];
         let mut validation = Validation {
             documents: 0,

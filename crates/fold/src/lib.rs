@@ -39,7 +39,7 @@ pub use chunk::{Chunk, ChunkBuilder};
 pub use cursor::{Cursor, Direction};
 pub use entry::Entry;
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
-pub use snapshots::{Snapshot, Snapshots};
+pub use snapshots::{Age, Snapshot, Snapshots};
 pub use sorter::Sorter;
 pub use tail::Tail;
 pub use view::View;

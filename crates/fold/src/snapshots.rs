@@ -2,31 +2,62 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
 /// The positions that open snapshots read at.
 #[derive(Debug, Default)]
-pub struct Snapshots {
-    open: Mutex<BTreeMap<u64, usize>>,
+pub struct Snapshots(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    next: u64,
+    /// By position, then in the order in which they were opened.
+    all: BTreeMap<(u64, u64), Entry>,
 }
 
-/// A position to read at. While it is open, merges keep what it sees.
+#[derive(Debug)]
+struct Entry {
+    since: Instant,
+    age: Age,
+    ended: Arc<AtomicBool>,
+}
+
+/// How old a snapshot may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// It ends at [`Snapshots::end_older`].
+    Limited,
+    Any,
+}
+
+/// A position to read at. While it is open and has not ended, merges keep what it sees.
 #[derive(Debug)]
 pub struct Snapshot {
-    position: u64,
+    place: (u64, u64),
+    ended: Arc<AtomicBool>,
     registry: Arc<Snapshots>,
 }
 
 impl Snapshots {
     /// Opens a snapshot at the position that `newest` answers. It is asked under the lock, so that
     /// no merge decides in between that nobody reads there.
-    pub fn open(self: &Arc<Self>, newest: impl FnOnce() -> u64) -> Snapshot {
-        let mut open = self.open.lock();
-        let position = newest();
-        *open.entry(position).or_insert(0) += 1;
+    pub fn open(self: &Arc<Self>, age: Age, newest: impl FnOnce() -> u64) -> Snapshot {
+        let mut open = self.0.lock();
+        let place = (newest(), open.next);
+        open.next += 1;
+        let ended = Arc::new(AtomicBool::new(false));
+        let entry = Entry {
+            since: Instant::now(),
+            age,
+            ended: ended.clone(),
+        };
+        open.all.insert(place, entry);
         Snapshot {
-            position,
+            place,
+            ended,
             registry: self.clone(),
         }
     }
@@ -34,40 +65,44 @@ impl Snapshots {
     /// The positions that snapshots read at, in order, and behind them the newest there is, before
     /// which none is opened from now on.
     pub fn positions(&self, newest: impl FnOnce() -> u64) -> Vec<u64> {
-        let open = self.open.lock();
-        let mut positions: Vec<u64> = open.keys().copied().collect();
+        let open = self.0.lock();
+        let mut positions: Vec<u64> = open.all.keys().map(|(position, _)| *position).collect();
+        positions.dedup();
         positions.push(newest());
         positions
     }
 
+    /// Ends snapshots that have been open for longer than `limit` and may not be: merges keep nothing
+    /// for them from now on.
+    pub fn end_older(&self, limit: Duration) {
+        let mut open = self.0.lock();
+        open.all.retain(|_, entry| {
+            let ends = entry.age == Age::Limited && entry.since.elapsed() > limit;
+            entry.ended.store(ends, Ordering::Release);
+            !ends
+        });
+    }
+
     /// How many snapshots are open.
     pub fn count(&self) -> usize {
-        self.open.lock().values().sum()
+        self.0.lock().all.len()
     }
 }
 
 impl Snapshot {
     pub fn position(&self) -> u64 {
-        self.position
+        self.place.0
     }
-}
 
-impl Clone for Snapshot {
-    fn clone(&self) -> Snapshot {
-        let position = self.position;
-        self.registry.open(|| position)
+    /// Whether it has become too old: what it sees may be gone.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let mut open = self.registry.open.lock();
-        if let Some(count) = open.get_mut(&self.position) {
-            *count -= 1;
-            if *count == 0 {
-                open.remove(&self.position);
-            }
-        }
+        self.registry.0.lock().all.remove(&self.place);
     }
 }
 
@@ -79,9 +114,9 @@ mod tests {
     fn open_ones_and_the_newest_count() {
         let snapshots = Arc::new(Snapshots::default());
         assert_eq!(snapshots.positions(|| 9), [9]);
-        let five = snapshots.open(|| 5);
-        let seven = snapshots.open(|| 7);
-        let again = five.clone();
+        let five = snapshots.open(Age::Limited, || 5);
+        let seven = snapshots.open(Age::Limited, || 7);
+        let again = snapshots.open(Age::Limited, || 5);
         drop(five);
         assert_eq!(snapshots.positions(|| 9), [5, 7, 9]);
         assert_eq!(snapshots.count(), 2);
@@ -89,5 +124,22 @@ mod tests {
         assert_eq!(snapshots.positions(|| 9), [7, 9]);
         drop(seven);
         assert_eq!(snapshots.positions(|| 9), [9]);
+    }
+
+    #[test]
+    fn old_ones_end() {
+        let snapshots = Arc::new(Snapshots::default());
+        let old = snapshots.open(Age::Limited, || 5);
+        let lasting = snapshots.open(Age::Any, || 6);
+        snapshots.end_older(Duration::from_secs(60));
+        assert!(!old.has_ended());
+        std::thread::sleep(Duration::from_millis(2));
+        snapshots.end_older(Duration::from_millis(1));
+        assert!(old.has_ended() && !lasting.has_ended());
+        assert_eq!(snapshots.positions(|| 9), [6, 9]);
+        let young = snapshots.open(Age::Limited, || 5);
+        drop(old);
+        assert!(!young.has_ended());
+        assert_eq!(snapshots.positions(|| 9), [5, 6, 9]);
     }
 }

@@ -9,8 +9,8 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::view::Sections;
 use windrow_fold::{
-    Chunk, ChunkBuilder, Direction, Entry, RunSink, Section, SectionOptions, Snapshot, Snapshots,
-    Tail, View,
+    Age, Chunk, ChunkBuilder, Direction, Entry, RunSink, Section, SectionOptions, Snapshot,
+    Snapshots, Tail, View,
 };
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
@@ -217,7 +217,7 @@ fn check(seed: u64) {
             16 => map.merge(),
             17 => {
                 let position = map.position;
-                let snapshot = map.snapshots.open(|| position);
+                let snapshot = map.snapshots.open(Age::Limited, || position);
                 map.open.push((snapshot, map.view(), map.model.clone()));
             }
             18 if !map.open.is_empty() => {

@@ -50,6 +50,7 @@ impl IntoCommandError for CollectionError {
             CollectionError::IsView(_) => ErrorCode::CommandNotSupportedOnView,
             CollectionError::IndexNotFound(_) => ErrorCode::IndexNotFound,
             CollectionError::DocumentTooLarge { .. } => ErrorCode::BSONObjectTooLarge,
+            CollectionError::SnapshotTooOld => ErrorCode::SnapshotUnavailable,
             CollectionError::Interrupted(_) => ErrorCode::Interrupted,
         };
         CommandError::new(code, message)

@@ -40,7 +40,7 @@ struct Shared {
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The least time between two log lines about progress.
-const LOG_INTERVAL: Duration = Duration::from_secs(3);
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Builds, and returns when the indexes are ready and durable.
 pub fn run(build: Build, operation: &Operation) -> Result<CreatedIndexes, CommandError> {
@@ -120,17 +120,35 @@ pub fn wait_ready(
     Ok(())
 }
 
-/// How far the build of these indexes, which are built together, is.
+/// How far the build of these indexes, which are built together, is. None where it has not begun.
 pub fn progress(indexes: &[Arc<Index>]) -> Option<Progress> {
-    let most = |of: fn(&Index) -> &AtomicU64| {
-        let all = indexes.iter().map(|index| of(index).load(Relaxed));
-        all.max().unwrap_or(0)
+    let first = indexes.first()?.progress();
+    let each =
+        |of: fn(&Index) -> &AtomicU64| indexes.iter().map(move |index| of(index).load(Relaxed));
+    let total = each(|index| &index.progress().documents_total).max()?;
+    let done = each(|index| &index.progress().documents).max()?.min(total);
+    let checking = first.checking.load(Relaxed);
+    if total == 0 {
+        return None;
+    }
+    let phase = match checking {
+        true => "checking unique keys",
+        false => "scanning collection",
     };
-    let total = most(|index| &index.progress().documents_total);
-    (total > 0).then(|| Progress {
-        message: "Index Build: scanning collection".to_owned(),
-        done: most(|index| &index.progress().documents).min(total),
+    let mut details = doc! {
+        "phase": phase, "documents": (done as i64), "documentsTotal": (total as i64),
+        "keys": (each(|index| &index.progress().keys).sum::<u64>() as i64),
+        "bytes": (each(|index| &index.progress().bytes).sum::<u64>() as i64),
+    };
+    if done > 0 {
+        let left = first.started.elapsed().as_secs_f64() * (total - done) as f64 / done as f64;
+        details.push("secondsLeft", left);
+    }
+    Some(Progress {
+        message: format!("Index Build: {phase}"),
+        done,
         total,
+        details: ("indexBuild", details),
     })
 }
 
@@ -157,6 +175,19 @@ pub fn unfinished(engine: &Engine) -> Vec<Unfinished> {
 }
 
 impl Unfinished {
+    /// What `serverStatus` shows of it.
+    pub fn summary(&self) -> DocumentBuf {
+        let names = self.indexes.iter();
+        let names: Vec<String> = names.map(|index| index.definition.name.clone()).collect();
+        let namespace = self.collection.namespace().to_string();
+        let mut summary = doc! { "namespace": namespace, "indexes": names };
+        if let Some(progress) = progress(&self.indexes) {
+            let (name, details) = progress.details;
+            summary.push(name, details);
+        }
+        summary
+    }
+
     /// What `currentOp` shows of a build that no client waits for.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let namespace = self.collection.namespace();
@@ -311,11 +342,13 @@ impl Build {
         }
         *last = Instant::now();
         if let Some(progress) = progress(&lock(&shared.indexes)) {
-            let attr = doc! {
+            let mut attr = doc! {
                 "namespace": (self.namespace()), "done": (progress.done as i64),
                 "total": (progress.total as i64),
             };
-            self.info(51_773, "Index build: scanning collection", attr);
+            let (name, details) = progress.details;
+            attr.push(name, details);
+            self.info(51_773, "Index build: in progress", attr);
         }
     }
 

@@ -41,6 +41,8 @@ pub struct Progress {
     pub message: String,
     pub done: u64,
     pub total: u64,
+    /// What else there is to say of it, under the name of this kind of work.
+    pub details: (&'static str, DocumentBuf),
 }
 
 impl Progress {
@@ -50,6 +52,7 @@ impl Progress {
             message,
             done,
             total,
+            details: (kind, details),
         } = self;
         let percent = (done * 100).checked_div(*total).unwrap_or(0);
         op.push("msg", format!("{message}: {done}/{total} {percent}%"));
@@ -57,6 +60,7 @@ impl Progress {
             "progress",
             doc! { "done": (*done as i64), "total": (*total as i64) },
         );
+        op.push(kind, details.clone());
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use windrow_collection::Engine;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -14,6 +15,8 @@ struct Parameter {
     initial: fn() -> Value,
     /// What may be set; `None` for what is decided at the start.
     accepts: Option<Accepts>,
+    /// Tells the engine, where it is the engine that keeps to it.
+    tell: Option<fn(&Engine, i64)>,
 }
 
 #[derive(Clone, Copy)]
@@ -22,6 +25,9 @@ enum Accepts {
     /// A whole number in these limits.
     Whole(i64, i64),
 }
+
+/// Memory of all index builds together, in megabytes.
+const BUILD_MEMORY: &str = "maxIndexBuildMemoryUsageMegabytes";
 
 /// In order of their names. MongoDB's names and defaults, of those that mean something here.
 const TABLE: &[Parameter] = &[
@@ -38,6 +44,12 @@ const TABLE: &[Parameter] = &[
     fixed("localLogicalSessionTimeoutMinutes", || 30.into()),
     set("logLevel", Accepts::Whole(0, 5), || 0.into()),
     fixed("maxBSONDepth", || 200.into()),
+    Parameter {
+        tell: Some(|engine, megabytes| engine.set_build_bytes(megabytes.unsigned_abs() << 20)),
+        ..set(BUILD_MEMORY, Accepts::Whole(50, i32::MAX as i64), || {
+            200.into()
+        })
+    },
     set("notablescan", Accepts::Flag, || false.into()),
     set("quiet", Accepts::Flag, || false.into()),
     set("ttlMonitorEnabled", Accepts::Flag, || true.into()),
@@ -53,6 +65,7 @@ const fn fixed(name: &'static str, initial: fn() -> Value) -> Parameter {
         name,
         initial,
         accepts: None,
+        tell: None,
     }
 }
 
@@ -61,6 +74,7 @@ const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Pa
         name,
         initial,
         accepts: Some(accepts),
+        tell: None,
     }
 }
 
@@ -69,19 +83,18 @@ pub struct Parameters {
     values: Mutex<Vec<Value>>,
 }
 
-impl Default for Parameters {
-    fn default() -> Parameters {
-        let values = TABLE
-            .iter()
-            .map(|parameter| (parameter.initial)())
-            .collect();
+impl Parameters {
+    /// As they are at the start of a server on such an engine.
+    pub fn of(engine: &Engine) -> Parameters {
+        let initial = |parameter: &Parameter| match parameter.name {
+            BUILD_MEMORY => ((engine.build_bytes() >> 20) as i32).into(),
+            _ => (parameter.initial)(),
+        };
         Parameters {
-            values: Mutex::new(values),
+            values: Mutex::new(TABLE.iter().map(initial).collect()),
         }
     }
-}
 
-impl Parameters {
     pub fn get(&self, name: &str) -> Option<Value> {
         lock(&self.values).get(place(name)?).cloned()
     }
@@ -100,7 +113,12 @@ impl Parameters {
     }
 
     /// Changes a parameter and returns what it was.
-    pub fn set(&self, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+    pub fn set(
+        &self,
+        engine: &Engine,
+        name: &str,
+        value: ValueRef<'_>,
+    ) -> Result<Value, CommandError> {
         let unknown = || {
             let message = format!(
                 "attempted to set unrecognized parameter [{name}], use help:true to see options "
@@ -112,6 +130,9 @@ impl Parameters {
         let mut values = lock(&self.values);
         let current = values.get_mut(place).ok_or_else(unknown)?;
         let value = accepted(parameter, value, current)?;
+        if let (Some(tell), Some(number)) = (parameter.tell, truncated(value.as_ref())) {
+            tell(engine, number);
+        }
         Ok(std::mem::replace(current, value))
     }
 
@@ -168,6 +189,11 @@ fn accepted(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use windrow_collection::EngineOptions;
+    use windrow_storage::MemoryDisk;
+
     use super::*;
 
     #[test]
@@ -175,11 +201,17 @@ mod tests {
         assert!(TABLE.is_sorted_by_key(|parameter| parameter.name));
     }
 
+    fn engine() -> Arc<Engine> {
+        let disk = Arc::new(MemoryDisk::new());
+        Engine::open(disk, EngineOptions::with_memory(1 << 30)).unwrap()
+    }
+
     #[test]
     fn parameters_are_set_within_their_limits() {
+        let engine = engine();
         let check = |name: &str, value: ValueRef<'_>, expected: Result<Value, i32>| {
-            let found = Parameters::default()
-                .set(name, value)
+            let found = Parameters::of(&engine)
+                .set(&engine, name, value)
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
         };
@@ -193,11 +225,15 @@ mod tests {
         check("cursorTimeoutMillis", ValueRef::Int32(0), Err(2));
         check("foo", ValueRef::Int32(0), Err(72));
         check("maxBSONDepth", ValueRef::Int32(0), Err(20));
-        let parameters = Parameters::default();
-        parameters.set("logLevel", ValueRef::Int64(2)).unwrap();
+        check(BUILD_MEMORY, ValueRef::Int32(49), Err(2));
+        let parameters = Parameters::of(&engine);
+        let set = |name, value| parameters.set(&engine, name, ValueRef::Int64(value));
+        set("logLevel", 2).unwrap();
         assert_eq!(
             (parameters.get("logLevel"), parameters.number("logLevel")),
             (Some(2.into()), 2)
         );
+        assert_eq!(set(BUILD_MEMORY, 50), Ok(200.into()));
+        assert_eq!(engine.build_bytes(), 50 << 20);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
-use windrow_collection::{Engine, EngineOptions};
+use windrow_collection::{BuildPriority, Engine, EngineOptions};
 use windrow_document::{DocumentBuf, doc};
 use windrow_server::log::Severity;
 use windrow_server::{Config, Log, Server, Services, index_builds};
@@ -33,6 +33,11 @@ Options:
                       [default: 127.0.0.1:27017]
   --memory SIZE       memory for caches, tails and index builds together: bytes, 512MB, 2GiB
                       [default: a quarter of the machine's]
+  --build-priority P  whether index builds let reads and writes go first: low, normal, high
+                      [default: normal]
+  --snapshot-seconds-max N
+                      how long a query may read at one moment before it fails, since what it sees
+                      takes space [default: 600]
   --logpath FILE      append the log to a file [default: standard error]
   -h, --help          this text
 
@@ -50,6 +55,8 @@ struct Options {
     data: PathBuf,
     listen: Vec<SocketAddr>,
     memory: u64,
+    build_priority: BuildPriority,
+    snapshot_age_max: Duration,
     logpath: Option<PathBuf>,
 }
 
@@ -65,12 +72,20 @@ fn run(arguments: lexopt::Parser) -> Result<ExitCode, Failure> {
 /// None where help is asked for.
 fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut data, mut listen, mut memory, mut logpath) = (None, Vec::new(), None, None);
+    let mut build_priority = BuildPriority::default();
+    let mut snapshot_age_max = Duration::from_secs(600);
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
             Long("data" | "dbpath") => data = Some(PathBuf::from(arguments.value()?)),
             Long("listen") => listen.extend(addresses(&arguments.value()?.string()?)?),
             Long("memory") => memory = Some(memory_of(&arguments.value()?.string()?)?),
+            Long("build-priority") => {
+                build_priority = priority_of(&arguments.value()?.string()?)?;
+            }
+            Long("snapshot-seconds-max") => {
+                snapshot_age_max = seconds_of(&arguments.value()?.string()?)?;
+            }
             Long("logpath") => logpath = Some(PathBuf::from(arguments.value()?)),
             other => return Err(other.unexpected().into()),
         }
@@ -82,6 +97,8 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         data: data.ok_or_else(|| Failure::missing("--data DIR", "serve"))?,
         listen,
         memory: memory.unwrap_or_else(memory::default_bytes),
+        build_priority,
+        snapshot_age_max,
         logpath,
     }))
 }
@@ -104,6 +121,26 @@ fn memory_of(text: &str) -> Result<u64, Failure> {
         )));
     }
     Ok(bytes)
+}
+
+fn seconds_of(text: &str) -> Result<Duration, Failure> {
+    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds.map(Duration::from_secs).ok_or_else(|| {
+        Failure::Usage(format!(
+            "--snapshot-seconds-max {text:?} is no whole number of seconds"
+        ))
+    })
+}
+
+fn priority_of(text: &str) -> Result<BuildPriority, Failure> {
+    match text {
+        "low" => Ok(BuildPriority::Low),
+        "normal" => Ok(BuildPriority::Normal),
+        "high" => Ok(BuildPriority::High),
+        _ => Err(Failure::Usage(format!(
+            "--build-priority {text:?} is none; write low, normal or high"
+        ))),
+    }
 }
 
 /// Where problems of the engine's background work are told.
@@ -163,6 +200,8 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
     let disk = RealDisk::new(&options.data).map_err(failed)?;
     let engine_options = EngineOptions {
         on_problem: tell_problem,
+        build_priority: options.build_priority,
+        snapshot_age_max: options.snapshot_age_max,
         ..EngineOptions::with_memory(options.memory)
     };
     Engine::open(Arc::new(disk), engine_options).map_err(failed)
@@ -252,6 +291,8 @@ mod tests {
             data: "d".into(),
             listen: vec!["127.0.0.1:27017".parse().unwrap()],
             memory: 1 << 30,
+            build_priority: BuildPriority::Normal,
+            snapshot_age_max: Duration::from_secs(600),
             logpath: None,
         };
         check(&["--data", "d", "--memory=1GiB"], Ok(options));
@@ -259,6 +300,8 @@ mod tests {
             data: "d".into(),
             listen: vec!["127.0.0.1:1".parse().unwrap(), "[::1]:2".parse().unwrap()],
             memory: 20_000_000,
+            build_priority: BuildPriority::Low,
+            snapshot_age_max: Duration::from_secs(5),
             logpath: Some("l".into()),
         };
         check(
@@ -271,6 +314,9 @@ mod tests {
                 "[::1]:2",
                 "--memory",
                 "20MB",
+                "--build-priority",
+                "low",
+                "--snapshot-seconds-max=5",
                 "--logpath",
                 "l",
             ],
@@ -280,6 +326,8 @@ mod tests {
         check(&["--data", "d", "--listen", "nowhere"], Err("nowhere"));
         check(&["--data", "d", "--memory", "much"], Err("much"));
         check(&["--data", "d", "--memory", "1MB"], Err("16MiB"));
+        check(&["--data", "d", "--build-priority", "0"], Err("high"));
+        check(&["--data", "d", "--snapshot-seconds-max=-1"], Err("-1"));
         check(&["--data", "d", "--port", "1"], Err("--port"));
         check(&["--data", "d", "more"], Err("more"));
         check(&["--data"], Err("--data"));

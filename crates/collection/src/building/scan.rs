@@ -15,6 +15,7 @@ use windrow_index::{Multikey, Scratch};
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
+use super::pool::Worker;
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
@@ -35,7 +36,6 @@ struct Scan<'s> {
     reader: Reader,
     ranges: Vec<(u64, u64)>,
     next: AtomicUsize,
-    bytes_per_worker: usize,
     failed: Mutex<Option<Error>>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn scan(
             .iter()
             .try_for_each(|index| scan(collection, core, std::slice::from_ref(index), control));
     }
-    let reader = collection.reader()?;
+    let reader = collection.lasting_reader()?;
     let threads = core.options.threads.max(1);
     let done = covered.into_iter().next().unwrap_or_default();
     let ranges = ranges(
@@ -75,14 +75,12 @@ pub(super) fn scan(
         reader,
         ranges,
         next: AtomicUsize::new(0),
-        bytes_per_worker: core.options.build_bytes as usize / threads,
         failed: Mutex::default(),
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.min(scan.ranges.len()) {
+        for _ in 0..threads.min(scan.ranges.len()) {
             scope.spawn(|| scan.work());
         }
-        scan.work();
     });
     scan.failed.into_inner().map_or(Ok(()), Err)
 }
@@ -134,6 +132,7 @@ impl Scan<'_> {
     }
 
     fn try_work(&self) -> Result<(), Error> {
+        let worker = self.core.builds.join();
         let mut collected = Collected {
             sorters: self.indexes.iter().map(|_| Sorter::new()).collect(),
             multikeys: self
@@ -145,12 +144,17 @@ impl Scan<'_> {
             records: Vec::new(),
         };
         while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            self.read_range(*range, &mut collected)?;
+            self.read_range(*range, &worker, &mut collected)?;
         }
         self.write(&mut collected)
     }
 
-    fn read_range(&self, (first, end): (u64, u64), collected: &mut Collected) -> Result<(), Error> {
+    fn read_range(
+        &self,
+        (first, end): (u64, u64),
+        worker: &Worker<'_>,
+        collected: &mut Collected,
+    ) -> Result<(), Error> {
         let mut cursor = self.reader.record_range(RecordId(first), RecordId(end))?;
         let (mut from, mut count) = (first, 0);
         while cursor.next()? {
@@ -162,7 +166,7 @@ impl Scan<'_> {
                 self.check()?;
             }
             let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
-            if bytes >= self.bytes_per_worker {
+            if bytes >= worker.bytes_max() {
                 collected.records.push((from, id + 1));
                 self.write(collected)?;
                 from = id + 1;

@@ -26,7 +26,7 @@ pub(super) fn check_before(
     indexes: &[Arc<Index>],
     control: &BuildControl<'_>,
 ) -> Result<u64, Error> {
-    let reader = collection.reader()?;
+    let reader = collection.lasting_reader()?;
     for index in indexes.iter().filter(|index| index.definition.unique) {
         check_all(collection, &reader, index, control)?;
     }
@@ -79,7 +79,7 @@ pub(super) fn check_after(
                 collect(index, operation, &mut scratch, &mut keys)?;
             }
         }
-        let reader = collection.reader()?;
+        let reader = collection.lasting_reader()?;
         for key in &keys {
             let mut cursor = reader.entries_of_unready(index.map)?;
             cursor.seek(key, RecordId(0))?;

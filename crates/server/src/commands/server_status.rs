@@ -83,6 +83,8 @@ fn index_builds(state: &State) -> DocumentBuf {
         "total": (int(&state.metrics.index_builds)),
         "failed": (int(&state.metrics.index_builds_failed)),
         "active": (active.len() as i32),
+        "memoryLimitBytes": (state.services.engine.build_bytes() as i64),
+        "inProgress": (active.iter().map(|one| one.summary().into()).collect::<Vec<Value>>()),
     }
 }
 

@@ -23,9 +23,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .iter()
         .skip(1)
         .filter(|(name, _)| !is_generic(name));
+    let engine = &context.state.services.engine;
     let mut was = None;
     for (name, value) in changes {
-        let before = context.state.parameters.set(name, value)?;
+        let before = context.state.parameters.set(engine, name, value)?;
         let attr = doc! { "parameterName": name, "oldValue": (before.clone()), "newValue": value };
         let log = &context.state.services.log;
         log.info(

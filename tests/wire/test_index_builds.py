@@ -1,0 +1,97 @@
+"""How builds use the machine, what they say meanwhile, and what ends them."""
+
+import pathlib
+import random
+import threading
+import time
+
+import pytest
+from pymongo import TEXT
+from pymongo.errors import OperationFailure
+
+from windrow_server import Server
+
+WORDS = 40
+
+
+def load(collection, documents, seed=1):
+    chance = random.Random(seed)
+    words = ["".join(chance.choices("abcdefghijklmnop", k=7)) for _ in range(30_000)]
+    for start in range(0, documents, 10_000):
+        ids = range(start, min(start + 10_000, documents))
+        collection.insert_many({"_id": one, "n": one, "t": " ".join(chance.choices(words, k=WORDS))}
+                               for one in ids)
+    return words
+
+
+def resident(server, field):
+    status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith(field)) << 10
+
+
+def forget_peak(server):
+    pathlib.Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
+
+
+@pytest.mark.skipif(not pathlib.Path("/proc/self/clear_refs").exists(), reason="no such system")
+def test_a_build_keeps_to_its_memory(tmp_path):
+    with Server(tmp_path, memory=1 << 30) as server:
+        client = server.client()
+        load(client.d.c, 150_000)
+        limit = "maxIndexBuildMemoryUsageMegabytes"
+        was = client.admin.command("setParameter", 1, **{limit: 50})["was"]
+        assert was == 200
+        assert client.admin.command("getParameter", 1, **{limit: 1})[limit] == 50
+        forget_peak(server)
+        before = resident(server, "VmRSS")
+        client.d.c.create_index([("t", TEXT)])
+        peak = resident(server, "VmHWM")
+        # Its entries are four times as much.
+        assert peak <= before + (50 + 64 << 20), (before >> 20, peak >> 20)
+
+
+def test_what_a_build_says_meanwhile(server, database):
+    load(database.c, 60_000)
+    seen, statuses, done = [], [], threading.Event()
+
+    def watch():
+        client = server.client()
+        while not done.is_set():
+            for one in client.admin.command("currentOp")["inprog"]:
+                seen.extend([one["indexBuild"]] if "indexBuild" in one else [])
+            builds = client.admin.command("serverStatus")["indexBuilds"]
+            statuses.extend(builds["inProgress"])
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    database.c.create_index([("t", TEXT)])
+    done.set()
+    watcher.join()
+    assert {"phase", "documents", "documentsTotal", "keys", "bytes"} <= set(seen[-1])
+    assert all(one["documents"] <= one["documentsTotal"] == 60_000 for one in seen)
+    assert any(one.get("secondsLeft", -1) >= 0 for one in seen)
+    assert statuses[0]["namespace"] == f"{database.name}.c"
+    assert statuses[0]["indexes"] == ["t_text"]
+    assert database.client.admin.command("serverStatus")["indexBuilds"]["inProgress"] == []
+
+
+@pytest.mark.parametrize("priority", ["low", "normal", "high"])
+def test_every_priority_builds(tmp_path, priority):
+    with Server(tmp_path, options=["--build-priority", priority]) as server:
+        c = server.client().d.c
+        load(c, 2_000)
+        c.create_index([("n", 1)])
+        assert c.count_documents({"n": {"$lt": 50}}, hint="n_1") == 50
+
+
+def test_old_snapshots_end(tmp_path):
+    with Server(tmp_path, options=["--snapshot-seconds-max", "1"]) as server:
+        c = server.client().d.c
+        load(c, 1_000)
+        old = c.find({}, batch_size=10)
+        next(old)
+        time.sleep(2.5)
+        with pytest.raises(OperationFailure) as error:
+            list(old)
+        assert error.value.code == 246
+        assert len(list(c.find({}, batch_size=100))) == 1_000
