@@ -15,11 +15,11 @@ use windrow_mql::update::{Update, UpdateContext};
 use windrow_query::{Find, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::commands::insert::prepare::{check_depth, with_id_in_front};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 use crate::queries::{self, Examined, Running};
+use crate::storable::{check_depth, with_id_in_front};
 use crate::writes;
 
 /// What became of the documents that a query found.

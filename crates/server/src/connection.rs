@@ -1,130 +1,20 @@
 //! One client: its messages in, their replies out, in order, until either side ends it.
 
-use std::collections::HashMap;
 use std::io::BufReader;
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, OnceLock};
 
-use windrow_document::{Document, DocumentBuf, doc};
+use windrow_document::doc;
 use windrow_wire::{
     CommandError, ErrorCode, Header, OpCode, Rejected, Reply, ReplyTo, Request, WireError,
     read_header, read_message, write_reply,
 };
 
+use crate::client::Client;
 use crate::dispatch;
 use crate::log::Severity;
 use crate::state::State;
-use crate::sync::lock;
-
-/// Who is at the other end.
-#[derive(Debug)]
-pub struct Client {
-    pub id: i32,
-    pub address: SocketAddr,
-    metadata: OnceLock<DocumentBuf>,
-}
-
-/// The limits of the `client` document of `hello`, in bytes.
-const METADATA_BYTES_MAX: usize = 512;
-const APPLICATION_NAME_BYTES_MAX: usize = 128;
-
-impl Client {
-    pub fn new(id: i32, address: SocketAddr) -> Client {
-        Client {
-            id,
-            address,
-            metadata: OnceLock::new(),
-        }
-    }
-
-    /// The thread's name, which is also the context of its log lines.
-    pub fn name(&self) -> String {
-        format!("conn{}", self.id)
-    }
-
-    /// What the driver said about itself.
-    pub fn metadata(&self) -> Option<&DocumentBuf> {
-        self.metadata.get()
-    }
-
-    /// Takes the `client` document of the first `hello`; a second one is refused.
-    pub fn set_metadata(&self, metadata: Document<'_>) -> Result<(), CommandError> {
-        check_metadata(metadata)?;
-        self.metadata.set(metadata.to_buf()).map_err(|_| {
-            CommandError::new(
-                ErrorCode::ClientMetadataCannotBeMutated,
-                "The client metadata document may only be sent in the first hello",
-            )
-        })
-    }
-
-    #[cfg(test)]
-    pub fn for_tests() -> Arc<Client> {
-        Arc::new(Client::new(1, SocketAddr::from(([127, 0, 0, 1], 1))))
-    }
-}
-
-fn check_metadata(metadata: Document<'_>) -> Result<(), CommandError> {
-    let bytes = metadata.as_bytes().len();
-    if bytes > METADATA_BYTES_MAX {
-        return Err(CommandError::new(
-            ErrorCode::ClientMetadataDocumentTooLarge,
-            format!(
-                "The client metadata document must be less then or equal to {METADATA_BYTES_MAX} bytes"
-            ),
-        ));
-    }
-    let field = |outer: &str, inner: &str| {
-        metadata
-            .get(outer)
-            .and_then(|value| value.as_document()?.get(inner)?.as_str())
-    };
-    if field("application", "name").is_some_and(|name| name.len() > APPLICATION_NAME_BYTES_MAX) {
-        return Err(CommandError::new(
-            ErrorCode::ClientMetadataAppNameTooLarge,
-            format!(
-                "The 'client.application.name' field must be less then or equal to {APPLICATION_NAME_BYTES_MAX} bytes in the client metadata document"
-            ),
-        ));
-    }
-    for (outer, inner) in [("driver", "name"), ("driver", "version"), ("os", "type")] {
-        if field(outer, inner).is_none() {
-            return Err(CommandError::new(
-                ErrorCode::ClientMetadataMissingField,
-                format!("Missing required field '{outer}.{inner}' in the client metadata document"),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// The connections that are open, so that they can be counted and, at the end, closed.
-#[derive(Debug, Default)]
-pub struct Connections {
-    open: Mutex<HashMap<i32, Arc<TcpStream>>>,
-}
-
-impl Connections {
-    pub fn count(&self) -> usize {
-        lock(&self.open).len()
-    }
-
-    pub(crate) fn add(&self, id: i32, stream: Arc<TcpStream>) {
-        lock(&self.open).insert(id, stream);
-    }
-
-    pub(crate) fn remove(&self, id: i32) {
-        lock(&self.open).remove(&id);
-    }
-
-    /// Ends reading, so that each connection finishes its command and goes; or both ways at once.
-    pub(crate) fn close_all(&self, how: Shutdown) {
-        lock(&self.open)
-            .values()
-            .for_each(|stream| drop(stream.shutdown(how)));
-    }
-}
 
 /// Read at once where it comes together; larger messages pass it by.
 const READ_BYTES: usize = 16 << 10;
@@ -272,7 +162,7 @@ pub(crate) fn refuse(stream: &TcpStream, limit: usize) -> Result<(), WireError> 
 
 /// A request with this body, as if it had come over a connection.
 #[cfg(test)]
-pub(crate) fn request_for_tests(body: &DocumentBuf) -> Request {
+pub(crate) fn request_for_tests(body: &windrow_document::DocumentBuf) -> Request {
     let length = 16 + 5 + body.as_bytes().len();
     let op_code = OpCode::MSG;
     let header = Header {

@@ -2,7 +2,7 @@
 
 use windrow_wire::CommandError;
 
-use crate::connection::Client;
+use crate::client::Client;
 use crate::generic::Generic;
 use crate::operations::Operation;
 use crate::state::State;

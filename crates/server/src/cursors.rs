@@ -10,63 +10,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use windrow_document::DocumentBuf;
-use windrow_wire::limits::DOCUMENT_BYTES_MAX;
-use windrow_wire::{Batch, CommandError, ErrorCode, Reply};
+use windrow_wire::{Batch, CommandError, ErrorCode};
 
-use crate::context::Context;
 use crate::operations::Operation;
 use crate::random;
 use crate::sessions::SessionId;
 use crate::sync::lock;
-
-/// Documents in the first batch of a result where the client does not say how many.
-pub const FIRST_BATCH_COUNT: usize = 101;
-
-/// What a client says about the first batch of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FirstBatch {
-    /// At most so many documents; 0 opens the cursor and leaves the work to the first `getMore`.
-    pub limit: usize,
-    /// The cursor is closed after it, whatever is left.
-    pub single: bool,
-}
-
-impl Default for FirstBatch {
-    fn default() -> FirstBatch {
-        FirstBatch {
-            limit: FIRST_BATCH_COUNT,
-            single: false,
-        }
-    }
-}
-
-/// The reply of a command that has a result: its first batch, and a cursor for the rest where
-/// there may be one.
-pub fn reply(
-    context: &Context<'_>,
-    owner: CursorOwner,
-    mut source: Box<dyn BatchSource>,
-    first: FirstBatch,
-) -> Result<Reply, CommandError> {
-    let SourceBatch {
-        documents,
-        finished,
-    } = match first.limit {
-        0 => SourceBatch::default(),
-        limit => source.next_batch(context.operation, limit, DOCUMENT_BYTES_MAX)?,
-    };
-    context
-        .operation
-        .note("nreturned", documents.count() as i32);
-    let namespace = owner.namespace.clone();
-    if finished || first.single {
-        context.operation.note("cursorExhausted", finished);
-        return Ok(Reply::first_batch(&namespace, 0, documents));
-    }
-    let id = context.state.cursors.open(owner, source)?;
-    context.operation.note("cursorid", id);
-    Ok(Reply::first_batch(&namespace, id, documents))
-}
 
 /// Where the documents of a cursor come from.
 pub trait BatchSource: Send {
@@ -391,13 +340,10 @@ fn check_owner(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::connection::Client;
-    use crate::generic::Generic;
+    use crate::client::Client;
     use crate::metrics::Kind;
     use crate::operations::Operations;
-    use crate::state::Services;
-    use crate::{Config, Log};
-    use windrow_document::{ValueRef, doc};
+    use windrow_document::doc;
 
     /// Counts from 0 to below a number.
     pub struct Numbers(pub std::ops::Range<i32>);
@@ -422,7 +368,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn owner(session: Option<SessionId>, no_timeout: bool) -> CursorOwner {
+    pub fn owner(session: Option<SessionId>, no_timeout: bool) -> CursorOwner {
         let options = CursorOptions {
             no_timeout,
             ..CursorOptions::default()
@@ -435,7 +381,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn with_operation(check: impl FnOnce(&Operation)) {
+    pub fn with_operation(check: impl FnOnce(&Operation)) {
         let (operations, client) = (Operations::default(), Client::for_tests());
         let request = crate::connection::request_for_tests(&doc! { "ping": 1, "$db": "a" });
         let running = operations.start(&request, &client, Kind::GetMore, None, None);
@@ -500,41 +446,6 @@ pub(crate) mod tests {
             }
         });
         assert_eq!(cursors.counts().open, 0);
-    }
-
-    #[test]
-    fn a_result_opens_a_cursor_where_there_may_be_more() {
-        let check = |count: i32, limit: usize, single: bool, given: usize, opens: bool| {
-            let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
-            let state = crate::State::new(Config::default(), services, 27017);
-            let (client, generic) = (Client::for_tests(), Generic::default());
-            with_operation(|operation| {
-                let context = Context {
-                    state: &state,
-                    client: &client,
-                    operation,
-                    generic: &generic,
-                };
-                let source = Box::new(Numbers(0..count));
-                let first = FirstBatch { limit, single };
-                let reply = reply(&context, owner(None, false), source, first).unwrap();
-                let reply = reply.to_document();
-                let cursor = reply.get("cursor").unwrap().as_document().unwrap();
-                let batch = cursor.get("firstBatch").unwrap().as_array().unwrap();
-                let is_open = cursor.get("id") != Some(ValueRef::Int64(0));
-                assert_eq!(
-                    (batch.count(), is_open),
-                    (given, opens),
-                    "{count} {limit} {single}"
-                );
-                assert_eq!(state.cursors.counts().open, usize::from(opens));
-            });
-        };
-        check(5, 101, false, 5, false);
-        check(500, 101, false, 101, true);
-        check(500, 0, false, 0, true);
-        check(500, 7, true, 7, false);
-        check(0, 101, false, 0, false);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::time::Duration;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::commands::{Accepted, Command, find};
-use crate::connection::Client;
+use crate::client::Client;
+use crate::command::{Accepted, Command};
+use crate::commands::find;
 use crate::context::Context;
 use crate::generic::{Generic, is_generic};
 use crate::log::Severity;

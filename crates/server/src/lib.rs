@@ -20,7 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Reading order: [`config`], [`server`], [`connection`], [`dispatch`], [`commands`], [`context`],
+//! Reading order: [`config`], [`server`], [`client`], [`connection`], [`dispatch`], [`commands`], [`command`], [`context`],
 //! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], `tailing`,
@@ -34,8 +34,10 @@
 pub mod arguments;
 mod buffers;
 pub mod changes;
+pub mod client;
 mod clock;
 pub mod collation;
+pub mod command;
 pub mod commands;
 pub mod config;
 pub mod connection;
@@ -44,6 +46,8 @@ pub mod cursors;
 pub mod dispatch;
 pub mod errors;
 mod expiry;
+mod explained;
+mod first_batch;
 pub mod generic;
 pub mod index_builds;
 pub mod listed;
@@ -61,9 +65,11 @@ pub mod sessions;
 pub mod shell_text;
 pub mod state;
 pub mod stop;
+mod storable;
 mod sync;
 mod tailing;
 pub mod validators;
+mod version;
 pub mod views;
 pub mod writes;
 

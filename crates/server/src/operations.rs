@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
+use crate::client::Client;
 use crate::clock;
-use crate::connection::Client;
 use crate::metrics::Kind;
 use crate::sessions::SessionId;
 use crate::sync::lock;

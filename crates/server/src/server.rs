@@ -11,8 +11,9 @@ use socket2::TcpKeepalive;
 use windrow_document::doc;
 use windrow_wire::ErrorCode;
 
+use crate::client::Client;
 use crate::config::Config;
-use crate::connection::{self, Client};
+use crate::connection;
 use crate::expiry::keep_expiring;
 use crate::log::Severity;
 use crate::state::{Services, State};

@@ -10,8 +10,8 @@ use windrow_document::{DocumentBuf, ObjectId};
 use windrow_storage::MemoryDisk;
 
 use crate::buffers::Buffers;
+use crate::client::Connections;
 use crate::config::Config;
-use crate::connection::Connections;
 use crate::cursors::Cursors;
 use crate::log::Log;
 use crate::metrics::Metrics;

@@ -4,6 +4,7 @@ mod given;
 mod merging;
 mod own_documents;
 mod replacing;
+mod target;
 mod writing;
 
 use std::sync::Arc;
@@ -13,12 +14,14 @@ use windrow_document::{Array, Collation, Document, ValueRef};
 use windrow_query::{Aggregate, Hint, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command, explain};
 use crate::arguments::Arguments;
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::cursors::{self, BatchSource, FIRST_BATCH_COUNT, FirstBatch};
+use crate::cursors::BatchSource;
 use crate::errors::OrCommandError;
+use crate::explained;
+use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
@@ -55,8 +58,7 @@ const FIELDS: &[&str] = &[
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
     if body.get("explain").is_some_and(ValueRef::is_truthy) {
-        let verbosity = Verbosity::QueryPlanner;
-        return explain::explain(context, request.database(), body, verbosity);
+        return explain(context, request.database(), body, Verbosity::QueryPlanner);
     }
     let first = parse_cursor(body)?;
     let namespace = named(request.database(), body)?;
@@ -76,7 +78,20 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
-    cursors::reply(context, owner, source, first)
+    first_batch::reply(context, owner, source, first)
+}
+
+/// Says how a pipeline runs.
+pub fn explain(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Reply, CommandError> {
+    let namespace = named(database, command)?;
+    let source = explained::open(context, &namespace)?;
+    let aggregate = parse(command, source.collation())?;
+    explained::aggregate(context, &aggregate, &source, command, verbosity)
 }
 
 /// The pipeline and what it reads: a collection, or the documents that its first stage makes.

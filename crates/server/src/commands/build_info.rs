@@ -1,11 +1,12 @@
 //! `buildInfo`: the version that the server presents, and the one that it is.
 
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::doc;
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::version::{MONGODB_VERSION, windrow};
 
 pub const BUILD_INFO: Command = Command {
     name: "buildInfo",
@@ -15,14 +16,6 @@ pub const BUILD_INFO: Command = Command {
     run,
     ..Command::EMPTY
 };
-
-/// The MongoDB whose behaviour clients may expect.
-pub const MONGODB_VERSION: &str = "8.0.0";
-
-/// What `hello` and `buildInfo` say of Windrow itself.
-pub fn windrow() -> DocumentBuf {
-    doc! { "version": (env!("CARGO_PKG_VERSION")) }
-}
 
 fn run(_: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
     Ok(Reply::ok(doc! {

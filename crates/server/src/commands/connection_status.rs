@@ -3,8 +3,8 @@
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 
 pub const CONNECTION_STATUS: Command = Command {

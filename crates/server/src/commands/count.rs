@@ -6,9 +6,9 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Count, Hint, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;

@@ -8,9 +8,10 @@ use windrow_collection::Namespace;
 use windrow_document::{Collation, DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command, coll_stats};
+use super::coll_stats;
 use crate::arguments::Arguments;
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, validators};

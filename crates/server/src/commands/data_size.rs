@@ -9,8 +9,8 @@ use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::coll_stats::size;
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::queries::{self, Running};
 use crate::{namespace, views};

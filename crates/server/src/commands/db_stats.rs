@@ -4,8 +4,8 @@ use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use super::coll_stats::scale;
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 
 /// Arguments are not checked, as in MongoDB.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 
-use crate::connection::{Client, request_for_tests};
+use crate::client::Client;
+use crate::connection::request_for_tests;
 use crate::log::Log;
 use crate::state::Services;
 use crate::{Config, State, dispatch};

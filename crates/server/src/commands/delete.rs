@@ -8,10 +8,10 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;

@@ -7,9 +7,9 @@ use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueR
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;

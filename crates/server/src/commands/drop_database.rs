@@ -3,7 +3,7 @@
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 

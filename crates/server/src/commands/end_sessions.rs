@@ -3,7 +3,7 @@
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::Command;
+use crate::command::Command;
 use crate::context::Context;
 use crate::sessions::parse_list;
 

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
-use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
+use windrow_document::{Collation, Document, ValueRef};
+use windrow_query::{Find, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command, aggregate, count, delete, distinct, find, find_and_modify, update};
+use super::{aggregate, count, delete, distinct, find, find_and_modify, update};
 use crate::arguments::Arguments;
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::{queries, views};
+use crate::{explained, queries, views};
 
+/// It runs with the table of commands, which lies above: see [`run`].
 pub const EXPLAIN: Command = Command {
     name: "explain",
     help: "shows the plan of a command, and what it did",
@@ -22,11 +23,15 @@ pub const EXPLAIN: Command = Command {
     read_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&["verbosity"]),
-    run,
     ..Command::EMPTY
 };
 
-fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+/// `find_command` tells commands that cannot be explained from those that there are not.
+pub fn run(
+    request: &Request,
+    context: &Context<'_>,
+    find_command: fn(&str) -> Option<&'static Command>,
+) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let Some(ValueRef::Document(command)) = arguments.get("explain") else {
         let message = "explain command requires a nested object";
@@ -40,11 +45,18 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
         }
     };
+    let name = command.first().map_or("", |(name, _)| name);
+    if find_command(name).is_none() {
+        return Err(CommandError::new(
+            ErrorCode::CommandNotFound,
+            format!("Explain failed due to unknown command: {name}"),
+        ));
+    }
     explain(context, request.database(), command, verbosity)
 }
 
 /// Explains a command of this database.
-pub fn explain(
+fn explain(
     context: &Context<'_>,
     database: &str,
     command: Document<'_>,
@@ -52,18 +64,18 @@ pub fn explain(
 ) -> Result<Reply, CommandError> {
     let name = command.first().map_or("", |(name, _)| name);
     if name == "aggregate" {
-        return explain_aggregate(context, database, command, verbosity);
+        return aggregate::explain(context, database, command, verbosity);
     }
     if let "find" | "count" | "distinct" = name {
         let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
-        let source = open(context, &namespace)?;
+        let source = explained::open(context, &namespace)?;
         if source.view().is_some() {
             let aggregate = match name {
                 "find" => views::find(command),
                 "count" => views::count(command),
                 _ => views::distinct(command),
             };
-            return run_aggregate(context, &aggregate?, &source, command, verbosity);
+            return explained::aggregate(context, &aggregate?, &source, command, verbosity);
         }
     }
     let default = collation_of(context, database, command);
@@ -82,39 +94,17 @@ pub fn explain(
             };
             (asked.find, wrapping)
         }
-        other => return Err(not_explainable(other)),
+        other => {
+            return Err(CommandError::new(
+                ErrorCode::IllegalOperation,
+                format!("Cannot explain cmd: {other}"),
+            ));
+        }
     };
     let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
     views::refuse(context, &namespace)?;
-    let source = open(context, &namespace)?;
-    let explained = explain_find(context, &find, &source, verbosity, wrapping)?;
-    Ok(Reply::ok(finish(context, explained, command)))
-}
-
-fn explain_aggregate(
-    context: &Context<'_>,
-    database: &str,
-    command: Document<'_>,
-    verbosity: Verbosity,
-) -> Result<Reply, CommandError> {
-    let namespace = aggregate::named(database, command)?;
-    let source = open(context, &namespace)?;
-    let aggregate = aggregate::parse(command, source.collation())?;
-    run_aggregate(context, &aggregate, &source, command, verbosity)
-}
-
-fn run_aggregate(
-    context: &Context<'_>,
-    aggregate: &Aggregate,
-    source: &Arc<dyn Source>,
-    command: Document<'_>,
-    verbosity: Verbosity,
-) -> Result<Reply, CommandError> {
-    let collections = queries::collections(context.state);
-    let explained = aggregate
-        .explain(source, &collections, verbosity, context.operation)
-        .or_command_error()?;
-    Ok(Reply::ok(finish(context, explained, command)))
+    let source = explained::open(context, &namespace)?;
+    explained::find(context, &find, &source, command, (verbosity, wrapping))
 }
 
 /// How the command's collection compares; of a name that none can have the command itself tells.
@@ -125,47 +115,6 @@ fn collation_of(
 ) -> Option<Arc<Collation>> {
     let namespace = queries::named(database, command, ErrorCode::InvalidNamespace);
     collation::default_of(context, &namespace.ok()?)
-}
-
-fn open(context: &Context<'_>, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
-    context.operation.set_namespace(&namespace.to_string());
-    queries::source(context.state, namespace)
-}
-
-fn explain_find(
-    context: &Context<'_>,
-    find: &Find,
-    source: &Arc<dyn Source>,
-    verbosity: Verbosity,
-    wrapping: Wrapping,
-) -> Result<DocumentBuf, CommandError> {
-    find.explain(source, verbosity, wrapping, context.operation)
-        .or_command_error()
-}
-
-/// The explanation with the command and the server that gave it.
-fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'_>) -> DocumentBuf {
-    explained.push("command", command);
-    let (host, port) = context.state.host.rsplit_once(':').unwrap_or_default();
-    let server = doc! {
-        "host": host, "port": (port.parse::<i32>().unwrap_or_default()),
-        "version": (super::build_info::MONGODB_VERSION), "gitVersion": "",
-    };
-    explained.push("serverInfo", server);
-    explained
-}
-
-fn not_explainable(name: &str) -> CommandError {
-    match super::find(name) {
-        Some(_) => CommandError::new(
-            ErrorCode::IllegalOperation,
-            format!("Cannot explain cmd: {name}"),
-        ),
-        None => CommandError::new(
-            ErrorCode::CommandNotFound,
-            format!("Explain failed due to unknown command: {name}"),
-        ),
-    }
 }
 
 /// The one statement of a write that is explained.

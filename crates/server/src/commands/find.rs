@@ -9,12 +9,13 @@ use windrow_mql::sort::Sort;
 use windrow_query::{Find, Hint, Source};
 use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::truncated;
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::cursors::{self, CursorOptions, FIRST_BATCH_COUNT, FirstBatch};
+use crate::cursors::CursorOptions;
 use crate::errors::OrCommandError;
+use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, QueryBatches, Running};
@@ -99,7 +100,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let batches = QueryBatches::of_query(running, asked.find.limit);
     let mut owner = queries::owner(context, text, body);
     owner.options.no_timeout = asked.no_cursor_timeout;
-    cursors::reply(context, owner, Box::new(batches), asked.first)
+    first_batch::reply(context, owner, Box::new(batches), asked.first)
 }
 
 fn nothing(namespace: &str) -> Reply {
@@ -133,7 +134,7 @@ fn tail(
         tailable: true,
         await_data: asked.await_data,
     };
-    cursors::reply(context, owner, Box::new(tailing), asked.first)
+    first_batch::reply(context, owner, Box::new(tailing), asked.first)
 }
 
 fn run_on_view(
@@ -150,7 +151,7 @@ fn run_on_view(
     let cursor = views::open(context, &views::find(body)?, source)?;
     let batches = QueryBatches::of_pipeline(cursor);
     let owner = queries::owner(context, namespace, body);
-    cursors::reply(context, owner, Box::new(batches), first)
+    first_batch::reply(context, owner, Box::new(batches), first)
 }
 
 /// A `find` as it was asked.

@@ -6,8 +6,8 @@ use windrow_document::{Type, ValueRef};
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::cursors::{CursorOptions, SourceBatch, Taken};
 use crate::metrics::Kind;
@@ -137,7 +137,8 @@ mod tests {
     use windrow_document::{DocumentBuf, Value, doc};
 
     use super::*;
-    use crate::connection::{Client, request_for_tests};
+    use crate::client::Client;
+    use crate::connection::request_for_tests;
     use crate::cursors::CursorOwner;
     use crate::cursors::tests::Numbers;
     use crate::state::{Services, State};

@@ -10,12 +10,12 @@ use windrow_document::{Document, DocumentBuf, ObjectId, ValueRef, doc};
 use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
 use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
-use super::build_info::windrow;
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
 use crate::clock;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::sessions::TIMEOUT_MINUTES;
+use crate::version::windrow;
 
 pub const HELLO: Command = Command {
     name: "hello",

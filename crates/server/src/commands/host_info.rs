@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{clock, machine};
 

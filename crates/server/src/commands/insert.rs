@@ -1,7 +1,5 @@
 //! `insert`: documents as they came, in one buffer, to the collection.
 
-pub(crate) mod prepare;
-
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
@@ -9,14 +7,14 @@ use windrow_collection::{DocumentValidation, Error as CollectionError, Namespace
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::{Arguments, statements};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
+use crate::storable::{self, Chunk, Prepared};
 use crate::writes::{self, WriteErrors, acknowledge, collection_name, writable};
 use crate::{namespace, views};
-use prepare::{Chunk, Prepared};
 
 pub const INSERT: Command = Command {
     name: "insert",
@@ -49,7 +47,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Err(error) = can_hold(context, &namespace) {
         return refused(&error, if ordered { 1 } else { documents.count() });
     }
-    let prepared = prepare::prepare(&documents, ordered, &context.state.object_ids);
+    let prepared = storable::prepare(&documents, ordered, &context.state.object_ids);
     let (count, errors) = insert(context, &namespace, prepared, how)?;
     context.operation.note("ninserted", count as i32);
     let mut reply = DocumentBuf::new();

@@ -5,8 +5,8 @@ use windrow_document::{DocumentBuf, Value, doc};
 use windrow_mql::filter::Filter;
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::listed;

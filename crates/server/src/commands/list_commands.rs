@@ -1,22 +1,21 @@
 //! `listCommands`: every command that the server knows.
 
 use windrow_document::{DocumentBuf, doc};
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_wire::{CommandError, Reply};
 
-use super::{Accepted, COMMANDS, Command};
-use crate::context::Context;
+use crate::command::{Accepted, Command};
 
+/// It runs with the table of commands, which lies above: see [`run`].
 pub const LIST_COMMANDS: Command = Command {
     name: "listCommands",
     help: "lists the commands",
     arguments: Accepted::Any,
-    run,
     ..Command::EMPTY
 };
 
-fn run(_: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
+pub fn run(table: &[&Command]) -> Result<Reply, CommandError> {
     let mut commands = DocumentBuf::new();
-    for command in COMMANDS {
+    for command in table {
         commands.push(command.name, describe(command));
     }
     Ok(Reply::ok(doc! { "commands": commands }))

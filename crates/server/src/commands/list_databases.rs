@@ -5,8 +5,8 @@ use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use super::list_collections::{filter, matches};
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 
 pub const LIST_DATABASES: Command = Command {

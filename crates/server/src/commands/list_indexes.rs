@@ -2,7 +2,7 @@
 
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{listed, namespace, views};
 

@@ -1,6 +1,6 @@
 //! `logout`: ends an authentication, of which there is none.
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 
 pub const LOGOUT: Command = Command {
     name: "logout",

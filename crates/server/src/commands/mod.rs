@@ -6,10 +6,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use windrow_wire::{CommandError, Reply, Request};
-
-use crate::context::Context;
-use crate::metrics::Kind;
+use crate::command::Command;
 
 mod aggregate;
 mod build_info;
@@ -41,7 +38,7 @@ mod get_more;
 mod get_parameter;
 mod hello;
 mod host_info;
-pub(crate) mod insert;
+mod insert;
 mod kill_cursors;
 mod kill_op;
 mod kill_sessions;
@@ -64,56 +61,15 @@ mod users_info;
 mod validate;
 mod whats_my_uri;
 
-/// A command: what it is called, what it takes, and what it does.
-pub struct Command {
-    /// MongoDB's spelling.
-    pub name: &'static str,
-    /// Other spellings that MongoDB takes; the case of letters matters.
-    pub aliases: &'static [&'static str],
-    /// One sentence, for `listCommands`.
-    pub help: &'static str,
-    /// As what it is counted and shown.
-    pub kind: Kind,
-    /// Whether it runs on the database `admin` only.
-    pub admin_only: bool,
-    /// Whether it takes other read concerns than "local".
-    pub read_concern: bool,
-    /// Whether it takes a write concern.
-    pub write_concern: bool,
-    /// Whether it is part of MongoDB's stable API, version 1.
-    pub in_api_version_1: bool,
-    /// What it takes beside the generic arguments.
-    pub arguments: Accepted,
-    pub run: Run,
-}
-
-/// How a command runs: with its request and its surroundings to a reply.
-pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
-
-/// The arguments of a command.
-#[derive(Clone, Copy)]
-pub enum Accepted {
-    /// Whatever comes: for the commands that MongoDB does not check either.
-    Any,
-    /// These; anything else is refused by name.
-    Only(&'static [&'static str]),
-}
-
-impl Command {
-    /// What most commands are like; each states where it differs.
-    pub const EMPTY: Command = Command {
-        name: "",
-        aliases: &[],
-        help: "",
-        kind: Kind::Command,
-        admin_only: false,
-        read_concern: false,
-        write_concern: false,
-        in_api_version_1: false,
-        arguments: Accepted::Only(&[]),
-        run: |_, _| Ok(Reply::ok(windrow_document::DocumentBuf::new())),
-    };
-}
+/// Commands about commands are given the table.
+const EXPLAIN: Command = Command {
+    run: |request, context| explain::run(request, context, find),
+    ..explain::EXPLAIN
+};
+const LIST_COMMANDS: Command = Command {
+    run: |_, _| list_commands::run(COMMANDS),
+    ..list_commands::LIST_COMMANDS
+};
 
 /// In order of the alphabet.
 pub static COMMANDS: &[&Command] = &[
@@ -137,7 +93,7 @@ pub static COMMANDS: &[&Command] = &[
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
     &end_sessions::END_SESSIONS,
-    &explain::EXPLAIN,
+    &EXPLAIN,
     &features::FEATURES,
     &find::FIND,
     &find_and_modify::FIND_AND_MODIFY,
@@ -153,7 +109,7 @@ pub static COMMANDS: &[&Command] = &[
     &kill_op::KILL_OP,
     &kill_sessions::KILL_SESSIONS,
     &list_collections::LIST_COLLECTIONS,
-    &list_commands::LIST_COMMANDS,
+    &LIST_COMMANDS,
     &list_databases::LIST_DATABASES,
     &list_indexes::LIST_INDEXES,
     &logout::LOGOUT,

@@ -1,6 +1,6 @@
 //! `ping`: whether the server answers.
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 
 /// Any argument is taken, as MongoDB does: drivers and monitors add their own.
 pub const PING: Command = Command {

@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::build_info::{MONGODB_VERSION, windrow};
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::index_builds::unfinished;
 use crate::metrics::int;
 use crate::state::State;
+use crate::version::{MONGODB_VERSION, windrow};
 use crate::{clock, machine};
 
 /// Arguments are the names of sections.

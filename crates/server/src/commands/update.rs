@@ -11,10 +11,10 @@ use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;

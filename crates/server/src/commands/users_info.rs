@@ -3,7 +3,7 @@
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use super::{Accepted, Command};
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 
 pub const USERS_INFO: Command = Command {

@@ -4,8 +4,8 @@ use windrow_collection::{IndexReport, Validation};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::{Accepted, Command};
 use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};

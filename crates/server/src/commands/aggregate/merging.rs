@@ -9,11 +9,11 @@ use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::writing::Target;
+use super::target::Target;
 use crate::changes::{self, Found};
-use crate::commands::insert::prepare;
 use crate::errors::OrCommandError;
 use crate::operations::Operation;
+use crate::storable;
 
 /// How the documents of a pipeline meet those of the target.
 pub struct Merging {
@@ -173,7 +173,7 @@ impl Merging {
         let Some(changed) = applied.document else {
             return Ok(Change::Keep);
         };
-        prepare::check_depth(changed.as_document())?;
+        storable::check_depth(changed.as_document())?;
         Ok(Change::Replace(changed))
     }
 

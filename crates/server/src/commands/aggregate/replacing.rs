@@ -7,7 +7,7 @@ use windrow_collection::{Collection, Namespace};
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::writing::Target;
+use super::target::Target;
 use crate::errors::OrCommandError;
 use crate::index_builds::{self, Build};
 use crate::operations::Operation;

@@ -1,0 +1,58 @@
+//! What a command is.
+
+use windrow_document::DocumentBuf;
+use windrow_wire::{CommandError, Reply, Request};
+
+use crate::context::Context;
+use crate::metrics::Kind;
+
+/// A command: what it is called, what it takes, and what it does.
+pub struct Command {
+    /// MongoDB's spelling.
+    pub name: &'static str,
+    /// Other spellings that MongoDB takes; the case of letters matters.
+    pub aliases: &'static [&'static str],
+    /// One sentence, for `listCommands`.
+    pub help: &'static str,
+    /// As what it is counted and shown.
+    pub kind: Kind,
+    /// Whether it runs on the database `admin` only.
+    pub admin_only: bool,
+    /// Whether it takes other read concerns than "local".
+    pub read_concern: bool,
+    /// Whether it takes a write concern.
+    pub write_concern: bool,
+    /// Whether it is part of MongoDB's stable API, version 1.
+    pub in_api_version_1: bool,
+    /// What it takes beside the generic arguments.
+    pub arguments: Accepted,
+    pub run: Run,
+}
+
+/// How a command runs: with its request and its surroundings to a reply.
+pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
+
+/// The arguments of a command.
+#[derive(Clone, Copy)]
+pub enum Accepted {
+    /// Whatever comes: for the commands that MongoDB does not check either.
+    Any,
+    /// These; anything else is refused by name.
+    Only(&'static [&'static str]),
+}
+
+impl Command {
+    /// What most commands are like; each states where it differs.
+    pub const EMPTY: Command = Command {
+        name: "",
+        aliases: &[],
+        help: "",
+        kind: Kind::Command,
+        admin_only: false,
+        read_concern: false,
+        write_concern: false,
+        in_api_version_1: false,
+        arguments: Accepted::Only(&[]),
+        run: |_, _| Ok(Reply::ok(DocumentBuf::new())),
+    };
+}

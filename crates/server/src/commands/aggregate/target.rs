@@ -1,0 +1,90 @@
+//! The collection that `$out` and `$merge` write to.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{Collection, DocumentValidation, Engine, Namespace};
+use windrow_document::object_id::ObjectIdSource;
+use windrow_document::{Document, DocumentBuf};
+use windrow_query::aggregate::output::{Output, OutputKind};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::context::Context;
+use crate::errors::{IntoCommandError, OrCommandError};
+use crate::log::Log;
+use crate::{namespace, random, storable, views};
+
+/// A collection that is written to, with what writing needs after the command has ended.
+pub struct Target {
+    pub engine: Arc<Engine>,
+    pub namespace: Namespace,
+    pub log: Arc<Log>,
+    pub validation: DocumentValidation,
+    ids: ObjectIdSource,
+}
+
+impl Target {
+    pub fn new(
+        context: &Context<'_>,
+        own: &Namespace,
+        output: &Output,
+        validation: DocumentValidation,
+    ) -> Result<Target, CommandError> {
+        let database = output.target.database.as_ref().unwrap_or(&own.database);
+        let namespace = Namespace {
+            database: database.clone(),
+            collection: output.target.collection.clone(),
+        };
+        check_target(&namespace, &output.kind)?;
+        views::refuse(context, &namespace)?;
+        Ok(Target {
+            engine: context.state.services.engine.clone(),
+            namespace,
+            log: context.state.services.log.clone(),
+            validation,
+            ids: ObjectIdSource::new(random::bits()),
+        })
+    }
+
+    /// The document as it is stored: with its `_id` in front.
+    pub fn storable(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
+        let changed = storable::examine(document, &self.ids)?;
+        Ok(changed.unwrap_or_else(|| document.to_buf()))
+    }
+
+    /// Inserts documents that are ready to be stored, one behind the other in the buffer.
+    pub fn insert(&self, collection: &Collection, documents: Vec<u8>) -> Result<(), CommandError> {
+        let inserted = collection
+            .insert_checked(Bytes::from(documents), true, self.validation)
+            .or_command_error()?;
+        match inserted.errors.into_iter().next() {
+            Some((_, error)) => Err(error.into_command_error()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Databases of the server's own.
+const INTERNAL: [&str; 3] = ["admin", "config", "local"];
+
+/// Collections of clients alone are written to. 17385, 31319: system collections; 31321, 31320: the
+/// server's databases; 73 for names that no collection has.
+fn check_target(namespace: &Namespace, kind: &OutputKind) -> Result<(), CommandError> {
+    let (name, special, internal) = match kind {
+        OutputKind::Out => ("$out", 17_385, 31_321),
+        OutputKind::Merge(_) => ("$merge", 31_319, 31_320),
+    };
+    let refuse = |code, what: &str| {
+        let message = format!("Can't {name} to {what}: {namespace}");
+        Err(CommandError::new(ErrorCode(code), message))
+    };
+    if namespace.collection.starts_with("system.") {
+        return refuse(special, "special collection");
+    }
+    if INTERNAL.contains(&namespace.database.as_str()) {
+        return refuse(internal, "internal database");
+    }
+    namespace::check_database(&namespace.database)?;
+    namespace::check_collection(&namespace.database, &namespace.collection)?;
+    namespace::check_creation(namespace)
+}

@@ -1,0 +1,60 @@
+//! What `explain` says of a query or a pipeline, with the command and the server that says it.
+
+use std::sync::Arc;
+
+use windrow_collection::Namespace;
+use windrow_document::{Document, DocumentBuf, doc};
+use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
+use windrow_wire::{CommandError, Reply};
+
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::queries;
+use crate::version::MONGODB_VERSION;
+
+/// The collection or view of the command that is explained.
+pub fn open(context: &Context<'_>, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
+    context.operation.set_namespace(&namespace.to_string());
+    queries::source(context.state, namespace)
+}
+
+/// Explains a pipeline.
+pub fn aggregate(
+    context: &Context<'_>,
+    aggregate: &Aggregate,
+    source: &Arc<dyn Source>,
+    command: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Reply, CommandError> {
+    let collections = queries::collections(context.state);
+    let explained = aggregate
+        .explain(source, &collections, verbosity, context.operation)
+        .or_command_error()?;
+    Ok(Reply::ok(finish(context, explained, command)))
+}
+
+/// Explains a query: how much of it, and what it is part of.
+pub fn find(
+    context: &Context<'_>,
+    find: &Find,
+    source: &Arc<dyn Source>,
+    command: Document<'_>,
+    (verbosity, wrapping): (Verbosity, Wrapping),
+) -> Result<Reply, CommandError> {
+    let explained = find
+        .explain(source, verbosity, wrapping, context.operation)
+        .or_command_error()?;
+    Ok(Reply::ok(finish(context, explained, command)))
+}
+
+/// The explanation with the command and the server that gave it.
+fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'_>) -> DocumentBuf {
+    explained.push("command", command);
+    let (host, port) = context.state.host.rsplit_once(':').unwrap_or_default();
+    let server = doc! {
+        "host": host, "port": (port.parse::<i32>().unwrap_or_default()),
+        "version": (MONGODB_VERSION), "gitVersion": "",
+    };
+    explained.push("serverInfo", server);
+    explained
+}

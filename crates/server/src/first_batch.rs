@@ -1,0 +1,105 @@
+//! The first batch of a result.
+
+use windrow_wire::limits::DOCUMENT_BYTES_MAX;
+use windrow_wire::{CommandError, Reply};
+
+use crate::context::Context;
+use crate::cursors::{BatchSource, CursorOwner, SourceBatch};
+
+/// Documents in the first batch of a result where the client does not say how many.
+pub const FIRST_BATCH_COUNT: usize = 101;
+
+/// What a client says about the first batch of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstBatch {
+    /// At most so many documents; 0 opens the cursor and leaves the work to the first `getMore`.
+    pub limit: usize,
+    /// The cursor is closed after it, whatever is left.
+    pub single: bool,
+}
+
+impl Default for FirstBatch {
+    fn default() -> FirstBatch {
+        FirstBatch {
+            limit: FIRST_BATCH_COUNT,
+            single: false,
+        }
+    }
+}
+
+/// The reply of a command that has a result: its first batch, and a cursor for the rest where
+/// there may be one.
+pub fn reply(
+    context: &Context<'_>,
+    owner: CursorOwner,
+    mut source: Box<dyn BatchSource>,
+    first: FirstBatch,
+) -> Result<Reply, CommandError> {
+    let SourceBatch {
+        documents,
+        finished,
+    } = match first.limit {
+        0 => SourceBatch::default(),
+        limit => source.next_batch(context.operation, limit, DOCUMENT_BYTES_MAX)?,
+    };
+    context
+        .operation
+        .note("nreturned", documents.count() as i32);
+    let namespace = owner.namespace.clone();
+    if finished || first.single {
+        context.operation.note("cursorExhausted", finished);
+        return Ok(Reply::first_batch(&namespace, 0, documents));
+    }
+    let id = context.state.cursors.open(owner, source)?;
+    context.operation.note("cursorid", id);
+    Ok(Reply::first_batch(&namespace, id, documents))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use windrow_document::ValueRef;
+
+    use super::*;
+    use crate::client::Client;
+    use crate::cursors::tests::{Numbers, owner, with_operation};
+    use crate::generic::Generic;
+    use crate::state::Services;
+    use crate::{Config, Log};
+
+    #[test]
+    fn a_result_opens_a_cursor_where_there_may_be_more() {
+        let check = |count: i32, limit: usize, single: bool, given: usize, opens: bool| {
+            let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
+            let state = crate::State::new(Config::default(), services, 27017);
+            let (client, generic) = (Client::for_tests(), Generic::default());
+            with_operation(|operation| {
+                let context = Context {
+                    state: &state,
+                    client: &client,
+                    operation,
+                    generic: &generic,
+                };
+                let source = Box::new(Numbers(0..count));
+                let first = FirstBatch { limit, single };
+                let reply = reply(&context, owner(None, false), source, first).unwrap();
+                let reply = reply.to_document();
+                let cursor = reply.get("cursor").unwrap().as_document().unwrap();
+                let batch = cursor.get("firstBatch").unwrap().as_array().unwrap();
+                let is_open = cursor.get("id") != Some(ValueRef::Int64(0));
+                assert_eq!(
+                    (batch.count(), is_open),
+                    (given, opens),
+                    "{count} {limit} {single}"
+                );
+                assert_eq!(state.cursors.counts().open, usize::from(opens));
+            });
+        };
+        check(5, 101, false, 5, false);
+        check(500, 101, false, 101, true);
+        check(500, 0, false, 0, true);
+        check(500, 7, true, 7, false);
+        check(0, 101, false, 0, false);
+    }
+}
