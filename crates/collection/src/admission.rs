@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
+use crate::options::Background;
 
 /// So many chains of sections a map should have at most: about three tiers of eight.
 const CHAINS_MAX: u64 = 28;
@@ -32,6 +33,9 @@ impl Collection {
     /// sections that wait to be merged.
     pub(crate) fn admit(&self) -> Result<(), Error> {
         let core = self.core()?;
+        if core.options.background == Background::Caller {
+            return Ok(());
+        }
         let waited = [
             self.wait_for_entries(&core),
             wait_for_folds(&core),

@@ -91,15 +91,24 @@ fn keep_settling(collections: &Arc<Collections>) {
     while !core.is_closing() {
         core.background.settle.wait(Duration::from_millis(500));
         core.snapshots.end_older(core.options.snapshot_age_max);
-        let position = core.storage.log.written().0;
-        for collection in collections.all() {
-            let state = collection.state();
-            for IndexState { index, .. } in &state.indexes {
-                if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
-                    state.active.index(index, position);
-                    core.background.settled.call();
-                }
+        settle(collections);
+    }
+}
+
+/// Lets indexes make the entries of commits where there are many without; whether there were.
+pub(crate) fn settle(collections: &Collections) -> bool {
+    let core = &collections.core;
+    let position = core.storage.log.written().0;
+    let mut settled = false;
+    for collection in collections.all() {
+        let state = collection.state();
+        for IndexState { index, .. } in &state.indexes {
+            if state.active.bytes_unsettled(index) >= core.options.settle_bytes {
+                state.active.index(index, position);
+                core.background.settled.call();
+                settled = true;
             }
         }
     }
+    settled
 }

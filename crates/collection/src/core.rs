@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
-use windrow_fold::{Age, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
+use windrow_fold::{Age, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
 use crate::building::pool::BuildPool;
@@ -100,7 +100,6 @@ impl Core {
     pub fn new(storage: Storage, options: EngineOptions, next_id: u64) -> Core {
         Core {
             storage,
-            options,
             snapshots: Arc::default(),
             catalog_change: Mutex::default(),
             folding: Mutex::default(),
@@ -111,6 +110,7 @@ impl Core {
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
             background: Background::default(),
+            options,
             counters: Counters::default(),
         }
     }
@@ -218,6 +218,21 @@ impl Core {
             .keys()
             .map(|run| RunId(*run))
             .collect()
+    }
+
+    /// A new run file.
+    pub fn sink(&self) -> Result<RunSink, Error> {
+        self.sink_pausing(|| ())
+    }
+
+    /// A new run file for work that pauses after each block.
+    pub fn sink_pausing(&self, pause: impl Fn() + Send + Sync + 'static) -> Result<RunSink, Error> {
+        let at_block = self.options.at_block.clone();
+        let sink = RunSink::new(self.storage.runs.create()?);
+        Ok(sink.pausing(move || {
+            pause();
+            at_block.0();
+        }))
     }
 
     /// How sections of the documents (no index) or of an index are written.

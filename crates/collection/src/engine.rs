@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
-use windrow_storage::{Disk, RowChange, RunsOptions, Storage, StorageOptions};
+use windrow_storage::{Disk, RowChange, Storage};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
 use crate::namespace::Namespace;
-use crate::options::EngineOptions;
+use crate::options::{Background, EngineOptions};
 use crate::rows::{self, CollectionRow, FoldedRow};
 use crate::rules::collation_of;
 use crate::state::IndexState;
@@ -33,16 +33,7 @@ impl Engine {
     /// Opens a data folder: its collections as they were, what was not folded from the log; index
     /// builds that were not finished go on.
     pub fn open(disk: Arc<dyn Disk>, options: EngineOptions) -> Result<Arc<Engine>, Error> {
-        let runs = RunsOptions {
-            cache_bytes: options.memory / 2,
-        };
-        let storage = Storage::open(
-            disk,
-            StorageOptions {
-                runs,
-                ..StorageOptions::default()
-            },
-        )?;
+        let storage = Storage::open(disk, options.storage)?;
         let collections = Arc::new(recovery::recover(storage, options)?);
         let engine = Arc::new(Engine {
             core: collections.core.clone(),
@@ -50,7 +41,9 @@ impl Engine {
             background: Mutex::default(),
         });
         engine.drop_temporary()?;
-        *engine.background.lock() = background::start(&engine.collections)?;
+        if engine.core.options.background == Background::Threads {
+            *engine.background.lock() = background::start(&engine.collections)?;
+        }
         Ok(engine)
     }
 
@@ -81,9 +74,25 @@ impl Engine {
 
     /// Folds what the tails hold, and merges until nothing is left to merge.
     pub fn fold(&self) -> Result<(), Error> {
-        folding::fold(&self.collections)?;
-        while merging::merge_all(&self.collections)? {}
+        self.work(Work::Fold)?;
+        while self.work(Work::Merge)? {}
         Ok(())
+    }
+
+    /// Does some of what the engine's own threads do, where there are any; whether there was
+    /// something to do.
+    pub fn work(&self, work: Work) -> Result<bool, Error> {
+        match work {
+            Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
+            Work::Merge => merging::merge_all(&self.collections),
+            Work::Settle => Ok(background::settle(&self.collections)),
+            Work::Builds => {
+                let unfinished = building::unfinished(&self.collections);
+                let resume = |build| building::resume(&self.core, build);
+                unfinished.iter().for_each(resume);
+                Ok(!unfinished.is_empty())
+            }
+        }
     }
 
     pub fn collection(&self, namespace: &Namespace) -> Option<Arc<Collection>> {
@@ -144,7 +153,7 @@ impl Engine {
         let (id, records, ids_map) = (core.take_id(), core.take_id(), core.take_id());
         let row = CollectionRow {
             namespace: namespace.clone(),
-            uuid: random_uuid(),
+            uuid: random_uuid(core.options.random),
             options,
             records,
         };
@@ -258,6 +267,19 @@ impl Engine {
     }
 }
 
+/// See [`Engine::work`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// What the tails hold becomes sections.
+    Fold,
+    /// One merge of every map that needs it.
+    Merge,
+    /// Indexes make the entries of the newest commits.
+    Settle,
+    /// Builds that a crash interrupted go on to their end.
+    Builds,
+}
+
 /// See [`Engine::statistics`]. Sizes are bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Statistics {
@@ -281,10 +303,9 @@ impl Drop for Engine {
 }
 
 /// Version 4: random.
-fn random_uuid() -> [u8; 16] {
+fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
     let mut uuid = [0; 16];
-    // Without random bytes the uuid is zero: unhelpful, and harmless.
-    let _ = getrandom::fill(&mut uuid);
+    random(&mut uuid);
     uuid[6] = uuid[6] & 0x0F | 0x40;
     uuid[8] = uuid[8] & 0x3F | 0x80;
     uuid

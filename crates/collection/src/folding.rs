@@ -85,8 +85,8 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
         return Ok(0);
     }
     let sinks = Sinks {
-        records: RunSink::new(core.storage.runs.create()?),
-        indexes: RunSink::new(core.storage.runs.create()?),
+        records: core.sink()?,
+        indexes: core.sink()?,
     };
     let written = write_all(core, &tasks, &sinks)?;
     sinks.finish(core)?;

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::view::Sections;
-use windrow_fold::{RunSink, Section, SectionDescriptor};
+use windrow_fold::{Section, SectionDescriptor};
 use windrow_storage::RowChange;
 
 use crate::collection::Collection;
@@ -149,7 +149,7 @@ fn merge_map(
         drop_deletions: range.start == 0,
     };
     let pace = Pace::new(core.clone(), collection.clone());
-    let sink = RunSink::new(core.storage.runs.create()?).pausing(move || pace.rest());
+    let sink = core.sink_pausing(move || pace.rest())?;
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
     let options = core.section_options(index, position);
     let merged = merge::write(&mut entries, None, &keep, &sink, options)?;

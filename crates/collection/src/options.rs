@@ -1,14 +1,15 @@
 //! How an engine uses the machine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use windrow_storage::Compression;
+use windrow_storage::{Compression, RunsOptions, StorageOptions};
 
 use crate::building::pool::BuildPriority;
 use crate::error::Error;
 
 /// How an engine uses the machine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EngineOptions {
     /// Bytes of memory that caches, tails and builds share.
     pub memory: u64,
@@ -30,6 +31,32 @@ pub struct EngineOptions {
     pub settle_bytes: u64,
     /// Told of what goes wrong in the background.
     pub on_problem: fn(&str, &Error),
+    pub storage: StorageOptions,
+    pub background: Background,
+    /// Fills a buffer with random bytes.
+    pub random: fn(&mut [u8]),
+    pub at_block: AtBlock,
+}
+
+/// Who does what is not done by those who read and write: folds, merges, entries of indexes, builds
+/// that a crash interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Background {
+    /// Threads of the engine's own.
+    Threads,
+    /// Nobody but the caller, by [`Engine::work`](crate::Engine::work), at a time of his choice.
+    Caller,
+}
+
+/// Called by folds, merges and builds after each block that they write: what happens meanwhile can
+/// happen there.
+#[derive(Clone)]
+pub struct AtBlock(pub Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for AtBlock {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("AtBlock")
+    }
 }
 
 impl EngineOptions {
@@ -47,6 +74,16 @@ impl EngineOptions {
             snapshot_age_max: Duration::from_secs(600),
             settle_bytes: 1 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
+            storage: StorageOptions {
+                runs: RunsOptions {
+                    cache_bytes: memory / 2,
+                },
+                ..StorageOptions::default()
+            },
+            background: Background::Threads,
+            // Without random bytes a UUID is zero: unhelpful, and harmless.
+            random: |bytes| _ = getrandom::fill(bytes),
+            at_block: AtBlock(Arc::new(|| ())),
         }
     }
 }

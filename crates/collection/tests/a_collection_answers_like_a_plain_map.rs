@@ -463,7 +463,7 @@ fn a_build_that_was_killed_goes_on() {
         build_bytes: 1 << 16,
         ..options()
     };
-    let engine = Engine::open(Arc::new(disk.clone()), options).unwrap();
+    let engine = Engine::open(Arc::new(disk.clone()), options.clone()).unwrap();
     let collection = engine.create(&namespace(), Document::EMPTY).unwrap();
     for first in (0..40_000i32).step_by(1000) {
         let documents = (first..first + 1000)

@@ -24,7 +24,7 @@ const KEY_BYTES_MAX: usize = ROW_BYTES_MAX / 4;
 
 pub(crate) type Rows = BTreeMap<Vec<u8>, Arc<[u8]>>;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct CatalogOptions {
     /// A checkpoint is made after so many bytes of changes.
     pub checkpoint_bytes: u64,

@@ -54,7 +54,7 @@ impl fmt::Display for Position {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     /// A segment file is closed when the next group would take it past this.
     pub segment_bytes: u64,

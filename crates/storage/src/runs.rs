@@ -33,7 +33,7 @@ impl fmt::Display for RunId {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct RunsOptions {
     /// How many bytes of decompressed blocks the cache may hold.
     pub cache_bytes: u64,

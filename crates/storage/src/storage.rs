@@ -7,7 +7,7 @@ use crate::folder::open_folder;
 use crate::log::{Log, LogOptions, Position};
 use crate::runs::{Runs, RunsOptions};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct StorageOptions {
     pub log: LogOptions,
     pub runs: RunsOptions,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use windrow_document::Document;
 use windrow_fold::view::Sections;
-use windrow_fold::{RunSink, SectionDescriptor, Sorter};
+use windrow_fold::{SectionDescriptor, Sorter};
 use windrow_index::{Multikey, Scratch};
 use windrow_storage::RowChange;
 
@@ -226,7 +226,7 @@ impl Scan<'_> {
         if collected.records.is_empty() {
             return Ok(());
         }
-        let sink = RunSink::new(self.core.storage.runs.create()?);
+        let sink = self.core.sink()?;
         let mut sections = Vec::new();
         for (index, sorter) in self.indexes.iter().zip(&mut collected.sorters) {
             let options = self.core.section_options(Some(index), index.since);
