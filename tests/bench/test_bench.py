@@ -16,6 +16,7 @@ SMALL = {
     "w3": (["--documents", "20000", "--rival-seconds", "5"], 11),
     "w4": (["--documents", "5000"], 11),
     "w4 unacknowledged": (["--documents", "5000", "--concern", "none"], 11),
+    "w5": (["--documents", "5000"], 12),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
     "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 7),

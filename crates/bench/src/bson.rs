@@ -69,6 +69,14 @@ impl Writer<'_> {
         self.out.extend_from_slice(&value);
     }
 
+    /// Binary data of subtype 4.
+    pub fn uuid(&mut self, name: &str, value: [u8; 16]) {
+        self.name(0x05, name);
+        self.out.extend_from_slice(&16u32.to_le_bytes());
+        self.out.push(4);
+        self.out.extend_from_slice(&value);
+    }
+
     pub fn boolean(&mut self, name: &str, value: bool) {
         self.name(0x08, name);
         self.out.push(u8::from(value));
@@ -113,6 +121,8 @@ pub enum Value<'a> {
     Document(Document<'a>),
     Array(Document<'a>),
     ObjectId(&'a [u8]),
+    /// Binary data, of any subtype.
+    Binary(&'a [u8]),
     Boolean(bool),
     Int32(i32),
     Int64(i64),
@@ -186,6 +196,12 @@ impl<'a> Elements<'a> {
         std::str::from_utf8(taken.strip_suffix(&[0])?).ok()
     }
 
+    fn binary(&mut self) -> Option<&'a [u8]> {
+        let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
+        self.take(1)?;
+        self.take(length)
+    }
+
     fn inner(&mut self) -> Option<Document<'a>> {
         let inner = Document::at(self.0)?;
         self.take(inner.0.len())?;
@@ -198,6 +214,7 @@ impl<'a> Elements<'a> {
             0x02 => Value::String(self.string()?),
             0x03 => Value::Document(self.inner()?),
             0x04 => Value::Array(self.inner()?),
+            0x05 => Value::Binary(self.binary()?),
             0x07 => Value::ObjectId(self.take(12)?),
             0x08 => Value::Boolean(self.take(1)? != [0]),
             0x10 => Value::Int32(i32::from_le_bytes(self.take(4)?.try_into().ok()?)),
@@ -211,10 +228,6 @@ impl<'a> Elements<'a> {
 
     fn skip(&mut self, kind: u8) -> Option<()> {
         match kind {
-            0x05 => {
-                let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
-                self.take(length + 1)?;
-            }
             0x06 | 0x0A | 0x7F | 0xFF => {}
             0x09 | 0x11 => {
                 self.take(8)?;
@@ -276,6 +289,7 @@ mod tests {
             one.date("when", 0);
             one.boolean("yes", true);
             one.object_id("_id", [7; 12]);
+            one.uuid("uuid", [8; 16]);
             one.document("in", |inner| inner.double("x", 0.5));
         });
         let read = Document::at(&bytes).unwrap();
@@ -285,6 +299,7 @@ mod tests {
         check("when", Some(Value::Other(0x09)));
         check("yes", Some(Value::Boolean(true)));
         check("_id", Some(Value::ObjectId(&[7; 12])));
+        check("uuid", Some(Value::Binary(&[8; 16])));
         check("in.x", Some(Value::Double(0.5)));
         check("in.y", None);
         check("a.x", None);

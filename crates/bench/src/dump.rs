@@ -20,7 +20,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         let written = match name.as_str() {
             "words" => lines(&Words { seed: options.seed }, documents, &mut out),
             "weather" => load::feed(&Weather::new(options.seed), documents, &mut out),
-            "small" => load::feed(&Readings { seed: options.seed }, documents, &mut out),
+            "small" => load::feed(&Readings::growing(options.seed), documents, &mut out),
             "large" => load::feed(&People::new(options.seed), documents, &mut out),
             _ => return Err(BenchError::Usage(format!("there is no corpus {name:?}"))),
         };

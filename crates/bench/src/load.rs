@@ -196,11 +196,19 @@ pub fn must_hold(
     Ok(sum)
 }
 
+/// A number that `collStats` tells.
+pub fn statistic(connection: &mut Connection, path: &str) -> Result<f64, BenchError> {
+    let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
+    let found = statistics.number(path);
+    found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
+}
+
 /// The filter that finds a document by its `_id`.
 pub fn by_id(document: &[u8]) -> Vec<u8> {
     let id = Document::at(document).and_then(|one| one.get("_id"));
     bson::built(|filter| match id {
         Some(Value::Int32(id)) => filter.int32("_id", id),
+        Some(Value::Binary(id)) => filter.uuid("_id", id.try_into().unwrap_or_default()),
         Some(Value::ObjectId(id)) => filter.object_id("_id", id.try_into().unwrap_or_default()),
         _ => {}
     })

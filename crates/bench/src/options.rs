@@ -15,6 +15,7 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
   w3   iiBench: three compound indexes, documents/s in each tenth, beside WiredTiger
   w4   insertion with and without an index on one field
+  w5   a clustered collection over an ordinary one: writing, finding, deleting, index size
   w8   insertion in batches, single insertion, find by _id, beside WiredTiger and M
   w9   queries, index builds, updates and deletes on a million documents, beside M
   reads
@@ -38,7 +39,8 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   --show yes           w1: draw the build's progress, as currentOp tells it
   --cases A,B          w8: of small, large, single, journaled, find (default small,large);
                        w9: words of the rows' names; concurrency: of insert, update, same, build,
-                       text; space: of uris, registers, users, overwrite (default all)
+                       text; space: of uris, registers, users, overwrite; w5: of objectid, uuid
+                       (default all)
   --connections A,B    w8: how many (default 1)
   --operations N       w8: single inserts or finds, all connections together (default 100000);
                        concurrency: writes of all connections together (default 40000)

@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::random::Random;
 use crate::report::{Bar, Report, Row};
 use crate::server::Server;
-use crate::settle::{sections, settle};
+use crate::settle::settle;
 
 const DOCUMENTS: u64 = 5_000_000;
 const BATCH: u64 = 1_000;
@@ -81,8 +81,12 @@ impl<'a> Reads<'a> {
         })
     }
 
+    fn sections(&mut self) -> Result<f64, BenchError> {
+        load::statistic(&mut self.connection, "indexDetails.key_1.sections")
+    }
+
     fn sections_row(&mut self, name: &str) -> Result<Row, BenchError> {
-        let found = sections(&mut self.connection, "key_1")?;
+        let found = self.sections()?;
         Ok(Row::new(name, "count", found, None))
     }
 
@@ -187,9 +191,9 @@ impl<'a> Reads<'a> {
     /// Inserts until the index has enough runs; at most as many documents as there are.
     fn add_runs(&mut self) -> Result<(), BenchError> {
         eprintln!("inserting until the index has {RUNS_MORE} sections more");
-        let enough = sections(&mut self.connection, "key_1")? + RUNS_MORE;
+        let enough = self.sections()? + RUNS_MORE;
         let most = 2 * self.documents;
-        while self.documents < most && sections(&mut self.connection, "key_1")? < enough {
+        while self.documents < most && self.sections()? < enough {
             self.insert(BATCH.min(most - self.documents))?;
         }
         Ok(())

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use crate::client::Connection;
 use crate::error::BenchError;
-use crate::load::{COLLECTION, DATABASE};
 use crate::options::Options;
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -32,12 +31,4 @@ pub fn settle(connection: &mut Connection, options: &Options) -> Result<(), Benc
         sleep(LOOK_EVERY);
     }
     Ok(())
-}
-
-/// How many sections an index has.
-pub fn sections(connection: &mut Connection, index: &str) -> Result<f64, BenchError> {
-    let path = format!("indexDetails.{index}.sections");
-    let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
-    let found = statistics.number(&path);
-    found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
 }

@@ -133,15 +133,9 @@ fn sizes(connection: &mut Connection, case: &Case) -> Result<Vec<f64>, BenchErro
             one.string("hint", &format!("index{place}"));
             one.int32("limit", 1);
         })?;
-        statistic(connection, &format!("indexSizes.index{place}"))
+        load::statistic(connection, &format!("indexSizes.index{place}"))
     };
     (0..case.indexes.len()).map(size).collect()
-}
-
-fn statistic(connection: &mut Connection, path: &str) -> Result<f64, BenchError> {
-    let statistics = connection.run(DATABASE, |one| one.string("collStats", COLLECTION))?;
-    let found = statistics.number(path);
-    found.ok_or_else(|| BenchError::Server(format!("collStats without {path}")))
 }
 
 fn rocksdb(options: &Options, case: &Case) -> Result<Vec<f64>, BenchError> {
@@ -169,13 +163,13 @@ fn overwrite(options: &Options) -> Result<(Row, u64), BenchError> {
     eprintln!("{documents} documents, then each replaced");
     Feed::new(&first, BATCH).insert(&mut connection, (0, documents))?;
     settle(&mut connection, options)?;
-    let fresh = statistic(&mut connection, "totalSize")?;
+    let fresh = load::statistic(&mut connection, "totalSize")?;
     for start in (0..documents).step_by(BATCH as usize) {
         let end = (start + BATCH).min(documents);
         connection.succeed(&replace_message(&second, start, end))?;
     }
     settle(&mut connection, options)?;
-    let after = statistic(&mut connection, "totalSize")?;
+    let after = load::statistic(&mut connection, "totalSize")?;
     let hash = load::verify(&mut connection, &second, documents)?;
     server.stop()?;
     let row = Row::new(

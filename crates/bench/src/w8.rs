@@ -113,7 +113,7 @@ fn is_published(case: &str) -> bool {
 }
 
 fn case(options: &Options, name: &str, connections: usize) -> Result<Found, BenchError> {
-    let small = Readings { seed: options.seed };
+    let small = Readings::growing(options.seed);
     let large = People::new(options.seed);
     let written = Concern::Acknowledged;
     let case = |corpus, documents, batch, concern| Case {

@@ -1,17 +1,81 @@
-//! The small documents of W8: 250 bytes of eight fields, as an application's would be.
+//! The small documents of W5 and W8: 250 bytes of eight fields, as an application's would be, with
+//! `_id`s that grow or random ones.
 
 use super::{Corpus, object_id, random_of};
-use crate::bson;
+use crate::bson::{self, Writer};
+use crate::random::mixed;
 
 pub struct Readings {
     pub seed: u64,
+    pub ids: Ids,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ids {
+    /// ObjectIds in order.
+    Growing,
+    /// UUIDs, version 4.
+    Random,
+}
+
+/// In MongoDB's order within a kind.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum Id {
+    Object([u8; 12]),
+    Uuid([u8; 16]),
+}
+
+impl Id {
+    pub fn write(&self, name: &str, out: &mut Writer) {
+        match self {
+            Self::Object(id) => out.object_id(name, *id),
+            Self::Uuid(id) => out.uuid(name, *id),
+        }
+    }
+}
+
+impl Readings {
+    pub fn growing(seed: u64) -> Self {
+        Self {
+            seed,
+            ids: Ids::Growing,
+        }
+    }
+
+    pub fn id(&self, number: u64) -> Id {
+        match self.ids {
+            Ids::Growing => Id::Object(object_id(number)),
+            Ids::Random => uuid(mixed(number ^ self.seed << 40), mixed(!number)),
+        }
+    }
+
+    /// Where a range begins and ends that has about `count` of `documents`: exactly so many where ids
+    /// grow. It begins at `part` of `parts` of all.
+    pub fn range(&self, part: u64, parts: u64, count: u64, documents: u64) -> (Id, Id) {
+        let first = part * (documents / parts);
+        match self.ids {
+            Ids::Growing => (self.id(first), self.id(first + count)),
+            Ids::Random => {
+                let at = |number: u64| ((u128::from(number) << 64) / u128::from(documents)) as u64;
+                (uuid(at(first), 0), uuid(at(first + count), 0))
+            }
+        }
+    }
+}
+
+fn uuid(high: u64, low: u64) -> Id {
+    let number = u128::from(high) << 64 | u128::from(low);
+    let mut bytes = number.to_be_bytes();
+    bytes[6] = bytes[6] & 0x0F | 0x40;
+    bytes[8] = bytes[8] & 0x3F | 0x80;
+    Id::Uuid(bytes)
 }
 
 impl Corpus for Readings {
     fn write(&self, number: u64, out: &mut Vec<u8>) {
         let mut random = random_of(self.seed, number);
         bson::document(out, |one| {
-            one.object_id("_id", object_id(number));
+            self.id(number).write("_id", one);
             one.int32("user", random.below(5_000) as i32);
             one.string_by("name", |out| random.letters(17, out));
             one.int32("age", random.below(100) as i32);
@@ -38,8 +102,19 @@ mod tests {
     fn documents_have_250_bytes() {
         for number in [0, 1, 999_999] {
             let mut bytes = Vec::new();
-            Readings { seed: 1 }.write(number, &mut bytes);
+            Readings::growing(1).write(number, &mut bytes);
             assert_eq!(bytes.len(), 250);
+        }
+    }
+
+    #[test]
+    fn a_range_has_about_as_many_as_it_says() {
+        for (ids, expected) in [(Ids::Growing, 100..=100), (Ids::Random, 50..=150)] {
+            let readings = Readings { seed: 1, ids };
+            let (first, end) = readings.range(3, 10, 100, 10_000);
+            let within = |number: &u64| (first..end).contains(&readings.id(*number));
+            let found = (0..10_000).filter(within).count();
+            assert!(expected.contains(&found), "{found} with {ids:?}");
         }
     }
 }
