@@ -37,7 +37,7 @@ def filled(tmp_path):
             client.d.c.insert_many([{"_id": one, "n": one * 31 % 1_009, "pad": f"{one:0300}"}
                                     for one in range(start, start + 10_000)])
         assert server.stop() == 0
-    return server
+        yield server
 
 
 def test_in_use(tmp_path):
