@@ -30,7 +30,7 @@ const DOCUMENT_LOCKS: usize = 256;
 #[derive(Debug)]
 pub struct Collection {
     pub(crate) id: u64,
-    /// The map of its documents.
+    /// The map by record id.
     pub(crate) records_map: u64,
     row: ArcSwap<CollectionRow>,
     /// What the row's options ask of documents.
@@ -65,7 +65,9 @@ impl Collection {
         indexes: Vec<IndexState>,
         core: &Arc<Core>,
     ) -> Arc<Collection> {
-        let active = Arc::new(Generation::new(folded.position, &core.tail_bytes));
+        let clustered = State::clustered_by(&indexes);
+        let active = Generation::new(folded.position, clustered, &core.tail_bytes);
+        let active = Arc::new(active);
         let state = State {
             records,
             indexes,
@@ -110,6 +112,11 @@ impl Collection {
     /// The options it was created with, or was given since.
     pub fn options(&self) -> DocumentBuf {
         self.row.load().options.clone()
+    }
+
+    /// Whether its documents stand by their `_id`s.
+    pub fn is_clustered(&self) -> bool {
+        State::clustered_by(&self.state().indexes).is_some()
     }
 
     /// How it compares strings where nothing else is said; None: by their bytes. It never changes.
@@ -257,7 +264,9 @@ impl Collection {
             next_record: self.next_record(),
         };
         let frozen = Frozen { generation, folded };
-        *active = Arc::new(Generation::new(folded.position, &self.tail_bytes));
+        let clustered = State::clustered_by(&self.state().indexes);
+        let next = Generation::new(folded.position, clustered, &self.tail_bytes);
+        *active = Arc::new(next);
         self.change_state(|state| {
             state.frozen = Some(frozen.clone());
             state.active = active.clone();

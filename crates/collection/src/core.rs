@@ -235,12 +235,12 @@ impl Core {
         }))
     }
 
-    /// How sections of the documents (no index) or of an index are written.
+    /// How sections of the map by record id (no index) or of an index are written.
     pub fn section_options(&self, index: Option<&Index>, position: u64) -> SectionOptions {
         let looked_up = index.is_some_and(|index| !index.definition.is_text());
         let compression = match index {
-            None => self.options.compression,
-            Some(_) => Compression::Lz4,
+            Some(index) if !index.definition.clustered => Compression::Lz4,
+            _ => self.options.compression,
         };
         SectionOptions {
             filter: looked_up,

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_index::{Definition, Multikey};
+use windrow_index::Multikey;
 use windrow_storage::{Disk, RowChange, Storage};
 
 use crate::collection::Collection;
@@ -17,7 +17,7 @@ use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
 use crate::rows::{self, CollectionRow, FoldedRow};
-use crate::rules::collation_of;
+use crate::rules::of_ids;
 use crate::state::IndexState;
 use crate::{background, building, folding, merging, recovery};
 
@@ -148,8 +148,7 @@ impl Engine {
     ) -> Result<Arc<Collection>, Error> {
         let core = &self.core;
         let _changing = core.catalog_change.lock();
-        let collation = collation_of(options.as_document())?;
-        let definition = Arc::new(Definition::of_ids(collation));
+        let definition = Arc::new(of_ids(options.as_document())?);
         let (id, records, ids_map) = (core.take_id(), core.take_id(), core.take_id());
         let row = CollectionRow {
             namespace: namespace.clone(),

@@ -1,7 +1,7 @@
 //! Folding: what the tails hold becomes sections, and the log before it can go.
 //!
-//! A fold, in order: freeze the tails → two run files, one for documents and one for indexes, with a
-//! section for every map that has entries → sync them → one change of the catalog with the sections
+//! A fold, in order: freeze the tails → two run files, one for what stays and one for what is merged
+//! soon, with a section for every map that has entries → sync them → one change of the catalog with the sections
 //! and how far each collection is folded → the readers' states → the log is cut. A crash before the
 //! change of the catalog leaves runs that nobody knows, which are removed at the next start.
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::view::Sections;
-use windrow_fold::{RunSink, Section, SectionDescriptor};
+use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_storage::{Compression, Position, RunId};
 
 use crate::collection::Collection;
@@ -27,7 +27,7 @@ use crate::state::{Frozen, State};
 struct Task {
     collection: Arc<Collection>,
     frozen: Frozen,
-    /// None for the documents.
+    /// None for the map by record id.
     index: Option<Arc<Index>>,
 }
 
@@ -41,26 +41,19 @@ struct Written {
 /// The runs of a fold. Sections of indexes are merged away soon and their run goes with them; documents
 /// mostly stay where they are written first.
 struct Sinks {
-    records: RunSink,
-    indexes: RunSink,
+    staying: RunSink,
+    passing: RunSink,
 }
 
 impl Sinks {
-    fn of(&self, task: &Task) -> &RunSink {
-        match task.index {
-            None => &self.records,
-            Some(_) => &self.indexes,
-        }
-    }
-
     /// Makes both durable, or neither stay.
     fn finish(self, core: &Core) -> Result<(), Error> {
-        let records = RunId(self.records.run());
-        let has_records = !self.records.is_empty();
-        finish(self.records)?;
-        if let Err(error) = finish(self.indexes) {
-            if has_records {
-                core.storage.runs.remove(records)?;
+        let staying = RunId(self.staying.run());
+        let has_staying = !self.staying.is_empty();
+        finish(self.staying)?;
+        if let Err(error) = finish(self.passing) {
+            if has_staying {
+                core.storage.runs.remove(staying)?;
             }
             return Err(error);
         }
@@ -85,8 +78,8 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
         return Ok(0);
     }
     let sinks = Sinks {
-        records: core.sink()?,
-        indexes: core.sink()?,
+        staying: core.sink()?,
+        passing: core.sink()?,
     };
     let written = write_all(core, &tasks, &sinks)?;
     sinks.finish(core)?;
@@ -136,7 +129,7 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>,
     let results = Mutex::new(Vec::new());
     let work = || {
         while let Some((number, task)) = take(&next, tasks) {
-            let result = write(core, task, sinks.of(task)).map(|sections| Written {
+            let result = write(core, task, sinks).map(|sections| Written {
                 task: number,
                 map: task.map(),
                 sections,
@@ -164,9 +157,30 @@ impl Task {
             .as_ref()
             .map_or(self.collection.records_map, |index| index.map)
     }
+
+    /// Whether new entries mostly come behind all that are there: record ids, the documents.
+    fn mostly_grows(&self) -> bool {
+        let index = self.index.as_ref();
+        index.is_none_or(|index| index.definition.clustered)
+    }
+
+    /// The place behind all that stand in sections of the map; None where the last key is not known.
+    fn end(&self) -> Option<(Vec<u8>, u64)> {
+        let mut state = State::clone(&self.collection.state());
+        let sections = state.sections_mut(self.map(), self.collection.records_map)?;
+        let last = |descriptor: &SectionDescriptor| {
+            let key = descriptor.last_key.clone()?;
+            Some((key, descriptor.last_id + 1))
+        };
+        let mut end = Some((Vec::new(), 0));
+        for descriptor in sections.descriptors() {
+            end = end.max(Some(last(descriptor)?));
+        }
+        end
+    }
 }
 
-fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescriptor>, Error> {
+fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescriptor>, Error> {
     let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
     let chunks = match &task.index {
         None => generation.records(position),
@@ -176,33 +190,31 @@ fn write(core: &Core, task: &Task, sink: &RunSink) -> Result<Vec<SectionDescript
         snapshots: core.snapshot_positions(),
         drop_deletions: false,
     };
-    let mut options = core.section_options(task.index.as_deref(), position);
-    if task.index.is_some() {
-        // An index's fresh sections are soon merged: what compression saves of them is not worth its
-        // time, and reading them back is faster.
-        options.compression = Compression::None;
-    }
+    let options = core.section_options(task.index.as_deref(), position);
+    // Sections of an index are soon merged: what compression saves of them is not worth its time, and
+    // reading them back is faster. So are documents between others, in a clustered collection.
+    let passing = SectionOptions {
+        compression: Compression::None,
+        ..options
+    };
     let mut merge = Merge::of_chunks(&chunks)?;
-    let mut sections = Vec::new();
-    if task.index.is_none() {
-        // Changes of older documents stand in a section of their own, so that new documents, which
-        // are behind everything there is, are never merged.
-        let first_new = end_of(&task.collection.state());
-        let until = Some((b"".as_slice(), first_new));
-        sections.extend(merge::write(&mut merge, until, &keep, sink, options)?);
-    }
-    sections.extend(merge::write(&mut merge, None, &keep, sink, options)?);
-    Ok(sections)
-}
-
-/// The record id behind all that stand in sections.
-fn end_of(state: &State) -> u64 {
-    state
-        .records
-        .descriptors()
-        .map(|descriptor| descriptor.last_id + 1)
-        .max()
-        .unwrap_or(0)
+    let end = match task.mostly_grows() {
+        true => task.end(),
+        false => None,
+    };
+    let Some((key, id)) = end else {
+        let section = merge::write(&mut merge, None, &keep, &sinks.passing, passing)?;
+        return Ok(section.into_iter().collect());
+    };
+    // Changes of older documents stand in a section of their own, so that new documents, which are
+    // behind everything there is, are never merged.
+    let until = Some((key.as_slice(), id));
+    let changes = match &task.index {
+        None => merge::write(&mut merge, until, &keep, &sinks.staying, options)?,
+        Some(_) => merge::write(&mut merge, until, &keep, &sinks.passing, passing)?,
+    };
+    let new = merge::write(&mut merge, None, &keep, &sinks.staying, options)?;
+    Ok(changes.into_iter().chain(new).collect())
 }
 
 /// Makes the written sections part of their maps: in the catalog, then for readers.

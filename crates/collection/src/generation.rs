@@ -3,18 +3,27 @@
 //! Commits are pushed onto one list. A map's tail makes its entries from the list when somebody reads
 //! the map, or when a background thread gets there first: writers only push. A fold freezes the
 //! generation and begins a new one.
+//!
+//! Of the two maps that every collection has one carries the documents:
+//!
+//! | | by `_id` | by record id |
+//! |---|---|---|
+//! | ordinary | key, record id → shape | record id → document |
+//! | clustered | key, record id → document | record id, big-endian, as the key → key of the `_id` |
+//!
+//! So a new version of a document concerns, besides the indexes whose keys change, that one map.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use windrow_document::Document;
-use windrow_fold::{Chunk, ChunkBuilder, Entry, Tail};
-use windrow_index::{Multikey, Scratch};
+use windrow_document::{Document, ValueRef};
+use windrow_fold::{Chunk, ChunkBuilder, Entry, SharedPayload, Tail};
+use windrow_index::{Definition, Multikey, Scratch};
 
 use crate::index::Index;
-use crate::record::{self, Commit, Operation};
+use crate::record::{self, Commit, IndexChange, Operation};
 
 /// See the module.
 #[derive(Debug)]
@@ -24,6 +33,8 @@ pub struct Generation {
     /// Bytes of log records.
     record_bytes: AtomicU64,
     records: Tail,
+    /// The index on `_id` where it carries the documents.
+    clustered: Option<Arc<Definition>>,
     indexes: Mutex<BTreeMap<u64, Arc<IndexTail>>>,
     held: Held,
 }
@@ -55,13 +66,19 @@ impl Held {
 }
 
 impl Generation {
-    /// `held` counts the memory of all generations.
-    pub fn new(start: u64, held: &Arc<AtomicU64>) -> Generation {
+    /// `clustered`: the index on `_id`, where it carries the documents. `held` counts the memory of all
+    /// generations.
+    pub fn new(
+        start: u64,
+        clustered: Option<Arc<Definition>>,
+        held: &Arc<AtomicU64>,
+    ) -> Generation {
         Generation {
             start,
             commits: RwLock::default(),
             record_bytes: AtomicU64::new(0),
             records: Tail::new(start),
+            clustered,
             indexes: Mutex::default(),
             held: Held {
                 all: held.clone(),
@@ -119,14 +136,18 @@ impl Generation {
         commits.get(first..).unwrap_or_default().to_vec()
     }
 
-    /// The chunks of documents up to at least `position`.
+    /// The chunks of the map by record id up to at least `position`.
     pub fn records(&self, position: u64) -> Arc<Vec<Arc<Chunk>>> {
         self.records.settle(position, |from| {
             let commits = self.commits_since(from);
             let settled = commits
                 .last()
                 .map_or(position, |last| last.position.max(position));
-            (records_chunk(&commits), settled)
+            let chunk = match &self.clustered {
+                None => documents_by_record(&commits),
+                Some(of_ids) => ids_by_record(of_ids, &commits),
+            };
+            (chunk, settled)
         })
     }
 
@@ -140,7 +161,10 @@ impl Generation {
                 .last()
                 .map_or(position, |last| last.position.max(position));
             let expected = tail.last_entries.load(Ordering::Relaxed);
-            let chunk = index_chunk(index, &commits, expected + expected / 4);
+            let chunk = match index.definition.clustered {
+                false => index_chunk(index, &commits, expected + expected / 4),
+                true => documents_by_id(index, &commits, expected + expected / 4),
+            };
             tail.last_entries.store(chunk.len(), Ordering::Relaxed);
             self.held.add(chunk.bytes() as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
@@ -178,9 +202,56 @@ impl Generation {
     }
 }
 
-fn records_chunk(commits: &[Arc<Commit>]) -> Chunk {
-    let base = commits.first().map_or(0, |commit| commit.position);
-    let mut builder = ChunkBuilder::new(base, commits.len());
+fn base_of(commits: &[Arc<Commit>]) -> u64 {
+    commits.first().map_or(0, |commit| commit.position)
+}
+
+fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
+    Entry {
+        key,
+        id,
+        position,
+        deleted: true,
+        payload: b"",
+    }
+}
+
+fn documents_by_record(commits: &[Arc<Commit>]) -> Chunk {
+    let mut builder = ChunkBuilder::new(base_of(commits), commits.len());
+    each_document(
+        commits,
+        &mut builder,
+        |builder, _, id, position, payload| {
+            builder.add_shared(b"", id, position, payload);
+        },
+        |builder, id, position, _| builder.add(deletion(b"", id, position)),
+    );
+    builder.finish()
+}
+
+/// The documents of a clustered collection. `entries`: about how many are expected.
+fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk {
+    let mut builder = ChunkBuilder::new(base_of(commits), entries);
+    let mut key = Vec::new();
+    each_document(
+        commits,
+        &mut builder,
+        |builder, document, id, position, payload| {
+            append_id_key(&of_ids.definition, document, &mut key);
+            builder.add_shared(&key, id, position, payload);
+        },
+        |builder, id, position, changes| add_changes(of_ids, id, position, changes, builder),
+    );
+    builder.finish()
+}
+
+/// Visits every version of a document that the commits have, and every deletion.
+fn each_document(
+    commits: &[Arc<Commit>],
+    builder: &mut ChunkBuilder,
+    mut add: impl FnMut(&mut ChunkBuilder, Document<'_>, u64, u64, SharedPayload),
+    mut delete: impl FnMut(&mut ChunkBuilder, u64, u64, &[IndexChange]),
+) {
     for commit in commits {
         let position = commit.position;
         for operation in &commit.operations {
@@ -188,22 +259,52 @@ fn records_chunk(commits: &[Arc<Commit>]) -> Chunk {
                 Operation::Insert { first, documents } => {
                     let arena = builder.share(documents.clone());
                     for ((offset, document), id) in record::documents(documents).zip(*first..) {
-                        let length = document.as_bytes().len() as u32;
-                        builder.add_shared(id, position, arena, offset as u32, length);
+                        let payload = SharedPayload {
+                            arena,
+                            offset: offset as u32,
+                            length: document.as_bytes().len() as u32,
+                        };
+                        add(builder, document, id, position, payload);
                     }
                 }
                 Operation::Update { id, document, .. } => {
-                    let arena = builder.share(document.clone());
-                    builder.add_shared(*id, position, arena, 0, document.len() as u32);
+                    let payload = SharedPayload {
+                        arena: builder.share(document.clone()),
+                        offset: 0,
+                        length: document.len() as u32,
+                    };
+                    let document = Document::from_validated(document);
+                    add(builder, document, *id, position, payload);
                 }
+                Operation::Delete { id, changes } => delete(builder, *id, position, changes),
+            }
+        }
+    }
+}
+
+/// Where the `_id`s of a clustered collection's records stand. An update never changes that.
+fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Chunk {
+    let mut builder = ChunkBuilder::new(base_of(commits), commits.len());
+    let mut key = Vec::new();
+    for commit in commits {
+        let position = commit.position;
+        for operation in &commit.operations {
+            match operation {
+                Operation::Insert { first, documents } => {
+                    for ((_, document), id) in record::documents(documents).zip(*first..) {
+                        append_id_key(of_ids, document, &mut key);
+                        builder.add(Entry {
+                            key: &id.to_be_bytes(),
+                            id: 0,
+                            position,
+                            deleted: false,
+                            payload: &key,
+                        });
+                    }
+                }
+                Operation::Update { .. } => {}
                 Operation::Delete { id, .. } => {
-                    builder.add(Entry {
-                        key: b"",
-                        id: *id,
-                        position,
-                        deleted: true,
-                        payload: b"",
-                    });
+                    builder.add(deletion(&id.to_be_bytes(), 0, position));
                 }
             }
         }
@@ -211,10 +312,15 @@ fn records_chunk(commits: &[Arc<Commit>]) -> Chunk {
     builder.finish()
 }
 
+/// The key of a document in the index on `_id`, in place of what `key` held.
+pub(crate) fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<u8>) {
+    key.clear();
+    of_ids.append_only_value(key, document.get("_id").unwrap_or(ValueRef::Null));
+}
+
 /// `entries`: about how many are expected.
 fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk {
-    let base = commits.first().map_or(0, |commit| commit.position);
-    let mut builder = ChunkBuilder::new(base, entries);
+    let mut builder = ChunkBuilder::new(base_of(commits), entries);
     let mut scratch = Scratch::default();
     let mut multikey = Multikey::of(index.definition.fields.len());
     for commit in commits {
@@ -273,18 +379,12 @@ fn add_changes(
     index: &Index,
     id: u64,
     position: u64,
-    changes: &[record::IndexChange],
+    changes: &[IndexChange],
     builder: &mut ChunkBuilder,
 ) {
     for change in changes.iter().filter(|change| change.map == index.map) {
         for key in &change.gone {
-            builder.add(Entry {
-                key,
-                id,
-                position,
-                deleted: true,
-                payload: b"",
-            });
+            builder.add(deletion(key, id, position));
         }
         for (key, payload) in &change.come {
             builder.add(Entry {

@@ -1,6 +1,6 @@
 //! Reading: a snapshot of a collection's documents and indexes.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_document::ValueRef;
@@ -22,7 +22,11 @@ pub struct Reader(Arc<Inner>);
 struct Inner {
     state: Arc<State>,
     snapshot: Snapshot,
-    records: View,
+    /// The maps by record id and by `_id`, from when they are asked for first.
+    records: OnceLock<View>,
+    ids: OnceLock<View>,
+    /// Whether the map by `_id` carries the documents.
+    is_clustered: bool,
     indexes: Vec<ReaderIndex>,
     next_record: u64,
 }
@@ -61,26 +65,19 @@ impl ReaderIndex {
 impl Reader {
     /// `next_record`: one more than the largest record id there can be.
     pub(crate) fn new(state: Arc<State>, snapshot: Snapshot, next_record: u64) -> Reader {
-        let position = snapshot.position();
-        let mut chunks = Vec::new();
-        for generation in state.generations() {
-            chunks.extend(generation.records(position).iter().cloned());
-        }
-        let records = View {
-            sections: state.records.clone(),
-            chunks,
-            snapshot: position,
-        };
         let ready = state.indexes.iter().filter(|it| it.index.is_ready());
         let indexes = ready
             .map(|state| ReaderIndex {
                 state: state.clone(),
             })
             .collect();
+        let is_clustered = State::clustered_by(&state.indexes).is_some();
         Reader(Arc::new(Inner {
             state,
             snapshot,
-            records,
+            records: OnceLock::new(),
+            ids: OnceLock::new(),
+            is_clustered,
             indexes,
             next_record,
         }))
@@ -104,41 +101,140 @@ impl Reader {
         RecordId(self.0.next_record)
     }
 
+    /// Whether documents stand by their `_id`s: natural order is theirs.
+    pub fn is_clustered(&self) -> bool {
+        self.0.is_clustered
+    }
+
+    /// The map by record id.
+    fn records_view(&self) -> &View {
+        self.0.records.get_or_init(|| {
+            let (state, position) = (&self.0.state, self.position());
+            let mut chunks = Vec::new();
+            for generation in state.generations() {
+                chunks.extend(generation.records(position).iter().cloned());
+            }
+            View {
+                sections: state.records.clone(),
+                chunks,
+                snapshot: position,
+            }
+        })
+    }
+
+    /// The map by `_id`.
+    fn ids_view(&self) -> Option<&View> {
+        let of_ids = self.0.state.indexes.first()?;
+        Some(self.0.ids.get_or_init(|| self.make_view(of_ids)))
+    }
+
+    /// The map that carries the documents.
+    fn documents_view(&self) -> &View {
+        let by_id = self.ids_view().filter(|_| self.0.is_clustered);
+        by_id.unwrap_or_else(|| self.records_view())
+    }
+
     /// A document's bytes.
     pub fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
         self.check()?;
-        Ok(self.0.records.get(b"", id.0)?)
+        if !self.0.is_clustered {
+            return Ok(self.records_view().get(b"", id.0)?);
+        }
+        let key = self.records_view().get(&id.0.to_be_bytes(), 0)?;
+        match (key, self.ids_view()) {
+            (Some(key), Some(by_id)) => Ok(by_id.get_filtered(&key, id.0)?),
+            _ => Ok(None),
+        }
+    }
+
+    /// The document of an `_id`, with its record.
+    pub fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
+        if !self.0.is_clustered {
+            let Some(record) = self.find_id(id)? else {
+                return Ok(None);
+            };
+            return Ok(self.get(record)?.map(|document| (record, document)));
+        }
+        self.first_of_id(id, Cursor::payload_bytes)
     }
 
     /// The record of an `_id`.
     pub fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
-        let Some(of_ids) = self.0.indexes.first() else {
-            return Ok(None);
-        };
-        let mut bytes = Vec::new();
-        of_ids.definition().append_only_value(&mut bytes, id);
-        Ok(self.index_view(0)?.first_id(&bytes)?.map(RecordId))
+        let found = self.first_of_id(id, |_| ())?;
+        Ok(found.map(|(record, ())| record))
     }
 
-    /// All documents, in natural order or backward.
+    /// The entry of an `_id`, and what is to be taken of it.
+    fn first_of_id<T>(
+        &self,
+        id: ValueRef<'_>,
+        take: impl FnOnce(&mut Cursor) -> T,
+    ) -> Result<Option<(RecordId, T)>, Error> {
+        self.check()?;
+        let (Some(of_ids), Some(view)) = (self.0.indexes.first(), self.ids_view()) else {
+            return Ok(None);
+        };
+        let mut key = Vec::new();
+        of_ids.definition().append_only_value(&mut key, id);
+        let mut cursor = view.cursor_of_key(&key)?;
+        cursor.seek(&key, 0)?;
+        let found = cursor.next()? && cursor.key() == key;
+        Ok(found.then(|| (RecordId(cursor.id()), take(&mut cursor))))
+    }
+
+    /// All documents, in natural order or backward: that of their records, in a clustered collection
+    /// that of their `_id`s.
     pub fn records(&self, direction: Direction) -> RecordCursor {
-        let cursor = self.0.records.cursor(direction).past_cache();
+        let cursor = self.documents_view().cursor(direction).past_cache();
         RecordCursor {
             cursor,
-            end: u64::MAX,
+            end: None,
             reader: self.clone(),
         }
     }
 
-    /// Documents with ids from the first up to, without, the end.
-    pub fn record_range(&self, first: RecordId, end: RecordId) -> Result<RecordCursor, Error> {
-        let mut cursor = self.0.records.cursor(Direction::Forward).past_cache();
-        cursor.seek(b"", first.0)?;
+    /// Documents from the first place up to, without, the end, in natural order. Of an ordinary
+    /// collection a place is a record id, big-endian; of a clustered one the key of an `_id`.
+    pub(crate) fn range(&self, first: &[u8], end: &[u8]) -> Result<RecordCursor, Error> {
+        let mut cursor = self
+            .documents_view()
+            .cursor(Direction::Forward)
+            .past_cache();
+        let end = match self.0.is_clustered {
+            true => {
+                cursor.seek(first, 0)?;
+                (end.to_vec(), 0)
+            }
+            false => {
+                cursor.seek(b"", record_of(first))?;
+                (Vec::new(), record_of(end))
+            }
+        };
         Ok(RecordCursor {
             cursor,
-            end: end.0,
+            end: Some(end),
             reader: self.clone(),
         })
+    }
+
+    /// Documents with ids from the first up to, without, the end. For ordinary collections.
+    pub fn record_range(&self, first: RecordId, end: RecordId) -> Result<RecordCursor, Error> {
+        self.range(&first.0.to_be_bytes(), &end.0.to_be_bytes())
+    }
+
+    /// About so many places that cut the documents into parts of like size: see [`range`](Self::range).
+    pub(crate) fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+        if self.0.is_clustered {
+            return Ok(self.documents_view().cuts(count)?);
+        }
+        let size = self.0.next_record.div_ceil(count.max(1)).max(1);
+        let records = (0..self.0.next_record).step_by(size as usize);
+        Ok(records.map(|id| id.to_be_bytes().to_vec()).collect())
+    }
+
+    /// A clustered collection's keys of `_id`s by record id, for its own checks.
+    pub(crate) fn id_keys(&self) -> Cursor {
+        self.records_view().cursor(Direction::Forward).past_cache()
     }
 
     /// The indexes that can be used; the first is the one on `_id`.
@@ -150,7 +246,13 @@ impl Reader {
         let Some(ReaderIndex { state }) = self.0.indexes.get(number) else {
             return Err(Error::IndexNotFound(format!("number {number}")));
         };
-        Ok(self.view_of(state))
+        Ok(match number {
+            0 => self
+                .ids_view()
+                .cloned()
+                .unwrap_or_else(|| self.make_view(state)),
+            _ => self.make_view(state),
+        })
     }
 
     /// The entries of an index that is still being built, by its map: for its own checks.
@@ -164,14 +266,14 @@ impl Reader {
         let Some(state) = found else {
             return Err(Error::IndexNotFound(format!("of map {map}")));
         };
-        let cursor = self.view_of(state).cursor(Direction::Forward);
+        let cursor = self.make_view(state).cursor(Direction::Forward);
         Ok(EntryCursor {
             cursor,
             reader: self.clone(),
         })
     }
 
-    fn view_of(&self, state: &IndexState) -> View {
+    fn make_view(&self, state: &IndexState) -> View {
         let position = self.position();
         let mut chunks = Vec::new();
         for generation in self.0.state.generations() {
@@ -220,21 +322,35 @@ impl Reader {
 #[derive(Debug)]
 pub struct RecordCursor {
     cursor: Cursor,
-    end: u64,
+    /// The place at which it ends.
+    end: Option<(Vec<u8>, u64)>,
     reader: Reader,
 }
 
-impl RecordCursor {
-    /// Goes on from the document of that id, or the next in the cursor's direction.
-    pub fn seek(&mut self, id: RecordId) -> Result<(), Error> {
-        Ok(self.cursor.seek(b"", id.0)?)
-    }
+/// The record id of a place.
+fn record_of(place: &[u8]) -> u64 {
+    place.first_chunk().map_or(0, |id| u64::from_be_bytes(*id))
+}
 
+impl RecordCursor {
     /// Goes to the next document; false at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {
         self.reader.check()?;
-        Ok(self.cursor.next()? && self.cursor.id() < self.end)
+        if !self.cursor.next()? {
+            return Ok(false);
+        }
+        let is_before =
+            |(key, id): &(Vec<u8>, u64)| (self.cursor.key(), self.cursor.id()) < (key, *id);
+        Ok(self.end.as_ref().is_none_or(is_before))
+    }
+
+    /// The place where it stands: see [`Reader::range`].
+    pub(crate) fn place(&self) -> Vec<u8> {
+        match self.reader.is_clustered() {
+            true => self.cursor.key().to_vec(),
+            false => self.id().0.to_be_bytes().to_vec(),
+        }
     }
 
     pub fn id(&self) -> RecordId {
@@ -280,8 +396,13 @@ impl EntryCursor {
         RecordId(self.cursor.id())
     }
 
-    /// What stands beside the key: the shape, or the score of a term.
+    /// What stands beside the key: the shape, the score of a term, or the document.
     pub fn payload(&self) -> &[u8] {
         self.cursor.payload()
+    }
+
+    /// The same, shared: of the index that a clustered collection is, the document.
+    pub fn payload_bytes(&mut self) -> Bytes {
+        self.cursor.payload_bytes()
     }
 }

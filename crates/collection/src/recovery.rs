@@ -17,7 +17,7 @@ use crate::index::Index;
 use crate::options::EngineOptions;
 use crate::record;
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
-use crate::rules::collation_of;
+use crate::rules::of_ids;
 use crate::state::IndexState;
 
 type SectionsByMap = HashMap<u64, Vec<Arc<Section>>>;
@@ -73,7 +73,7 @@ fn open_collection(
         };
         let index = IndexRow::read(&value)?;
         let definition = match indexes.is_empty() {
-            true => Definition::of_ids(collation_of(row.options.as_document())?),
+            true => of_ids(row.options.as_document())?,
             false => Definition::parse(index.specification.as_document())?,
         };
         let index = Index::new(

@@ -6,7 +6,8 @@
 //! "f" collection id u64 BE                        BSON: position, count, bytes, next
 //! "i" collection id u64 BE | map id u64 BE        BSON: spec, ready, since, multikey
 //! "s" map id | run | root offset, u64 BE each     a section's descriptor
-//! "b" map id | first | end, u64 BE each           record ids that an unfinished build has done
+//! "b" map id u64 BE | first place                 the place behind those that an unfinished build has
+//!                                                 done: record ids u64 BE; keys, cut, where clustered
 //! "n"                                             BSON: next (the next id to be given)
 //! "p"                                             BSON: position (all before it is folded)
 //! ```
@@ -77,7 +78,7 @@ pub struct CollectionRow {
     pub namespace: Namespace,
     pub uuid: [u8; 16],
     pub options: DocumentBuf,
-    /// The map of its documents.
+    /// The map by record id.
     pub records: u64,
 }
 

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
+use windrow_index::Definition;
+use windrow_index::definition::OF_IDS;
 use windrow_mql::collation;
 use windrow_mql::filter::{Environment, Filter, failure};
 
@@ -40,6 +42,19 @@ pub(crate) enum Verdict {
     /// It is written, and the engine's owner is told.
     Warned(Error),
     Refused(Error),
+}
+
+/// The index on `_id` that a collection of these options has.
+pub(crate) fn of_ids(options: Document<'_>) -> Result<Definition, Error> {
+    let collation = collation_of(options)?;
+    let clustered = options
+        .get("clusteredIndex")
+        .and_then(ValueRef::as_document);
+    let Some(clustered) = clustered else {
+        return Ok(Definition::of_ids(collation));
+    };
+    let name = clustered.get("name").and_then(ValueRef::as_str);
+    Ok(Definition::clustered(name.unwrap_or(OF_IDS), collation))
 }
 
 impl Rules {

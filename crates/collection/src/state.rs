@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_fold::view::Sections;
+use windrow_index::Definition;
 
 use crate::generation::Generation;
 use crate::index::Index;
@@ -11,6 +12,7 @@ use crate::rows::FoldedRow;
 /// See the module.
 #[derive(Clone, Debug)]
 pub struct State {
+    /// Of the map by record id.
     pub records: Arc<Sections>,
     /// The first is the one on `_id`.
     pub indexes: Vec<IndexState>,
@@ -34,6 +36,20 @@ pub struct IndexState {
 }
 
 impl State {
+    /// The index on `_id` where it carries the documents: the collection is clustered.
+    pub fn clustered_by(indexes: &[IndexState]) -> Option<Arc<Definition>> {
+        let of_ids = &indexes.first()?.index.definition;
+        of_ids.clustered.then(|| of_ids.clone())
+    }
+
+    /// The sections of the maps that make up the collection itself: by record id, and where it is
+    /// clustered by `_id`.
+    pub fn document_maps(&self) -> impl Iterator<Item = &Arc<Sections>> {
+        let of_ids = self.indexes.first();
+        let of_ids = of_ids.filter(|state| state.index.definition.clustered);
+        std::iter::once(&self.records).chain(of_ids.map(|state| &state.sections))
+    }
+
     /// Oldest first.
     pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
         let frozen = self.frozen.iter().map(|frozen| &frozen.generation);

@@ -9,11 +9,12 @@ pub struct CollectionStatistics {
     pub documents: u64,
     /// Of all documents, uncompressed.
     pub bytes: u64,
-    /// In run files, of documents.
+    /// In run files, of documents; in a clustered collection with the map by record id.
     pub bytes_stored: u64,
     /// Memory that log records hold whose documents are in no run file yet.
     pub tail_bytes: u64,
     pub sections: u64,
+    /// Without the one that a clustered collection is.
     pub indexes: Vec<IndexStatistics>,
 }
 
@@ -48,14 +49,16 @@ impl Collection {
             sections: sections.all().len() as u64,
             is_ready: index.is_ready(),
         };
-        let indexes: Vec<IndexStatistics> = state.indexes.iter().map(of_index).collect();
+        let indexes = state.indexes.iter();
+        let indexes = indexes.filter(|state| !state.index.definition.clustered);
+        let indexes: Vec<IndexStatistics> = indexes.map(of_index).collect();
         let of_entries: u64 = indexes.iter().map(|index| index.tail_bytes).sum();
         CollectionStatistics {
             documents: self.count(),
             bytes: self.bytes(),
-            bytes_stored: state.records.bytes_stored(),
+            bytes_stored: state.document_maps().map(|it| it.bytes_stored()).sum(),
             tail_bytes: self.tail_bytes().saturating_sub(of_entries),
-            sections: state.records.all().len() as u64,
+            sections: state.document_maps().map(|it| it.all().len() as u64).sum(),
             indexes,
         }
     }

@@ -11,6 +11,7 @@ use windrow_index::{Multikey, Scratch};
 
 use crate::collection::Collection;
 use crate::error::Error;
+use crate::generation::append_id_key;
 use crate::read::{Reader, RecordId};
 
 /// What was found.
@@ -60,7 +61,7 @@ impl Collection {
             errors: Vec::new(),
             indexes: Vec::new(),
         };
-        let mut scratch = Scratch::default();
+        let (mut scratch, mut key) = (Scratch::default(), Vec::new());
         let mut cursor = reader.records(Direction::Forward);
         while cursor.next()? {
             validation.documents += 1;
@@ -70,9 +71,17 @@ impl Collection {
                 continue;
             }
             let document = Document::from_validated(cursor.document());
+            if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
+                append_id_key(of_ids.definition(), document, &mut key);
+                if key != cursor.place() {
+                    let what = "stands elsewhere than its _id says";
+                    validation.errors.push(format!("record {} {what}", id.0));
+                }
+            }
             for (index, sum) in reader.indexes().iter().zip(&mut expected) {
+                let is_clustered = index.definition().clustered;
                 each_entry(index, document, &mut scratch, &mut |key, payload| {
-                    sum.add(key, id, payload);
+                    sum.add(key, id, if is_clustered { b"" } else { payload });
                 })?;
             }
         }
@@ -106,11 +115,11 @@ fn each_entry(
 }
 
 fn check_index(reader: &Reader, number: usize, expected: Sum) -> Result<IndexReport, Error> {
-    let mut found = Sum::default();
-    let mut cursor = reader.entries(number, Direction::Forward)?;
-    while cursor.next()? {
-        found.add(cursor.key(), cursor.id(), cursor.payload());
-    }
+    let index = reader.indexes().get(number);
+    let found = match index.is_some_and(|index| index.definition().clustered) {
+        false => sum_of_entries(reader, number)?,
+        true => sum_of_records(reader)?,
+    };
     let name = reader
         .indexes()
         .get(number)
@@ -128,6 +137,28 @@ fn check_index(reader: &Reader, number: usize, expected: Sum) -> Result<IndexRep
         ));
     }
     Ok(report)
+}
+
+fn sum_of_entries(reader: &Reader, number: usize) -> Result<Sum, Error> {
+    let mut sum = Sum::default();
+    let mut cursor = reader.entries(number, Direction::Forward)?;
+    while cursor.next()? {
+        sum.add(cursor.key(), cursor.id(), cursor.payload());
+    }
+    Ok(sum)
+}
+
+/// Of a clustered collection the documents have been read by their `_id`s: what is left to be compared is
+/// the map by record id.
+fn sum_of_records(reader: &Reader) -> Result<Sum, Error> {
+    let mut sum = Sum::default();
+    let mut cursor = reader.id_keys();
+    while cursor.next()? {
+        let id = cursor.key().first_chunk().copied();
+        let id = RecordId(id.map_or(0, u64::from_be_bytes));
+        sum.add(cursor.payload(), id, b"");
+    }
+    Ok(sum)
 }
 
 /// Looks for an entry that a document has and the index lacks, then the other way round.
@@ -160,7 +191,8 @@ fn first_difference(reader: &Reader, number: usize) -> Result<String, Error> {
         if let Some(bytes) = reader.get(id)? {
             let document = Document::from_validated(&bytes);
             each_entry(index, document, &mut scratch, &mut |key, payload| {
-                belongs |= key == cursor.key() && payload == cursor.payload();
+                let same = index.definition().clustered || payload == cursor.payload();
+                belongs |= same && key == cursor.key();
             })?;
         }
         if !belongs {

@@ -1,5 +1,6 @@
 //! Random inserts, updates, deletions, folds, index builds and crashes on one side, a plain map on
-//! the other: every read answers the same, every index says what the documents say.
+//! the other: every read answers the same, every index says what the documents say. Ordinary and
+//! clustered collections alike.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,11 +76,21 @@ struct Life {
     next_index: u64,
 }
 
+/// The kinds of collections, by their options.
+fn kinds() -> [DocumentBuf; 2] {
+    let by_id = doc! { "v": 2, "key": { "_id": 1 }, "name": "by id", "unique": true };
+    [DocumentBuf::new(), doc! { "clusteredIndex": by_id }]
+}
+
 impl Life {
     fn new() -> Life {
+        Life::of(&DocumentBuf::new())
+    }
+
+    fn of(kind: &DocumentBuf) -> Life {
         let disk = MemoryDisk::new();
         let engine = Engine::open(Arc::new(disk.clone()), options()).unwrap();
-        engine.create(&namespace(), Document::EMPTY).unwrap();
+        engine.create(&namespace(), kind.as_document()).unwrap();
         Life {
             disk,
             engine,
@@ -190,12 +201,24 @@ impl Life {
         let reader = collection.reader().unwrap();
         assert_eq!(collection.count(), self.model.len() as u64);
         let mut cursor = reader.records(Direction::Forward);
-        let mut found = Model::new();
+        let (mut found, mut last) = (Model::new(), None);
         while cursor.next().unwrap() {
             let document = Document::from_validated(cursor.document()).to_buf();
             let Some(ValueRef::Int32(id)) = document.get("_id") else {
                 panic!("{document}")
             };
+            let record = reader.find_id(ValueRef::Int32(id)).unwrap();
+            assert_eq!(record, Some(cursor.id()));
+            let (_, by_id) = reader.find(ValueRef::Int32(id)).unwrap().unwrap();
+            assert_eq!(by_id, document.as_bytes());
+            let by_record = reader.get(cursor.id()).unwrap();
+            assert_eq!(by_record, Some(by_id));
+            let place = match collection.is_clustered() {
+                true => i64::from(id),
+                false => cursor.id().0 as i64,
+            };
+            assert!(last < Some(place), "natural order");
+            last = Some(place);
             assert!(found.insert(id, document.clone()).is_none(), "{id} twice");
         }
         assert!(
@@ -215,9 +238,9 @@ impl Life {
     }
 }
 
-fn check_seed(seed: u64) {
+fn check_seed(seed: u64, kind: &DocumentBuf) {
     let mut random = Random(seed);
-    let mut life = Life::new();
+    let mut life = Life::of(kind);
     for _ in 0..250 {
         match random.below(24) {
             0..=8 => life.insert(&mut random),
@@ -235,13 +258,19 @@ fn check_seed(seed: u64) {
 #[test]
 fn every_read_agrees() {
     for seed in 1..=4 {
-        check_seed(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed));
+        for kind in kinds() {
+            check_seed(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed), &kind);
+        }
     }
 }
 
 #[test]
 fn unique_indexes_refuse_what_is_there() {
-    let life = Life::new();
+    kinds().iter().for_each(check_unique_indexes);
+}
+
+fn check_unique_indexes(kind: &DocumentBuf) {
+    let life = Life::of(kind);
     let collection = life.collection();
     build(
         &collection,
@@ -372,7 +401,11 @@ fn folds_on_a_full_disk_leave_nothing() {
 
 #[test]
 fn writers_and_builds_go_side_by_side() {
-    let life = Life::new();
+    kinds().iter().for_each(check_writers_beside_builds);
+}
+
+fn check_writers_beside_builds(kind: &DocumentBuf) {
+    let life = Life::of(kind);
     let collection = life.collection();
     std::thread::scope(|scope| {
         for writer in 0..4 {
@@ -458,13 +491,17 @@ fn many_updates_of_one_document_queue_up() {
 
 #[test]
 fn a_build_that_was_killed_goes_on() {
+    kinds().iter().for_each(check_killed_build);
+}
+
+fn check_killed_build(kind: &DocumentBuf) {
     let disk = MemoryDisk::new();
     let options = EngineOptions {
         build_bytes: 1 << 16,
         ..options()
     };
     let engine = Engine::open(Arc::new(disk.clone()), options.clone()).unwrap();
-    let collection = engine.create(&namespace(), Document::EMPTY).unwrap();
+    let collection = engine.create(&namespace(), kind.as_document()).unwrap();
     for first in (0..40_000i32).step_by(1000) {
         let documents = (first..first + 1000)
             .flat_map(|id| doc! { "_id": id, "a": (id * 7919 % 40_009) }.into_bytes());

@@ -14,6 +14,8 @@ use crate::entry::{Entry, KeyHead};
 use crate::order;
 
 /// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
+/// Behind a long key of a payload that is shared stand its arena, counted from this one, and its
+/// offset there, u32 LE each.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     head: KeyHead,
@@ -23,7 +25,7 @@ struct Slot {
     arena: u32,
     offset: u32,
     key_length: u32,
-    /// The top bit says "deleted".
+    /// The top bit says "deleted", the next one that the payload is not where the key is.
     payload_length: u32,
 }
 
@@ -36,9 +38,16 @@ impl Slot {
             0
         }
     }
+
+    fn payload_bytes(&self) -> u32 {
+        self.payload_length & !(DELETED | ELSEWHERE)
+    }
 }
 
 const DELETED: u32 = 1 << 31;
+const ELSEWHERE: u32 = 1 << 30;
+/// Arena and offset.
+const REFERENCE_BYTES: u32 = 8;
 
 /// Entries in order, immutable. Cheap to read from many threads.
 #[derive(Debug)]
@@ -61,7 +70,7 @@ impl Chunk {
         self.slots.is_empty()
     }
 
-    /// Memory held, in bytes, shared arenas counted by what the entries use of them.
+    /// Memory held, in bytes, without shared buffers.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -90,9 +99,14 @@ impl Chunk {
     #[inline]
     pub fn get(&self, number: usize) -> Option<Entry<'_>> {
         let slot = self.slots.get(number)?;
-        let payload_length = slot.payload_length & !DELETED;
-        let payload = match payload_length {
+        let payload = match slot.payload_bytes() {
             0 => &[],
+            length if slot.payload_length & ELSEWHERE != 0 => {
+                let (arena, start) = self.payload_place(slot);
+                let arena = self.arenas.get(arena);
+                let found = arena.and_then(|arena| arena.get(start..start + length as usize));
+                found.unwrap_or_default()
+            }
             length => self.arena_bytes(slot, slot.key_bytes_in_arena(), length),
         };
         Some(Entry {
@@ -112,15 +126,30 @@ impl Chunk {
 
     /// The payload of an entry as a shared view.
     pub fn payload(&self, number: usize) -> Bytes {
-        let Some((slot, arena)) = self
-            .slots
-            .get(number)
-            .and_then(|slot| Some((slot, self.arenas.get(slot.arena as usize)?)))
-        else {
+        let Some(slot) = self.slots.get(number) else {
             return Bytes::new();
         };
-        let start = (slot.offset + slot.key_bytes_in_arena()) as usize;
-        arena.slice(start..start + (slot.payload_length & !DELETED) as usize)
+        let (arena, start) = self.payload_place(slot);
+        let end = start + slot.payload_bytes() as usize;
+        let arena = self.arenas.get(arena);
+        arena.map_or_else(Bytes::new, |arena| arena.slice(start..end))
+    }
+
+    /// In which arena a payload stands, and where.
+    fn payload_place(&self, slot: &Slot) -> (usize, usize) {
+        let own = (
+            slot.arena as usize,
+            (slot.offset + slot.key_bytes_in_arena()) as usize,
+        );
+        if slot.payload_length & ELSEWHERE == 0 {
+            return own;
+        }
+        let reference = self.arena_bytes(slot, slot.key_length, REFERENCE_BYTES);
+        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
+        match (reference.first_chunk(), reference.last_chunk()) {
+            (Some(arena), Some(start)) => (own.0 + number(arena), number(start)),
+            _ => own,
+        }
     }
 
     /// The number of the first entry at or after a place.
@@ -197,6 +226,14 @@ fn compare_slots(one: &Chunk, a: &Slot, other: &Chunk, b: &Slot) -> Ordering {
     keys.then(a.id.cmp(&b.id)).then(newest_first)
 }
 
+/// Where a payload stands: in a buffer that [`ChunkBuilder::share`] took in.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedPayload {
+    pub arena: u32,
+    pub offset: u32,
+    pub length: u32,
+}
+
 /// Collects entries in any order; [`finish`](Self::finish) sorts them.
 #[derive(Debug)]
 pub struct ChunkBuilder {
@@ -268,25 +305,35 @@ impl ChunkBuilder {
         self.shared.len() as u32
     }
 
-    /// Adds an entry with an empty key whose payload stands in a shared buffer.
-    pub fn add_shared(&mut self, id: u64, position: u64, arena: u32, offset: u32, length: u32) {
-        let head = KeyHead::of(b"");
-        let slot = Slot {
-            head,
+    /// Adds an entry whose payload stands in a shared buffer; only the key is copied.
+    pub fn add_shared(&mut self, key: &[u8], id: u64, position: u64, payload: SharedPayload) {
+        let mut slot = Slot {
+            head: KeyHead::of(key),
             id,
             position: 0,
-            arena,
-            offset,
-            key_length: 0,
-            payload_length: length,
+            arena: payload.arena,
+            offset: payload.offset,
+            key_length: key.len() as u32,
+            payload_length: payload.length,
         };
+        if key.len() > KeyHead::BYTES {
+            (slot.arena, slot.offset) = (0, self.arena.len() as u32);
+            slot.payload_length |= ELSEWHERE;
+            self.arena.extend_from_slice(key);
+            self.arena.extend_from_slice(&payload.arena.to_le_bytes());
+            self.arena.extend_from_slice(&payload.offset.to_le_bytes());
+        }
         self.push(position, slot);
     }
 
     fn push(&mut self, position: u64, mut slot: Slot) {
         slot.position = (position - self.base) as u32;
         self.newest = self.newest.max(position);
-        let payload = slot.payload_length & !DELETED;
+        let payload = match slot.payload_length & ELSEWHERE {
+            0 if slot.arena == 0 => slot.payload_bytes(),
+            0 => 0,
+            _ => REFERENCE_BYTES,
+        };
         self.bytes += (slot.key_bytes_in_arena() + payload) as usize + size_of::<Slot>();
         if self.sorted {
             let in_order = |last: &Slot| self.compare(last, &slot) != Ordering::Greater;
@@ -316,9 +363,11 @@ impl ChunkBuilder {
 
     fn payload(&self, slot: &Slot) -> &[u8] {
         let start = (slot.offset + slot.key_bytes_in_arena()) as usize;
-        let length = (slot.payload_length & !DELETED) as usize;
+        let length = slot.payload_bytes() as usize;
         match slot.arena {
-            0 => self.arena.get(start..start + length).unwrap_or_default(),
+            0 if slot.payload_length & ELSEWHERE == 0 => {
+                self.arena.get(start..start + length).unwrap_or_default()
+            }
             // Documents: a commit makes one version of each.
             _ => &[],
         }
@@ -425,12 +474,42 @@ mod tests {
     #[test]
     fn shared_payloads_are_not_copied() {
         let buffer = Bytes::from_static(b"0123456789");
-        let mut builder = ChunkBuilder::new(1, 0);
-        let arena = builder.share(buffer.clone());
-        builder.add_shared(9, 2, arena, 4, 3);
-        builder.add_shared(8, 2, arena, 1, 2);
-        let chunk = builder.finish();
-        assert_eq!(chunk.get(0).unwrap().payload, b"12");
-        assert_eq!(chunk.payload(1), buffer.slice(4..7));
+        let chunk_of = |position: u64, keys: [&[u8]; 3]| {
+            let mut builder = ChunkBuilder::new(1, 0);
+            builder.add(put(b"a long key with an own payload", 1, position));
+            let arena = builder.share(buffer.clone());
+            for (key, offset) in keys.into_iter().zip([4, 1, 0]) {
+                let length = 3;
+                let payload = SharedPayload {
+                    arena,
+                    offset,
+                    length,
+                };
+                builder.add_shared(key, 9, position, payload);
+            }
+            builder.finish()
+        };
+        let one = chunk_of(2, [b"", b"short", b"longer than sixteen bytes"]);
+        let other = chunk_of(3, [b"b", b"t", b"longer than sixteen bytes, too"]);
+        let merged = Chunk::merge(&one, &other);
+        let found: Vec<(Vec<u8>, Vec<u8>)> = (0..merged.len())
+            .map(|number| {
+                let entry = merged.get(number).unwrap();
+                assert_eq!(merged.payload(number), entry.payload);
+                (entry.key.to_vec(), entry.payload.to_vec())
+            })
+            .collect();
+        let expected: [(&[u8], &[u8]); 8] = [
+            (b"", b"456"),
+            (b"a long key with an own payload", b"p"),
+            (b"a long key with an own payload", b"p"),
+            (b"b", b"456"),
+            (b"longer than sixteen bytes", b"012"),
+            (b"longer than sixteen bytes, too", b"012"),
+            (b"short", b"123"),
+            (b"t", b"123"),
+        ];
+        let expected = expected.map(|(key, payload)| (key.to_vec(), payload.to_vec()));
+        assert_eq!(found, expected);
     }
 }

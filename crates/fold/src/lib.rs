@@ -35,7 +35,7 @@ pub mod tail;
 pub mod varint;
 pub mod view;
 
-pub use chunk::{Chunk, ChunkBuilder};
+pub use chunk::{Chunk, ChunkBuilder, SharedPayload};
 pub use cursor::{Cursor, Direction};
 pub use entry::Entry;
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};

@@ -121,6 +121,19 @@ impl Section {
         Ok(self.fences()?.find(key, id))
     }
 
+    /// The beginnings of about every `step`th entry's block.
+    pub fn sample(&self, step: u64, into: &mut Vec<Vec<u8>>) -> Result<(), StorageError> {
+        let fences = self.fences()?;
+        let mut next = 0;
+        for block in 0..fences.len() {
+            if fences.entries_before(block) >= next {
+                into.push(fences.separator(block).to_vec());
+                next = fences.entries_before(block) + step;
+            }
+        }
+        Ok(())
+    }
+
     /// How many entries a block holds.
     pub fn entries_in(&self, block: usize) -> Result<u64, StorageError> {
         let fences = self.fences()?;

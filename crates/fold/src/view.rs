@@ -32,6 +32,24 @@ impl View {
 
     /// The payload under a key and id, or None.
     pub fn get(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
+        if let Some(found) = self.get_in_chunks(key, id) {
+            return Ok(found);
+        }
+        let chains = self.sections.chains();
+        let cursor = Cursor::new(chains.iter(), &[], self.snapshot, Direction::Forward);
+        payload_at(cursor, key, id)
+    }
+
+    /// As [`get`](Self::get), where keys are many and ids under each few: filters spare most reads.
+    pub fn get_filtered(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
+        match self.get_in_chunks(key, id) {
+            Some(found) => Ok(found),
+            None => payload_at(self.cursor_in_sections(key, &[])?, key, id),
+        }
+    }
+
+    /// What the chunks say: None where they say nothing.
+    fn get_in_chunks(&self, key: &[u8], id: u64) -> Option<Option<Bytes>> {
         for chunk in self.chunks.iter().rev() {
             let end = chunk.upper_bound(key, id);
             for number in chunk.lower_bound(key, id)..end {
@@ -39,27 +57,23 @@ impl View {
                     break;
                 };
                 if entry.position <= self.snapshot {
-                    return Ok((!entry.deleted).then(|| chunk.payload(number)));
+                    return Some((!entry.deleted).then(|| chunk.payload(number)));
                 }
             }
         }
-        let chains = self.sections.chains();
-        let mut cursor = Cursor::new(chains.iter(), &[], self.snapshot, Direction::Forward);
-        cursor.seek(key, id)?;
-        let found = cursor.next()? && cursor.id() == id && cursor.key() == key;
-        Ok(found.then(|| cursor.payload_bytes()))
-    }
-
-    /// The first id that stands under exactly this key, or None. Filters spare most reads.
-    pub fn first_id(&self, key: &[u8]) -> Result<Option<u64>, StorageError> {
-        let mut cursor = self.cursor_of_key(key)?;
-        cursor.seek(key, 0)?;
-        let found = cursor.next()? && cursor.key() == key;
-        Ok(found.then(|| cursor.id()))
+        None
     }
 
     /// A forward cursor for reading one key: sections whose filters exclude the key are left out.
     pub fn cursor_of_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
+        self.cursor_in_sections(key, &self.chunks)
+    }
+
+    fn cursor_in_sections(
+        &self,
+        key: &[u8],
+        chunks: &[Arc<Chunk>],
+    ) -> Result<Cursor, StorageError> {
         let mut kept: Vec<Chain> = Vec::new();
         for chain in self.sections.chains() {
             for section in chain.iter() {
@@ -70,10 +84,32 @@ impl View {
         }
         Ok(Cursor::new(
             kept.iter(),
-            &self.chunks,
+            chunks,
             self.snapshot,
             Direction::Forward,
         ))
+    }
+
+    /// About so many keys, in order, that cut the entries into parts of like size. From fences and
+    /// chunks alone.
+    pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, StorageError> {
+        let in_chunks: u64 = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let total = self.sections.entries() + in_chunks;
+        let step = (total / (count * SAMPLES_PER_CUT).max(1)).max(1);
+        let mut samples = Vec::new();
+        for section in self.sections.all() {
+            section.sample(step, &mut samples)?;
+        }
+        for chunk in &self.chunks {
+            let numbers = (0..chunk.len()).step_by(step as usize);
+            let keys = numbers.filter_map(|number| chunk.get(number));
+            samples.extend(keys.map(|entry| entry.key.to_vec()));
+        }
+        samples.sort_unstable();
+        let every = samples.len().div_ceil(count.max(1) as usize).max(1);
+        let mut cuts: Vec<Vec<u8>> = samples.into_iter().step_by(every).collect();
+        cuts.dedup();
+        Ok(cuts)
     }
 
     /// About how many entries lie between two places (the first included, the second not), from
@@ -93,6 +129,15 @@ impl View {
         }
         Ok(count)
     }
+}
+
+/// So many keys are looked at for each that cuts.
+const SAMPLES_PER_CUT: u64 = 4;
+
+fn payload_at(mut cursor: Cursor, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
+    cursor.seek(key, id)?;
+    let found = cursor.next()? && cursor.id() == id && cursor.key() == key;
+    Ok(found.then(|| cursor.payload_bytes()))
 }
 
 /// Whole blocks between the places, and half of those at the ends; one block is opened where both

@@ -198,13 +198,16 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         assert!(read(view, Direction::Backward, Some(&place)) == expected);
         let found = view.get(&place.0, place.1).unwrap();
         assert_eq!(found.as_deref(), model.get(&place).map(Vec::as_slice));
+        let filtered = view.get_filtered(&place.0, place.1).unwrap();
+        assert_eq!(filtered, found);
         let first = model
             .range((place.0.clone(), 0)..=(place.0.clone(), u64::MAX))
             .next();
-        assert_eq!(
-            view.first_id(&place.0).unwrap(),
-            first.map(|(place, _)| place.1)
-        );
+        let mut cursor = view.cursor_of_key(&place.0).unwrap();
+        cursor.seek(&place.0, 0).unwrap();
+        let is_there = cursor.next().unwrap() && cursor.key() == place.0;
+        let found = is_there.then(|| cursor.id());
+        assert_eq!(found, first.map(|(place, _)| place.1));
     }
 }
 

@@ -9,6 +9,9 @@ use windrow_text::{Language, TextVersion};
 
 use crate::paths::Wildcard;
 
+/// The name of the index on `_id`, where a clustered collection has not given its own.
+pub const OF_IDS: &str = "_id_";
+
 /// What an index is. Immutable once made.
 #[derive(Clone, Debug)]
 pub struct Definition {
@@ -20,6 +23,8 @@ pub struct Definition {
     pub sparse: bool,
     /// Kept up to date, but not used by queries.
     pub hidden: bool,
+    /// It is the index on `_id` of a clustered collection: its entries carry the documents.
+    pub clustered: bool,
     /// Only documents that match contribute.
     pub partial: Option<Filter>,
     /// How strings are compared: their sort keys stand in keys; None: the strings themselves.
@@ -73,12 +78,12 @@ impl Definition {
     /// The index that every collection has. It compares as the collection does.
     pub fn of_ids(collation: Option<Arc<Collation>>) -> Definition {
         let mut specification =
-            windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
+            windrow_document::doc! { "v": 2, "key": { "_id": 1 }, "name": OF_IDS };
         if let Some(collation) = &collation {
             specification.push("collation", collation.specification());
         }
         Definition {
-            name: "_id_".to_owned(),
+            name: OF_IDS.to_owned(),
             fields: vec![KeyField {
                 path: Path::parse("_id"),
                 kind: KeyKind::Ascending,
@@ -86,6 +91,7 @@ impl Definition {
             unique: true,
             sparse: false,
             hidden: false,
+            clustered: false,
             partial: None,
             collation,
             expire_after_seconds: None,
@@ -95,9 +101,26 @@ impl Definition {
         }
     }
 
-    /// Whether it is the index on `_id`, ascending.
+    /// The index on `_id` by which a clustered collection is kept.
+    pub fn clustered(name: &str, collation: Option<Arc<Collation>>) -> Definition {
+        let of_ids = Definition::of_ids(collation);
+        let mut specification = windrow_document::doc! {
+            "v": 2, "key": { "_id": 1 }, "name": name, "unique": true, "clustered": true,
+        };
+        if let Some(collation) = of_ids.specification.get("collation") {
+            specification.push("collation", collation);
+        }
+        Definition {
+            name: name.to_owned(),
+            clustered: true,
+            specification,
+            ..of_ids
+        }
+    }
+
+    /// Whether it is the index on `_id`, ascending, that every collection has.
     pub fn is_of_ids(&self) -> bool {
-        self.name == "_id_"
+        self.clustered || self.name == OF_IDS
     }
 
     pub fn is_text(&self) -> bool {

@@ -133,6 +133,7 @@ impl Definition {
             unique: flag("unique")?,
             sparse: flag("sparse")?,
             hidden: flag("hidden")?,
+            clustered: false,
             partial: partial_of(specification, collation.clone())?,
             collation,
             expire_after_seconds: expire_after_seconds(specification)?,

@@ -1,8 +1,9 @@
 //! The scan of a build: all cores read, sort and write at once.
 //!
-//! Record ids are cut into ranges. A worker takes range after range, and when its share of the memory
-//! is full it sorts what it has and writes a section for every index, with rows that say which
-//! records they cover. No worker waits for another.
+//! The documents are cut into ranges of places in natural order: of record ids, or in a clustered
+//! collection of keys. A worker takes range after range, and when its share of the memory is full it
+//! sorts what it has and writes a section for every index, with rows that say which places they cover.
+//! No worker waits for another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,11 +21,18 @@ use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
-use crate::read::{Reader, RecordId};
+use crate::read::Reader;
 use crate::rows;
+
+/// A range of places, the end not with it.
+type Range = (Vec<u8>, Vec<u8>);
 
 /// So many ranges a worker, so that all end at about the same time.
 const RANGES_PER_WORKER: u64 = 32;
+/// Places stand in rows of the catalog, which are small: longer ones are cut.
+const PLACE_BYTES_MAX: usize = 256;
+/// Behind every place: no key begins so.
+const END: &[u8] = &[0xFF; 9];
 /// Documents between two looks at whether to stop.
 const DOCUMENTS_PER_CHECK: u64 = 512;
 
@@ -34,7 +42,7 @@ struct Scan<'s> {
     indexes: &'s [Arc<Index>],
     control: &'s BuildControl<'s>,
     reader: Reader,
-    ranges: Vec<(u64, u64)>,
+    ranges: Vec<Range>,
     next: AtomicUsize,
     failed: Mutex<Option<Error>>,
 }
@@ -56,11 +64,8 @@ pub(super) fn scan(
     let reader = collection.lasting_reader()?;
     let threads = core.options.threads.max(1);
     let done = covered.into_iter().next().unwrap_or_default();
-    let ranges = ranges(
-        &done,
-        reader.next_record().0,
-        threads as u64 * RANGES_PER_WORKER,
-    );
+    let cuts = reader.cuts(threads as u64 * RANGES_PER_WORKER)?;
+    let ranges = ranges(&done, cuts);
     for index in indexes {
         index
             .progress()
@@ -85,34 +90,38 @@ pub(super) fn scan(
     scan.failed.into_inner().map_or(Ok(()), Err)
 }
 
-/// The record ids that sections of an unfinished build cover, in order.
-fn covered(core: &Core, index: &Index) -> Vec<(u64, u64)> {
-    let rows = core
-        .storage
-        .catalog
-        .scan(&rows::key(rows::BUILD, &[index.map]));
-    let ends = rows.iter().filter_map(|(key, _)| rows::numbers::<3>(key));
-    ends.map(|[_, first, end]| (first, end)).collect()
+/// The places that sections of an unfinished build cover, in order.
+fn covered(core: &Core, index: &Index) -> Vec<Range> {
+    let prefix = rows::key(rows::BUILD, &[index.map]);
+    let rows = core.storage.catalog.scan(&prefix);
+    rows.into_iter()
+        .filter_map(|(key, end)| Some((key.get(prefix.len()..)?.to_vec(), end.to_vec())))
+        .collect()
 }
 
-/// What is left of 0..end, in pieces of even size.
-fn ranges(done: &[(u64, u64)], end: u64, count: u64) -> Vec<(u64, u64)> {
+/// What is left of all places, in pieces that end at the cuts, which are in order.
+fn ranges(done: &[Range], cuts: Vec<Vec<u8>>) -> Vec<Range> {
     let mut left = Vec::new();
-    let mut from = 0;
-    for (first, done_end) in done.iter().copied().chain([(end, end)]) {
-        if from < first.min(end) {
-            left.push((from, first.min(end)));
+    let mut from = Vec::new();
+    let mut cuts = cuts.into_iter().map(cut).peekable();
+    for (first, done_end) in done.iter().cloned().chain([(END.to_vec(), Vec::new())]) {
+        while let Some(cut) = cuts.next_if(|cut| *cut < first) {
+            if from < cut {
+                left.push((std::mem::replace(&mut from, cut.clone()), cut));
+            }
+        }
+        if from < first {
+            left.push((from.clone(), first));
         }
         from = from.max(done_end);
     }
-    let total: u64 = left.iter().map(|(from, end)| end - from).sum();
-    let size = total.div_ceil(count.max(1)).max(1);
-    let cut = |(from, end): (u64, u64)| {
-        (from..end)
-            .step_by(size as usize)
-            .map(move |at| (at, (at + size).min(end)))
-    };
-    left.into_iter().flat_map(cut).collect()
+    left
+}
+
+/// A place that is short enough for a row.
+fn cut(mut place: Vec<u8>) -> Vec<u8> {
+    place.truncate(PLACE_BYTES_MAX);
+    place
 }
 
 /// What a worker has collected since it last wrote.
@@ -120,8 +129,8 @@ struct Collected {
     sorters: Vec<Sorter>,
     multikeys: Vec<Multikey>,
     scratch: Scratch,
-    /// The records that were read, as ranges.
-    records: Vec<(u64, u64)>,
+    /// The places that were read.
+    places: Vec<Range>,
 }
 
 impl Scan<'_> {
@@ -141,23 +150,33 @@ impl Scan<'_> {
                 .map(|index| Multikey::of(index.definition.fields.len()))
                 .collect(),
             scratch: Scratch::default(),
-            records: Vec::new(),
+            places: Vec::new(),
         };
         while let Some(range) = self.ranges.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            self.read_range(*range, &worker, &mut collected)?;
+            self.read_range(range, &worker, &mut collected)?;
         }
         self.write(&mut collected)
     }
 
     fn read_range(
         &self,
-        (first, end): (u64, u64),
+        (first, end): &Range,
         worker: &Worker<'_>,
         collected: &mut Collected,
     ) -> Result<(), Error> {
-        let mut cursor = self.reader.record_range(RecordId(first), RecordId(end))?;
-        let (mut from, mut count) = (first, 0);
+        let mut cursor = self.reader.range(first, end)?;
+        let (mut from, mut count) = (first.clone(), 0);
         while cursor.next()? {
+            let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
+            if bytes >= worker.bytes_max() {
+                let place = cut(cursor.place());
+                // Of keys that are alike as far as places go some are read twice: that does no harm.
+                if from < place {
+                    collected.places.push((from, place.clone()));
+                    self.write(collected)?;
+                    from = place;
+                }
+            }
             let id = cursor.id().0;
             self.take(Document::from_validated(cursor.document()), id, collected)?;
             count += 1;
@@ -165,16 +184,10 @@ impl Scan<'_> {
                 self.note_documents(&mut count);
                 self.check()?;
             }
-            let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();
-            if bytes >= worker.bytes_max() {
-                collected.records.push((from, id + 1));
-                self.write(collected)?;
-                from = id + 1;
-            }
         }
         self.note_documents(&mut count);
-        if from < end {
-            collected.records.push((from, end));
+        if from < *end {
+            collected.places.push((from, end.clone()));
         }
         Ok(())
     }
@@ -223,7 +236,7 @@ impl Scan<'_> {
 
     /// Sorts and writes what was collected, and makes it part of the indexes.
     fn write(&self, collected: &mut Collected) -> Result<(), Error> {
-        if collected.records.is_empty() {
+        if collected.places.is_empty() {
             return Ok(());
         }
         let sink = self.core.sink()?;
@@ -241,22 +254,23 @@ impl Scan<'_> {
         for (index, multikey) in self.indexes.iter().zip(&collected.multikeys) {
             index.note_multikey(multikey);
         }
-        self.adopt(sections, std::mem::take(&mut collected.records))
+        self.adopt(sections, std::mem::take(&mut collected.places))
     }
 
     fn adopt(
         &self,
         sections: Vec<Option<SectionDescriptor>>,
-        records: Vec<(u64, u64)>,
+        places: Vec<Range>,
     ) -> Result<(), Error> {
         let core = self.core;
         let _changing = core.catalog_change.lock();
         let (mut changes, mut maps, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, section) in self.indexes.iter().zip(sections) {
             changes.push(index.row().put(self.collection.id, index.map));
-            for (first, end) in &records {
-                let key = rows::key(rows::BUILD, &[index.map, *first, *end]);
-                changes.push(RowChange::put(key, Vec::new()));
+            for (first, end) in &places {
+                let mut key = rows::key(rows::BUILD, &[index.map]);
+                key.extend_from_slice(first);
+                changes.push(RowChange::put(key, end.clone()));
             }
             if let Some(section) = section {
                 changes.push(rows::put_section(index.map, &section));
@@ -291,9 +305,28 @@ mod tests {
 
     #[test]
     fn ranges_cover_what_is_left() {
-        assert_eq!(ranges(&[], 10, 3), [(0, 4), (4, 8), (8, 10)]);
-        assert_eq!(ranges(&[(0, 3), (5, 7)], 10, 1), [(3, 5), (7, 10)]);
-        assert_eq!(ranges(&[(0, 20)], 10, 4), []);
-        assert_eq!(ranges(&[], 0, 4), []);
+        let check = |done: &[(&str, &str)], cuts: &[&str], expected: &[(&str, &str)]| {
+            let range = |(from, end): &(&str, &str)| {
+                let end = match *end {
+                    "END" => END.to_vec(),
+                    end => end.as_bytes().to_vec(),
+                };
+                (from.as_bytes().to_vec(), end)
+            };
+            let done: Vec<Range> = done.iter().map(range).collect();
+            let expected: Vec<Range> = expected.iter().map(range).collect();
+            let cuts = cuts.iter().map(|cut| cut.as_bytes().to_vec()).collect();
+            assert_eq!(ranges(&done, cuts), expected);
+        };
+        check(&[], &[], &[("", "END")]);
+        check(&[], &["", "b", "d"], &[("", "b"), ("b", "d"), ("d", "END")]);
+        let left = [("c", "d"), ("d", "e"), ("g", "END")];
+        check(&[("", "c"), ("e", "g")], &["b", "d", "f", "g"], &left);
+        check(&[("", "END")], &["b"], &[]);
+        check(
+            &[("b", "e"), ("c", "d")],
+            &["c"],
+            &[("", "b"), ("e", "END")],
+        );
     }
 }

@@ -49,7 +49,8 @@ impl Fences {
             .map(|fence| (fence.offset, fence.length))
     }
 
-    fn separator(&self, block: usize) -> &[u8] {
+    /// A key at or before a block's first one, and behind those of the block before.
+    pub fn separator(&self, block: usize) -> &[u8] {
         let end = |block: usize| {
             self.separator_ends
                 .get(block)
