@@ -7,7 +7,7 @@ export WINDROW := $(CARGO_TARGET_DIR)/release/windrow
 BENCH := $(CARGO_TARGET_DIR)/release/windrow-bench
 PYTHON := .cache/venv/bin/python
 RESULTS := bench/out/results.jsonl
-WORKLOADS := w1 w2 w3 w4 w5 w8 w9 reads concurrency space
+WORKLOADS := w1 w1-report w2 w3 w4 w5 w8 w9 reads concurrency space
 BENCHES := $(addprefix bench-,$(WORKLOADS))
 
 # make run FOLDER=~/Documents

@@ -11,6 +11,8 @@ from windrow_server import ROOT, binary
 SMALL = {
     "w1": (["--scale", "0.01"], 5),
     "w1 natural": (["--scale", "0.002", "--natural", str(ROOT / "crates")], 5),
+    "w1 variant": (["--scale", "0.01", "--language", "none", "--text-version", "2",
+                    "--build-memory", "50", "--cores", "1"], 5),
     "w2": (["--documents", "2000", "--rival-seconds", "5"], 11),
     "w2 find": (["--documents", "2000", "--rival-seconds", "5", "--find-every", "100"], 14),
     "w3": (["--documents", "20000", "--rival-seconds", "5"], 11),
@@ -43,6 +45,17 @@ def test_a_workload_runs_small(workload, tmp_path):
     assert all(row["ours"] > 0 for row in report["rows"]), report
     assert report["machine"] and report["hash"] and report["seed"] == 1
     assert os.listdir(tmp_path) == []
+
+
+def test_a_report_of_w1_draws_its_plots(tmp_path):
+    rivals = tmp_path / "rivals"
+    rivals.mkdir()
+    (rivals / "stable_sort").symlink_to(ROOT / "bench" / "out" / "stable_sort")
+    ended = run("w1-report", ["--scale", "0.005", "--rivals", str(rivals)], tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert len(json.loads(ended.stdout.splitlines()[-1])["rows"]) == 15
+    page = (rivals / "w1.html").read_text()
+    assert page.count("<svg") == 4 and page.count("<tr><td>") == 15
 
 
 def test_the_same_seed_gives_the_same_answers(tmp_path):

@@ -8,12 +8,13 @@ use windrow_bench::{concurrency, dump, reads, space, w1, w2, w3, w4, w5, w8, w9}
 
 type Workload = fn(&Options) -> Result<(), BenchError>;
 
-const WORKLOADS: [(&str, Workload); 11] = [
+const WORKLOADS: [(&str, Workload); 12] = [
     ("concurrency", concurrency::run),
     ("dump", dump::run),
     ("reads", reads::run),
     ("space", space::run),
     ("w1", w1::run),
+    ("w1-report", w1::report::run),
     ("w2", w2::run),
     ("w3", w3::run),
     ("w4", w4::run),

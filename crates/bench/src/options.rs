@@ -12,6 +12,8 @@ windrow-bench WORKLOAD [options]: workloads over the wire, beside a baseline in 
 M is MongoDB's published figure, scaled by the time of std::stable_sort in the same run.
 
   w1   bulk text index: createIndexes over std::stable_sort of the same words
+  w1-report
+       w1 with other languages, versions, memory, cores, and GNU sort; plots in bench/out/w1.html
   w2   multikey insertion, 100 URIs a document: documents/s in each tenth, beside WiredTiger
   w3   iiBench: three compound indexes, documents/s in each tenth, beside WiredTiger
   w4   insertion with and without an index on one field
@@ -36,6 +38,9 @@ M is MongoDB's published figure, scaled by the time of std::stable_sort in the s
   --rounds N           ours and the baseline in turn, N times, medians are compared (default 1)
   --natural DIR        w1: bodies from the text files below DIR instead of random words
   --language NAME      w1: default_language of the index
+  --text-version N     w1: textIndexVersion of the index
+  --build-memory MB    w1: maxIndexBuildMemoryUsageMegabytes
+  --cores N            how many the server may use (default all)
   --show yes           w1: draw the build's progress, as currentOp tells it
   --cases A,B          w8: of small, large, single, journaled, find (default small,large);
                        w9: words of the rows' names; concurrency: of insert, update, same, build,
@@ -70,6 +75,9 @@ pub struct Options {
     pub rounds: usize,
     pub natural: Option<PathBuf>,
     pub language: Option<String>,
+    pub text_version: Option<u32>,
+    pub build_megabytes: Option<u64>,
+    pub cores: Option<usize>,
     pub show: bool,
     pub cases: Option<Vec<String>>,
     pub connections: Vec<usize>,
@@ -96,6 +104,9 @@ impl Default for Options {
             rounds: 1,
             natural: None,
             language: None,
+            text_version: None,
+            build_megabytes: None,
+            cores: None,
             show: false,
             cases: None,
             connections: vec![1],
@@ -135,6 +146,9 @@ impl Options {
             "--rounds" => self.rounds = number::<usize>(name, value)?.max(1),
             "--natural" => self.natural = Some(value.into()),
             "--language" => self.language = Some(value.into()),
+            "--text-version" => self.text_version = Some(number(name, value)?),
+            "--build-memory" => self.build_megabytes = Some(number(name, value)?),
+            "--cores" => self.cores = Some(number::<usize>(name, value)?.max(1)),
             "--show" => self.show = value == "yes",
             "--cases" => self.cases = Some(value.split(',').map(str::to_owned).collect()),
             "--connections" => {

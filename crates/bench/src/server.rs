@@ -19,8 +19,7 @@ const STOP_SECONDS: u64 = 120;
 pub struct Server {
     child: Child,
     port: u16,
-    binary: PathBuf,
-    memory_bytes: u64,
+    options: Options,
     folder: Folder,
 }
 
@@ -49,12 +48,11 @@ impl Server {
     pub fn start(options: &Options) -> Result<Self, BenchError> {
         let folder = Folder::create(&options.folder)?;
         let port = free_port()?;
-        let child = spawn(&options.server, &folder.0, port, options.memory_bytes)?;
+        let child = spawn(options, &folder.0, port)?;
         let mut server = Self {
             child,
             port,
-            binary: options.server.clone(),
-            memory_bytes: options.memory_bytes,
+            options: options.clone(),
             folder,
         };
         server.wait_for_answer()?;
@@ -68,6 +66,15 @@ impl Server {
     /// Bytes below the data folder, as the file system says.
     pub fn bytes_on_disk(&self) -> u64 {
         bytes_below(&self.folder.0)
+    }
+
+    /// The most memory that the process had resident so far; 0 where the system does not tell.
+    pub fn peak_bytes(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        kilobytes.unwrap_or_default() * 1024.0
     }
 
     /// Asks the server to stop and waits until it has.
@@ -96,7 +103,7 @@ impl Server {
         self.child.kill().at("the server")?;
         self.child.wait().at("the server")?;
         let start = Instant::now();
-        self.child = spawn(&self.binary, &self.folder.0, self.port, self.memory_bytes)?;
+        self.child = spawn(&self.options, &self.folder.0, self.port)?;
         self.wait_for_answer()?;
         Ok(start.elapsed())
     }
@@ -139,13 +146,13 @@ impl Drop for Server {
     }
 }
 
-fn spawn(binary: &Path, folder: &Path, port: u16, memory: u64) -> Result<Child, BenchError> {
+fn spawn(options: &Options, folder: &Path, port: u16) -> Result<Child, BenchError> {
     let log = File::options()
         .create(true)
         .append(true)
         .open(log_path(folder))
         .at("the server's log")?;
-    Command::new(binary)
+    command(options)
         .arg("serve")
         .arg("--data")
         .arg(folder.join("data"))
@@ -153,13 +160,24 @@ fn spawn(binary: &Path, folder: &Path, port: u16, memory: u64) -> Result<Child, 
             "--listen",
             &format!("127.0.0.1:{port}"),
             "--memory",
-            &memory.to_string(),
+            &options.memory_bytes.to_string(),
         ])
         .stdin(Stdio::null())
         .stdout(log.try_clone().at("the server's log")?)
         .stderr(log)
         .spawn()
-        .at(binary.display())
+        .at(options.server.display())
+}
+
+/// The server, on the first of the machine's cores where not all are allowed.
+fn command(options: &Options) -> Command {
+    let Some(cores) = options.cores else {
+        return Command::new(&options.server);
+    };
+    let mut command = Command::new("taskset");
+    command.arg("-c").arg(format!("0-{}", cores - 1));
+    command.arg(&options.server);
+    command
 }
 
 fn log_path(folder: &Path) -> PathBuf {
