@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 const ROW: f64 = 24.0;
-const NAMES: f64 = 260.0;
+const NAMES: f64 = 330.0;
 const BARS: f64 = 420.0;
 const VALUES: f64 = 80.0;
 
@@ -86,7 +86,7 @@ mod tests {
         assert!(drawn.contains("width=\"420.0\""), "{drawn}");
         assert!(drawn.contains(">a &amp; b<") && drawn.contains("&lt;times&gt;"));
         assert!(drawn.contains(">1.00<") && drawn.contains(">250<"));
-        assert!(drawn.contains("x1=\"470.0\""), "{drawn}");
+        assert!(drawn.contains("x1=\"540.0\""), "{drawn}");
         assert_eq!(drawn.matches("<rect").count(), 2);
     }
 }
