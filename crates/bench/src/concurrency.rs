@@ -6,10 +6,8 @@ mod writers;
 
 use crate::error::BenchError;
 use crate::options::Options;
-use crate::report::{HASH_START, Report, Row, hash};
+use crate::report::{Found, HASH_START, Report, hash};
 
-/// Rows of the report and a hash of what the server holds.
-type Found = (Vec<Row>, u64);
 type Case = fn(&Options) -> Result<Found, BenchError>;
 
 const CASES: [(&str, Case); 5] = [

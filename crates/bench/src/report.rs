@@ -27,6 +27,9 @@ pub enum Bar {
     AtLeast(f64),
 }
 
+/// What a part of a run gives: rows, and a hash of what the server holds.
+pub type Found = (Vec<Row>, u64);
+
 pub struct Report<'a> {
     pub workload: &'a str,
     /// what the baseline is

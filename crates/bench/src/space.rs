@@ -10,7 +10,7 @@ use crate::entries::{self, Entries};
 use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::options::Options;
-use crate::report::{Bar, HASH_START, Report, Row, hash};
+use crate::report::{Bar, Found, HASH_START, Report, Row, hash};
 use crate::rival::{self, RivalFolder};
 use crate::server::Server;
 use crate::settle::settle;
@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
 }
 
 /// Inserts with the indexes there, so that they are merged from folds, then builds them at once.
-fn indexes(options: &Options, case: &Case) -> Result<(Vec<Row>, u64), BenchError> {
+fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
     create_all(&mut connection, case.indexes)?;

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Found;
 use crate::client::{Concern, Connection, insert_message};
 use crate::corpus::Corpus;
 use crate::corpus::users::Users;
@@ -13,7 +12,7 @@ use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed, find_one};
 use crate::options::Options;
 use crate::random::Random;
-use crate::report::{Bar, Row};
+use crate::report::{Bar, Found, Row};
 use crate::server::Server;
 
 /// What is built on what.

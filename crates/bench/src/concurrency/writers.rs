@@ -1,6 +1,5 @@
 //! Connections that write beside each other: to documents of their own, and all to one.
 
-use super::Found;
 use crate::client::{Concern, insert_message, message};
 use crate::corpus::Corpus;
 use crate::corpus::pairs::Pairs;
@@ -9,7 +8,7 @@ use crate::error::BenchError;
 use crate::load::{self, COLLECTION, DATABASE, Feed};
 use crate::measure::Pair;
 use crate::options::Options;
-use crate::report::{Bar, Row};
+use crate::report::{Bar, Found, Row};
 use crate::server::Server;
 
 const OPERATIONS: u64 = 40_000;
