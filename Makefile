@@ -17,8 +17,11 @@ DATA ?= $(HOME)/.local/share/windrow
 LISTEN ?= 127.0.0.1:27017
 # make bench-w8 ARGUMENTS="--cases find --connections 1,8,64"
 ARGUMENTS ?=
+# make simulate SEEDS=10000 FIRST=1
+SEEDS ?= 1000
+FIRST ?= 1
 
-.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor simulate $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -27,6 +30,7 @@ help:
 	@echo 'make lint             formatting, clippy, licences'
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
+	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 
@@ -57,6 +61,9 @@ lint:
 
 oracle: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py $(ARGUMENTS)
+
+simulate:
+	cargo run --release -p windrow-simulation -- --seeds $(SEEDS) --first $(FIRST)
 
 oracle-floor: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py --write-floor

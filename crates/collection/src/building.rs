@@ -59,9 +59,7 @@ impl Collection {
         });
         let built = self.build(&core, &indexes, control);
         if let Err(error) = built {
-            for index in &indexes {
-                self.remove(&core, index)?;
-            }
+            self.abandon(&core, &indexes);
             return Err(error);
         }
         Ok(CreatedIndexes {
@@ -222,18 +220,36 @@ impl Collection {
                 message: "cannot drop _id index".to_owned(),
             });
         }
-        index.set_dropped();
         if index.is_ready() {
             self.remove(&core, &index)
         } else {
+            // Its build notices, and removes it.
+            index.set_dropped();
             Ok(())
         }
+    }
+
+    /// Gives up indexes that could not be built. Those that cannot be removed now go later.
+    fn abandon(&self, core: &Core, indexes: &[Arc<Index>]) {
+        for index in indexes {
+            index.set_dropped();
+            if let Err(error) = self.remove(core, index) {
+                (core.options.on_problem)("a failed index build could not be removed", &error);
+            }
+        }
+    }
+
+    /// Removes indexes that were given up and could not be removed then.
+    pub(crate) fn remove_abandoned(&self) -> Result<(), Error> {
+        let core = self.core()?;
+        let indexes = self.indexes().into_iter();
+        let mut abandoned = indexes.filter(|index| index.is_dropped());
+        abandoned.try_for_each(|index| self.remove(&core, &index))
     }
 
     fn remove(&self, core: &Core, index: &Index) -> Result<(), Error> {
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
-        index.set_dropped();
         let state = self.state();
         let Some(found) = state.indexes.iter().find(|it| it.index.map == index.map) else {
             return Ok(());
@@ -246,6 +262,7 @@ impl Collection {
                 .map(|it| rows::delete_section(index.map, it)),
         );
         core.storage.catalog.change(changes, |_| {})?;
+        index.set_dropped();
         self.change_state(|state| state.indexes.retain(|it| it.index.map != index.map));
         found
             .sections
@@ -316,9 +333,5 @@ pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
         return;
     }
     (core.options.on_problem)("an index build that was resumed failed", &error);
-    for index in &build.indexes {
-        if let Err(error) = build.collection.remove(core, index) {
-            (core.options.on_problem)("a failed index build could not be removed", &error);
-        }
-    }
+    build.collection.abandon(core, &build.indexes);
 }

@@ -165,11 +165,13 @@ impl Core {
 
     /// Changes the catalog so that it knows new sections of finished runs, and opens them. All are
     /// opened before the catalog knows them: from then on nothing may keep readers from them. Where
-    /// the catalog does not change, their runs go.
+    /// the catalog does not change, their runs go. `unwanted`: sections that nobody is to know, in the
+    /// same runs or others.
     pub fn adopt(
         &self,
         changes: Vec<RowChange>,
         descriptors: Vec<SectionDescriptor>,
+        mut unwanted: Vec<SectionDescriptor>,
     ) -> Result<Vec<Arc<Section>>, Error> {
         let mut sections = Vec::new();
         let opened = descriptors.iter().try_for_each(|it| {
@@ -177,12 +179,17 @@ impl Core {
             Ok(())
         });
         let adopted = opened.and_then(|()| Ok(self.storage.catalog.change(changes, |_| {})?));
-        // A log that refuses writes may have the change nevertheless: then the runs stay.
-        if adopted.is_err() && self.storage.log.takes_writes() {
-            let mut opened = sections.iter();
-            opened.try_for_each(|it| self.close_section(it.descriptor()))?;
-            self.discard(&descriptors)?;
+        if adopted.is_err() {
+            // A log that refuses writes may have the change nevertheless: then the runs stay.
+            if !self.storage.log.takes_writes() {
+                return adopted.map(|_| sections);
+            }
+            for section in &sections {
+                self.forget(section.descriptor());
+            }
+            unwanted.extend(descriptors);
         }
+        self.discard(&unwanted)?;
         adopted.map(|_| sections)
     }
 
@@ -199,16 +206,18 @@ impl Core {
     /// Says that the catalog has a section no more. A run without sections is removed, once nobody
     /// reads it.
     pub fn close_section(&self, descriptor: &SectionDescriptor) -> Result<(), Error> {
+        self.forget(descriptor);
+        self.discard(std::slice::from_ref(descriptor))
+    }
+
+    fn forget(&self, descriptor: &SectionDescriptor) {
         let mut runs = self.run_sections.lock();
-        let Some(count) = runs.get_mut(&descriptor.run) else {
-            return Ok(());
-        };
-        *count -= 1;
-        if *count == 0 {
-            runs.remove(&descriptor.run);
-            self.storage.runs.remove(RunId(descriptor.run))?;
+        if let Some(count) = runs.get_mut(&descriptor.run) {
+            *count -= 1;
+            if *count == 0 {
+                runs.remove(&descriptor.run);
+            }
         }
-        Ok(())
     }
 
     /// The runs that have sections.

@@ -214,7 +214,6 @@ impl Engine {
         let sections = state.records.descriptors();
         changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));
         for IndexState { index, sections } in &state.indexes {
-            index.set_dropped();
             changes.extend(building::delete_rows(&self.core, collection, index));
             let descriptors = sections.descriptors();
             changes.extend(descriptors.map(|it| rows::delete_section(index.map, it)));
@@ -226,6 +225,7 @@ impl Engine {
     pub(crate) fn forget(&self, collection: &Collection) -> Result<(), Error> {
         collection.change_state(|state| state.dropped = true);
         let state = collection.state();
+        state.indexes.iter().for_each(|it| it.index.set_dropped());
         state
             .generations()
             .for_each(|generation| generation.retire());

@@ -109,11 +109,7 @@ fn freeze(collections: &Collections) -> Vec<Task> {
         let Some(frozen) = collection.freeze() else {
             continue;
         };
-        let indexes = collection
-            .indexes()
-            .into_iter()
-            .filter(|index| !index.is_dropped());
-        let maps = std::iter::once(None).chain(indexes.map(Some));
+        let maps = std::iter::once(None).chain(collection.indexes().into_iter().map(Some));
         tasks.extend(maps.map(|index| Task {
             collection: collection.clone(),
             frozen: frozen.clone(),
@@ -152,6 +148,15 @@ fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
 }
 
 impl Task {
+    /// Whether the catalog has the collection or the index no more. An index that was given up counts
+    /// as long as the catalog has it: its build may go on after a crash.
+    fn is_gone(&self) -> bool {
+        let state = self.collection.state();
+        let map = self.index.as_ref().map(|index| index.map);
+        let has = |map| state.indexes.iter().any(|it| it.index.map == map);
+        state.dropped || map.is_some_and(|map| !has(map))
+    }
+
     fn map(&self) -> u64 {
         self.index
             .as_ref()
@@ -240,8 +245,7 @@ fn adopt(
         let Some(task) = tasks.get(number) else {
             continue;
         };
-        let dropped = task.collection.state().dropped
-            || task.index.as_ref().is_some_and(|index| index.is_dropped());
+        let dropped = task.is_gone();
         for section in sections {
             if dropped {
                 unwanted.push(section);
@@ -255,15 +259,13 @@ fn adopt(
     for task in tasks.iter().filter(|task| !task.collection.state().dropped) {
         match &task.index {
             None => changes.push(task.frozen.folded.put(task.collection.id)),
-            Some(index) if !index.is_dropped() => {
+            Some(index) if !task.is_gone() => {
                 changes.push(index.row().put(task.collection.id, index.map));
             }
             Some(_) => {}
         }
     }
-    let sections = core.adopt(changes, wanted);
-    core.discard(&unwanted)?;
-    let sections = sections?;
+    let sections = core.adopt(changes, wanted, unwanted)?;
     show(tasks, &places, &sections);
     Ok(())
 }

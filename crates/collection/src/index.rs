@@ -115,7 +115,7 @@ impl Index {
         self.life.ready.store(true, Ordering::Release);
     }
 
-    /// Whether it was dropped: a build of it stops, a fold leaves it out.
+    /// Whether it was dropped, or is to be: a build of it stops.
     pub fn is_dropped(&self) -> bool {
         self.life.dropped.load(Ordering::Acquire)
     }

@@ -20,12 +20,14 @@ use crate::index::Index;
 use crate::rows;
 use crate::state::State;
 
-/// One merge of every map that needs it, on all cores; whether there was one.
+/// One merge of every map that needs it, on all cores; whether there was one. Before, what could not
+/// be removed when it was given up is.
 pub(crate) fn merge_all(collections: &Collections) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
     let mut maps = Vec::new();
     for collection in collections.all() {
+        collection.remove_abandoned()?;
         maps.push((collection.clone(), None));
         maps.extend(
             collection
@@ -187,7 +189,7 @@ fn replace(
         .map(|section| rows::delete_section(map, section.descriptor()))
         .collect();
     changes.extend(new.iter().map(|section| rows::put_section(map, section)));
-    let new = core.adopt(changes, new)?;
+    let new = core.adopt(changes, new, Vec::new())?;
     collection.change_state(|state| {
         if let Some(sections) = state.sections_mut(map, collection.records_map) {
             let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));

@@ -146,8 +146,8 @@ impl Log {
     /// run.
     ///
     /// # Errors
-    /// `Full`: nothing happened, later appends may work. `RefusingWrites` and everything else:
-    /// this log takes no more writes.
+    /// `Full` and `RefusingWrites`: nothing happened. Everything else: nothing happened and the log
+    /// goes on, or it may have happened and this log takes no more writes.
     pub fn append<P>(&self, payload: &[&[u8]], publish: P) -> Result<Position, StorageError>
     where
         P: FnOnce(Position) + Send + 'static,

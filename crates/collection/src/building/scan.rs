@@ -286,7 +286,7 @@ impl Scan<'_> {
                 "the index was dropped while it was built".to_owned(),
             ));
         }
-        let opened = core.adopt(changes, descriptors)?;
+        let opened = core.adopt(changes, descriptors, Vec::new())?;
         self.collection.change_state(|state| {
             for (map, section) in maps.into_iter().zip(opened) {
                 if let Some(sections) = state.sections_mut(map, self.collection.records_map) {

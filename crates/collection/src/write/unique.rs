@@ -86,8 +86,10 @@ impl Collection {
             let Some(key) = wanted.keys.get(place) else {
                 continue;
             };
+            // What comes while an index is built is checked when its build ends.
+            let counts = key.index.is_ready();
             let held = key.taken || key.look_up && holder(reader, key.index, &place.1, None)?;
-            if held {
+            if counts && held {
                 return Ok(Some(self.duplicate(key.index, &place.1, shape)));
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::{Disk, DiskFile, LockOutcome};
+use crate::checksum::checksum;
 
 /// What a crash does to what was not synced.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +95,15 @@ impl MemoryDisk {
     /// The sum of all file lengths, in bytes.
     pub fn bytes(&self) -> u64 {
         self.0.lock().bytes()
+    }
+
+    /// The names and bytes of all files, in one number.
+    pub fn digest(&self) -> u64 {
+        let state = self.0.lock();
+        state.names.iter().fold(0, |digest, (name, content)| {
+            let digest = checksum(digest, name.as_bytes());
+            checksum(digest, &content.lock().bytes)
+        })
     }
 
     /// How many syncs of files succeeded so far.

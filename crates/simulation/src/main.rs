@@ -1,0 +1,53 @@
+//! `windrow-simulate [--first SEED] [--seeds COUNT] [--steps COUNT]`: runs seeds on all cores, and says
+//! which fail. A run that fails is run again by `--first SEED --seeds 1`; with
+//! WINDROW_SIMULATION_TRACE=1 it tells its steps, with WINDROW_SIMULATION_THOROUGH=1 it checks everything
+//! after each.
+
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use windrow_simulation::run::run;
+
+fn main() -> ExitCode {
+    let mut numbers = [("--first", 1), ("--seeds", 1_000), ("--steps", 150)];
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        let known = numbers.iter_mut().find(|(known, _)| *known == name);
+        let value = arguments.next().and_then(|text| text.parse().ok());
+        let (Some((_, number)), Some(value)) = (known, value) else {
+            eprintln!("usage: windrow-simulate [--first SEED] [--seeds COUNT] [--steps COUNT]");
+            return ExitCode::from(2);
+        };
+        *number = value;
+    }
+    let [first, seeds, steps] = numbers.map(|(_, number)| number);
+    let next = AtomicU64::new(first);
+    let failed = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + seeds {
+                return;
+            }
+            if catch_unwind(|| run(seed, steps as usize)).is_err() {
+                eprintln!("seed {seed} failed");
+                failed.lock().unwrap().push(seed);
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let mut failed = failed.into_inner().unwrap();
+    failed.sort_unstable();
+    println!(
+        "{seeds} seeds from {first}, {steps} steps each: {} failed {failed:?}",
+        failed.len()
+    );
+    ExitCode::from(u8::from(!failed.is_empty()))
+}

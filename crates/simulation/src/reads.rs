@@ -1,0 +1,124 @@
+//! Steps that read, and hold the engine's answers against the model.
+
+use windrow_collection::{Direction, Reader};
+use windrow_document::{Document, ValueRef};
+
+use crate::model::Documents;
+use crate::world::{Fault, Held, World};
+
+/// So many readers stay open at most.
+const HELD_MAX: usize = 3;
+
+impl World {
+    /// Reads everything of one collection.
+    pub(crate) fn check(&self) {
+        if let Some(name) = self.some_collection() {
+            self.check_one(&name);
+        }
+    }
+
+    fn check_one(&self, name: &str) {
+        let collection = self.collection(name);
+        let things = self.with(|state| state.things(name).clone());
+        let reader = collection.reader().expect("a reader");
+        check_records(&reader, &things.documents, name);
+        assert_eq!(collection.count(), things.documents.len() as u64, "{name}");
+        assert_eq!(collection.bytes(), things.bytes(), "{name}");
+        self.note("check", things.documents.len() as u64);
+    }
+
+    /// Compares indexes with documents, and their names with those that must be there.
+    pub(crate) fn validate(&self) {
+        if let Some(name) = self.some_collection() {
+            self.validate_one(&name);
+        }
+    }
+
+    fn validate_one(&self, name: &str) {
+        let collection = self.collection(name);
+        let validation = collection.validate(true).expect("a validation");
+        assert!(validation.is_valid(), "{name}: {validation:?}");
+        let things = self.with(|state| state.things(name).clone());
+        let ready = collection.indexes().into_iter().skip(1);
+        let ready: Vec<String> = ready
+            .filter(|index| index.is_ready())
+            .map(|index| index.definition.name.clone())
+            .collect();
+        for index in &things.indexes {
+            assert!(
+                ready.contains(index),
+                "{name} has lost the index {index}: {ready:?}"
+            );
+        }
+        for index in &ready {
+            let known = things.indexes.contains(index) || things.doubtful_indexes.contains(index);
+            assert!(known, "{name} has got the index {index}");
+        }
+        self.note("validate", ready.len() as u64);
+    }
+
+    /// Reads everything of all collections, and validates their indexes.
+    pub(crate) fn check_all(&self) {
+        let names: Vec<String> = self.with(|state| state.model.keys().cloned().collect());
+        for name in &names {
+            self.check_one(name);
+            self.validate_one(name);
+        }
+    }
+
+    /// Looks one document up.
+    pub(crate) fn find(&self) {
+        let Some(name) = self.some_collection() else {
+            return;
+        };
+        let id = self.below(250) as i32;
+        let collection = self.collection(&name);
+        let expected = self.with(|state| state.things(&name).documents.get(&id).cloned());
+        let reader = collection.reader().expect("a reader");
+        let record = reader.find_id(ValueRef::Int32(id)).expect("a look-up");
+        let found = record.and_then(|record| reader.get(record).expect("a document"));
+        assert_eq!(
+            found.as_deref(),
+            expected.as_ref().map(|it| it.as_bytes()),
+            "{id} of {name}"
+        );
+        self.note("find", u64::from(found.is_some()));
+    }
+
+    /// Opens a reader that stays, or looks again what an open one sees.
+    pub(crate) fn hold(&self) {
+        let count = self.with(|state| state.held.len());
+        if count < HELD_MAX && self.once_in(2) {
+            let Some(name) = self.some_collection() else {
+                return;
+            };
+            let reader = self.collection(&name).reader().expect("a reader");
+            let documents = self.with(|state| state.things(&name).documents.clone());
+            self.with(|state| state.held.push(Held { reader, documents }));
+            self.note("hold", count as u64);
+        } else if count > 0 {
+            let number = self.below(count as u64) as usize;
+            let Held { reader, documents } = self.with(|state| state.held.swap_remove(number));
+            check_records(&reader, &documents, "what is held");
+            self.note("held", documents.len() as u64);
+            if self.once_in(2) && self.with(|state| state.fault == Fault::None) {
+                self.with(|state| state.held.push(Held { reader, documents }));
+            }
+        }
+    }
+}
+
+fn check_records(reader: &Reader, expected: &Documents, name: &str) {
+    let mut cursor = reader.records(Direction::Forward);
+    let mut found = 0;
+    while cursor.next().expect("a document") {
+        let document = Document::from_validated(cursor.document());
+        let Some(ValueRef::Int32(id)) = document.get("_id") else {
+            panic!("{name}: {document:?}");
+        };
+        let expected = expected.get(&id).map(|it| it.as_bytes());
+        assert_eq!(Some(cursor.document()), expected, "{id} of {name}");
+        found += 1;
+    }
+    assert_eq!(found, expected.len(), "documents of {name}");
+}

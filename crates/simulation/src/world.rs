@@ -1,0 +1,266 @@
+//! The engine, its disk, its model, and what is going on.
+
+use std::cell::Cell;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use windrow_collection::{
+    AtBlock, Background, Collection, Engine, EngineOptions, Error, Namespace, Reader,
+};
+use windrow_storage::{Compression, MemoryDisk, StorageError};
+
+use crate::model::{Documents, Model, Things};
+use crate::random::{Random, mixed};
+
+/// See the module. Its steps lock it only between calls of the engine, so that a call can make other
+/// steps happen.
+pub struct World {
+    state: Mutex<State>,
+    this: Weak<World>,
+}
+
+pub(crate) struct State {
+    pub random: Random,
+    pub disk: MemoryDisk,
+    pub engine: Arc<Engine>,
+    pub model: Model,
+    /// The models that a crash may go back to, each with the newest log position that it knows.
+    pub history: Vec<(u64, Model)>,
+    /// What the last write would have made, where it failed and may be there nevertheless.
+    pub doubtful: Option<Model>,
+    pub fault: Fault,
+    /// What is going on, and must not begin a second time inside itself.
+    pub busy: Vec<Busy>,
+    pub held: Vec<Held>,
+    /// The run is at its end: nothing happens inside steps any more.
+    pub ending: bool,
+    pub next_index: u64,
+    /// What has happened so far, in one number.
+    pub trace: u64,
+    options: Knobs,
+}
+
+/// What is wrong with the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// What is refused for want of space did not happen.
+    Full,
+    /// What fails may have happened or not; the engine refuses writes until it is opened again.
+    Broken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Busy {
+    Fold,
+    Merge,
+    Build,
+}
+
+/// A reader that stays open, and what it must go on to see.
+pub(crate) struct Held {
+    pub reader: Reader,
+    pub documents: Documents,
+}
+
+/// How the engine of a run is set up.
+#[derive(Clone, Copy, Debug)]
+struct Knobs {
+    build_bytes: u64,
+    settle_bytes: u64,
+    segment_bytes: u64,
+    checkpoint_bytes: u64,
+    cache_bytes: u64,
+    compression: Compression,
+}
+
+/// How many steps may happen inside each other.
+const DEPTH_MAX: usize = 3;
+
+thread_local! {
+    /// Random bytes that the engine asks for.
+    static BYTES: Cell<u64> = const { Cell::new(0) };
+}
+
+impl World {
+    pub fn new(seed: u64) -> Arc<World> {
+        let mut random = Random::new(seed);
+        BYTES.set(mixed(seed));
+        let knobs = Knobs {
+            build_bytes: 1 << (10 + random.below(10)),
+            settle_bytes: 1 << random.below(18),
+            segment_bytes: 1 << (12 + random.below(9)),
+            checkpoint_bytes: 1 << (8 + random.below(12)),
+            cache_bytes: 1 << (10 + random.below(14)),
+            compression: random.pick(&[Compression::None, Compression::Lz4]),
+        };
+        Arc::new_cyclic(|this: &Weak<World>| {
+            let disk = MemoryDisk::new();
+            let engine = open(&disk, knobs, this.clone()).expect("an empty disk opens");
+            let state = State {
+                random,
+                disk,
+                engine,
+                model: Model::new(),
+                history: vec![(0, Model::new())],
+                doubtful: None,
+                fault: Fault::None,
+                busy: Vec::new(),
+                held: Vec::new(),
+                ending: false,
+                next_index: 0,
+                trace: seed,
+                options: knobs,
+            };
+            World {
+                state: Mutex::new(state),
+                this: this.clone(),
+            }
+        })
+    }
+
+    /// Looks at the state or changes it, without a call of the engine.
+    pub(crate) fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        change(&mut self.state.lock())
+    }
+
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        self.with(|state| state.engine.clone())
+    }
+
+    /// A number below `end` that the seed says.
+    pub(crate) fn below(&self, end: u64) -> u64 {
+        self.with(|state| state.random.below(end))
+    }
+
+    pub(crate) fn once_in(&self, times: u64) -> bool {
+        self.with(|state| state.random.once_in(times))
+    }
+
+    /// A collection that the model has too.
+    pub(crate) fn collection(&self, name: &str) -> Arc<Collection> {
+        let found = self.engine().collection(&namespace(name));
+        found.unwrap_or_else(|| panic!("the engine has no collection {name}"))
+    }
+
+    /// The name of a collection that there is.
+    pub(crate) fn some_collection(&self) -> Option<String> {
+        self.with(|state| {
+            let names: Vec<&String> = state.model.keys().collect();
+            let count = names.len() as u64;
+            (count > 0).then(|| names[state.random.below(count) as usize].clone())
+        })
+    }
+
+    /// Writes down what has happened.
+    pub(crate) fn note(&self, what: &str, number: u64) {
+        self.with(|state| {
+            if std::env::var_os("WINDROW_SIMULATION_TRACE").is_some() {
+                let depth = state.busy.len();
+                eprintln!("{:indent$}{what} {number}", "", indent = depth * 2);
+            }
+            for byte in what.bytes() {
+                state.trace = mixed(state.trace ^ u64::from(byte));
+            }
+            state.trace = mixed(state.trace ^ number);
+        });
+    }
+
+    /// Notes what a write that was acknowledged has made.
+    pub(crate) fn wrote(&self, change: impl FnOnce(&mut Model)) {
+        self.with(|state| {
+            change(&mut state.model);
+            let position = state.engine.statistics().written;
+            let model = state.model.clone();
+            state.history.push((position, model));
+        });
+    }
+
+    /// Notes what a write that failed may have made nevertheless: nothing where the log refused it, or
+    /// goes on to take others.
+    pub(crate) fn may_have_written(&self, error: &Error, change: impl FnOnce(&mut Model)) {
+        let is_refused = matches!(error, Error::Storage(StorageError::RefusingWrites { .. }));
+        self.with(|state| {
+            if state.fault == Fault::Broken && !is_refused {
+                let mut model = state.model.clone();
+                change(&mut model);
+                state.doubtful = Some(model);
+            }
+        });
+    }
+
+    /// Does something that lasts, in which other steps happen.
+    pub(crate) fn busy<T>(&self, what: Busy, work: impl FnOnce() -> T) -> T {
+        self.with(|state| state.busy.push(what));
+        let answer = work();
+        self.with(|state| state.busy.pop());
+        answer
+    }
+
+    /// Opens the engine on another disk, and forgets what was going on.
+    pub(crate) fn reopen(&self, disk: MemoryDisk) -> Result<(), Error> {
+        let (knobs, old) = self.with(|state| {
+            state.held.clear();
+            (state.options, state.engine.clone())
+        });
+        drop(old);
+        let engine = open(&disk, knobs, self.this.clone())?;
+        self.with(|state| {
+            state.disk = disk;
+            state.engine = engine;
+            state.fault = Fault::None;
+        });
+        Ok(())
+    }
+
+    /// Called between blocks.
+    fn at_block(&self) {
+        let begins = self
+            .with(|state| !state.ending && state.busy.len() < DEPTH_MAX && state.random.once_in(2));
+        if begins {
+            self.step();
+        }
+    }
+}
+
+pub(crate) fn namespace(name: &str) -> Namespace {
+    Namespace::new("test", name).expect("a fair name")
+}
+
+impl State {
+    pub(crate) fn things(&mut self, name: &str) -> &mut Things {
+        self.model.entry(name.to_owned()).or_default()
+    }
+}
+
+fn open(disk: &MemoryDisk, knobs: Knobs, world: Weak<World>) -> Result<Arc<Engine>, Error> {
+    let mut options = EngineOptions {
+        threads: 1,
+        background: Background::Caller,
+        build_bytes: knobs.build_bytes,
+        settle_bytes: knobs.settle_bytes,
+        compression: knobs.compression,
+        snapshot_age_max: Duration::MAX,
+        random: fill,
+        on_problem: |_, _| (),
+        at_block: AtBlock(Arc::new(move || {
+            if let Some(world) = world.upgrade() {
+                world.at_block();
+            }
+        })),
+        ..EngineOptions::with_memory(16 << 20)
+    };
+    options.storage.log.segment_bytes = knobs.segment_bytes;
+    options.storage.log.sync_interval = None;
+    options.storage.catalog.checkpoint_bytes = knobs.checkpoint_bytes;
+    options.storage.runs.cache_bytes = knobs.cache_bytes;
+    Engine::open(Arc::new(disk.clone()), options)
+}
+
+fn fill(bytes: &mut [u8]) {
+    for byte in bytes {
+        BYTES.set(mixed(BYTES.get().wrapping_add(1)));
+        *byte = BYTES.get() as u8;
+    }
+}
