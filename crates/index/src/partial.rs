@@ -56,6 +56,8 @@ fn check(node: &Node, depth: usize) -> Result<(), Error> {
         Node::Size { .. } => refused("$size"),
         Node::Mod { .. } => refused("$mod"),
         Node::Bits { .. } => refused("$bitsAllSet and the like"),
+        Node::Geo { .. } => refused("$geoWithin, $geoIntersects"),
+        Node::Near { .. } => refused("$near, $nearSphere"),
         Node::Text(_) => Err(Error::bad_value(
             "$text is not allowed in the filter of a partial index",
         )),
@@ -102,6 +104,9 @@ mod tests {
         check(doc! { "$alwaysTrue": 1 }, Err(67));
         check(doc! { "$expr": { "$gt": ["$b", 5] } }, Err(224));
         check(doc! { "$jsonSchema": { "required": ["b"] } }, Err(224));
+        let within = doc! { "$geoWithin": { "$center": [[0, 0], 1] } };
+        check(doc! { "b": within }, Err(67));
+        check(doc! { "b": { "$near": [0, 0] } }, Err(67));
         check(doc! { "$text": { "$search": "x" } }, Err(2));
         check(doc! { "$foo": 1 }, Err(2));
     }

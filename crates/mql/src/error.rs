@@ -41,3 +41,9 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<windrow_geo::Error> for Error {
+    fn from(error: windrow_geo::Error) -> Error {
+        Error::new(error.code, error.message)
+    }
+}

@@ -34,6 +34,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
+use windrow_geo::Near;
 
 pub use bits::{BitTest, Bits};
 pub use compare::Comparison;
@@ -93,7 +94,7 @@ impl Filter {
         Filter::new(Node::AlwaysTrue)
     }
 
-    /// Whether the document matches. `$text` counts as true: the query engine answers it.
+    /// Whether the document matches. `$text` and `$near` count as true: the query engine answers them.
     pub fn matches(&self, document: Document<'_>) -> Result<bool, Error> {
         matching::matches(
             &self.root,
@@ -157,6 +158,25 @@ impl Filter {
     /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.
     pub fn text(&self) -> Option<&TextQuery> {
         self.root.text()
+    }
+
+    /// The `$near` or `$nearSphere` in the filter, with the path that it stands on.
+    pub fn near(&self) -> Option<(&Path, &Arc<Near>)> {
+        self.root.near()
+    }
+
+    /// Error 5626500 where there is a `$near`, which orders documents: for places that only choose
+    /// them.
+    pub fn without_near(self) -> Result<Filter, Error> {
+        match self.near() {
+            None => Ok(self),
+            Some(_) => Err(Error::new(
+                5_626_500,
+                "$geoNear, $near, and $nearSphere are not allowed in this context, as these \
+                 operators require sorting geospatial data. If you do not need sort, consider \
+                 using $geoWithin instead.",
+            )),
+        }
     }
 
     /// The paths with the values that they must equal, which an upsert takes over into the new

@@ -285,6 +285,90 @@ fn expressions_are_conditions() {
 }
 
 #[test]
+fn places_are_conditions() {
+    let within = || doc! { "$geoWithin": { "$center": [[0, 0], 5] } };
+    check(
+        doc! { "a.p": within() },
+        &[
+            doc! { "a": { "p": [3, 4] } },
+            doc! { "a": { "p": [[9, 9], [1, 1]] } },
+            doc! { "a": [{ "p": { "x": 9, "y": 9 } }, { "p": { "x": 1, "y": 1 } }] },
+            doc! { "a": { "p": { "type": "Point", "coordinates": [1, 1] } } },
+        ],
+        &[
+            doc! { "a": { "p": [3, 5] } },
+            doc! { "a": { "p": 1 } },
+            doc! { "a": 1 },
+        ],
+    );
+    check(
+        doc! { "p": { "$not": (within()) } },
+        &[doc! { "p": [9, 9] }, doc! {}, doc! { "p": "x" }],
+        &[doc! { "p": [1, 1] }],
+    );
+    check(
+        doc! { "p": { "$elemMatch": (within()) } },
+        &[doc! { "p": [[9, 9], [1, 1]] }],
+        &[doc! { "p": [1, 1] }],
+    );
+    check(
+        doc! { "p": { "$within": { "$box": [[0, 0], [1, 1]] }, "$exists": true } },
+        &[doc! { "p": [1, 1] }],
+        &[doc! { "p": [1, 2] }],
+    );
+    check_refused(doc! { "p": { "$geoWithin": 1 } }, 2);
+    check_refused(
+        doc! { "p": { "$geoIntersects": { "$box": [[0, 0], [1, 1]] } } },
+        2,
+    );
+}
+
+#[test]
+fn nearness_stands_at_the_top_and_alone() {
+    let near = || doc! { "$near": [0, 0], "$maxDistance": 5 };
+    let filter = doc! { "a": 1, "p": near() };
+    let parsed = Filter::parse(filter.as_document()).unwrap();
+    assert_eq!(
+        parsed
+            .near()
+            .map(|(path, near)| (path.to_string(), near.max)),
+        Some(("p".into(), 5.0))
+    );
+    assert_eq!(
+        parsed.to_document(),
+        doc! { "$and": [{ "a": { "$eq": 1 } }, { "p": near() }] }
+    );
+    assert_eq!(
+        parsed.without_near().map_err(|error| error.code),
+        Err(5_626_500)
+    );
+    check_refused(doc! { "$or": [{ "p": near() }, { "a": 1 }] }, 2);
+    check_refused(doc! { "$nor": [{ "p": near() }] }, 2);
+    check_refused(doc! { "p": { "$not": (near()) } }, 2);
+    check_refused(doc! { "p": { "$elemMatch": (near()) } }, 2);
+    check_refused(doc! { "p": near(), "q": near() }, 2);
+    check_refused(doc! { "p": near(), "$text": { "$search": "x" } }, 2);
+    check_refused(doc! { "p": { "$maxDistance": 5, "$near": [0, 0] } }, 2);
+    check_refused(doc! { "p": { "$near": [0, 0], "$gt": 5 } }, 2);
+    check_refused(doc! { "p": { "$near": ["a", "b"] } }, 2);
+    check_refused(
+        doc! { "p": { "$near": [0, 0], "$maxDistance": (-1) } },
+        16896,
+    );
+    check_refused(
+        doc! { "p": { "$near": [0, 0], "$maxDistance": "5" } },
+        16895,
+    );
+    check_refused(
+        doc! { "p": { "$near": [0, 0], "$minDistance": (-1) } },
+        16894,
+    );
+    check_refused(doc! { "p": { "$nearSphere": [0, 91] } }, 2);
+    let polygon = doc! { "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]] };
+    check_refused(doc! { "p": { "$near": { "$geometry": polygon } } }, 2);
+}
+
+#[test]
 fn schemas_are_conditions() {
     let schema = doc! { "$jsonSchema": {
         "required": ["a"],
@@ -322,11 +406,6 @@ fn what_is_not_there_is_refused_by_name() {
         (doc! { "a": { "$bogus": 1 } }, 2),
         (doc! { "a": { "$gt": 1, "b": 1 } }, 2),
         (doc! { "$where": "true" }, 2),
-        (doc! { "a": { "$near": [0, 0] } }, 2),
-        (
-            doc! { "a": { "$geoWithin": { "$box": [[0, 0], [1, 1]] } } },
-            2,
-        ),
         (doc! { "$and": [] }, 2),
         (doc! { "$or": [1] }, 2),
         (doc! { "a": { "$not": 1 } }, 2),

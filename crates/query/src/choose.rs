@@ -64,6 +64,9 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         hint::check(find, source)?;
         return Ok(Choice::only(Plan::Eof));
     }
+    if find.filter.near().is_some() {
+        return Err(no_index_for_near());
+    }
     if find.min.is_some() || find.max.is_some() {
         let scan = hint::between(find, source)?;
         return Ok(Choice::only(finish_scan(find, scan)));
@@ -135,6 +138,12 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     let mut access = scene.scan(index.into(), find)?.ok_or_else(no_plan)?;
     access.lead_in_order(find.order());
     Ok(Choice::only(assemble(find, access)))
+}
+
+fn no_index_for_near() -> Error {
+    let message = "error processing query: planner returned error: unable to find index for \
+                   $geoNear query";
+    Error::new(NO_PLANS, message)
 }
 
 fn no_plan() -> Error {

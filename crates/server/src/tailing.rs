@@ -38,7 +38,8 @@ impl Tailing {
         let natural = |sort: &Sort| sort.is_empty() || sort.natural() == Some(Natural::Forward);
         let in_order = find.sort.as_ref().is_none_or(natural)
             && matches!(find.hint, None | Some(Hint::Natural(Direction::Forward)));
-        let is_ranged = find.min.is_some() || find.max.is_some() || find.filter.text().is_some();
+        let is_ordered = find.filter.text().is_some() || find.filter.near().is_some();
+        let is_ranged = find.min.is_some() || find.max.is_some() || is_ordered;
         if !in_order || is_ranged || find.return_key || find.show_record_id {
             let message = "a tailable cursor gives documents as they are, in natural order";
             return Err(CommandError::new(ErrorCode::BadValue, message));

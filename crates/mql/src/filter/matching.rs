@@ -62,7 +62,7 @@ impl<'c> Trace<'c> {
 
 pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) -> Outcome {
     match node {
-        Node::AlwaysTrue | Node::Text(_) => Ok(true),
+        Node::AlwaysTrue | Node::Text(_) | Node::Near { .. } => Ok(true),
         Node::AlwaysFalse => Ok(false),
         Node::Expr(condition) => of_document(subject, |document| condition.matches(document)),
         Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
@@ -80,6 +80,9 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
                 Ok(compares(value, *operator, operand, trace.collation))
             })
         }
+        Node::Geo { path, condition } => on_path(path, subject, true, trace, |value, _| {
+            Ok(value.is_some_and(|value| condition.holds(value)))
+        }),
         Node::ElemMatchObject { path, .. }
         | Node::ElemMatchValue { path, .. }
         | Node::Size { path, .. } => on_path(path, subject, false, trace, |value, trace| {

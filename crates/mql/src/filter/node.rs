@@ -1,9 +1,11 @@
 //! The tree of a filter, and its normal form.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use windrow_document::Value;
 use windrow_document::path::Path;
+use windrow_geo::{Condition, Near};
 
 use super::bits::Bits;
 use super::compare::Comparison;
@@ -70,6 +72,16 @@ pub enum Node {
         path: Path,
         bits: Bits,
     },
+    /// `$geoWithin` or `$geoIntersects`.
+    Geo {
+        path: Path,
+        condition: Arc<Condition>,
+    },
+    /// `$near` or `$nearSphere`: at the top only, and answered by the query engine.
+    Near {
+        path: Path,
+        near: Arc<Near>,
+    },
     Text(TextQuery),
     /// An aggregation expression that is true.
     Expr(ExprCondition),
@@ -100,6 +112,8 @@ impl Node {
             | Node::ElemMatchValue { path, .. }
             | Node::Size { path, .. }
             | Node::Mod { path, .. }
+            | Node::Geo { path, .. }
+            | Node::Near { path, .. }
             | Node::Bits { path, .. } => Some(path),
             _ => None,
         }
@@ -135,6 +149,20 @@ impl Node {
             Node::Text(query) => Some(query),
             _ => self.children().iter().find_map(Node::text),
         }
+    }
+
+    /// The `$near` of the conjunction.
+    pub(super) fn near(&self) -> Option<(&Path, &Arc<Near>)> {
+        match self {
+            Node::Near { path, near } => Some((path, near)),
+            Node::And(children) => children.iter().find_map(Node::near),
+            _ => None,
+        }
+    }
+
+    pub(super) fn near_count(&self) -> usize {
+        let own = usize::from(matches!(self, Node::Near { .. }));
+        own + self.children().iter().map(Node::near_count).sum::<usize>()
     }
 
     pub(super) fn text_count(&self) -> usize {
@@ -246,11 +274,13 @@ impl Node {
             Node::Not(_) => 15,
             Node::Nor(_) => 16,
             Node::Type { .. } => 17,
-            Node::Expr(_) => 18,
-            Node::Schema(_) => 23,
+            Node::Geo { .. } => 18,
+            Node::Expr(_) => 19,
             Node::AlwaysFalse => 20,
             Node::AlwaysTrue => 21,
-            Node::Text(_) => 22,
+            Node::Near { .. } => 22,
+            Node::Text(_) => 23,
+            Node::Schema(_) => 24,
         }
     }
 }

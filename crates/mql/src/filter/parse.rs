@@ -6,6 +6,7 @@
 mod array;
 mod compare;
 mod element;
+mod geo;
 mod logical;
 mod whole;
 
@@ -50,6 +51,8 @@ const FIELD: &[(&str, FieldParser)] = &[
     ("$elemMatch", array::elem_match),
     ("$eq", |one| compare::equal(one.path, one.operand)),
     ("$exists", element::exists),
+    ("$geoIntersects", geo::condition),
+    ("$geoWithin", geo::condition),
     ("$gt", |one| compare::compare(one, Comparison::Gt)),
     ("$gte", |one| compare::compare(one, Comparison::Gte)),
     ("$in", compare::is_in),
@@ -63,6 +66,7 @@ const FIELD: &[(&str, FieldParser)] = &[
     ("$regex", element::regex),
     ("$size", array::size),
     ("$type", element::type_of),
+    ("$within", geo::condition),
 ];
 
 /// The operators of a whole document, in alphabetical order.
@@ -112,6 +116,7 @@ pub(super) fn document(document: Document<'_>, environment: &Environment) -> Res
     if root.text_count() > 1 {
         return Err(Error::bad_value("Too many text expressions"));
     }
+    geo::check_near(&root)?;
     Ok(root)
 }
 
@@ -157,6 +162,9 @@ pub(super) fn operators(
     document: Document<'_>,
     environment: &Environment,
 ) -> Result<Node, Error> {
+    if geo::is_near(document) {
+        return geo::near(path, document);
+    }
     let nodes = document.iter().map(|(name, operand)| {
         let parser = find(FIELD, name)
             .ok_or_else(|| Error::bad_value(format!("unknown operator: {name}")))?;

@@ -87,8 +87,16 @@ fn append_condition(node: &Node, builder: &mut DocumentBuilder) {
                 .iter()
                 .for_each(|child| append_condition(child, builder));
         }
+        Node::Geo { condition, .. } => append_all(condition.source(), builder),
+        Node::Near { near, .. } => append_all(near.source(), builder),
         other => append_plain(other, builder),
     }
+}
+
+fn append_all(fields: Document<'_>, builder: &mut DocumentBuilder) {
+    fields
+        .iter()
+        .for_each(|(name, value)| builder.append(name, value));
 }
 
 fn append_plain(node: &Node, builder: &mut DocumentBuilder) {

@@ -60,9 +60,9 @@ pub(super) fn parse_pull(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn M
         ValueRef::Document(document) => {
             let first = document.first().map_or("", |(name, _)| name);
             if ELEMENT_OPERATORS.binary_search(&first).is_ok() {
-                Condition::Element(Filter::parse_operators(document)?)
+                Condition::Element(Filter::parse_operators(document)?.without_near()?)
             } else {
-                Condition::Document(Filter::parse(document)?)
+                Condition::Document(Filter::parse(document)?.without_near()?)
             }
         }
         ValueRef::Regex { .. } => {

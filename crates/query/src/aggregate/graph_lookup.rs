@@ -84,7 +84,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             ("startWith", value) => start = Some(operand::expression(value, environment)?),
             ("maxDepth", value) => depth_max = Some(parse_depth(value)?),
             ("restrictSearchWithMatch", ValueRef::Document(filter)) => {
-                if Filter::parse_with(filter, environment)?.text().is_some() {
+                let parsed = Filter::parse_with(filter, environment)?.without_near()?;
+                if parsed.text().is_some() {
                     return wrong(2, "$text is not allowed within restrictSearchWithMatch");
                 }
                 restriction = Some(filter.to_buf());

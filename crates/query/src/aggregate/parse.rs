@@ -270,10 +270,8 @@ fn parse_match(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<K
             "the match filter must be an expression in an object",
         ));
     };
-    Ok(vec![Kind::Match(Filter::parse_with(
-        document,
-        environment,
-    )?)])
+    let filter = Filter::parse_with(document, environment)?.without_near()?;
+    Ok(vec![Kind::Match(filter)])
 }
 
 fn sort(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {

@@ -1,0 +1,205 @@
+//! Places of the plane as keys: the bits of x and y, interleaved.
+//!
+//! ```text
+//! x = x31 x30 x29 …   y = y31 y30 y29 …   →   x31 y31 x30 y30 x29 y29 …
+//! ```
+//! Every square that halving makes is one range of keys. With fewer bits the lower ones are zero.
+
+use std::collections::VecDeque;
+
+use crate::key_range::KeyRange;
+use crate::plane::{Overlap, Rectangle};
+use crate::{Error, Position};
+
+/// A place outside the grid.
+const OUTSIDE: i32 = 13027;
+/// Squares of a query. More are tighter, and more seeks.
+const SQUARES_MAX: usize = 20;
+const BITS: u32 = 32;
+
+/// The squares of a 2d index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Grid {
+    /// Of x and of y: 1 to 32.
+    pub bits: u32,
+    /// What x and y may be, both included.
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Default for Grid {
+    fn default() -> Grid {
+        Grid {
+            bits: 26,
+            min: -180.0,
+            max: 180.0,
+        }
+    }
+}
+
+/// A square: its place among those of its level.
+#[derive(Clone, Copy)]
+struct Square {
+    x: u32,
+    y: u32,
+    level: u32,
+}
+
+impl Grid {
+    /// The key of a place. Error 13027 outside.
+    pub fn key(&self, position: Position) -> Result<u64, Error> {
+        let inside = self.min..=self.max;
+        if !(inside.contains(&position.x) && inside.contains(&position.y)) {
+            return Err(Error::new(
+                OUTSIDE,
+                format!(
+                    "point not in interval of [ {}, {} ] :: caused by :: [{}, {}]",
+                    self.min, self.max, position.x, position.y
+                ),
+            ));
+        }
+        let square = self.square(position, self.bits);
+        Ok(square.range().0)
+    }
+
+    /// The square of a level that a place lies in; the nearest, for one outside.
+    fn square(&self, position: Position, level: u32) -> Square {
+        let scale = 2f64.powi(BITS as i32) / (self.max - self.min);
+        let place = |value: f64| {
+            // A conversion of a number to a whole one stops at the ends.
+            let place = ((value - self.min) * scale) as u32;
+            place.checked_shr(BITS - level).unwrap_or(0)
+        };
+        Square {
+            x: place(position.x),
+            y: place(position.y),
+            level,
+        }
+    }
+
+    /// The range of the square around a place.
+    pub(crate) fn around(&self, position: Position, level: u32) -> KeyRange {
+        self.square(position, level).range()
+    }
+
+    /// How wide a square is.
+    pub(crate) fn width(&self, level: u32) -> f64 {
+        (self.max - self.min) / 2f64.powi(level as i32)
+    }
+
+    /// The squares that meet a figure, as ranges.
+    pub(crate) fn ranges(&self, overlap: impl Fn(&Rectangle) -> Overlap) -> Vec<KeyRange> {
+        let mut found = Vec::new();
+        let all = Square {
+            x: 0,
+            y: 0,
+            level: 0,
+        };
+        let mut open = VecDeque::from([all]);
+        while let Some(square) = open.pop_front() {
+            let is_full = found.len() + open.len() + 4 > SQUARES_MAX;
+            if is_full || square.level >= self.bits {
+                found.push(square.range());
+                continue;
+            }
+            for quarter in square.quarters() {
+                match overlap(&self.rectangle(quarter)) {
+                    Overlap::Outside => {}
+                    Overlap::Inside => found.push(quarter.range()),
+                    Overlap::Partly => open.push_back(quarter),
+                }
+            }
+        }
+        joined(found)
+    }
+
+    /// Where a square lies, with a hair's breadth around it for what rounding moved.
+    fn rectangle(&self, square: Square) -> Rectangle {
+        let width = self.width(square.level);
+        let hair = (self.max - self.min) * 1e-12;
+        let low = |place: u32| self.min + f64::from(place) * width - hair;
+        let corner = |x, y| Position { x, y };
+        let (x, y) = (low(square.x), low(square.y));
+        Rectangle {
+            low: corner(x, y),
+            high: corner(x + width + 2.0 * hair, y + width + 2.0 * hair),
+        }
+    }
+}
+
+impl Square {
+    fn quarters(self) -> [Square; 4] {
+        [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(right, up)| Square {
+            x: self.x * 2 + right,
+            y: self.y * 2 + up,
+            level: self.level + 1,
+        })
+    }
+
+    fn range(self) -> KeyRange {
+        let left = BITS - self.level;
+        let high = |place: u32| u64::from(place.checked_shl(left).unwrap_or(0));
+        let first = spread(high(self.x)) << 1 | spread(high(self.y));
+        let within = match left {
+            BITS => u64::MAX,
+            left => (1 << (2 * left)) - 1,
+        };
+        (first, first | within)
+    }
+}
+
+/// The bits of 32 with a zero before each.
+fn spread(bits: u64) -> u64 {
+    [
+        (16, 0x0000_FFFF_0000_FFFF),
+        (8, 0x00FF_00FF_00FF_00FF),
+        (4, 0x0F0F_0F0F_0F0F_0F0F),
+        (2, 0x3333_3333_3333_3333),
+        (1, 0x5555_5555_5555_5555),
+    ]
+    .into_iter()
+    .fold(bits, |bits, (shift, mask)| (bits | bits << shift) & mask)
+}
+
+/// In order, neighbours as one.
+fn joined(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    ranges.sort_unstable();
+    let mut found: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for (from, to) in ranges {
+        match found.last_mut() {
+            Some((_, end)) if end.checked_add(1).is_none_or(|next| next >= from) => {
+                *end = (*end).max(to);
+            }
+            _ => found.push((from, to)),
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_interleaved_x_first() {
+        let check = |bits, x: f64, y: f64, expected: u64| {
+            let grid = Grid {
+                bits,
+                ..Grid::default()
+            };
+            assert_eq!(grid.key(Position { x, y }), Ok(expected), "{bits} {x} {y}");
+        };
+        check(1, 1.0, -1.0, 2 << 62);
+        check(1, -1.0, 1.0, 1 << 62);
+        check(2, 0.0, 0.0, 3 << 62);
+        check(32, 180.0, 180.0, u64::MAX);
+        check(32, -180.0, -180.0, 0);
+        check(26, 180.0, 180.0, u64::MAX << 12);
+        assert_eq!(
+            Grid::default()
+                .key(Position { x: 181.0, y: 0.0 })
+                .map_err(|error| error.code),
+            Err(OUTSIDE)
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! Chains of edges on the sphere.
+
+use s2rst::s1::{Angle, ChordAngle};
+use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
+use s2rst::s2::edge_distances::{distance_from_segment, is_distance_less};
+use s2rst::s2::polyline::Polyline;
+use s2rst::s2::{Point, Rect, Region};
+
+/// Two points joined by the shorter arc between them.
+pub(crate) type Edge = (Point, Point);
+
+/// How far a point may be from an edge and still lie on it: the width of the smallest cell, in radians.
+pub(crate) const TOUCH: f64 = 1e-9;
+
+/// A line of at least two points.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub polyline: Polyline,
+    bound: Rect,
+}
+
+impl Line {
+    pub fn new(points: Vec<Point>) -> Line {
+        let polyline = Polyline::new(points);
+        let bound = widened(polyline.rect_bound());
+        Line { polyline, bound }
+    }
+
+    pub fn points(&self) -> &[Point] {
+        self.polyline.vertices_vec()
+    }
+
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        let next = self.points().iter().skip(1);
+        self.points().iter().copied().zip(next.copied())
+    }
+
+    pub fn bound(&self) -> Rect {
+        self.bound
+    }
+
+    pub fn touches(&self, point: Point) -> bool {
+        self.bound.contains_point(point) && touches_edge(self.edges(), point)
+    }
+
+    /// Radians to the nearest point.
+    pub fn distance(&self, point: Point) -> f64 {
+        distance_to(self.edges(), point)
+    }
+}
+
+/// A bound with room for points that touch its edge.
+pub(crate) fn widened(bound: Rect) -> Rect {
+    bound.expanded_by_distance(Angle::from_radians(TOUCH))
+}
+
+pub(crate) fn touches_edge(mut edges: impl Iterator<Item = Edge>, point: Point) -> bool {
+    let limit = ChordAngle::from_radians(TOUCH);
+    edges.any(|(from, to)| is_distance_less(point, from, to, limit))
+}
+
+/// Radians to the nearest edge.
+pub(crate) fn distance_to(edges: impl Iterator<Item = Edge>, point: Point) -> f64 {
+    edges
+        .map(|(from, to)| distance_from_segment(point, from, to).radians())
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// Whether one edge of the first crosses one of the second inside both.
+pub(crate) fn any_cross(
+    one: impl Iterator<Item = Edge>,
+    other: impl Iterator<Item = Edge> + Clone,
+) -> bool {
+    let mut one = one;
+    one.any(|(from, to)| {
+        other
+            .clone()
+            .any(|(start, end)| crossing_sign(from, to, start, end) == Crossing::Cross)
+    })
+}
+
+/// The point half-way along an edge.
+pub(crate) fn middle((from, to): Edge) -> Point {
+    Point((from.vector() + to.vector()).normalize())
+}

@@ -1,0 +1,197 @@
+//! `$near` and `$nearSphere`: how far a value is from a point.
+
+use s2rst::s2::Point;
+use windrow_document::{Document, DocumentBuf, ValueRef};
+
+use crate::position::{More, Position};
+use crate::shape::Shape;
+use crate::{EARTH_METERS, Error, geojson};
+
+/// In what a distance is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// In the unit of the coordinates, straight through the plane: `$near` with a legacy pair.
+    Plane,
+    /// Along the sphere, of radius one: `$nearSphere` with a legacy pair.
+    Radians,
+    /// Along the earth: both with GeoJSON.
+    Meters,
+}
+
+/// What is near, and how near it must be.
+#[derive(Clone, Debug)]
+pub struct Near {
+    pub center: Position,
+    pub measure: Measure,
+    pub min: f64,
+    /// Infinite where nothing is said.
+    pub max: f64,
+    point: Point,
+    source: DocumentBuf,
+}
+
+impl PartialEq for Near {
+    fn eq(&self, other: &Near) -> bool {
+        self.source == other.source
+    }
+}
+
+/// The numbers of the errors for a distance that is no number, and for one that is negative.
+const MIN_DISTANCE: (&str, i32, i32) = ("$minDistance", 16893, 16894);
+const MAX_DISTANCE: (&str, i32, i32) = ("$maxDistance", 16895, 16896);
+
+impl Near {
+    /// Whether an operator is one of these.
+    pub fn is_operator(name: &str) -> bool {
+        matches!(name, "$geoNear" | "$near" | "$nearSphere")
+    }
+
+    /// Near a point within no bounds: a legacy pair, or GeoJSON. `is_spherical` says what a pair means.
+    pub fn of_point(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
+        let name = if is_spherical { "$nearSphere" } else { "$near" };
+        let mut source = DocumentBuf::new();
+        source.push(name, value.to_value());
+        Near::parse(source.as_document())
+    }
+
+    /// Parses the operators of a field, of which the first is this one: `{$near: …, $maxDistance: …}`.
+    /// Errors: 2 for what is no point, 16893 to 16896 for distances.
+    pub fn parse(operators: Document<'_>) -> Result<Near, Error> {
+        let (name, operand) = operators
+            .first()
+            .ok_or_else(|| Error::bad_value("$near needs a point"))?;
+        let is_spherical = name == "$nearSphere";
+        let mut near = match operand {
+            ValueRef::Document(fields) if fields.contains("$geometry") => {
+                let geometry = fields.get("$geometry").unwrap_or(ValueRef::Null);
+                Near::of_geometry(geometry)?.with_distances(fields, "$geometry")?
+            }
+            ValueRef::Document(fields) if geojson::is_geojson(fields) => {
+                Near::of_geometry(operand)?
+            }
+            _ => Near::of_pair(operand, is_spherical)?,
+        };
+        near = near.with_distances(operators, name)?;
+        near.source = operators.to_buf();
+        Ok(near)
+    }
+
+    fn of(center: Position, measure: Measure) -> Near {
+        Near {
+            center,
+            measure,
+            min: 0.0,
+            max: f64::INFINITY,
+            point: center.point(),
+            source: DocumentBuf::new(),
+        }
+    }
+
+    fn of_geometry(value: ValueRef<'_>) -> Result<Near, Error> {
+        let not_a_point = || Error::bad_value(format!("$near requires a point, given {value}"));
+        let document = value.as_document().ok_or_else(not_a_point)?;
+        let shape = match geojson::is_geojson(document) {
+            true => geojson::parse(document)?,
+            // A legacy pair may stand there too.
+            false => Shape::parse(value)?,
+        };
+        let center = shape.position().ok_or_else(not_a_point)?;
+        Ok(Near::of(center.check_on_earth()?, Measure::Meters))
+    }
+
+    /// A third number is the greatest distance.
+    fn of_pair(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
+        let center = Position::legacy(value, More::Allowed)?;
+        let measure = match is_spherical {
+            true => Measure::Radians,
+            false => Measure::Plane,
+        };
+        if is_spherical {
+            center.check_on_earth()?;
+        }
+        let mut near = Near::of(center, measure);
+        if let Some(third) = value.as_array().and_then(|array| array.get(2)) {
+            near.max = distance(MAX_DISTANCE, third)?;
+        }
+        Ok(near)
+    }
+
+    fn with_distances(mut self, fields: Document<'_>, operator: &str) -> Result<Near, Error> {
+        for (name, value) in fields {
+            match name {
+                "$maxDistance" => self.max = distance(MAX_DISTANCE, value)?,
+                "$minDistance" => self.min = distance(MIN_DISTANCE, value)?,
+                "$uniqueDocs" => {}
+                name if name == operator => {}
+                other => {
+                    return Err(Error::bad_value(format!(
+                        "invalid argument in geo near query: {other}"
+                    )));
+                }
+            }
+        }
+        Ok(self)
+    }
+
+    /// The same within these bounds.
+    pub fn between(mut self, min: f64, max: f64) -> Near {
+        (self.min, self.max) = (min, max);
+        self
+    }
+
+    /// How far a value is, in the unit of the measure; None for what is no shape, or not on the sphere.
+    pub fn distance(&self, value: ValueRef<'_>) -> Option<f64> {
+        if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
+            return None;
+        }
+        let shape = Shape::parse(value).ok()?;
+        match self.measure {
+            Measure::Plane => shape
+                .position()
+                .map(|position| self.center.distance(position)),
+            Measure::Radians => Some(shape.meters_to(self.point)? / EARTH_METERS),
+            Measure::Meters => shape.meters_to(self.point),
+        }
+    }
+
+    /// Whether a distance lies within the bounds.
+    pub fn allows(&self, distance: f64) -> bool {
+        (self.min..=self.max).contains(&distance)
+    }
+
+    /// A distance as an angle of the sphere.
+    pub(crate) fn radians(&self, distance: f64) -> f64 {
+        match self.measure {
+            Measure::Meters => distance / EARTH_METERS,
+            Measure::Radians | Measure::Plane => distance,
+        }
+    }
+
+    /// An angle of the sphere as a distance.
+    pub(crate) fn distance_of(&self, angle: f64) -> f64 {
+        match self.measure {
+            Measure::Meters => angle * EARTH_METERS,
+            Measure::Radians | Measure::Plane => angle,
+        }
+    }
+
+    pub(crate) fn point(&self) -> Point {
+        self.point
+    }
+
+    /// The operators as they were written.
+    pub fn source(&self) -> Document<'_> {
+        self.source.as_document()
+    }
+}
+
+fn distance(
+    (name, no_number, negative): (&str, i32, i32),
+    value: ValueRef<'_>,
+) -> Result<f64, Error> {
+    match value.as_f64().filter(|_| value.is_number()) {
+        None => Err(Error::new(no_number, format!("{name} must be a number"))),
+        Some(distance) if distance >= 0.0 => Ok(distance),
+        Some(_) => Err(Error::new(negative, format!("{name} must be non-negative"))),
+    }
+}

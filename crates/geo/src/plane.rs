@@ -1,0 +1,219 @@
+//! Shapes of the plane: `$box`, `$center` and `$polygon`. They hold points, their boundaries included.
+
+use windrow_document::{Array, ValueRef};
+
+use crate::Error;
+use crate::position::{More, Position};
+
+/// A shape of the plane.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    Box(Rectangle),
+    Circle { center: Position, radius: f64 },
+    Polygon(Vec<Position>),
+}
+
+/// From the lower left to the upper right corner, both in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rectangle {
+    pub low: Position,
+    pub high: Position,
+}
+
+/// How a rectangle lies to a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    Outside,
+    Partly,
+    Inside,
+}
+
+impl Rectangle {
+    fn of(points: &[Position]) -> Option<Rectangle> {
+        let (first, rest) = points.split_first()?;
+        let start = Rectangle {
+            low: *first,
+            high: *first,
+        };
+        Some(rest.iter().fold(start, |one, point| Rectangle {
+            low: Position {
+                x: one.low.x.min(point.x),
+                y: one.low.y.min(point.y),
+            },
+            high: Position {
+                x: one.high.x.max(point.x),
+                y: one.high.y.max(point.y),
+            },
+        }))
+    }
+
+    pub fn contains(&self, point: Position) -> bool {
+        (self.low.x..=self.high.x).contains(&point.x)
+            && (self.low.y..=self.high.y).contains(&point.y)
+    }
+
+    fn corners(&self) -> [Position; 4] {
+        let (low, high) = (self.low, self.high);
+        let at = |x, y| Position { x, y };
+        [low, at(high.x, low.y), high, at(low.x, high.y)]
+    }
+
+    fn overlap(&self, other: &Rectangle) -> Overlap {
+        let apart = other.high.x < self.low.x
+            || other.low.x > self.high.x
+            || other.high.y < self.low.y
+            || other.low.y > self.high.y;
+        match apart {
+            true => Overlap::Outside,
+            false if self.contains(other.low) && self.contains(other.high) => Overlap::Inside,
+            false => Overlap::Partly,
+        }
+    }
+
+    /// The nearest point of the rectangle.
+    fn nearest(&self, point: Position) -> Position {
+        Position {
+            x: point.x.clamp(self.low.x, self.high.x),
+            y: point.y.clamp(self.low.y, self.high.y),
+        }
+    }
+}
+
+impl Figure {
+    pub(crate) fn parse_box(value: ValueRef<'_>) -> Result<Figure, Error> {
+        let points = points("$box", value)?;
+        match points.as_slice() {
+            [_, _] => Rectangle::of(&points)
+                .map(Figure::Box)
+                .ok_or_else(|| Error::bad_value("$box has no corners")),
+            _ => Err(Error::bad_value(
+                "Point coordinates for a box must be two pairs of numbers",
+            )),
+        }
+    }
+
+    pub(crate) fn parse_center(value: ValueRef<'_>) -> Result<Figure, Error> {
+        let (center, radius) = circle("$center", value)?;
+        Ok(Figure::Circle { center, radius })
+    }
+
+    pub(crate) fn parse_polygon(value: ValueRef<'_>) -> Result<Figure, Error> {
+        let points = points("$polygon", value)?;
+        match points.len() {
+            0..3 => Err(Error::bad_value("Polygon must have at least 3 points")),
+            _ => Ok(Figure::Polygon(points)),
+        }
+    }
+
+    pub fn contains(&self, point: Position) -> bool {
+        match self {
+            Figure::Box(rectangle) => rectangle.contains(point),
+            Figure::Circle { center, radius } => center.distance(point) <= *radius,
+            Figure::Polygon(corners) => polygon_contains(corners, point),
+        }
+    }
+
+    /// How a rectangle lies to it; `Partly` where that is not sure.
+    pub fn overlap(&self, rectangle: &Rectangle) -> Overlap {
+        match self {
+            Figure::Box(own) => own.overlap(rectangle),
+            Figure::Circle { center, radius } => {
+                let farthest = rectangle.corners().map(|one| center.distance(one));
+                if center.distance(rectangle.nearest(*center)) > *radius {
+                    Overlap::Outside
+                } else if farthest.iter().all(|one| one <= radius) {
+                    Overlap::Inside
+                } else {
+                    Overlap::Partly
+                }
+            }
+            Figure::Polygon(corners) => polygon_overlap(corners, rectangle),
+        }
+    }
+}
+
+/// A centre and a radius.
+pub(crate) fn circle(name: &str, value: ValueRef<'_>) -> Result<(Position, f64), Error> {
+    let fields = match value {
+        ValueRef::Array(array) => array.as_document(),
+        ValueRef::Document(document) => document,
+        _ => return Err(Error::bad_value(format!("{name} must be an array"))),
+    };
+    let mut values = fields.iter().map(|(_, value)| value);
+    let (Some(center), Some(radius), None) = (values.next(), values.next(), values.next()) else {
+        return Err(Error::bad_value(format!(
+            "{name} must have a center and a radius"
+        )));
+    };
+    let center = Position::legacy(center, More::Refused)?;
+    match radius.as_f64().filter(|_| radius.is_number()) {
+        Some(radius) if radius >= 0.0 => Ok((center, radius)),
+        _ => Err(Error::bad_value(format!(
+            "radius of {name} must be a non-negative number, found {radius}"
+        ))),
+    }
+}
+
+fn points(name: &str, value: ValueRef<'_>) -> Result<Vec<Position>, Error> {
+    let fields = match value {
+        ValueRef::Array(array) => array,
+        ValueRef::Document(document) => Array::from_document(document),
+        _ => return Err(Error::bad_value(format!("{name} must be an array"))),
+    };
+    let one = |value| Position::legacy(value, More::Refused);
+    fields.iter().map(one).collect()
+}
+
+fn sides(corners: &[Position]) -> impl Iterator<Item = (Position, Position)> + '_ {
+    let next = corners.iter().cycle().skip(1);
+    corners.iter().copied().zip(next.copied())
+}
+
+/// Twice the area of the triangle, positive where it is walked to the left.
+fn turn(one: Position, two: Position, three: Position) -> f64 {
+    (two.x - one.x) * (three.y - one.y) - (two.y - one.y) * (three.x - one.x)
+}
+
+fn is_on(from: Position, to: Position, point: Position) -> bool {
+    turn(from, to, point) == 0.0
+        && Rectangle::of(&[from, to]).is_some_and(|around| around.contains(point))
+}
+
+/// Counts the sides to the right of the point; a point on a side is inside.
+fn polygon_contains(corners: &[Position], point: Position) -> bool {
+    let mut inside = false;
+    for (from, to) in sides(corners) {
+        if is_on(from, to, point) {
+            return true;
+        }
+        if (from.y > point.y) != (to.y > point.y) {
+            let left = turn(from, to, point) > 0.0;
+            inside ^= left == (to.y > from.y);
+        }
+    }
+    inside
+}
+
+fn polygon_overlap(corners: &[Position], rectangle: &Rectangle) -> Overlap {
+    let Some(bound) = Rectangle::of(corners) else {
+        return Overlap::Outside;
+    };
+    if bound.overlap(rectangle) == Overlap::Outside {
+        return Overlap::Outside;
+    }
+    if sides(corners).any(|(from, to)| may_meet(rectangle, from, to)) {
+        return Overlap::Partly;
+    }
+    match polygon_contains(corners, rectangle.low) {
+        true => Overlap::Inside,
+        false => Overlap::Outside,
+    }
+}
+
+/// Whether a side may go through a rectangle: its bounds meet it, and corners lie on both sides.
+fn may_meet(rectangle: &Rectangle, from: Position, to: Position) -> bool {
+    let meets = Rectangle::of(&[from, to])
+        .is_some_and(|around| around.overlap(rectangle) != Overlap::Outside);
+    let turns = rectangle.corners().map(|corner| turn(from, to, corner));
+    meets && !(turns.iter().all(|one| *one > 0.0) || turns.iter().all(|one| *one < 0.0))
+}

@@ -1,0 +1,127 @@
+//! Polygons on the sphere: a shell with holes.
+
+use s2rst::s2::{Loop, Point, Rect, Region};
+
+use crate::Error;
+use crate::line::{Edge, distance_to, touches_edge, widened};
+
+/// How a polygon says which side of its boundary is inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Winding {
+    /// The smaller one.
+    Smaller,
+    /// The one to the left.
+    Left,
+}
+
+/// A valid polygon.
+#[derive(Clone, Debug)]
+pub(crate) struct Polygon {
+    inner: s2rst::s2::Polygon,
+    bound: Rect,
+}
+
+impl Polygon {
+    /// From closed rings, the shell first. Errors: 2 for a ring that is not closed, crosses itself or
+    /// has too few points, and for holes outside the shell.
+    pub fn new(rings: Vec<Vec<Point>>, winding: Winding) -> Result<Polygon, Error> {
+        if rings.is_empty() {
+            return Err(Error::bad_value("Polygon has no loops."));
+        }
+        if winding == Winding::Left && rings.len() > 1 {
+            return Err(Error::bad_value(
+                "Only one simple loop is allowed in a big polygon",
+            ));
+        }
+        let loops = rings
+            .into_iter()
+            .map(|ring| one_loop(ring, winding))
+            .collect::<Result<Vec<Loop>, Error>>()?;
+        let count = loops.len();
+        check_holes(&loops)?;
+        let inner = s2rst::s2::Polygon::from_loops(loops);
+        if let Some(problem) = inner.find_validation_error() {
+            return Err(Error::bad_value(format!("Polygon isn't valid: {problem}")));
+        }
+        let is_nested = inner.loops().iter().all(|one| one.depth() <= 1);
+        if inner.num_loops() != count || !is_nested {
+            return Err(Error::bad_value("Polygon interior is not connected"));
+        }
+        let bound = widened(inner.bound());
+        Ok(Polygon { inner, bound })
+    }
+
+    pub fn region(&self) -> &s2rst::s2::Polygon {
+        &self.inner
+    }
+
+    pub fn edges(&self) -> impl Iterator<Item = Edge> + Clone + '_ {
+        self.inner.loops().iter().flat_map(|one| {
+            let next = one.vertices().iter().cycle().skip(1);
+            one.vertices().iter().copied().zip(next.copied())
+        })
+    }
+
+    pub fn points(&self) -> impl Iterator<Item = Point> + '_ {
+        self.edges().map(|(from, _)| from)
+    }
+
+    pub fn bound(&self) -> Rect {
+        self.bound
+    }
+
+    /// Whether the point lies inside or on the boundary.
+    pub fn touches(&self, point: Point) -> bool {
+        self.bound.contains_point(point)
+            && (self.inner.contains_point(&point) || touches_edge(self.edges(), point))
+    }
+
+    /// Whether the point lies inside, and not on the boundary.
+    pub fn has_inside(&self, point: Point) -> bool {
+        self.inner.contains_point(&point) && !touches_edge(self.edges(), point)
+    }
+
+    /// Radians to the nearest point.
+    pub fn distance(&self, point: Point) -> f64 {
+        match self.inner.contains_point(&point) {
+            true => 0.0,
+            false => distance_to(self.edges(), point),
+        }
+    }
+}
+
+fn one_loop(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
+    if ring.len() < 4 || ring.first() != ring.last() {
+        return Err(Error::bad_value(
+            "Loop is not closed, first vertex does not equal last vertex",
+        ));
+    }
+    let mut points = ring;
+    points.pop();
+    points.dedup();
+    let mut found = Loop::new(points);
+    if found.num_vertices() < 3 {
+        return Err(Error::bad_value(
+            "Loop must have at least 3 different vertices",
+        ));
+    }
+    found
+        .validate()
+        .map_err(|problem| Error::bad_value(format!("Loop is not valid: {problem}")))?;
+    if winding == Winding::Smaller {
+        found.normalize();
+    }
+    Ok(found)
+}
+
+fn check_holes(loops: &[Loop]) -> Result<(), Error> {
+    let Some((shell, holes)) = loops.split_first() else {
+        return Ok(());
+    };
+    match holes.iter().all(|hole| shell.contains_loop(hole)) {
+        true => Ok(()),
+        false => Err(Error::bad_value(
+            "Secondary loops not contained by first exterior loop - secondary loops must be holes",
+        )),
+    }
+}

@@ -1,0 +1,115 @@
+//! Two numbers: a place in the plane, or a longitude and a latitude.
+
+use s2rst::s2::{LatLng, Point};
+use windrow_document::ValueRef;
+
+use crate::Error;
+
+/// x and y, in degrees where it lies on the earth: the longitude first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Position {
+    pub x: f64,
+    pub y: f64,
+}
+
+/// Whether more than two numbers may stand there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum More {
+    Allowed,
+    Refused,
+}
+
+impl Position {
+    /// A legacy pair: an array, or a document whose first two fields are numbers.
+    pub(crate) fn legacy(value: ValueRef<'_>, more: More) -> Result<Position, Error> {
+        let fields = match value {
+            ValueRef::Document(document) => document,
+            ValueRef::Array(array) => array.as_document(),
+            other => {
+                return Err(Error::bad_value(format!(
+                    "Point must be an array or object, instead got type {}",
+                    other.type_of().name()
+                )));
+            }
+        };
+        let mut numbers = fields.iter().map(|(_, value)| number(value));
+        let (Some(x), Some(y)) = (numbers.next(), numbers.next()) else {
+            return Err(Error::bad_value(format!(
+                "Point must contain two numeric elements, found {value}"
+            )));
+        };
+        if more == More::Refused && numbers.next().is_some() {
+            return Err(Error::bad_value(format!(
+                "Point must only contain two numeric elements, found {value}"
+            )));
+        }
+        Ok(Position { x: x?, y: y? })
+    }
+
+    /// Whether it is a longitude and a latitude.
+    pub fn is_on_earth(self) -> bool {
+        (-180.0..=180.0).contains(&self.x) && (-90.0..=90.0).contains(&self.y)
+    }
+
+    /// Error 2 where it is no longitude and latitude.
+    pub(crate) fn check_on_earth(self) -> Result<Position, Error> {
+        match self.is_on_earth() {
+            true => Ok(self),
+            false => Err(Error::bad_value(format!(
+                "longitude/latitude is out of bounds, lng: {} lat: {}",
+                self.x, self.y
+            ))),
+        }
+    }
+
+    /// The point of the unit sphere.
+    pub(crate) fn point(self) -> Point {
+        LatLng::from_degrees(self.y, self.x).to_point()
+    }
+
+    /// How far another place of the plane is.
+    pub fn distance(self, other: Position) -> f64 {
+        (self.x - other.x).hypot(self.y - other.y)
+    }
+}
+
+fn number(value: ValueRef<'_>) -> Result<f64, Error> {
+    value
+        .as_f64()
+        .filter(|_| value.is_number())
+        .ok_or_else(|| Error::bad_value("Point must only contain numeric elements"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, array, doc};
+
+    #[test]
+    fn legacy_pairs() {
+        let check = |value: Value, expected: Option<(f64, f64)>| {
+            let found = Position::legacy(value.as_ref(), More::Allowed).ok();
+            assert_eq!(found.map(|it| (it.x, it.y)), expected, "{value}");
+        };
+        check(array![1, 2.5].into(), Some((1.0, 2.5)));
+        check(array![1, 2i64, 3].into(), Some((1.0, 2.0)));
+        check(doc! { "lng": 1, "lat": 2 }.into(), Some((1.0, 2.0)));
+        check(array![1].into(), None);
+        check(array!["1", "2"].into(), None);
+        check(doc! {}.into(), None);
+        check(Value::Int32(5), None);
+    }
+
+    #[test]
+    fn the_earth_has_bounds() {
+        assert!(Position { x: 180.0, y: -90.0 }.is_on_earth());
+        assert!(!Position { x: 181.0, y: 0.0 }.is_on_earth());
+        assert!(
+            !Position {
+                x: f64::NAN,
+                y: 0.0
+            }
+            .is_on_earth()
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! `$geoWithin`, `$geoIntersects`, `$within`, `$near`, `$nearSphere`.
+
+use std::sync::Arc;
+
+use windrow_document::Document;
+use windrow_document::path::Path;
+use windrow_geo::{Condition, Near};
+
+use super::Operator;
+use crate::Error;
+use crate::filter::node::Node;
+
+pub(super) fn condition(operator: &Operator<'_>) -> Result<Node, Error> {
+    Ok(Node::Geo {
+        path: operator.path.clone(),
+        condition: Arc::new(Condition::parse(operator.name, operator.operand)?),
+    })
+}
+
+/// Whether the operators of a field are those of one `$near`, which takes its distances from beside it.
+pub(super) fn is_near(operators: Document<'_>) -> bool {
+    operators
+        .first()
+        .is_some_and(|(name, _)| Near::is_operator(name))
+}
+
+pub(super) fn near(path: &Path, operators: Document<'_>) -> Result<Node, Error> {
+    Ok(Node::Near {
+        path: path.clone(),
+        near: Arc::new(Near::parse(operators)?),
+    })
+}
+
+/// Error 2 where a `$near` stands below the top, beside another or beside a `$text`.
+pub(super) fn check_near(root: &Node) -> Result<(), Error> {
+    let refused = |message: &str| Err(Error::bad_value(message));
+    match root.near_count() {
+        0 => Ok(()),
+        1 if root.near().is_none() => refused("geoNear must be top-level expr"),
+        1 if root.text().is_some() => refused("text and geoNear not allowed in same query"),
+        1 => Ok(()),
+        _ => refused("Too many geoNear expressions"),
+    }
+}
