@@ -50,6 +50,11 @@ impl Shape {
         {
             return parse(document);
         }
+        Shape::pair(value)
+    }
+
+    /// A legacy pair. Error 2.
+    pub fn pair(value: ValueRef<'_>) -> Result<Shape, Error> {
         Position::legacy(value, More::Allowed).map(Shape::of_position)
     }
 }

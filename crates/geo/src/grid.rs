@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::key_range::KeyRange;
+use crate::key_range::{KeyRange, joined};
 use crate::plane::{Overlap, Rectangle};
 use crate::{Error, Position};
 
@@ -159,21 +159,6 @@ fn spread(bits: u64) -> u64 {
     ]
     .into_iter()
     .fold(bits, |bits, (shift, mask)| (bits | bits << shift) & mask)
-}
-
-/// In order, neighbours as one.
-fn joined(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
-    ranges.sort_unstable();
-    let mut found: Vec<KeyRange> = Vec::with_capacity(ranges.len());
-    for (from, to) in ranges {
-        match found.last_mut() {
-            Some((_, end)) if end.checked_add(1).is_none_or(|next| next >= from) => {
-                *end = (*end).max(to);
-            }
-            _ => found.push((from, to)),
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, key};
+use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
@@ -32,6 +33,7 @@ pub struct Definition {
     /// How many seconds after the dates in its field documents expire.
     pub expire_after_seconds: Option<i64>,
     pub text: Option<TextDefinition>,
+    pub geo: Option<GeoDefinition>,
     /// Which paths it has, where it has those of all fields.
     pub wildcard: Option<Wildcard>,
     /// The specification in its normal form, as `listIndexes` shows it.
@@ -53,6 +55,29 @@ pub enum KeyKind {
     Hashed,
     /// The terms of the fields of [`TextDefinition`].
     Text,
+    /// The cells of the sphere that hold a shape.
+    Sphere,
+    /// The square of the plane that holds a point.
+    Plane,
+}
+
+impl KeyKind {
+    /// Whether a key holds the values themselves, in their order.
+    pub fn is_plain(self) -> bool {
+        matches!(self, KeyKind::Ascending | KeyKind::Descending)
+    }
+
+    pub fn is_geo(self) -> bool {
+        matches!(self, KeyKind::Sphere | KeyKind::Plane)
+    }
+}
+
+/// What is particular to an index of places.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeoDefinition {
+    pub cells: Cells,
+    /// That of a `2dsphere` index: 1 holds documents without places too, and single shapes only.
+    pub version: i32,
 }
 
 /// What is particular to a text index.
@@ -96,6 +121,7 @@ impl Definition {
             collation,
             expire_after_seconds: None,
             text: None,
+            geo: None,
             wildcard: None,
             specification,
         }

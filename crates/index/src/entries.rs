@@ -11,7 +11,7 @@ use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
-use crate::follow::{State, follow};
+use crate::follow::{State, follow, of_element};
 use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Multikey, Scratch};
 
 impl Definition {
@@ -34,6 +34,9 @@ impl Definition {
         }
         if let Some(wildcard) = &self.wildcard {
             return self.wildcard_entries(wildcard, document, scratch, emit);
+        }
+        if let Some(geo) = &self.geo {
+            return self.geo_entries(geo, document, scratch, multikey, emit);
         }
         if self.is_hashed() {
             return self.hashed_entries(document, scratch, emit);
@@ -182,19 +185,6 @@ fn next_array<'a>(states: &[State<'a>]) -> Option<Array<'a>> {
 fn of_empty_array<'a>(state: &State<'a>, path: &Path) -> State<'a> {
     match state {
         State::At(_, part) if *part >= path.components().len() => State::Done(ValueRef::Undefined),
-        _ => State::Missing,
-    }
-}
-
-/// What a field that met an array sees of one element: arrays within arrays are values at the end
-/// of a path, and nothing in the middle of it.
-fn of_element<'a>(state: &State<'a>, element: ValueRef<'a>, path: &Path) -> State<'a> {
-    let State::At(_, part) = state else {
-        return *state;
-    };
-    match element {
-        _ if *part >= path.components().len() => State::Done(element),
-        ValueRef::Document(_) => State::At(element, *part),
         _ => State::Missing,
     }
 }

@@ -52,3 +52,16 @@ fn by_number<'a>(component: &Component, array: Array<'a>) -> Option<ValueRef<'a>
         array.get(index)
     }
 }
+
+/// What a field that met an array sees of one element: arrays within arrays are values at the end
+/// of a path, and nothing in the middle of it.
+pub(crate) fn of_element<'a>(state: &State<'a>, element: ValueRef<'a>, path: &Path) -> State<'a> {
+    let State::At(_, part) = state else {
+        return *state;
+    };
+    match element {
+        _ if *part >= path.components().len() => State::Done(element),
+        ValueRef::Document(_) => State::At(element, *part),
+        _ => State::Missing,
+    }
+}

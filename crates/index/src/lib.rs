@@ -8,10 +8,12 @@
 //!   shape that gives the exact values back, mostly empty;
 //! - hashed keys: the hash of one value, a whole number;
 //! - wildcard keys: the path as a string, then the value (see [`wildcard`]);
-//! - text keys: prefix values, the term as a string, suffix values; the payload is the score.
+//! - text keys: prefix values, the term as a string, suffix values; the payload is the score;
+//! - keys of places: a cell of the sphere as a whole number, a square of the plane as bytes (see
+//!   [`geo`]).
 //!
 //! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`]; which values make entries in
-//! [`hashed`], [`wildcard`] and [`text`] indexes, [`score`]; [`entries`] for all.
+//! [`hashed`], [`wildcard`], [`geo`] and [`text`] indexes, [`score`]; [`entries`] for all.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -22,6 +24,7 @@ pub mod conflict;
 pub mod definition;
 pub mod entries;
 mod follow;
+pub mod geo;
 pub mod hashed;
 mod output;
 pub mod parse;
@@ -31,7 +34,7 @@ pub mod score;
 pub mod text;
 pub mod wildcard;
 
-pub use definition::{Definition, KeyField, KeyKind, TextDefinition, TextField};
+pub use definition::{Definition, GeoDefinition, KeyField, KeyKind, TextDefinition, TextField};
 pub use output::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
 pub use parse::EXPIRE_SECONDS_MAX;
 pub use paths::Wildcard;

@@ -1,5 +1,6 @@
 //! From MongoDB's index specification to a definition, and the normal form that `listIndexes` shows.
 
+mod geo;
 mod key;
 mod options;
 mod text;
@@ -10,7 +11,8 @@ use std::sync::Arc;
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::Error;
 
-use crate::definition::{Definition, TextDefinition};
+use crate::definition::{Definition, KeyKind, TextDefinition};
+use geo::SPHERE_VERSION;
 use key::Family;
 use options::{
     check_storage_engine, collation, expire_after_seconds, flag_of, partial_of, version_of,
@@ -22,9 +24,10 @@ const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
 const INVALID_OPTIONS: i32 = 72;
 
-/// Options that are known; those which are not honoured yet are refused by name. Those of geospatial
-/// indexes mean nothing to others, and are kept as they came.
+/// Options that are known; those which are not honoured yet are refused by name. Those of
+/// indexes of places mean nothing to others, and are kept as they came.
 const OPTIONS: &[&str] = &[
+    "2dsphereIndexVersion",
     "background",
     "bits",
     "bucketSize",
@@ -50,7 +53,7 @@ const OPTIONS: &[&str] = &[
     "weights",
     "wildcardProjection",
 ];
-const UNSUPPORTED: &[&str] = &["2dsphereIndexVersion", "prepareUnique"];
+const UNSUPPORTED: &[&str] = &["prepareUnique"];
 
 /// The options that an index on `_id` may have.
 const ID_OPTIONS: &[&str] = &["collation", "key", "name", "ns", "v"];
@@ -125,9 +128,11 @@ impl Definition {
         check_storage_engine(specification)?;
         let family = Family::of(key);
         let fields = key::fields(key, family)?;
+        geo::check_place(&fields)?;
         let flag = |name| flag_of(specification, name);
         let collation = collation(specification)?;
         let parts = Definition {
+            geo: geo::definition(&fields, specification)?,
             name,
             fields,
             unique: flag("unique")?,
@@ -194,6 +199,9 @@ fn check_together(
         )),
         Family::Text if parts.collation.is_some() => Err(cannot(
             "text indexes have no collation but {locale: 'simple'}".to_owned(),
+        )),
+        Family::Plain if is_plane(parts) && parts.collation.is_some() => Err(cannot(
+            "2d indexes have no collation but {locale: 'simple'}".to_owned(),
         )),
         Family::Text if parts.unique => unsupported("text", "unique"),
         Family::Wildcard if parts.unique => unsupported("wildcard", "unique"),
@@ -312,10 +320,21 @@ fn normal_form(
             normal.push(option, value);
         }
     }
+    let sphere = parts.geo.as_ref().filter(|_| !is_plane(parts));
+    if let Some(geo) = sphere.filter(|_| !specification.contains(SPHERE_VERSION)) {
+        normal.push(SPHERE_VERSION, geo.version);
+    }
     if let Some(version) = version_of_text {
         normal.push("textIndexVersion", version);
     }
     normal
+}
+
+fn is_plane(parts: &Definition) -> bool {
+    parts
+        .fields
+        .iter()
+        .any(|field| field.kind == KeyKind::Plane)
 }
 
 /// Whether an option is stored as it came.
@@ -376,7 +395,6 @@ mod tests {
         check(doc! { "key": { "a": 0 }, "name": "x" }, Err(67));
         check(doc! { "key": { "a": "foo" }, "name": "x" }, Err(67));
         check(doc! { "key": { "a..b": 1 }, "name": "x" }, Err(67));
-        check(doc! { "key": { "a": "2d" }, "name": "x" }, Err(67));
         check(
             doc! { "key": { "a": "hashed", "b": "hashed" }, "name": "x" },
             Err(31303),
@@ -426,6 +444,46 @@ mod tests {
             doc! { "key": { "a": "text" }, "name": "x", "weights": { "a": 0 } },
             Err(67),
         );
+    }
+
+    #[test]
+    fn places_have_options_of_their_own() {
+        let of =
+            |key: DocumentBuf, expected| check(doc! { "key": key, "name": "x" }, Err(expected));
+        of(doc! { "a": "geoHaystack" }, 67);
+        of(doc! { "a": "2D" }, 67);
+        of(doc! { "a": "2d", "b": "2dsphere" }, 67);
+        of(doc! { "a": "hashed", "b": "2dsphere" }, 67);
+        of(doc! { "a": "text", "b": "2dsphere" }, 67);
+        of(doc! { "a": 1, "b": "2d" }, 16801);
+        of(doc! { "a": "2d", "b": "2d" }, 16800);
+        let with = |kind: &str, option: &str, value: windrow_document::Value, expected| {
+            let mut specification = doc! { "key": { "a": kind }, "name": "x" };
+            specification.push(option, value);
+            check(specification, Err(expected));
+        };
+        with("2d", "bits", 0.into(), 72);
+        with("2d", "bits", 33.into(), 72);
+        with("2d", "bits", "x".into(), 72);
+        with("2d", "min", "x".into(), 72);
+        with("2d", "min", 180.into(), 72);
+        with("2d", "max", f64::INFINITY.into(), 72);
+        with("2d", "collation", doc! { "locale": "en" }.into(), 67);
+        with("2dsphere", "2dsphereIndexVersion", 4.into(), 67);
+        with("2dsphere", "2dsphereIndexVersion", "3".into(), 67);
+        with("2dsphere", "finestIndexedLevel", 31.into(), 16748);
+        with("2dsphere", "coarsestIndexedLevel", (-1).into(), 16747);
+        with("2dsphere", "coarsestIndexedLevel", 25.into(), 16749);
+        check(
+            doc! { "key": { "a": 1, "p": "2dsphere" }, "name": "x", "sparse": true },
+            Ok(doc! {
+                "v": 2, "key": { "a": 1, "p": "2dsphere" }, "name": "x", "sparse": true,
+                "2dsphereIndexVersion": 3,
+            }),
+        );
+        let plane =
+            doc! { "v": 2, "key": { "p": "2d" }, "name": "x", "bits": 16, "min": (-5), "max": 5 };
+        check(plane.clone(), Ok(plane));
     }
 
     #[test]

@@ -44,8 +44,8 @@ pub use regex::Regex;
 pub use schema::Schema;
 pub use type_set::TypeSet;
 
-use crate::Error;
 use crate::expression::Dependencies;
+use crate::{Error, Nearest};
 use matching::{Subject, Trace};
 
 /// A parsed filter. Cloning shares the tree.
@@ -160,6 +160,21 @@ impl Filter {
         self.root.text()
     }
 
+    /// The same, and near a point. Error 2 where it has a `$text`.
+    pub fn and_near(&self, path: Path, near: Near) -> Result<Filter, Error> {
+        let near = Node::Near {
+            path,
+            near: Arc::new(near),
+        };
+        let all = |root: &Node| Node::and(vec![root.clone(), near.clone()]);
+        parse::check_near(&all(&self.root))?;
+        Ok(Filter {
+            as_written: Arc::new(all(&self.as_written)),
+            root: Arc::new(all(&self.root).sorted()),
+            collation: self.collation.clone(),
+        })
+    }
+
     /// The `$near` or `$nearSphere` in the filter, with the path that it stands on.
     pub fn near(&self) -> Option<(&Path, &Arc<Near>)> {
         self.root.near()
@@ -203,6 +218,23 @@ impl fmt::Debug for Filter {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Filter({self})")
     }
+}
+
+/// What at the path is nearest; None where nothing there is a place that can be measured.
+pub fn nearest(path: &Path, near: &Near, document: Document<'_>) -> Result<Option<Nearest>, Error> {
+    let mut found: Option<Nearest> = None;
+    let mut visit = |value: Option<ValueRef<'_>>, _: Option<usize>| {
+        let distance = value.and_then(|value| near.distance(value));
+        if let Some((value, distance)) = value.zip(distance)
+            && found.as_ref().is_none_or(|known| distance < known.distance)
+        {
+            let point = value.to_value();
+            found = Some(Nearest { distance, point });
+        }
+        Ok(false)
+    };
+    walk::any(document, path.components(), true, &mut visit).map_err(|error| *error)?;
+    Ok(found)
 }
 
 fn position(

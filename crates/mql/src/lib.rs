@@ -32,8 +32,19 @@ use windrow_document::{DocumentBuf, Value};
 pub struct Meta {
     /// The relevance that a text index gave, where the query has `$text`.
     pub text_score: Option<f64>,
+    /// How far it is, where the query has `$near`.
+    pub nearest: Option<Box<Nearest>>,
     /// How the query came to the document, where a projection asks.
     pub origin: Option<Box<Origin>>,
+}
+
+/// What of a document is nearest to the point that was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nearest {
+    /// In the unit of the query.
+    pub distance: f64,
+    /// The value that lies there.
+    pub point: Value,
 }
 
 /// How a query came to a document.

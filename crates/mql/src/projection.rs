@@ -77,9 +77,16 @@ impl Projection {
             environment: environment.clone(),
             source: document.to_buf(),
         }));
-        if projection.needs_text_score() && filter.text().is_none() {
-            let message = "query requires text score metadata, but it is not available";
-            return Err(Error::new(40218, message));
+        let needs = projection.dependencies();
+        let is_missing = |name| {
+            let message = format!("query requires {name} metadata, but it is not available");
+            Err(Error::new(40218, message))
+        };
+        if needs.text_score && filter.text().is_none() {
+            return is_missing("text score");
+        }
+        if needs.nearest && filter.near().is_none() {
+            return is_missing("$geoNear distance");
         }
         Ok(projection)
     }

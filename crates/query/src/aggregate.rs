@@ -27,6 +27,7 @@ mod documents;
 mod facet;
 mod fill;
 mod front;
+mod geo_near;
 mod granularity;
 mod graph_lookup;
 mod group;
@@ -115,7 +116,7 @@ impl Aggregate {
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
         let (source, stages) = self.pipeline.over_base(source, &setting)?;
-        let (find, rest) = front::split(&stages);
+        let (find, rest) = front::split(&stages, &**source)?;
         let find = Find {
             hint: self.hint.clone(),
             allow_disk_use: self.allow_disk_use,

@@ -4,11 +4,12 @@
 //! intervals of the conditions on it. Conditions through the same array may be fulfilled by
 //! different elements, so they restrict an index together only where one `$elemMatch` holds them.
 //!
-//! Reading order: [`interval`], [`leaf`], this file, [`partial`], [`wildcard`], [`range`].
+//! Reading order: [`interval`], [`leaf`], [`place`], this file, [`partial`], [`wildcard`], [`range`].
 
 pub mod interval;
 pub mod leaf;
 pub mod partial;
+pub mod place;
 pub mod range;
 pub mod wildcard;
 
@@ -23,6 +24,7 @@ use windrow_mql::filter::Node;
 use crate::source::SourceIndex;
 use interval::Intervals;
 use leaf::{Certainty, Extent};
+use place::Place;
 
 /// A condition of the conjunction that an index on its path can answer.
 #[derive(Clone, Debug)]
@@ -45,6 +47,8 @@ pub struct Predicate {
 #[derive(Clone, Debug, Default)]
 pub struct Predicates {
     pub list: Vec<Predicate>,
+    /// Conditions on places.
+    pub places: Vec<Place>,
     /// Whether the list says all that the filter says.
     pub is_complete: bool,
     /// How the query compares strings; None: by their bytes.
@@ -55,6 +59,7 @@ pub struct Predicates {
 pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates {
     let mut found = Predicates {
         list: Vec::new(),
+        places: Vec::new(),
         is_complete: true,
         collation: collation.cloned(),
     };
@@ -100,6 +105,13 @@ impl Predicates {
             }
             Node::ElemMatchValue { path, conditions } => {
                 self.within(&join(prefix, path), conditions, pins);
+            }
+            Node::Geo { path, condition } => {
+                self.is_complete = false;
+                self.places.push(Place {
+                    path: Path::parse(&join(prefix, path)),
+                    condition: condition.clone(),
+                });
             }
             leaf => self.leaf(leaf, prefix, pins),
         }
@@ -209,6 +221,11 @@ impl IndexBounds {
             .zip(&mut bounds.fields)
             .enumerate()
         {
+            if field.kind.is_geo() {
+                let found = place::intervals_of(&index.definition, field, &predicates.places);
+                *intervals = found.unwrap_or_else(Intervals::full);
+                continue;
+            }
             let has_arrays = parts_with_arrays(index, number) != 0;
             for predicate in on_path(predicates, &field.path) {
                 if has_arrays && predicate.needs_no_arrays {
@@ -303,15 +320,23 @@ fn together(
     shared.checked_shr(pinned).unwrap_or(0) == 0
 }
 
+/// Whether the filter says all that the index's own filter says.
+pub fn follows_partial(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
+    let definition = &index.definition;
+    // What follows from what is seen only where both compare strings alike.
+    let alike = definition.collation == predicates.collation;
+    definition
+        .partial
+        .as_ref()
+        .is_none_or(|partial| alike && partial::implies(root, partial.root()))
+}
+
 /// Whether the index has every document that can fulfil the filter.
 pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> bool {
     let definition = &index.definition;
-    if let Some(partial) = &definition.partial {
-        // What follows from what is seen only where both compare strings alike.
-        let alike = definition.collation == predicates.collation;
-        if !alike || !partial::implies(root, partial.root()) {
-            return false;
-        }
+    if !place::has_all(definition, &predicates.places) || !follows_partial(index, root, predicates)
+    {
+        return false;
     }
     let demands = |predicate: &Predicate| {
         let fields = definition.fields.iter().enumerate();
@@ -321,7 +346,7 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
                 field.path == predicate.path && !(has_arrays && predicate.needs_no_arrays)
             })
     };
-    !definition.sparse || predicates.list.iter().any(demands)
+    !definition.sparse || definition.is_geo() || predicates.list.iter().any(demands)
 }
 
 #[cfg(test)]

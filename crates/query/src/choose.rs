@@ -4,10 +4,11 @@
 //! candidate. What each would read is counted, not guessed: fence keys know how many entries a range
 //! has. A scan of the collection is taken only where there is no candidate.
 //!
-//! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], `hint`.
+//! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], `hint`, `near`.
 
 pub mod access;
 mod hint;
+mod near;
 pub mod order;
 
 use windrow_document::Value;
@@ -64,8 +65,9 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         hint::check(find, source)?;
         return Ok(Choice::only(Plan::Eof));
     }
-    if find.filter.near().is_some() {
-        return Err(no_index_for_near());
+    if let Some(asked) = find.filter.near() {
+        let scan = near::scan(find, asked, source)?;
+        return Ok(Choice::only(finish(find, Plan::Near(Box::new(scan)), None)));
     }
     if find.min.is_some() || find.max.is_some() {
         let scan = hint::between(find, source)?;
@@ -138,12 +140,6 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     let mut access = scene.scan(index.into(), find)?.ok_or_else(no_plan)?;
     access.lead_in_order(find.order());
     Ok(Choice::only(assemble(find, access)))
-}
-
-fn no_index_for_near() -> Error {
-    let message = "error processing query: planner returned error: unable to find index for \
-                   $geoNear query";
-    Error::new(NO_PLANS, message)
 }
 
 fn no_plan() -> Error {

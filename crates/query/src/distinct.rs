@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, Value, ValueRef, key};
-use windrow_index::KeyKind;
+
 use windrow_mql::filter::Filter;
 
 use crate::Error;
@@ -124,14 +124,15 @@ impl Distinct {
             .components()
             .iter()
             .any(|part| part.index().is_some());
-        if self.hint.is_some() || self.filter.text().is_some() || by_place {
+        let is_ordered = self.filter.text().is_some() || self.filter.near().is_some();
+        if self.hint.is_some() || is_ordered || by_place {
             return Ok(None);
         }
         for (number, definition) in source.indexes().into_iter().enumerate() {
             let place = definition
                 .fields
                 .iter()
-                .position(|field| field.path == self.key && field.kind != KeyKind::Hashed);
+                .position(|field| field.path == self.key && field.kind.is_plain());
             let Some(place) = place.filter(|_| !definition.is_text() && !definition.hidden) else {
                 continue;
             };

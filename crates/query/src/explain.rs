@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 
 use crate::Error;
 use crate::choose::Choice;
 use crate::find::Find;
+use crate::near::NearScan;
 use crate::operators::{self, Counters, Operator};
 use crate::plan::{IndexScan, Plan, ProjectionKind};
 use crate::row::Interrupt;
@@ -219,6 +221,10 @@ fn name(plan: &Plan) -> &'static str {
         Plan::IdHack { .. } => "IDHACK",
         Plan::IndexScan(_) => "IXSCAN",
         Plan::Text(_) => "TEXT_MATCH",
+        Plan::Near(scan) => match scan.cells {
+            Cells::Sphere(_) => "GEO_NEAR_2DSPHERE",
+            Cells::Plane(_) => "GEO_NEAR_2D",
+        },
         Plan::Or(_) => "OR",
         Plan::Fetch { .. } => "FETCH",
         Plan::Sort { .. } => "SORT",
@@ -266,6 +272,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
         Plan::Fetch { filter, .. } => append_filter(filter.as_ref(), builder),
         Plan::IndexScan(scan) => append_scan(scan, builder),
         Plan::Text(scan) => append_text(scan, builder),
+        Plan::Near(scan) => append_near(scan, builder),
         Plan::Sort { sort, limit, .. } => {
             builder.append(
                 "sortPattern",
@@ -290,6 +297,14 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
         Plan::Eof | Plan::IdHack { .. } | Plan::Or(_) => {}
         Plan::ReturnKey { .. } | Plan::RecordIds { .. } => {}
     }
+}
+
+fn append_near(scan: &NearScan, builder: &mut DocumentBuilder) {
+    let definition = &scan.index.definition;
+    append_filter(scan.filter.as_ref(), builder);
+    builder.append("keyPattern", ValueRef::Document(definition.key_pattern()));
+    builder.append("indexName", ValueRef::String(&definition.name));
+    builder.append("indexVersion", ValueRef::Int32(2));
 }
 
 fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {

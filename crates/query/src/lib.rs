@@ -15,7 +15,7 @@
 //! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`],
+//! Reading order: [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`], [`near`],
 //! [`operators`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -32,6 +32,7 @@ pub mod distinct;
 pub mod error;
 pub mod explain;
 pub mod find;
+pub mod near;
 pub mod operators;
 pub mod plan;
 pub mod row;

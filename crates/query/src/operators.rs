@@ -9,6 +9,7 @@ pub(crate) mod id_set;
 mod index_scan;
 mod key_document;
 mod keyed;
+mod near;
 mod operator;
 mod or;
 mod sort;
@@ -43,6 +44,7 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::IdHack { id } => Box::new(fetch::IdHack::new(source.clone(), id.clone())),
         Plan::IndexScan(scan) => Box::new(index_scan::IndexScanner::new(source, scan)?),
         Plan::Text(scan) => Box::new(text::TextOperator::new(source.clone(), scan)),
+        Plan::Near(scan) => Box::new(near::NearOperator::new(source.clone(), scan)),
         Plan::Or(inputs) => Box::new(or::Or::new(
             inputs.iter().map(input).collect::<Result<_, _>>()?,
         )),
@@ -94,6 +96,7 @@ fn note_use(plan: &Plan, source: &dyn Source) {
         Plan::IdHack { .. } => source.note_use(0),
         Plan::IndexScan(scan) => source.note_use(scan.index.number),
         Plan::Text(scan) => source.note_use(scan.number),
+        Plan::Near(scan) => source.note_use(scan.index.number),
         _ => {}
     }
 }

@@ -9,6 +9,7 @@ use windrow_mql::sort::Sort;
 use crate::bounds::IndexBounds;
 use crate::bounds::interval::Intervals;
 use crate::bounds::range::KeyRange;
+use crate::near::NearScan;
 use crate::source::{Direction, SourceIndex};
 use crate::text::TextScan;
 
@@ -30,6 +31,8 @@ pub enum Plan {
     IndexScan(IndexScan),
     /// Documents that have a term of a `$text`.
     Text(TextScan),
+    /// Documents by their distance from a point.
+    Near(Box<NearScan>),
     /// The rows of all inputs, each record once.
     Or(Vec<Plan>),
     /// Gets the document of each row; keeps those that match.
@@ -123,7 +126,8 @@ impl Plan {
             | Plan::CollectionScan { .. }
             | Plan::IdHack { .. }
             | Plan::IndexScan(_)
-            | Plan::Text(_) => Vec::new(),
+            | Plan::Text(_)
+            | Plan::Near(_) => Vec::new(),
             Plan::Or(inputs) => inputs.iter().collect(),
             Plan::Fetch { input, .. }
             | Plan::Sort { input, .. }

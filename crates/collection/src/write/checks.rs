@@ -90,7 +90,10 @@ pub(crate) fn check_fits(
         if definition.fields.len() == 1 {
             return Ok(());
         }
-    } else if !definition.is_hashed() && !may_have_too_many(definition, document) {
+    } else if !definition.is_hashed()
+        && !definition.is_geo()
+        && !may_have_too_many(definition, document)
+    {
         return Ok(());
     }
     let mut multikey = Multikey::of(definition.fields.len());

@@ -86,27 +86,34 @@ pub(super) fn fields(key: Document<'_>, family: Family) -> Result<Vec<KeyField>,
             kind,
         });
     }
-    check_hashed(&fields, key, family)?;
+    check_plugins(&fields, key)?;
+    check_hashed(&fields, key)?;
     Ok(fields)
 }
 
-fn check_hashed(fields: &[KeyField], key: Document<'_>, family: Family) -> Result<(), Error> {
-    let count = fields
-        .iter()
-        .filter(|field| field.kind == KeyKind::Hashed)
-        .count();
-    match (count, family) {
-        (0, _) | (1, Family::Hashed) => Ok(()),
-        (_, Family::Hashed) => Err(Error::new(
+/// Kinds of keys that are made in their own way do not go together.
+fn check_plugins(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
+    let mut plugins = fields.iter().filter(|field| !field.kind.is_plain());
+    let first = plugins.next().map(|field| field.kind);
+    match plugins.all(|other| Some(other.kind) == first) {
+        true => Ok(()),
+        false => Err(cannot(format!(
+            "Can't use more than one index plugin for a single index: {key}"
+        ))),
+    }
+}
+
+fn check_hashed(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
+    let hashed = |field: &&KeyField| field.kind == KeyKind::Hashed;
+    match fields.iter().filter(hashed).count() {
+        0 | 1 => Ok(()),
+        count => Err(Error::new(
             TOO_MANY_HASHED,
             format!(
                 "A maximum of one index field is allowed to be hashed but found {count} for \
                  'key' {key}"
             ),
         )),
-        _ => Err(cannot(format!(
-            "Can't use more than one index plugin for a single index: {key}"
-        ))),
     }
 }
 
@@ -135,9 +142,11 @@ fn kind_of(value: ValueRef<'_>) -> Result<KeyKind, Error> {
     match value {
         ValueRef::String("text") => Ok(KeyKind::Text),
         ValueRef::String("hashed") => Ok(KeyKind::Hashed),
-        ValueRef::String(kind @ ("2d" | "2dsphere" | "geoHaystack")) => {
-            Err(cannot(format!("the index type '{kind}' is not supported")))
-        }
+        ValueRef::String("2dsphere") => Ok(KeyKind::Sphere),
+        ValueRef::String("2d") => Ok(KeyKind::Plane),
+        ValueRef::String("geoHaystack") => Err(cannot(
+            "GeoHaystack indexes cannot be created in version 5.0 and above".to_owned(),
+        )),
         ValueRef::String(kind) => Err(cannot(format!("Unknown index plugin '{kind}'"))),
         value if value.is_number() => match value.as_f64() {
             Some(number) if number > 0.0 => Ok(KeyKind::Ascending),

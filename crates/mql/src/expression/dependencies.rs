@@ -14,6 +14,8 @@ pub struct Dependencies {
     pub whole: bool,
     /// `{$meta: "textScore"}`.
     pub text_score: bool,
+    /// `{$meta: "geoNearDistance"}`, `{$meta: "geoNearPoint"}`.
+    pub nearest: bool,
     /// `{$meta: "sortKey"}`.
     pub sort_key: bool,
     /// `{$meta: "indexKey"}`.
@@ -38,6 +40,7 @@ impl Dependencies {
         self.variables.extend(other.variables);
         self.whole |= other.whole;
         self.text_score |= other.text_score;
+        self.nearest |= other.nearest;
         self.sort_key |= other.sort_key;
         self.index_key |= other.index_key;
         self.record_id |= other.record_id;
@@ -47,6 +50,7 @@ impl Dependencies {
     /// Adds what `$meta` is asked for by this name.
     pub(crate) fn add_meta(&mut self, name: &str) {
         match name {
+            "geoNearDistance" | "geoNearPoint" => self.nearest = true,
             "sortKey" => self.sort_key = true,
             "indexKey" => self.index_key = true,
             "recordId" => self.record_id = true,

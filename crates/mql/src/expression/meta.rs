@@ -49,6 +49,14 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let origin = meta.origin.as_deref();
     Ok(match name.as_str() {
         Some("textScore") => meta.text_score.map_or(Computed::Missing, Computed::from),
+        Some("geoNearDistance") => {
+            let nearest = meta.nearest.as_deref();
+            nearest.map_or(Computed::Missing, |one| Computed::from(one.distance))
+        }
+        Some("geoNearPoint") => {
+            let nearest = meta.nearest.as_deref();
+            nearest.map_or(Computed::Missing, |one| Computed::Owned(one.point.clone()))
+        }
         Some("sortKey") => {
             let key = origin.and_then(|origin| origin.sort_key.clone());
             key.map_or(Computed::Missing, Computed::Owned)

@@ -10,6 +10,8 @@ mod geo;
 mod logical;
 mod whole;
 
+pub(super) use geo::check_near;
+
 use windrow_document::path::Path;
 use windrow_document::{Document, ValueRef};
 
@@ -116,7 +118,7 @@ pub(super) fn document(document: Document<'_>, environment: &Environment) -> Res
     if root.text_count() > 1 {
         return Err(Error::bad_value("Too many text expressions"));
     }
-    geo::check_near(&root)?;
+    check_near(&root)?;
     Ok(root)
 }
 

@@ -259,7 +259,7 @@ impl Parser<'_> {
 /// Refuses what `$meta` can name and no query here knows.
 fn refuse_unknown_meta(operand: ValueRef<'_>) -> Result<(), Error> {
     match operand.as_str() {
-        Some(name @ ("geoNearDistance" | "geoNearPoint" | "searchScore" | "searchHighlights")) => {
+        Some(name @ ("searchScore" | "searchHighlights")) => {
             let message = format!("query requires {name} metadata, but it is not available");
             Err(Error::new(40218, message))
         }

@@ -28,7 +28,7 @@ impl Pipeline {
         setting: &Setting,
     ) -> Result<BoxOperator, Error> {
         let (source, stages) = self.over_base(source, setting)?;
-        let (find, rest) = front::split(&stages);
+        let (find, rest) = front::split(&stages, &**source)?;
         let find = Find {
             hint,
             allow_disk_use: setting.allow_disk_use,
@@ -83,6 +83,7 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
     let environment = || setting.environment.clone();
     Ok(match kind {
         Kind::Count(name) => Box::new(Count::new(name.clone(), input)),
+        Kind::GeoNear(near) => Box::new(ReshapeRows::new(near.added.clone(), environment(), input)),
         Kind::Limit(amount) => Box::new(Limit::new(*amount, input)),
         Kind::Match(filter) => Box::new(Match::new(filter.clone(), input)),
         Kind::Redact(redact) => Box::new(RedactRows::new(redact.clone(), environment(), input)),

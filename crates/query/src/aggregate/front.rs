@@ -8,6 +8,7 @@ use windrow_mql::filter::{Environment, Filter};
 use super::stage::{Kind, Stage};
 use crate::Error;
 use crate::find::Find;
+use crate::source::Source;
 
 /// The same pipeline in the order in which it is best run: filters as early as they can be, part by
 /// part; limits before stages that make one row of one; an `$unwind` within the `$lookup` before it.
@@ -150,10 +151,15 @@ fn limit_sorts(stages: &mut [Stage]) {
     }
 }
 
-/// The query at the front, and the stages behind it.
-pub fn split(stages: &[Stage]) -> (Find, &[Stage]) {
+/// The query at the front, and the stages behind it. A `$geoNear` is a query, and stays for what it adds
+/// to each row. Errors: those of [`GeoNear::filter`](super::geo_near::GeoNear::filter).
+pub fn split<'s>(stages: &'s [Stage], source: &dyn Source) -> Result<(Find, &'s [Stage]), Error> {
     let mut find = Find::of(Filter::all());
     let mut rest = stages;
+    if let Some(Kind::GeoNear(near)) = stages.first().map(|first| &first.kind) {
+        find.filter = near.filter(source)?;
+        return Ok((find, stages));
+    }
     if let Some((
         Stage {
             kind: Kind::Match(filter),
@@ -188,7 +194,7 @@ pub fn split(stages: &[Stage]) -> (Find, &[Stage]) {
         rest = behind;
     }
     find.needs = needs(rest);
-    (find, rest)
+    Ok((find, rest))
 }
 
 /// The paths that the stages read of what they are given; None: all of it.

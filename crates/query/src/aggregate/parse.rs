@@ -1,13 +1,16 @@
 //! Pipelines as they are written: the table of stages.
 
+use std::sync::Arc;
+
 use windrow_document::{Array, Document, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 use windrow_mql::sort::Sort;
 
+use super::geo_near::GeoNear;
 use super::operand::{scope, whole};
 use super::output;
-use super::stage::{Kind, Pipeline, Stage, text_is_late};
+use super::stage::{Kind, Pipeline, Stage, not_first, text_is_late};
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
@@ -38,6 +41,7 @@ fn find(name: &str) -> Option<Parse> {
             |operand, environment| facet::parse(operand, environment, Pipeline::parse_inner)
         }
         "$fill" => fill::parse,
+        "$geoNear" => geo_near,
         "$graphLookup" => graph_lookup::parse,
         "$group" => grouping::parse,
         "$limit" => limit,
@@ -60,12 +64,11 @@ fn find(name: &str) -> Option<Parse> {
 }
 
 /// Stages that MongoDB has and Windrow has not.
-const NOT_SUPPORTED: [&str; 16] = [
+const NOT_SUPPORTED: [&str; 15] = [
     "$changeStream",
     "$changeStreamSplitLargeEvent",
     "$collStats",
     "$currentOp",
-    "$geoNear",
     "$indexStats",
     "$listLocalSessions",
     "$listSampledQueries",
@@ -177,10 +180,7 @@ fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>,
 /// Error 40602 for a stage that brings rows behind another one.
 fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
     match stage.first() {
-        Some((name, _)) if number > 0 && FIRST.contains(&name) => Err(Error::new(
-            40602,
-            format!("{name} is only valid as the first stage in a pipeline"),
-        )),
+        Some((name, _)) if number > 0 && FIRST.contains(&name) => Err(not_first(name)),
         _ => Ok(()),
     }
 }
@@ -217,9 +217,16 @@ fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>
     Ok(kinds.into_iter().map(stage).collect())
 }
 
-/// A text score is there only behind a `$match` with `$text`, and not for filters.
+/// A text score is there only behind a `$match` with `$text`, and not for filters; a distance only
+/// behind a `$geoNear`.
 fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     let is_known = stages.first().is_some_and(Stage::has_text);
+    let measures = |stage: &Stage| stage.kind.dependencies().nearest;
+    let is_measured = stages.first().is_some_and(Stage::is_geo_near);
+    if !is_measured && stages.iter().any(measures) {
+        let message = "query requires $geoNear distance metadata, but it is not available";
+        return Err(Error::new(40218, message));
+    }
     let asks = |stage: &Stage| {
         let read = stage.kind.dependencies();
         read.text_score || read.needs_origin()
@@ -230,6 +237,11 @@ fn check_scores(stages: &[Stage]) -> Result<(), Error> {
         return Err(Error::new(40218, message));
     }
     Ok(())
+}
+
+fn geo_near(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
+    let parsed = GeoNear::parse(operand, environment)?;
+    Ok(vec![Kind::GeoNear(Arc::new(parsed))])
 }
 
 fn add_fields(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {

@@ -10,6 +10,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 use windrow_mql::sort::{Sort, SortField};
 
+use super::geo_near::GeoNear;
 use super::output::Output;
 use super::unwind::Unwind;
 use crate::Error;
@@ -27,6 +28,8 @@ pub struct Stage {
 #[derive(Clone, Debug)]
 pub enum Kind {
     Count(String),
+    /// The query that a pipeline begins with, and what it adds to each row.
+    GeoNear(Arc<GeoNear>),
     Limit(u64),
     Match(Filter),
     Redact(Redact),
@@ -148,6 +151,10 @@ impl Stage {
         matches!(&self.kind, Kind::Match(filter) if filter.text().is_some())
     }
 
+    pub fn is_geo_near(&self) -> bool {
+        matches!(self.kind, Kind::GeoNear(_))
+    }
+
     pub fn collect_collections(&self, names: &mut Vec<String>) {
         if let Kind::Other(other) = &self.kind {
             other.collect_collections(names);
@@ -169,6 +176,10 @@ impl Kind {
             Kind::ReplaceRoot(replace) => replace.dependencies(),
             Kind::Redact(redact) => redact.dependencies(),
             Kind::Unwind(unwind) => unwind.dependencies(),
+            Kind::GeoNear(_) => Dependencies {
+                whole: true,
+                ..Dependencies::default()
+            },
             Kind::Count(_) | Kind::Limit(_) | Kind::Skip(_) => Dependencies::default(),
             Kind::Other(other) => other.dependencies(),
         }
@@ -235,12 +246,20 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
-/// Whether stages may stand behind others: `$text` only as the first of all. Error 17313.
+/// Whether stages may stand behind others: `$text` and `$geoNear` only as the first of all. Errors:
+/// 17313, 40602.
 pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
-    match behind.iter().any(Stage::has_text) && !before.is_empty() {
-        true => Err(text_is_late()),
+    match before.is_empty() {
+        true => Ok(()),
+        false if behind.iter().any(Stage::has_text) => Err(text_is_late()),
+        false if behind.iter().any(Stage::is_geo_near) => Err(not_first("$geoNear")),
         false => Ok(()),
     }
+}
+
+pub(super) fn not_first(name: &str) -> Error {
+    let message = format!("{name} is only valid as the first stage in a pipeline");
+    Error::new(40602, message)
 }
 
 pub(super) fn text_is_late() -> Error {

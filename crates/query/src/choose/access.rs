@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use windrow_document::Collation;
 use windrow_document::path::Path;
-use windrow_index::KeyKind;
 use windrow_mql::filter::Node;
 use windrow_mql::sort::{Sort, SortField};
 
@@ -166,6 +165,7 @@ impl<'s> Scene<'s> {
                 continue;
             };
             let helps = self.predicates.list.iter().any(|one| one.path == *first)
+                || self.predicates.places.iter().any(|one| one.path == *first)
                 || order.is_some_and(|order| starts_with(order, first));
             if !helps {
                 continue;
@@ -306,7 +306,7 @@ fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
 fn has_plain(index: &SourceIndex, path: &Path) -> bool {
     let fields = &index.definition.fields;
     let is_field = fields.iter().enumerate().any(|(number, field)| {
-        let is_value = field.kind != KeyKind::Hashed;
+        let is_value = field.kind.is_plain();
         field.path == *path && is_value && parts_with_arrays(index, number) == 0
     });
     is_field

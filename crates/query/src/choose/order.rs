@@ -38,7 +38,7 @@ pub fn direction(
             fields.next();
         }
         let (number, (field, intervals)) = fields.next()?;
-        if field.path != *path || matches!(field.kind, KeyKind::Text | KeyKind::Hashed) {
+        if field.path != *path || !field.kind.is_plain() {
             return None;
         }
         if parts_with_arrays(index, number) != 0 && !orders_arrays(index, bounds, number) {

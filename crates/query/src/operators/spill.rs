@@ -3,8 +3,8 @@
 //! A file holds one run of rows in order, each as
 //!
 //! ```text
-//! key length u32 │ index key length u32 │ document length u32 │ number u64 │ record id u64
-//! score? u8 │ score f64 │ key │ index key │ document
+//! key length u32 │ index key length u32 │ nearest length u32 │ document length u32
+//! number u64 │ record id u64 │ score? u8 │ score f64 │ key │ index key │ nearest │ document
 //! ```
 //!
 //! in little endian. It lies in the folder for temporary files (`TMPDIR`) and has no name any more
@@ -14,8 +14,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
-use windrow_document::DocumentBuf;
-use windrow_mql::Meta;
+use windrow_document::{Document, DocumentBuf};
+use windrow_mql::{Meta, Nearest};
 
 use super::keyed::Keyed;
 use crate::row::{Content, Row};
@@ -59,7 +59,10 @@ impl RunWriter {
     fn write(&mut self, keyed: &Keyed) -> io::Result<()> {
         let document = keyed.row.content.as_bytes();
         let index_key: &[u8] = keyed.row.key.as_ref().map_or(&[], |key| key.as_bytes());
-        for part in [&*keyed.key, index_key, document] {
+        let nearest = keyed.row.meta.nearest.as_deref().map(nearest_document);
+        let nearest = nearest.as_ref().map_or(&[][..], DocumentBuf::as_bytes);
+        let parts = [&*keyed.key, index_key, nearest, document];
+        for part in parts {
             let length = u32::try_from(part.len()).map_err(io::Error::other)?;
             self.0.write_all(&length.to_le_bytes())?;
         }
@@ -68,7 +71,7 @@ impl RunWriter {
         let score = keyed.row.meta.text_score;
         self.0.write_all(&[u8::from(score.is_some())])?;
         self.0.write_all(&score.unwrap_or_default().to_le_bytes())?;
-        for part in [&*keyed.key, index_key, document] {
+        for part in parts {
             self.0.write_all(part)?;
         }
         Ok(())
@@ -84,6 +87,23 @@ impl RunWriter {
     }
 }
 
+/// The distance and the point as a document.
+fn nearest_document(nearest: &Nearest) -> DocumentBuf {
+    let mut document = DocumentBuf::new();
+    document.push("distance", nearest.distance);
+    document.push("point", nearest.point.clone());
+    document
+}
+
+/// None: there are none.
+fn nearest_of(bytes: &[u8]) -> Option<Nearest> {
+    let document = Document::from_bytes(bytes).ok()?;
+    Some(Nearest {
+        distance: document.get("distance")?.as_f64()?,
+        point: document.get("point")?.to_value(),
+    })
+}
+
 impl Run {
     /// The next row; None at the end.
     pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
@@ -94,18 +114,24 @@ impl Run {
     }
 
     fn read(&mut self) -> io::Result<Keyed> {
-        let lengths = [self.read_u32()?, self.read_u32()?, self.read_u32()?];
+        let lengths = [
+            self.read_u32()?,
+            self.read_u32()?,
+            self.read_u32()?,
+            self.read_u32()?,
+        ];
         let (number, id) = (self.read_u64()?, self.read_u64()?);
         let mut has_score = [0];
         self.0.read_exact(&mut has_score)?;
         let score = f64::from_bits(self.read_u64()?);
-        let [key, index_key, document] = lengths.map(|length| self.read_bytes(length));
+        let [key, index_key, nearest, document] = lengths.map(|length| self.read_bytes(length));
         let (key, index_key) = (key?, index_key?);
         let key_document = || Box::new(DocumentBuf::from_validated(index_key.clone()));
         let row = Row {
             key: (!index_key.is_empty()).then(key_document),
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
+                nearest: nearest_of(&nearest?).map(Box::new),
                 origin: None,
             },
             ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))

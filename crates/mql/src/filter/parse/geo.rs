@@ -32,7 +32,7 @@ pub(super) fn near(path: &Path, operators: Document<'_>) -> Result<Node, Error> 
 }
 
 /// Error 2 where a `$near` stands below the top, beside another or beside a `$text`.
-pub(super) fn check_near(root: &Node) -> Result<(), Error> {
+pub(in crate::filter) fn check_near(root: &Node) -> Result<(), Error> {
     let refused = |message: &str| Err(Error::bad_value(message));
     match root.near_count() {
         0 => Ok(()),

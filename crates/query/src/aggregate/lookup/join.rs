@@ -122,6 +122,7 @@ impl Join {
                 && !definition.sparse
                 && definition.partial.is_none()
                 && !definition.is_text()
+                && !definition.is_geo()
                 && !definition.hidden
         };
         if self.source.indexes().iter().any(leads) {

@@ -1,0 +1,328 @@
+//! The entries of an index of places: of every field with a place its cells, of the others their
+//! values, and the product of both.
+//!
+//! Documents without a place contribute nothing, whatever their other fields hold. On the sphere what
+//! is at the end of a path is one shape, a pair of numbers included. In the plane it may be a list of
+//! points too.
+
+use windrow_document::path::Path;
+use windrow_document::{Array, Document, Value, ValueRef};
+use windrow_geo::{Cells, Shape};
+use windrow_mql::Error;
+
+use crate::definition::{Definition, GeoDefinition, KeyField, KeyKind};
+use crate::follow::{State, follow, of_element};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Multikey, Scratch};
+
+const NO_SHAPE: i32 = 16755;
+const NO_PAIR: i32 = 13026;
+const ONE_ELEMENT: i32 = 13068;
+const NO_LOCATION: i32 = 13654;
+
+/// What one field contributes.
+#[derive(Default)]
+struct Column {
+    values: Vec<Value>,
+    /// Whether a place was there.
+    has_place: bool,
+    /// The parts of the path that met arrays, as bits. Several cells of one shape count as an array at
+    /// the end: two conditions may find it by different ones.
+    arrays: u32,
+}
+
+/// Where a path leads, and through which arrays.
+#[derive(Default)]
+struct Found<'d> {
+    values: Vec<ValueRef<'d>>,
+    arrays: u32,
+}
+
+impl Definition {
+    pub fn is_geo(&self) -> bool {
+        self.geo.is_some()
+    }
+
+    pub(crate) fn geo_entries(
+        &self,
+        geo: &GeoDefinition,
+        document: Document<'_>,
+        scratch: &mut Scratch,
+        multikey: &mut Multikey,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let columns = self
+            .fields
+            .iter()
+            .map(|field| column(geo, field, document))
+            .collect::<Result<Vec<Column>, Error>>()?;
+        let holds_all = geo.version == 1;
+        if !holds_all && !columns.iter().any(|column| column.has_place) {
+            return Ok(());
+        }
+        let counts = columns.iter().map(|column| column.values.len());
+        let count = counts.fold(1usize, usize::saturating_mul);
+        if count > ENTRIES_PER_DOCUMENT_MAX {
+            return Err(self.too_many(count));
+        }
+        for (number, column) in columns.iter().enumerate() {
+            let met = (0..32).filter(|part| column.arrays & (1 << part) != 0);
+            met.for_each(|part| multikey.note(number, part));
+        }
+        self.emit_product(&columns, &mut Vec::new(), scratch, emit);
+        Ok(())
+    }
+
+    fn emit_product<'c>(
+        &self,
+        columns: &'c [Column],
+        chosen: &mut Vec<&'c Value>,
+        scratch: &mut Scratch,
+        emit: &mut Emit<'_>,
+    ) {
+        if let Some((first, rest)) = columns.split_first() {
+            for value in &first.values {
+                chosen.push(value);
+                self.emit_product(rest, chosen, scratch, emit);
+                chosen.pop();
+            }
+            return;
+        }
+        let Scratch { key, shape, .. } = scratch;
+        key.clear();
+        shape.clear();
+        let mut ordinal = 0;
+        for (value, field) in chosen.iter().zip(&self.fields) {
+            let descends = field.kind == KeyKind::Descending;
+            ordinal = self.append_part(key, shape, ordinal, value.as_ref(), descends);
+        }
+        emit(key, shape);
+    }
+}
+
+fn column(geo: &GeoDefinition, field: &KeyField, document: Document<'_>) -> Result<Column, Error> {
+    let mut found = Found::default();
+    let start = State::At(ValueRef::Document(document), 0);
+    let expands = match field.kind {
+        KeyKind::Sphere => |_: Array<'_>| false,
+        KeyKind::Plane => is_list_of_points,
+        _ => |_: Array<'_>| true,
+    };
+    collect(start, &field.path, expands, &mut found);
+    let mut column = Column {
+        values: match field.kind {
+            KeyKind::Sphere => sphere(geo, &found.values, document)?,
+            KeyKind::Plane => plane(geo, &found)?,
+            _ => found.values.iter().map(|value| value.to_value()).collect(),
+        },
+        has_place: false,
+        arrays: found.arrays,
+    };
+    column.has_place = field.kind.is_geo() && !column.values.is_empty();
+    if column.has_place && column.values.len() > 1 {
+        column.arrays |= bit(field.path.components().len());
+    }
+    if column.values.is_empty() {
+        column.values.push(Value::Null);
+    }
+    Ok(column)
+}
+
+/// The bit of the part of a path before this one.
+fn bit(part: usize) -> u32 {
+    1 << part.saturating_sub(1).min(31)
+}
+
+/// Follows a path; arrays at its end are entered where `expands` says so.
+fn collect<'d>(
+    state: State<'d>,
+    path: &Path,
+    expands: fn(Array<'d>) -> bool,
+    found: &mut Found<'d>,
+) {
+    let (value, part) = match follow(state, path) {
+        State::Done(value) => return found.values.push(value),
+        State::Missing => return,
+        State::At(value, part) => (value, part),
+    };
+    let ValueRef::Array(array) = value else {
+        return;
+    };
+    let is_end = part >= path.components().len();
+    if is_end && !expands(array) {
+        return found.values.push(value);
+    }
+    found.arrays |= bit(part);
+    if is_end && array.is_empty() {
+        found.values.push(ValueRef::Undefined);
+    }
+    for element in array {
+        let inner = of_element(&State::At(value, part), element, path);
+        match inner {
+            // An array at the end within an array is a value.
+            State::Done(value) => found.values.push(value),
+            inner => collect(inner, path, expands, found),
+        }
+    }
+}
+
+/// An array that is no pair of numbers itself.
+fn is_list_of_points(array: Array<'_>) -> bool {
+    array.iter().next().is_some_and(|first| !first.is_number())
+}
+
+/// The cells of the shapes. Null, undefined and what is empty count as nothing.
+fn sphere(
+    geo: &GeoDefinition,
+    found: &[ValueRef<'_>],
+    document: Document<'_>,
+) -> Result<Vec<Value>, Error> {
+    let is_nothing = |value: &ValueRef<'_>| match value {
+        ValueRef::Null | ValueRef::Undefined => true,
+        ValueRef::Document(inner) => inner.is_empty(),
+        ValueRef::Array(inner) => inner.is_empty(),
+        _ => false,
+    };
+    let refused = |reason: &str| {
+        let message = format!("Can't extract geo keys: {document} {reason}");
+        Error::new(NO_SHAPE, message)
+    };
+    let mut keys = Vec::new();
+    for value in found.iter().filter(|value| !is_nothing(value)) {
+        let shape = Shape::parse(*value).map_err(|error| refused(&error.message))?;
+        if geo.version == 1 && !shape.is_single() {
+            return Err(refused("an index of version 1 holds single shapes only"));
+        }
+        let cells = geo.cells.keys(&shape);
+        keys.extend(cells.map_err(|error| refused(&error.message))?);
+    }
+    Ok(in_order(&geo.cells, keys))
+}
+
+/// The squares of the points. What is neither array nor document counts as nothing.
+fn plane(geo: &GeoDefinition, found: &Found<'_>) -> Result<Vec<Value>, Error> {
+    let mut keys = Vec::new();
+    for value in &found.values {
+        let count = match value {
+            ValueRef::Document(inner) => inner.count(),
+            ValueRef::Array(inner) => inner.count(),
+            ValueRef::String(_) if found.arrays != 0 => {
+                return Err(Error::new(
+                    NO_LOCATION,
+                    "location object expected, location array not in correct format",
+                ));
+            }
+            _ => continue,
+        };
+        match count {
+            0 => continue,
+            1 => return Err(Error::new(ONE_ELEMENT, "geo field only has 1 element")),
+            _ => {}
+        }
+        let shape = Shape::pair(*value).map_err(|error| {
+            let message = format!(
+                "geo values must be 'legacy coordinate pairs' for 2d indexes: {}",
+                error.message
+            );
+            Error::new(NO_PAIR, message)
+        })?;
+        keys.extend(geo.cells.keys(&shape)?);
+    }
+    Ok(in_order(&geo.cells, keys))
+}
+
+fn in_order(cells: &Cells, mut keys: Vec<u64>) -> Vec<Value> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into_iter().map(|key| cells.value(key)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc, key};
+
+    /// How many entries, and whether paths met arrays.
+    fn check(key: DocumentBuf, document: DocumentBuf, expected: Result<(usize, bool), i32>) {
+        let specification = doc! { "key": key, "name": "g" };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let mut multikey = Multikey::of(definition.fields.len());
+        let mut count = 0;
+        let result = definition.entries(
+            document.as_document(),
+            &mut Scratch::default(),
+            &mut multikey,
+            &mut |bytes, shape| {
+                let mut reader = key::Reader::new(bytes, shape);
+                for field in &definition.fields {
+                    let descends = field.kind == KeyKind::Descending;
+                    assert!(reader.value(descends).is_some());
+                }
+                assert!(reader.is_at_end());
+                count += 1;
+            },
+        );
+        let found = result.map(|()| (count, multikey.any()));
+        assert_eq!(found.map_err(|error| error.code), expected, "{document}");
+    }
+
+    fn point(x: i32, y: i32) -> DocumentBuf {
+        doc! { "type": "Point", "coordinates": [x, y] }
+    }
+
+    #[test]
+    fn shapes_of_the_sphere() {
+        let check = |document, expected| check(doc! { "p": "2dsphere" }, document, expected);
+        check(doc! { "p": (point(1, 2)) }, Ok((1, false)));
+        check(doc! { "p": [1, 2] }, Ok((1, false)));
+        check(doc! { "p": [1, 2, 3] }, Ok((1, false)));
+        check(doc! { "q": 1 }, Ok((0, false)));
+        check(doc! { "p": null }, Ok((0, false)));
+        check(doc! { "p": {} }, Ok((0, false)));
+        check(doc! { "p": [] }, Ok((0, false)));
+        check(doc! { "p": 5 }, Err(NO_SHAPE));
+        check(doc! { "p": [1] }, Err(NO_SHAPE));
+        check(doc! { "p": ["1", "2"] }, Err(NO_SHAPE));
+        check(doc! { "p": [200, 100] }, Err(NO_SHAPE));
+        check(doc! { "p": (point(181, 0)) }, Err(NO_SHAPE));
+        check(doc! { "p": [(point(1, 2)), (point(3, 4))] }, Err(NO_SHAPE));
+        let line = doc! { "type": "LineString", "coordinates": [[0, 0], [40, 40]] };
+        check(doc! { "p": line }, Ok((8, true)));
+    }
+
+    #[test]
+    fn fields_beside_places() {
+        let both = || doc! { "a": 1, "b.p": "2dsphere" };
+        let place = || doc! { "p": (point(1, 2)) };
+        check(both(), doc! { "a": 1, "b": (place()) }, Ok((1, false)));
+        check(both(), doc! { "b": (place()) }, Ok((1, false)));
+        check(both(), doc! { "a": 1 }, Ok((0, false)));
+        check(
+            both(),
+            doc! { "a": [1, 2, 3], "b": (place()) },
+            Ok((3, true)),
+        );
+        let places = doc! { "a": [1, 2], "b": [(place()), { "p": (point(3, 4)) }, { "c": 1 }] };
+        check(both(), places, Ok((4, true)));
+        let two = || doc! { "p": "2dsphere", "q": "2dsphere" };
+        check(two(), doc! { "q": (point(1, 2)) }, Ok((1, false)));
+        check(two(), doc! {}, Ok((0, false)));
+    }
+
+    #[test]
+    fn points_of_the_plane() {
+        let check = |document, expected| check(doc! { "p": "2d", "k": 1 }, document, expected);
+        check(doc! { "p": [1, 2] }, Ok((1, false)));
+        let named = doc! { "lng": 1, "lat": 2, "name": "x" };
+        check(doc! { "p": named }, Ok((1, false)));
+        check(doc! { "p": [[1, 2], [3, 4]], "k": [5, 6] }, Ok((4, true)));
+        check(doc! { "p": [{ "x": 1, "y": 2 }] }, Ok((1, true)));
+        check(doc! { "p": 5 }, Ok((0, false)));
+        check(doc! { "p": [] }, Ok((0, false)));
+        check(doc! { "k": 5 }, Ok((0, false)));
+        check(doc! { "p": [1] }, Err(ONE_ELEMENT));
+        check(doc! { "p": [1, "x"] }, Err(NO_PAIR));
+        check(doc! { "p": (point(1, 2)) }, Err(NO_PAIR));
+        check(doc! { "p": ["x", "y"] }, Err(NO_LOCATION));
+        check(doc! { "p": [200, 100] }, Err(13027));
+    }
+}

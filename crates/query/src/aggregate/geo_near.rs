@@ -1,0 +1,185 @@
+//! `$geoNear`: documents by their distance, which a field then shows.
+
+use windrow_document::path::Path;
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_geo::Near;
+use windrow_index::{Definition, KeyKind};
+use windrow_mql::expression::Scope;
+use windrow_mql::filter::{Environment, Filter};
+use windrow_mql::reshape::Reshape;
+
+use crate::Error;
+use crate::source::Source;
+
+const TYPE_MISMATCH: i32 = 14;
+const BAD_VALUE: i32 = 2;
+const NAMESPACE_NOT_FOUND: i32 = 26;
+const INDEX_NOT_FOUND: i32 = 27;
+const NO_OBJECT: i32 = 10065;
+const NO_NEAR: i32 = 16605;
+const NO_DISTANCE_FIELD: i32 = 16606;
+const NO_LOCATION_FIELD: i32 = 16607;
+/// Arguments of old, and what to do instead.
+const REMOVED: [(&str, i32); 3] = [("limit", 50858), ("num", 50857), ("start", 50856)];
+
+/// The stage.
+#[derive(Clone, Debug)]
+pub struct GeoNear {
+    near: Near,
+    /// The path of the place; None: that of the one index there is.
+    key: Option<Path>,
+    query: Filter,
+    /// Adds the distance, and the place where that is asked for.
+    pub added: Reshape,
+}
+
+impl GeoNear {
+    /// Parses the operand. Errors: 10065 for what is no document, 16605 to 16607 for `near`,
+    /// `distanceField` and `includeLocs`, 50856 to 50858 for arguments of old, 2 and 14 for others.
+    pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<GeoNear, Error> {
+        let ValueRef::Document(options) = operand else {
+            return Err(Error::new(NO_OBJECT, "$geoNear argument must be an object"));
+        };
+        let mut removed = REMOVED.iter();
+        if let Some((name, code)) = removed.find(|(name, _)| options.contains(name)) {
+            let message = format!("$geoNear no longer supports the '{name}' parameter");
+            return Err(Error::new(*code, message));
+        }
+        let near = near(options)?;
+        let query = match options.get("query") {
+            None => Filter::parse_with(Document::EMPTY, environment)?,
+            Some(ValueRef::Document(query)) => {
+                Filter::parse_with(query, environment)?.without_near()?
+            }
+            Some(_) => return Err(Error::new(TYPE_MISMATCH, "query must be an object")),
+        };
+        Ok(GeoNear {
+            near,
+            key: key(options)?,
+            query,
+            added: added(options)?,
+        })
+    }
+
+    /// The query of the stage. Errors: 26 without a collection, 27 where it is not clear which index
+    /// is meant, 2 for a `$text` beside it.
+    pub fn filter(&self, source: &dyn Source) -> Result<Filter, Error> {
+        let path = match &self.key {
+            Some(key) => key.clone(),
+            None => only_path(source)?,
+        };
+        Ok(self.query.and_near(path, self.near.clone())?)
+    }
+}
+
+fn near(options: Document<'_>) -> Result<Near, Error> {
+    let point = match options.get("near") {
+        Some(point @ (ValueRef::Document(_) | ValueRef::Array(_))) => point,
+        _ => {
+            let message = "$geoNear requires a 'near' option as an Array or an object";
+            return Err(Error::new(NO_NEAR, message));
+        }
+    };
+    let is_spherical = options.get("spherical").is_some_and(ValueRef::is_truthy);
+    let near = Near::of_point(point, is_spherical).map_err(windrow_mql::Error::from)?;
+    let min = number(options, "minDistance")?.unwrap_or(near.min);
+    let max = number(options, "maxDistance")?.unwrap_or(near.max);
+    Ok(near.between(min, max))
+}
+
+/// A number that is not negative. Errors: 14, 2.
+fn number(options: Document<'_>, name: &str) -> Result<Option<f64>, Error> {
+    let Some(value) = options.get(name) else {
+        return Ok(None);
+    };
+    match value.as_f64().filter(|_| value.is_number()) {
+        None => Err(Error::new(
+            TYPE_MISMATCH,
+            format!("{name} must be a numeric type"),
+        )),
+        Some(number) if number >= 0.0 => Ok(Some(number)),
+        Some(_) => Err(Error::new(BAD_VALUE, format!("{name} must be nonnegative"))),
+    }
+}
+
+fn key(options: Document<'_>) -> Result<Option<Path>, Error> {
+    match options.get("key") {
+        None => Ok(None),
+        Some(ValueRef::String("")) => Err(Error::new(
+            BAD_VALUE,
+            "$geoNear parameter 'key' cannot be the empty string",
+        )),
+        Some(ValueRef::String(key)) => Ok(Some(Path::parse(key))),
+        Some(other) => Err(Error::new(
+            TYPE_MISMATCH,
+            format!(
+                "$geoNear parameter 'key' must be of type string but found type: {}",
+                other.type_of().name()
+            ),
+        )),
+    }
+}
+
+/// The fields that each row gets.
+fn added(options: Document<'_>) -> Result<Reshape, Error> {
+    let Some(ValueRef::String(distance_field)) = options.get("distanceField") else {
+        return Err(Error::new(
+            NO_DISTANCE_FIELD,
+            "$geoNear requires a 'distanceField' option as a String",
+        ));
+    };
+    let distance = doc! { "$meta": "geoNearDistance" };
+    let mut fields = DocumentBuf::new();
+    match number(options, "distanceMultiplier")? {
+        None => fields.push(distance_field, distance),
+        Some(factor) => fields.push(distance_field, doc! { "$multiply": [distance, factor] }),
+    }
+    match options.get("includeLocs") {
+        None => {}
+        Some(ValueRef::String(field)) => fields.push(field, doc! { "$meta": "geoNearPoint" }),
+        Some(_) => {
+            return Err(Error::new(
+                NO_LOCATION_FIELD,
+                "$geoNear requires that 'includeLocs' option is a String",
+            ));
+        }
+    }
+    let operand = ValueRef::Document(fields.as_document());
+    Ok(Reshape::parse_add_fields(operand, &Scope::default())?)
+}
+
+/// The place of the one `2d` index, or else of the one `2dsphere` index.
+fn only_path(source: &dyn Source) -> Result<Path, Error> {
+    let namespace = source.namespace();
+    if !source.exists() {
+        let message =
+            format!("$geoNear requires a geo index to run, but {namespace} does not exist");
+        return Err(Error::new(NAMESPACE_NOT_FOUND, message));
+    }
+    let indexes = source.indexes();
+    for (kind, name) in [(KeyKind::Plane, "2d"), (KeyKind::Sphere, "2dsphere")] {
+        let mut paths = indexes.iter().filter_map(|index| path_of(index, kind));
+        let Some(path) = paths.next() else {
+            continue;
+        };
+        if paths.next().is_some() {
+            let message = format!(
+                "There is more than one {name} index on {namespace}; unsure which to use for \
+                 $geoNear"
+            );
+            return Err(Error::new(INDEX_NOT_FOUND, message));
+        }
+        return Ok(path.clone());
+    }
+    Err(Error::new(
+        INDEX_NOT_FOUND,
+        "$geoNear requires a 2d or 2dsphere index, but none were found",
+    ))
+}
+
+fn path_of(index: &Definition, kind: KeyKind) -> Option<&Path> {
+    let mut fields = index.fields.iter().filter(|_| !index.hidden);
+    fields
+        .find(|field| field.kind == kind)
+        .map(|field| &field.path)
+}

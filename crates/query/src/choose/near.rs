@@ -1,0 +1,104 @@
+//! The index that answers a `$near`.
+
+use std::sync::Arc;
+
+use windrow_document::path::Path;
+use windrow_geo::Near;
+use windrow_mql::filter::Node;
+
+use super::hint;
+use crate::Error;
+use crate::bounds::{IndexBounds, Predicates, follows_partial, predicates};
+use crate::find::Find;
+use crate::near::NearScan;
+use crate::source::{Source, SourceIndex};
+use crate::text::NO_PLANS;
+
+/// The scan for the `$near` of the filter. Errors: 2 beside a natural order, 291 without an index on
+/// its path that measures as it does.
+pub fn scan(
+    find: &Find,
+    (path, near): (&Path, &Arc<Near>),
+    source: &dyn Source,
+) -> Result<NearScan, Error> {
+    if find.natural().is_some() {
+        return Err(Error::new(
+            2,
+            "geoNear expression not allowed with a $natural hint or sort order",
+        ));
+    }
+    if find.min.is_some() || find.max.is_some() {
+        return Err(no_index());
+    }
+    let root = find.filter.root();
+    let found = predicates(root, find.filter.collation_shared());
+    let mut best: Option<NearScan> = None;
+    for index in candidates(find, source)? {
+        if !follows_partial(&index, root, &found) {
+            continue;
+        }
+        let scan = scan_of(index, &found, (path, near));
+        best = match (best, scan) {
+            (Some(best), Some(scan)) if restricted(&scan) > restricted(&best) => Some(scan),
+            (best, scan) => best.or(scan),
+        };
+    }
+    let mut scan = best.ok_or_else(no_index)?;
+    scan.filter = (!matches!(root, Node::Near { .. })).then(|| find.filter.clone());
+    Ok(scan)
+}
+
+/// The index that is hinted at, or all of places.
+fn candidates(find: &Find, source: &dyn Source) -> Result<Vec<SourceIndex>, Error> {
+    if let Some(index) = hint::index(find, source)? {
+        return Ok(vec![index]);
+    }
+    let mut found = Vec::new();
+    for (number, definition) in source.indexes().into_iter().enumerate() {
+        if definition.is_geo() && !definition.hidden {
+            found.push(SourceIndex {
+                number,
+                multikey: source.multikey(number)?,
+                definition,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// None where the index does not hold the place, measures otherwise, or begins with a field that the
+/// filter says nothing about.
+fn scan_of(
+    index: SourceIndex,
+    predicates: &Predicates,
+    (path, near): (&Path, &Arc<Near>),
+) -> Option<NearScan> {
+    let cells = index.definition.geo.as_ref()?.cells;
+    let is_place = |field: &windrow_index::KeyField| field.kind.is_geo() && field.path == *path;
+    let field = index.definition.fields.iter().position(is_place)?;
+    let bounds = IndexBounds::of(&index, predicates);
+    let usable = cells.answers(near) && (field == 0 || bounds.restricts());
+    usable.then(|| NearScan {
+        index,
+        cells,
+        bounds,
+        field,
+        path: path.clone(),
+        near: near.clone(),
+        filter: None,
+    })
+}
+
+/// How many of the other fields are restricted.
+fn restricted(scan: &NearScan) -> usize {
+    let fields = scan.bounds.fields.iter().enumerate();
+    fields
+        .filter(|(number, intervals)| *number != scan.field && !intervals.is_full())
+        .count()
+}
+
+fn no_index() -> Error {
+    let message = "error processing query: planner returned error: unable to find index for \
+                   $geoNear query";
+    Error::new(NO_PLANS, message)
+}

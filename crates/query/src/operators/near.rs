@@ -1,0 +1,225 @@
+//! `$near` at work: see [`NearScan`].
+//!
+//! Around the point lie rings. Each is read as the cells that cover it and have not been read before;
+//! what they hold waits, in the order of its distance, until all that is nearer has been read.
+//!
+//! ```text
+//! cells up to 1 km → documents → distances   those up to 1 km go out, the others wait
+//! cells up to 2 km, less those read → …
+//! ```
+//! The first ring is about as wide as the smallest cell around the point that holds anything. Rings
+//! that hold little are followed by wider ones.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Arc;
+
+use windrow_document::Document;
+use windrow_geo::KeyRange;
+use windrow_geo::key_range::{added, without};
+use windrow_mql::filter::nearest;
+
+use super::id_set::IdSet;
+use super::index_scan::IndexScanner;
+use super::operator::{Counters, Operator};
+use crate::Error;
+use crate::bounds::place::intervals;
+use crate::near::NearScan;
+use crate::plan::{IndexScan, KeyOutput};
+use crate::row::{Interrupt, Row};
+use crate::source::{Direction, Source};
+
+/// A ring with fewer documents is followed by one twice as wide.
+const DOCUMENTS_FEW: usize = 64;
+
+pub(super) struct NearOperator {
+    source: Arc<dyn Source>,
+    scan: NearScan,
+    /// How far all has been read, and how wide the next ring is; None before the first.
+    reach: Option<(f64, f64)>,
+    /// Keys that have been read.
+    read: Vec<KeyRange>,
+    seen: IdSet,
+    waiting: BinaryHeap<Reverse<Waiting>>,
+    /// All has been read.
+    is_complete: bool,
+    counters: Counters,
+}
+
+/// A document that may go out when all that is nearer has.
+struct Waiting {
+    distance: f64,
+    number: u64,
+    row: Row,
+}
+
+impl NearOperator {
+    pub fn new(source: Arc<dyn Source>, scan: &NearScan) -> NearOperator {
+        NearOperator {
+            source,
+            scan: scan.clone(),
+            reach: None,
+            read: Vec::new(),
+            seen: IdSet::default(),
+            waiting: BinaryHeap::new(),
+            is_complete: false,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Rows by the entries in these ranges.
+    fn rows(&self, ranges: &[KeyRange]) -> Result<IndexScanner, Error> {
+        let mut bounds = self.scan.bounds.clone();
+        if let Some(field) = bounds.fields.get_mut(self.scan.field) {
+            *field = intervals(&self.scan.cells, ranges);
+        }
+        let scan = IndexScan {
+            index: self.scan.index.clone(),
+            direction: Direction::Forward,
+            bounds,
+            range: None,
+            filter: None,
+            output: KeyOutput::Nothing,
+        };
+        IndexScanner::new(&self.source, &scan)
+    }
+
+    /// About how wide the smallest cell around the point is that holds anything.
+    fn first_width(&mut self, interrupt: &dyn Interrupt) -> Result<f64, Error> {
+        let (cells, near) = (self.scan.cells, self.scan.near.clone());
+        let (mut coarse, mut fine) = (0, cells.level_max());
+        while coarse < fine {
+            let level = fine - (fine - coarse) / 2;
+            let mut rows = self.rows(&[cells.around(&near, level)])?;
+            let holds = rows.next(interrupt)?.is_some();
+            self.counters.keys_examined += rows.counters().keys_examined;
+            match holds {
+                true => coarse = level,
+                false => fine = level - 1,
+            }
+        }
+        Ok(cells.width(&near, coarse))
+    }
+
+    /// Reads the next ring.
+    fn widen(&mut self, interrupt: &dyn Interrupt) -> Result<(), Error> {
+        let near = self.scan.near.clone();
+        let (reached, mut width) = match self.reach {
+            Some(reach) => reach,
+            None => (near.min, self.first_width(interrupt)?),
+        };
+        let end = near.max.min(self.scan.cells.farthest(&near));
+        let outer = (reached + width).min(end);
+        let ranges = self.scan.cells.within(&near, outer);
+        let fresh = without(&ranges, &self.read);
+        let found = self.read_ring(&fresh, interrupt)?;
+        self.read = added(std::mem::take(&mut self.read), &fresh);
+        if found < DOCUMENTS_FEW {
+            width *= 2.0;
+        }
+        self.is_complete = outer >= end;
+        self.reach = Some((outer, width));
+        Ok(())
+    }
+
+    /// Puts the documents of the ranges among those that wait; how many they are.
+    fn read_ring(
+        &mut self,
+        ranges: &[KeyRange],
+        interrupt: &dyn Interrupt,
+    ) -> Result<usize, Error> {
+        if ranges.is_empty() {
+            return Ok(0);
+        }
+        let mut rows = self.rows(ranges)?;
+        let mut found = 0;
+        while let Some(row) = rows.next(interrupt)? {
+            if self.seen.insert(row.id)
+                && let Some(waiting) = self.examine(row)?
+            {
+                self.waiting.push(Reverse(waiting));
+                found += 1;
+            }
+        }
+        let below = rows.counters();
+        self.counters.keys_examined += below.keys_examined;
+        self.counters.seeks += below.seeks;
+        Ok(found)
+    }
+
+    /// The document of a row, if it is wanted.
+    fn examine(&mut self, mut row: Row) -> Result<Option<Waiting>, Error> {
+        let Some(bytes) = self.source.get(row.id)? else {
+            return Ok(None);
+        };
+        self.counters.documents_examined += 1;
+        let document = Document::from_validated(&bytes);
+        let Some(found) = nearest(&self.scan.path, &self.scan.near, document)? else {
+            return Ok(None);
+        };
+        if !self.scan.near.allows(found.distance) {
+            return Ok(None);
+        }
+        if let Some(filter) = &self.scan.filter
+            && !filter.matches(document)?
+        {
+            return Ok(None);
+        }
+        let distance = found.distance;
+        row.meta.nearest = Some(Box::new(found));
+        Ok(Some(Waiting {
+            distance,
+            number: self.counters.documents_examined,
+            row: row.with(bytes),
+        }))
+    }
+
+    fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        loop {
+            let reached = self.reach.map_or(f64::NEG_INFINITY, |(reached, _)| reached);
+            let is_due =
+                |Reverse(first): &Reverse<Waiting>| self.is_complete || first.distance <= reached;
+            if self.waiting.peek().is_some_and(is_due) {
+                return Ok(self.waiting.pop().map(|Reverse(first)| first.row));
+            }
+            if self.is_complete {
+                return Ok(None);
+            }
+            interrupt.check()?;
+            self.widen(interrupt)?;
+        }
+    }
+}
+
+impl Operator for NearOperator {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let row = self.next_row(interrupt)?;
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Waiting) -> std::cmp::Ordering {
+        let distances = self.distance.total_cmp(&other.distance);
+        distances.then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Waiting) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Waiting) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Waiting {}
