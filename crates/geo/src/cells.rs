@@ -4,7 +4,6 @@ use s2rst::s2::metric::AVG_EDGE;
 use s2rst::s2::{Cap, CellId, Level};
 use windrow_document::Value;
 
-use crate::condition::Condition;
 use crate::covering::Levels;
 use crate::grid::Grid;
 use crate::key_range::KeyRange;
@@ -53,9 +52,9 @@ impl Cells {
         }
     }
 
-    /// Where the shapes lie that may fulfil the condition; None where the index cannot say.
-    pub fn ranges(&self, condition: &Condition) -> Option<Vec<KeyRange>> {
-        match (self, &condition.region) {
+    /// Where the shapes lie that may lie in a region; None where the index cannot say.
+    pub(crate) fn ranges(&self, region: &Region) -> Option<Vec<KeyRange>> {
+        match (self, region) {
             (Cells::Sphere(levels), Region::Sphere(shape)) => Some(levels.ranges_of(shape)),
             (Cells::Sphere(levels), Region::Cap(cap)) => Some(levels.ranges_in(cap)),
             (Cells::Plane(grid), Region::Plane(figure)) => {

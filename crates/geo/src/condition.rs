@@ -1,8 +1,12 @@
 //! `$geoWithin` and `$geoIntersects`.
 
+use std::sync::OnceLock;
+
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::Error;
+use crate::cells::Cells;
+use crate::key_range::KeyRange;
 use crate::region::Region;
 use crate::shape::Shape;
 
@@ -19,6 +23,8 @@ pub struct Condition {
     relation: Relation,
     pub(crate) region: Region,
     source: DocumentBuf,
+    /// What was asked of the cells of one kind of index: a planner asks several times.
+    ranges: OnceLock<(Cells, Option<Vec<KeyRange>>)>,
 }
 
 impl PartialEq for Condition {
@@ -55,6 +61,7 @@ impl Condition {
             relation,
             region,
             source,
+            ranges: OnceLock::new(),
         })
     }
 
@@ -73,6 +80,17 @@ impl Condition {
         match self.relation {
             Relation::Within => self.region.contains(&shape),
             Relation::Intersects => self.region.intersects(&shape),
+        }
+    }
+
+    /// Where the shapes lie that may fulfil it, in an index of these cells; None where they cannot say.
+    pub fn ranges(&self, cells: &Cells) -> Option<Vec<KeyRange>> {
+        let (known, ranges) = self
+            .ranges
+            .get_or_init(|| (*cells, cells.ranges(&self.region)));
+        match known == cells {
+            true => ranges.clone(),
+            false => cells.ranges(&self.region),
         }
     }
 

@@ -58,8 +58,8 @@ impl Levels {
         for part in &shape.parts {
             match part {
                 Part::Point(spot) => found.push(spot.cell.id()),
-                Part::Line(line) => found.extend(self.cover(&line.polyline)),
-                Part::Polygon(polygon) => found.extend(self.cover(polygon.region())),
+                Part::Line(line) => found.extend(line.ask(|it| self.cover(it))),
+                Part::Polygon(polygon) => found.extend(polygon.ask(|it| self.cover(it))),
             }
         }
         found.sort_unstable();
@@ -78,9 +78,9 @@ impl Levels {
         for part in &shape.parts {
             match part {
                 Part::Point(spot) => cells.push(spot.cell),
-                Part::Line(line) => cells.extend_from_slice(query(&line.polyline).cell_ids()),
+                Part::Line(line) => cells.extend(line.ask(query)),
                 Part::Polygon(polygon) => {
-                    cells.extend_from_slice(query(polygon.region()).cell_ids());
+                    cells.extend(polygon.ask(query));
                 }
             }
         }

@@ -21,7 +21,7 @@
 //! ```
 //!
 //! Reading order: [`position`], `line`, `polygon`, [`shape`], `geojson`, `relation`, [`plane`],
-//! `region`, [`condition`], [`near`], [`key_range`], `covering`, [`grid`], [`cells`].
+//! `region`, [`near`], [`key_range`], `covering`, [`grid`], [`cells`], [`condition`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),

@@ -4,6 +4,8 @@ use s2rst::s1::{Angle, ChordAngle};
 use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
 use s2rst::s2::edge_distances::{distance_from_segment, is_distance_less};
 use s2rst::s2::polyline::Polyline;
+use s2rst::s2::shape_index::ShapeIndex;
+use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Point, Rect, Region};
 
 /// Two points joined by the shorter arc between them.
@@ -11,6 +13,9 @@ pub(crate) type Edge = (Point, Point);
 
 /// How far a point may be from an edge and still lie on it: the width of the smallest cell, in radians.
 pub(crate) const TOUCH: f64 = 1e-9;
+
+/// With more edges than these an index of them is worth its while.
+pub(crate) const EDGES_FEW: usize = 32;
 
 /// A line of at least two points.
 #[derive(Clone, Debug)]
@@ -24,6 +29,17 @@ impl Line {
         let polyline = Polyline::new(points);
         let bound = widened(polyline.rect_bound());
         Line { polyline, bound }
+    }
+
+    /// Asks something of the cells that meet the line, by an index of its edges where it has many.
+    pub fn ask<T>(&self, ask: impl FnOnce(&dyn Region) -> T) -> T {
+        if self.points().len() <= EDGES_FEW {
+            return ask(&self.polyline);
+        }
+        let mut index = ShapeIndex::new();
+        index.add(Box::new(self.polyline.clone()));
+        index.build();
+        ask(&ShapeIndexRegion::new(&index))
     }
 
     pub fn points(&self) -> &[Point] {

@@ -1,9 +1,10 @@
 //! Polygons on the sphere: a shell with holes.
 
-use s2rst::s2::{Loop, Point, Rect, Region};
+use s2rst::s2::shape_index_region::ShapeIndexRegion;
+use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
 
 use crate::Error;
-use crate::line::{Edge, distance_to, touches_edge, widened};
+use crate::line::{EDGES_FEW, Edge, distance_to, touches_edge, widened};
 
 /// How a polygon says which side of its boundary is inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +52,24 @@ impl Polygon {
         Ok(Polygon { inner, bound })
     }
 
-    pub fn region(&self) -> &s2rst::s2::Polygon {
-        &self.inner
+    /// Asks something of the cells that meet the polygon.
+    pub fn ask<T>(&self, ask: impl FnOnce(&dyn Region) -> T) -> T {
+        ask(&ShapeIndexRegion::new(self.inner.shape_index()))
+    }
+
+    pub fn contains_point(&self, point: Point) -> bool {
+        self.inner.contains_point(&point)
+    }
+
+    fn has_on_boundary(&self, point: Point) -> bool {
+        match self.inner.num_vertices() > EDGES_FEW {
+            // Inside of it the smallest cell around the point meets it too.
+            true if !self.contains_point(point) => {
+                let cell = Cell::from_cell_id(CellId::from_point(&point));
+                self.ask(|region| region.intersects_cell(&cell))
+            }
+            _ => touches_edge(self.edges(), point),
+        }
     }
 
     pub fn edges(&self) -> impl Iterator<Item = Edge> + Clone + '_ {
@@ -73,17 +90,17 @@ impl Polygon {
     /// Whether the point lies inside or on the boundary.
     pub fn touches(&self, point: Point) -> bool {
         self.bound.contains_point(point)
-            && (self.inner.contains_point(&point) || touches_edge(self.edges(), point))
+            && (self.contains_point(point) || self.has_on_boundary(point))
     }
 
     /// Whether the point lies inside, and not on the boundary.
     pub fn has_inside(&self, point: Point) -> bool {
-        self.inner.contains_point(&point) && !touches_edge(self.edges(), point)
+        self.contains_point(point) && !self.has_on_boundary(point)
     }
 
     /// Radians to the nearest point.
     pub fn distance(&self, point: Point) -> f64 {
-        match self.inner.contains_point(&point) {
+        match self.contains_point(point) {
             true => 0.0,
             false => distance_to(self.edges(), point),
         }

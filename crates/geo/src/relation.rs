@@ -103,7 +103,7 @@ pub(crate) fn cap_contains(cap: &Cap, part: &Part) -> bool {
     let room = std::f64::consts::PI - cap.angle_radius().radians();
     if let Part::Polygon(polygon) = part
         && room > 0.0
-        && polygon.region().contains_point(&opposite)
+        && polygon.contains_point(opposite)
     {
         return false;
     }

@@ -20,7 +20,7 @@ fn holds(condition: &Condition, shape: &DocumentBuf) -> bool {
 
 /// Counts what the ranges leave out, and what they should not have.
 fn check(cells: &Cells, condition: &Condition, shape: &DocumentBuf, tally: &mut (u32, u32)) {
-    let ranges = cells.ranges(condition).unwrap();
+    let ranges = condition.ranges(cells).unwrap();
     let found = has_key(cells, shape, &ranges);
     if holds(condition, shape) {
         assert!(found, "{} {shape}", condition.source());
@@ -60,6 +60,10 @@ fn on_the_sphere() {
                 0 if operator.get("$geometry").is_some() => "$geoIntersects",
                 _ => "$geoWithin",
             };
+            // At a pole a star may cross itself.
+            if Shape::parse(ValueRef::Document(shape.as_document())).is_err() {
+                continue;
+            }
             let operand = ValueRef::Document(operator.as_document());
             if let Ok(condition) = Condition::parse(name, operand) {
                 check(&cells, &condition, &shape, &mut tally);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{Random, geojson, list, point, polygon};
 use windrow_document::{DocumentBuf, Value, ValueRef, array, doc};
-use windrow_geo::{Condition, Near, Shape};
+use windrow_geo::{Cells, Condition, Levels, Near, Shape};
 
 fn holds(operator: &str, region: &DocumentBuf, value: &Value) -> Result<bool, i32> {
     let operand = ValueRef::Document(region.as_document());
@@ -229,22 +229,28 @@ fn random_shapes_agree_with_their_points() {
         let beside = random.beside(center, size);
         let small = size * random.between(0.1, 1.0);
         let other = random.shape(beside, small);
-        let value = Value::from(other.clone());
-        let region = doc! { "$geometry": one.clone() };
-        let Ok(meets) = holds("$geoIntersects", &region, &value) else {
+        let parse = |name: &str, shape: &DocumentBuf| {
+            let operand = doc! { "$geometry": shape.clone() };
+            Condition::parse(name, ValueRef::Document(operand.as_document()))
+        };
+        let conditions = [
+            parse("$geoIntersects", &one),
+            parse("$geoWithin", &one),
+            parse("$geoIntersects", &other),
+        ];
+        let [Ok(meets_one), Ok(within_one), Ok(meets_other)] = conditions else {
             continue;
         };
-        let is_within = holds("$geoWithin", &region, &value).unwrap();
+        let holds = |condition: &Condition, shape: &DocumentBuf| {
+            condition.holds(ValueRef::Document(shape.as_document()))
+        };
+        let (meets, is_within) = (holds(&meets_one, &other), holds(&within_one, &other));
         assert!(meets || !is_within, "{one} {other}");
-        let theirs = doc! { "$geometry": other.clone() };
-        assert_eq!(
-            holds("$geoIntersects", &theirs, &one.clone().into()),
-            Ok(meets)
-        );
+        assert_eq!(holds(&meets_other, &one), meets, "{one} {other}");
         for _ in 0..60 {
-            let place = Value::from(point(random.beside(center, size)));
-            let in_one = holds("$geoWithin", &region, &place).unwrap();
-            let in_other = holds("$geoIntersects", &theirs, &place) == Ok(true);
+            let place = point(random.beside(center, size));
+            let in_one = holds(&within_one, &place);
+            let in_other = holds(&meets_other, &place);
             assert!(meets || !(in_one && in_other), "{one} {other} {place}");
             assert!(in_one || !(is_within && in_other), "{one} {other} {place}");
         }
@@ -297,6 +303,11 @@ fn nonsense_is_refused_without_a_panic() {
             Condition::parse("$geoIntersects", ValueRef::Document(operand.as_document()))
         {
             assert!(condition.holds(value), "{shape} meets itself");
+            let cells = Cells::Sphere(Levels::default());
+            let keys = cells.keys(&Shape::parse(value).unwrap()).unwrap();
+            let ranges = condition.ranges(&cells).unwrap();
+            let is_found = |key: &u64| ranges.iter().any(|(from, to)| (from..=to).contains(&key));
+            assert!(keys.iter().any(is_found), "{shape} finds itself");
         }
     }
 }

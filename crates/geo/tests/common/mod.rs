@@ -34,7 +34,10 @@ impl Random {
 
     /// A star around a centre, walked once round: simple wherever it lies.
     pub fn star(&mut self, center: (f64, f64), size: f64) -> Vec<(f64, f64)> {
-        let corners = 3 + self.below(9);
+        let corners = match self.below(10) {
+            0 => 100 + self.below(100),
+            _ => 3 + self.below(9),
+        };
         let mut ring: Vec<(f64, f64)> = (0..corners)
             .map(|number| {
                 let turn = std::f64::consts::TAU * number as f64 / corners as f64;
@@ -52,7 +55,10 @@ impl Random {
         match self.below(4) {
             0 | 1 => point(self.beside(center, size)),
             2 => {
-                let count = 2 + self.below(4);
+                let count = match self.below(10) {
+                    0 => 80,
+                    _ => 2 + self.below(4),
+                };
                 let line: Vec<_> = (0..count).map(|_| self.beside(center, size)).collect();
                 geojson("LineString", list(&line).into())
             }

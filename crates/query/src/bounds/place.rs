@@ -24,7 +24,7 @@ pub fn intervals_of(
 ) -> Option<Intervals> {
     let geo = definition.geo.as_ref().filter(|_| field.kind.is_geo())?;
     let mut on_path = places.iter().filter(|place| place.path == field.path);
-    let ranges = on_path.find_map(|place| geo.cells.ranges(&place.condition))?;
+    let ranges = on_path.find_map(|place| place.condition.ranges(&geo.cells))?;
     Some(intervals(&geo.cells, &ranges))
 }
 
