@@ -36,9 +36,11 @@ impl PartialEq for Near {
     }
 }
 
-/// The numbers of the errors for a distance that is no number, and for one that is negative.
-const MIN_DISTANCE: (&str, i32, i32) = ("$minDistance", 16893, 16894);
-const MAX_DISTANCE: (&str, i32, i32) = ("$maxDistance", 16895, 16896);
+/// The numbers of the errors for a distance that is no number, and for one that is negative: those of
+/// `$minDistance` and of `$maxDistance`, which stand beside a pair, or beside `$geometry`.
+type Codes = [(i32, i32); 2];
+const BESIDE_PAIR: Codes = [(16893, 16894), (16895, 16896)];
+const BESIDE_GEOMETRY: Codes = [(2, 2), (2, 2)];
 
 impl Near {
     /// Whether an operator is one of these.
@@ -64,14 +66,20 @@ impl Near {
         let mut near = match operand {
             ValueRef::Document(fields) if fields.contains("$geometry") => {
                 let geometry = fields.get("$geometry").unwrap_or(ValueRef::Null);
-                Near::of_geometry(geometry)?.with_distances(fields, "$geometry")?
+                Near::of_geometry(geometry)?.with_distances(fields, "$geometry", BESIDE_GEOMETRY)?
             }
             ValueRef::Document(fields) if geojson::is_geojson(fields) => {
                 Near::of_geometry(operand)?
             }
-            _ => Near::of_pair(operand, is_spherical)?,
+            ValueRef::Document(fields) if fields.is_empty() => return Err(no_geometry()),
+            ValueRef::Array(fields) if fields.is_empty() => return Err(no_geometry()),
+            ValueRef::Document(_) | ValueRef::Array(_) => Near::of_pair(operand, is_spherical)?,
+            _ => {
+                let message = format!("near must be first in: {operators}");
+                return Err(Error::bad_value(message));
+            }
         };
-        near = near.with_distances(operators, name)?;
+        near = near.with_distances(operators, name, BESIDE_PAIR)?;
         near.source = operators.to_buf();
         Ok(near)
     }
@@ -88,14 +96,15 @@ impl Near {
     }
 
     fn of_geometry(value: ValueRef<'_>) -> Result<Near, Error> {
-        let not_a_point = || Error::bad_value(format!("$near requires a point, given {value}"));
-        let document = value.as_document().ok_or_else(not_a_point)?;
-        let shape = match geojson::is_geojson(document) {
-            true => geojson::parse(document)?,
-            // A legacy pair may stand there too.
-            false => Shape::parse(value)?,
-        };
-        let center = shape.position().ok_or_else(not_a_point)?;
+        // A legacy pair may stand there too.
+        let shape = Shape::parse(value)?;
+        let center = shape.position().ok_or_else(|| {
+            let kind = value.as_document().and_then(|fields| fields.get("type"));
+            Error::bad_value(format!(
+                "Expected geojson geometry with type Point, but got type {}",
+                kind.and_then(ValueRef::as_str).unwrap_or_default()
+            ))
+        })?;
         Ok(Near::of(center.check_on_earth()?, Measure::Meters))
     }
 
@@ -111,16 +120,22 @@ impl Near {
         }
         let mut near = Near::of(center, measure);
         if let Some(third) = value.as_array().and_then(|array| array.get(2)) {
-            near.max = distance(MAX_DISTANCE, third)?;
+            let [_, codes] = BESIDE_PAIR;
+            near.max = distance("$maxDistance", codes, third)?;
         }
         Ok(near)
     }
 
-    fn with_distances(mut self, fields: Document<'_>, operator: &str) -> Result<Near, Error> {
+    fn with_distances(
+        mut self,
+        fields: Document<'_>,
+        operator: &str,
+        [min, max]: Codes,
+    ) -> Result<Near, Error> {
         for (name, value) in fields {
             match name {
-                "$maxDistance" => self.max = distance(MAX_DISTANCE, value)?,
-                "$minDistance" => self.min = distance(MIN_DISTANCE, value)?,
+                "$maxDistance" => self.max = distance(name, max, value)?,
+                "$minDistance" => self.min = distance(name, min, value)?,
                 "$uniqueDocs" => {}
                 name if name == operator => {}
                 other => {
@@ -185,8 +200,13 @@ impl Near {
     }
 }
 
+fn no_geometry() -> Error {
+    Error::bad_value("$geometry is required for geo near query")
+}
+
 fn distance(
-    (name, no_number, negative): (&str, i32, i32),
+    name: &str,
+    (no_number, negative): (i32, i32),
     value: ValueRef<'_>,
 ) -> Result<f64, Error> {
     match value.as_f64().filter(|_| value.is_number()) {

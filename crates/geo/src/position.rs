@@ -25,25 +25,16 @@ impl Position {
         let fields = match value {
             ValueRef::Document(document) => document,
             ValueRef::Array(array) => array.as_document(),
-            other => {
-                return Err(Error::bad_value(format!(
-                    "Point must be an array or object, instead got type {}",
-                    other.type_of().name()
-                )));
-            }
+            other => return Err(no_point(other.type_of().name())),
         };
-        let mut numbers = fields.iter().map(|(_, value)| number(value));
-        let (Some(x), Some(y)) = (numbers.next(), numbers.next()) else {
-            return Err(Error::bad_value(format!(
-                "Point must contain two numeric elements, found {value}"
-            )));
-        };
-        if more == More::Refused && numbers.next().is_some() {
+        let mut values = fields.iter().map(|(_, value)| value);
+        let (x, y) = (number(values.next())?, number(values.next())?);
+        if more == More::Refused && values.next().is_some() {
             return Err(Error::bad_value(format!(
                 "Point must only contain two numeric elements, found {value}"
             )));
         }
-        Ok(Position { x: x?, y: y? })
+        Ok(Position { x, y })
     }
 
     /// Whether it is a longitude and a latitude.
@@ -73,11 +64,20 @@ impl Position {
     }
 }
 
-fn number(value: ValueRef<'_>) -> Result<f64, Error> {
-    value
-        .as_f64()
-        .filter(|_| value.is_number())
-        .ok_or_else(|| Error::bad_value("Point must only contain numeric elements"))
+pub(crate) fn no_point(found: &str) -> Error {
+    Error::bad_value(format!(
+        "Point must be an array or object, instead got type {found}"
+    ))
+}
+
+fn number(value: Option<ValueRef<'_>>) -> Result<f64, Error> {
+    let number = value.filter(|value| value.is_number());
+    number.and_then(ValueRef::as_f64).ok_or_else(|| {
+        let found = value.map_or("missing", |value| value.type_of().name());
+        Error::bad_value(format!(
+            "Point must only contain numeric elements, instead got type {found}"
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -363,6 +363,16 @@ fn nearness_stands_at_the_top_and_alone() {
         doc! { "p": { "$near": [0, 0], "$minDistance": (-1) } },
         16894,
     );
+    let within = |distance: &str, value: Value| {
+        let mut near = doc! { "$geometry": { "type": "Point", "coordinates": [0, 0] } };
+        near.push(distance, value);
+        doc! { "p": { "$near": near } }
+    };
+    check_refused(within("$maxDistance", (-1).into()), 2);
+    check_refused(within("$minDistance", "5".into()), 2);
+    check_refused(within("$foo", 5.into()), 2);
+    check_refused(doc! { "p": { "$near": [] } }, 2);
+    check_refused(doc! { "p": { "$near": 5 } }, 2);
     check_refused(doc! { "p": { "$nearSphere": [0, 91] } }, 2);
     let polygon = doc! { "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]] };
     check_refused(doc! { "p": { "$near": { "$geometry": polygon } } }, 2);
