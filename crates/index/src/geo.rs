@@ -141,7 +141,8 @@ fn collect<'d>(
 ) {
     let (value, part) = match follow(state, path) {
         State::Done(value) => return found.values.push(value),
-        State::Missing => return,
+        // Of a plain field that counts as null, of a place as nothing.
+        State::Missing => return found.values.push(ValueRef::Null),
         State::At(value, part) => (value, part),
     };
     let ValueRef::Array(array) = value else {
@@ -152,8 +153,11 @@ fn collect<'d>(
         return found.values.push(value);
     }
     found.arrays |= bit(part);
-    if is_end && array.is_empty() {
-        found.values.push(ValueRef::Undefined);
+    if array.is_empty() {
+        found.values.push(match is_end {
+            true => ValueRef::Undefined,
+            false => ValueRef::Null,
+        });
     }
     for element in array {
         let inner = of_element(&State::At(value, part), element, path);
@@ -303,6 +307,14 @@ mod tests {
         );
         let places = doc! { "a": [1, 2], "b": [(place()), { "p": (point(3, 4)) }, { "c": 1 }] };
         check(both(), places, Ok((4, true)));
+        let around = || doc! { "a.k": 1, "p": "2dsphere" };
+        let some = doc! { "a": [{ "k": 1 }, {}, 5], "p": (point(1, 2)) };
+        check(around(), some, Ok((3, true)));
+        check(
+            around(),
+            doc! { "a": [], "p": (point(1, 2)) },
+            Ok((1, true)),
+        );
         let two = || doc! { "p": "2dsphere", "q": "2dsphere" };
         check(two(), doc! { "q": (point(1, 2)) }, Ok((1, false)));
         check(two(), doc! {}, Ok((0, false)));
