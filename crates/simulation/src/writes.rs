@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{Change, Collection, Error, Outcome};
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use crate::model::{Model, Things, unique_of};
 use crate::random::Random;
@@ -47,7 +47,14 @@ impl World {
     pub(crate) fn create(&self) {
         let name = self.with(|state| state.random.pick(&NAMES));
         let is_there = self.with(|state| state.model.contains_key(name));
-        let created = self.engine().create(&namespace(name), Document::EMPTY);
+        let mut options = DocumentBuf::new();
+        if self.once_in(2) {
+            let clustered = doc! { "key": { "_id": 1 }, "unique": true, "v": 2, "name": "_id_" };
+            options.push("clusteredIndex", clustered);
+        }
+        let created = self
+            .engine()
+            .create(&namespace(name), options.as_document());
         self.note("create", u64::from(created.is_ok()));
         let apply = |model: &mut Model| _ = model.insert(name.to_owned(), Things::default());
         match created {
