@@ -6,7 +6,7 @@
 //! points too.
 
 use windrow_document::path::Path;
-use windrow_document::{Array, Document, Value, ValueRef};
+use windrow_document::{Document, Value, ValueRef};
 use windrow_geo::{Cells, Shape};
 use windrow_mql::Error;
 
@@ -17,7 +17,7 @@ use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Multikey, Scratch};
 const NO_SHAPE: i32 = 16755;
 const NO_PAIR: i32 = 13026;
 const ONE_ELEMENT: i32 = 13068;
-const NO_LOCATION: i32 = 13654;
+const NO_LOCATION: i32 = 16804;
 
 /// What one field contributes.
 #[derive(Default)]
@@ -102,16 +102,12 @@ impl Definition {
 fn column(geo: &GeoDefinition, field: &KeyField, document: Document<'_>) -> Result<Column, Error> {
     let mut found = Found::default();
     let start = State::At(ValueRef::Document(document), 0);
-    let expands = match field.kind {
-        KeyKind::Sphere => |_: Array<'_>| false,
-        KeyKind::Plane => is_list_of_points,
-        _ => |_: Array<'_>| true,
-    };
+    let expands = !field.kind.is_geo();
     collect(start, &field.path, expands, &mut found);
     let mut column = Column {
         values: match field.kind {
             KeyKind::Sphere => sphere(geo, &found.values, document)?,
-            KeyKind::Plane => plane(geo, &found)?,
+            KeyKind::Plane => plane(geo, &found.values)?,
             _ => found.values.iter().map(|value| value.to_value()).collect(),
         },
         has_place: false,
@@ -133,12 +129,7 @@ fn bit(part: usize) -> u32 {
 }
 
 /// Follows a path; arrays at its end are entered where `expands` says so.
-fn collect<'d>(
-    state: State<'d>,
-    path: &Path,
-    expands: fn(Array<'d>) -> bool,
-    found: &mut Found<'d>,
-) {
+fn collect<'d>(state: State<'d>, path: &Path, expands: bool, found: &mut Found<'d>) {
     let (value, part) = match follow(state, path) {
         State::Done(value) => return found.values.push(value),
         // Of a plain field that counts as null, of a place as nothing.
@@ -149,7 +140,7 @@ fn collect<'d>(
         return;
     };
     let is_end = part >= path.components().len();
-    if is_end && !expands(array) {
+    if is_end && !expands {
         return found.values.push(value);
     }
     found.arrays |= bit(part);
@@ -167,11 +158,6 @@ fn collect<'d>(
             inner => collect(inner, path, expands, found),
         }
     }
-}
-
-/// An array that is no pair of numbers itself.
-fn is_list_of_points(array: Array<'_>) -> bool {
-    array.iter().next().is_some_and(|first| !first.is_number())
 }
 
 /// The cells of the shapes. Null, undefined and what is empty count as nothing.
@@ -202,36 +188,58 @@ fn sphere(
     Ok(in_order(&geo.cells, keys))
 }
 
-/// The squares of the points. What is neither array nor document counts as nothing.
-fn plane(geo: &GeoDefinition, found: &Found<'_>) -> Result<Vec<Value>, Error> {
+/// The squares of the points. What is neither array nor document counts as nothing, and what is empty.
+fn plane(geo: &GeoDefinition, found: &[ValueRef<'_>]) -> Result<Vec<Value>, Error> {
     let mut keys = Vec::new();
-    for value in &found.values {
-        let count = match value {
-            ValueRef::Document(inner) => inner.count(),
-            ValueRef::Array(inner) => inner.count(),
-            ValueRef::String(_) if found.arrays != 0 => {
-                return Err(Error::new(
-                    NO_LOCATION,
-                    "location object expected, location array not in correct format",
-                ));
-            }
-            _ => continue,
+    for value in found {
+        let Some(fields) = fields_of(*value) else {
+            continue;
         };
-        match count {
-            0 => continue,
-            1 => return Err(Error::new(ONE_ELEMENT, "geo field only has 1 element")),
-            _ => {}
+        match fields.first() {
+            None => {}
+            Some((_, first)) if first.is_number() => keys.extend(square(geo, *value)?),
+            // Points, under whatever names.
+            Some(_) => {
+                for (_, point) in fields {
+                    let inner = fields_of(point).ok_or_else(no_location)?;
+                    if !inner.is_empty() {
+                        keys.extend(square(geo, point)?);
+                    }
+                }
+            }
         }
-        let shape = Shape::pair(*value).map_err(|error| {
-            let message = format!(
-                "geo values must be 'legacy coordinate pairs' for 2d indexes: {}",
-                error.message
-            );
-            Error::new(NO_PAIR, message)
-        })?;
-        keys.extend(geo.cells.keys(&shape)?);
     }
     Ok(in_order(&geo.cells, keys))
+}
+
+fn fields_of(value: ValueRef<'_>) -> Option<Document<'_>> {
+    match value {
+        ValueRef::Document(inner) => Some(inner),
+        ValueRef::Array(inner) => Some(inner.as_document()),
+        _ => None,
+    }
+}
+
+fn no_location() -> Error {
+    Error::new(
+        NO_LOCATION,
+        "location object expected, location array not in correct format",
+    )
+}
+
+/// The key of a point.
+fn square(geo: &GeoDefinition, value: ValueRef<'_>) -> Result<Vec<u64>, Error> {
+    if fields_of(value).is_some_and(|fields| fields.count() == 1) {
+        return Err(Error::new(ONE_ELEMENT, "geo field only has 1 element"));
+    }
+    let shape = Shape::pair(value).map_err(|error| {
+        let message = format!(
+            "geo values must be 'legacy coordinate pairs' for 2d indexes: {}",
+            error.message
+        );
+        Error::new(NO_PAIR, message)
+    })?;
+    Ok(geo.cells.keys(&shape)?)
 }
 
 fn in_order(cells: &Cells, mut keys: Vec<u64>) -> Vec<Value> {
@@ -327,13 +335,17 @@ mod tests {
         let named = doc! { "lng": 1, "lat": 2, "name": "x" };
         check(doc! { "p": named }, Ok((1, false)));
         check(doc! { "p": [[1, 2], [3, 4]], "k": [5, 6] }, Ok((4, true)));
-        check(doc! { "p": [{ "x": 1, "y": 2 }] }, Ok((1, true)));
+        check(doc! { "p": [{ "x": 1, "y": 2 }, {}] }, Ok((1, false)));
+        check(doc! { "p": { "a": [1, 2], "b": [3, 4] } }, Ok((2, true)));
+        check(doc! { "p": {} }, Ok((0, false)));
+        check(doc! { "p": [[1, 2], [3]] }, Err(ONE_ELEMENT));
+        check(doc! { "p": [[1, 2], 5] }, Err(NO_LOCATION));
         check(doc! { "p": 5 }, Ok((0, false)));
         check(doc! { "p": [] }, Ok((0, false)));
         check(doc! { "k": 5 }, Ok((0, false)));
         check(doc! { "p": [1] }, Err(ONE_ELEMENT));
         check(doc! { "p": [1, "x"] }, Err(NO_PAIR));
-        check(doc! { "p": (point(1, 2)) }, Err(NO_PAIR));
+        check(doc! { "p": (point(1, 2)) }, Err(NO_LOCATION));
         check(doc! { "p": ["x", "y"] }, Err(NO_LOCATION));
         check(doc! { "p": [200, 100] }, Err(13027));
     }

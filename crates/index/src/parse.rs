@@ -474,6 +474,7 @@ mod tests {
         with("2dsphere", "finestIndexedLevel", 31.into(), 16748);
         with("2dsphere", "coarsestIndexedLevel", (-1).into(), 16747);
         with("2dsphere", "coarsestIndexedLevel", 25.into(), 16749);
+        with("2dsphere", "finestIndexedLevel", "5".into(), 14);
         check(
             doc! { "key": { "a": 1, "p": "2dsphere" }, "name": "x", "sparse": true },
             Ok(doc! {

@@ -99,13 +99,14 @@ fn whole(specification: Document<'_>, name: &str, usual: i64) -> Result<i64, Err
             .as_f64()
             .filter(|_| value.is_number())
             .map(|number| number as i64)
-            .ok_or_else(|| invalid(format!("the field '{name}' must be a number"))),
+            .ok_or_else(|| Error::type_mismatch(format!("the field '{name}' must be a number"))),
     }
 }
 
 fn grid(specification: Document<'_>) -> Result<Grid, Error> {
     let usual = Grid::default();
-    let bits = whole(specification, "bits", i64::from(usual.bits))?;
+    let bits = whole(specification, "bits", i64::from(usual.bits));
+    let bits = bits.map_err(|error| invalid(error.message))?;
     let bits = u32::try_from(bits).ok();
     let bits = bits
         .filter(|bits| (1..=32).contains(bits))
