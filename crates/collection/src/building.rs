@@ -47,13 +47,13 @@ impl Collection {
         control: &BuildControl<'_>,
     ) -> Result<CreatedIndexes, Error> {
         let core = self.core()?;
-        let before = self.indexes().len();
+        let before = self.index_count();
         let indexes = self.register(&core, definitions)?;
         let created = indexes
             .iter()
             .map(|index| index.definition.name.clone())
             .collect();
-        let after = self.indexes().len();
+        let after = self.index_count();
         (control.on_phase)(&BuildPhase::Registered {
             indexes: indexes.clone(),
         });

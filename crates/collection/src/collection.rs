@@ -152,6 +152,11 @@ impl Collection {
         self.bytes.load(Ordering::Relaxed).max(0) as u64
     }
 
+    /// How many indexes there are besides the one that a clustered collection is.
+    pub fn index_count(&self) -> usize {
+        self.indexes().len() - usize::from(self.is_clustered())
+    }
+
     /// All indexes, those being built too.
     pub fn indexes(&self) -> Vec<Arc<Index>> {
         self.state()

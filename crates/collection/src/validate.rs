@@ -88,6 +88,11 @@ impl Collection {
         for (number, sum) in expected.into_iter().enumerate() {
             validation.indexes.push(check_index(&reader, number, sum)?);
         }
+        if reader.is_clustered() {
+            // It is the collection itself.
+            let of_ids = validation.indexes.remove(0);
+            validation.errors.extend(of_ids.errors);
+        }
         Ok(validation)
     }
 }

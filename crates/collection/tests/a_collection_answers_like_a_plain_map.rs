@@ -449,7 +449,8 @@ fn check_writers_beside_builds(kind: &DocumentBuf) {
     });
     let validation = collection.validate(true).unwrap();
     assert!(validation.is_valid(), "{validation:?}");
-    assert_eq!(validation.indexes.len(), 7);
+    assert_eq!(validation.indexes.len(), collection.index_count());
+    assert_eq!(collection.indexes().len(), 7);
 }
 
 #[test]

@@ -75,17 +75,18 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     }
     if let Some(direction) = find.natural() {
         hint::check(find, source)?;
-        return Ok(Choice::only(finish(
-            find,
-            collection_scan(find, direction),
-            None,
-        )));
+        let plan = match source.is_clustered() {
+            false => collection_scan(find, direction),
+            true => clustered_scan(find, source, direction)?,
+        };
+        return Ok(Choice::only(finish(find, plan, None)));
     }
     if find.hint.is_some() {
         return by_hint(find, source);
     }
     if let Some(id) = single_id(find, source) {
-        let plan = Plan::IdHack { id };
+        let clustered = source.is_clustered();
+        let plan = Plan::IdHack { id, clustered };
         return Ok(Choice::only(finish(find, plan, None)));
     }
     free(find, source)
@@ -94,6 +95,37 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
 fn collection_scan(find: &Find, direction: Direction) -> Plan {
     let filter = (!matches!(find.filter.root(), Node::AlwaysTrue)).then(|| find.filter.clone());
     Plan::CollectionScan { direction, filter }
+}
+
+/// A scan of a clustered collection in a direction of its natural order, which is that of its `_id`s.
+fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Result<Plan, Error> {
+    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+    Ok(match scene.clustered(find)? {
+        Some(mut access) => {
+            access.turn(direction);
+            within_clustered(find, access)
+        }
+        None => collection_scan(find, direction),
+    })
+}
+
+/// The documents of an access to a clustered collection by its `_id`s.
+fn within_clustered(find: &Find, access: Access) -> Plan {
+    let certain = access.certain;
+    match access.plan {
+        Plan::IndexScan(scan) => read_clustered(find, scan, certain),
+        other => other,
+    }
+}
+
+/// A collection scan where there are no bounds, as MongoDB calls it.
+fn read_clustered(find: &Find, mut scan: IndexScan, certain: bool) -> Plan {
+    if scan.range.is_none() && !scan.bounds.restricts() {
+        return collection_scan(find, scan.direction);
+    }
+    let filter = (!matches!(find.filter.root(), Node::AlwaysTrue)).then(|| find.filter.clone());
+    scan.filter = filter.clone().filter(|_| !certain);
+    access::stored(scan, filter)
 }
 
 /// The `_id` where the filter is an equality on it and nothing else.
@@ -185,6 +217,9 @@ fn assemble(find: &Find, access: Access) -> Plan {
     } = access;
     let ordered = ordered || find.order().is_none();
     if let Plan::IndexScan(mut scan) = plan {
+        if scan.index.definition.clustered {
+            return finish(find, read_clustered(find, scan, certain), Some(ordered));
+        }
         if covers {
             scan.filter = (!certain).then(|| find.filter.clone());
             let nothing = certain
@@ -233,6 +268,9 @@ fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
     scan.direction = direction.unwrap_or(Direction::Forward);
     let ordered = find.order().is_none() || direction.is_some();
     let certain = matches!(find.filter.root(), Node::AlwaysTrue);
+    if scan.index.definition.clustered {
+        return finish(find, read_clustered(find, scan, certain), Some(ordered));
+    }
     finish_with(find, scan, certain, ordered)
 }
 
@@ -400,7 +438,7 @@ fn text_in_or(find: &Find, source: &dyn Source) -> Result<Plan, Error> {
                 let way = Scene::new(branch, find.filter.collation_shared(), source)
                     .best()?
                     .ok_or_else(no_plan)?;
-                way.plan
+                way.into_rows()
             }
         });
     }

@@ -153,6 +153,7 @@ impl Distinct {
                     number,
                     place,
                     ranges,
+                    clustered: index.definition.clustered,
                 }));
             }
         }
@@ -168,6 +169,8 @@ struct KeyScan {
     number: usize,
     place: usize,
     ranges: ScanRanges,
+    /// The index is one that a clustered collection is.
+    clustered: bool,
 }
 
 impl KeyScan {
@@ -211,6 +214,11 @@ impl KeyScan {
         values: &mut Values,
     ) -> Result<Option<usize>, Error> {
         let key_bytes = cursor.key();
+        if self.clustered {
+            let document = Document::from_validated(cursor.payload());
+            document.get("_id").map_or(Ok(()), |id| values.add(id))?;
+            return Ok(Some(key_bytes.len()));
+        }
         let mut reader = key::Reader::new(key_bytes, cursor.payload());
         let mut value = None;
         for descending in self.ranges.descending.iter().take(self.place + 1) {

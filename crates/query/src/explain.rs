@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 
@@ -13,7 +13,7 @@ use crate::choose::Choice;
 use crate::find::Find;
 use crate::near::NearScan;
 use crate::operators::{self, Counters, Operator};
-use crate::plan::{IndexScan, Plan, ProjectionKind};
+use crate::plan::{ClusteredScan, IndexScan, Plan, ProjectionKind};
 use crate::row::Interrupt;
 use crate::source::{Direction, Source};
 use crate::text::TextScan;
@@ -180,7 +180,10 @@ fn number(value: i64) -> ValueRef<'static> {
 fn print(plan: &Plan, run: Option<&dyn Operator>) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name(plan)));
-    let before = matches!(plan, Plan::Fetch { .. } | Plan::CollectionScan { .. });
+    let before = matches!(
+        plan,
+        Plan::Fetch { .. } | Plan::CollectionScan { .. } | Plan::ClusteredScan(_)
+    );
     if before {
         append_details(plan, &mut builder);
     }
@@ -218,7 +221,13 @@ fn name(plan: &Plan) -> &'static str {
     match plan {
         Plan::Eof => "EOF",
         Plan::CollectionScan { .. } => "COLLSCAN",
-        Plan::IdHack { .. } => "IDHACK",
+        Plan::IdHack {
+            clustered: false, ..
+        } => "IDHACK",
+        Plan::IdHack {
+            clustered: true, ..
+        }
+        | Plan::ClusteredScan(_) => "CLUSTERED_IXSCAN",
         Plan::IndexScan(_) => "IXSCAN",
         Plan::Text(_) => "TEXT_MATCH",
         Plan::Near(scan) => match scan.cells {
@@ -294,6 +303,11 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
         Plan::Projection { projection, .. } => {
             builder.append("transformBy", ValueRef::Document(projection.source()));
         }
+        Plan::IdHack {
+            id,
+            clustered: true,
+        } => append_one_id(id, builder),
+        Plan::ClusteredScan(scan) => append_clustered(scan, builder),
         Plan::Eof | Plan::IdHack { .. } | Plan::Or(_) => {}
         Plan::ReturnKey { .. } | Plan::RecordIds { .. } => {}
     }
@@ -340,6 +354,27 @@ fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {
         ValueRef::String(direction_name(scan.direction)),
     );
     append_bounds(scan, builder);
+}
+
+fn append_clustered(clustered: &ClusteredScan, builder: &mut DocumentBuilder) {
+    append_filter(clustered.answers.as_ref(), builder);
+    let scan = &clustered.scan;
+    let direction = direction_name(scan.direction);
+    builder.append("direction", ValueRef::String(direction));
+    let intervals = scan.bounds.fields.first().map(|field| field.as_slice());
+    let intervals = intervals.unwrap_or_default();
+    if let (Some(first), Some(last)) = (intervals.first(), intervals.last()) {
+        builder.append("minRecord", first.low.as_ref());
+        builder.append("maxRecord", last.high.as_ref());
+    }
+}
+
+fn append_one_id(id: &Value, builder: &mut DocumentBuilder) {
+    let filter = doc! { "_id": { "$eq": (id.clone()) } };
+    builder.append("filter", ValueRef::Document(filter.as_document()));
+    builder.append("direction", ValueRef::String("forward"));
+    builder.append("minRecord", id.as_ref());
+    builder.append("maxRecord", id.as_ref());
 }
 
 fn append_bounds(scan: &IndexScan, builder: &mut DocumentBuilder) {
@@ -424,7 +459,11 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
     add("restoreState", 0);
     add("isEOF", end);
     match plan {
-        Plan::CollectionScan { .. } => add("docsExamined", counters.documents_examined),
+        Plan::CollectionScan { .. }
+        | Plan::ClusteredScan(_)
+        | Plan::IdHack {
+            clustered: true, ..
+        } => add("docsExamined", counters.documents_examined),
         Plan::Fetch { .. } => {
             add("docsExamined", counters.documents_examined);
             add("alreadyHasObj", 0);

@@ -22,7 +22,7 @@ mod window;
 use std::sync::Arc;
 
 use crate::Error;
-use crate::plan::Plan;
+use crate::plan::{ClusteredScan, Plan};
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
@@ -41,8 +41,10 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::CollectionScan { direction, filter } => Box::new(
             collection_scan::CollectionScan::new(source, *direction, filter.clone())?,
         ),
-        Plan::IdHack { id } => Box::new(fetch::IdHack::new(source.clone(), id.clone())),
-        Plan::IndexScan(scan) => Box::new(index_scan::IndexScanner::new(source, scan)?),
+        Plan::IdHack { id, .. } => Box::new(fetch::IdHack::new(source.clone(), id.clone())),
+        Plan::IndexScan(scan) | Plan::ClusteredScan(ClusteredScan { scan, .. }) => {
+            Box::new(index_scan::IndexScanner::new(source, scan)?)
+        }
         Plan::Text(scan) => Box::new(text::TextOperator::new(source.clone(), scan)),
         Plan::Near(scan) => Box::new(near::NearOperator::new(source.clone(), scan)),
         Plan::Or(inputs) => Box::new(or::Or::new(

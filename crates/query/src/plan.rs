@@ -23,12 +23,15 @@ pub enum Plan {
         direction: Direction,
         filter: Option<Filter>,
     },
-    /// The one document of an `_id`.
+    /// The one document of an `_id`. `clustered`: the collection is.
     IdHack {
         id: Value,
+        clustered: bool,
     },
     /// Entries of an index: rows without their documents.
     IndexScan(IndexScan),
+    /// Documents of a clustered collection, by their `_id`s.
+    ClusteredScan(ClusteredScan),
     /// Documents that have a term of a `$text`.
     Text(TextScan),
     /// Documents by their distance from a point.
@@ -90,7 +93,7 @@ pub struct IndexScan {
     pub bounds: IndexBounds,
     /// Where `min` and `max` were given: the key bytes in place of the bounds.
     pub range: Option<KeyRange>,
-    /// Tested on the document that the key makes.
+    /// Tested on the document that the key makes, or that stands beside it.
     pub filter: Option<Filter>,
     pub output: KeyOutput,
 }
@@ -104,6 +107,16 @@ pub enum KeyOutput {
     Document,
     /// The document that `returnKey` shows: the paths are names.
     Flat,
+    /// The document that stands beside the key, in a clustered collection.
+    Stored,
+}
+
+/// What is read of a clustered collection.
+#[derive(Clone, Debug)]
+pub struct ClusteredScan {
+    pub scan: IndexScan,
+    /// The filter that the scan answers. What of it the bounds do not settle the scan tests.
+    pub answers: Option<Filter>,
 }
 
 impl IndexScan {
@@ -126,6 +139,7 @@ impl Plan {
             | Plan::CollectionScan { .. }
             | Plan::IdHack { .. }
             | Plan::IndexScan(_)
+            | Plan::ClusteredScan(_)
             | Plan::Text(_)
             | Plan::Near(_) => Vec::new(),
             Plan::Or(inputs) => inputs.iter().collect(),

@@ -36,6 +36,11 @@ impl Content {
 impl Content {
     /// The document without fields.
     pub const EMPTY: Content = Content::Shared(Bytes::from_static(&[5, 0, 0, 0, 0]));
+
+    /// Whether the document has no fields.
+    pub fn is_empty(&self) -> bool {
+        self.as_bytes().len() == Content::EMPTY.as_bytes().len()
+    }
 }
 
 impl From<DocumentBuf> for Content {

@@ -43,6 +43,10 @@ impl Source for Snapshot {
         self.count
     }
 
+    fn is_clustered(&self) -> bool {
+        self.reader.is_clustered()
+    }
+
     fn indexes(&self) -> Vec<Arc<Definition>> {
         self.reader
             .indexes()
@@ -71,8 +75,8 @@ impl Source for Snapshot {
         Ok(self.reader.get(id)?)
     }
 
-    fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
-        Ok(self.reader.find_id(id)?)
+    fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
+        Ok(self.reader.find(id)?)
     }
 
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error> {
@@ -121,6 +125,10 @@ impl EntryCursor for windrow_collection::EntryCursor {
 
     fn payload(&self) -> &[u8] {
         windrow_collection::EntryCursor::payload(self)
+    }
+
+    fn payload_bytes(&mut self) -> Bytes {
+        windrow_collection::EntryCursor::payload_bytes(self)
     }
 
     fn id(&self) -> RecordId {

@@ -50,6 +50,11 @@ pub trait Source: Send + Sync {
     /// The number of documents; of a view, of the collection below it.
     fn count(&self) -> u64;
 
+    /// Whether the entries of the index on `_id` carry the documents.
+    fn is_clustered(&self) -> bool {
+        false
+    }
+
     /// The indexes that can be read; the one on `_id` is the first.
     fn indexes(&self) -> Vec<Arc<Definition>>;
 
@@ -59,10 +64,10 @@ pub trait Source: Send + Sync {
     /// A document's bytes.
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error>;
 
-    /// The record of an `_id`.
-    fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, Error>;
+    /// The record of an `_id`, and its document.
+    fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error>;
 
-    /// All records in natural order.
+    /// All records in natural order: of a clustered collection that of the first index.
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error>;
 
     /// All entries of an index in the order of their keys, then record ids.
@@ -98,8 +103,11 @@ pub trait EntryCursor: Send {
     /// Goes to the next entry; false at the end.
     fn next(&mut self) -> Result<bool, Error>;
     fn key(&self) -> &[u8];
-    /// The shape of an ordinary key, the score of a text key.
+    /// The shape of an ordinary key, the score of a text key, the document where the collection is
+    /// clustered by the index.
     fn payload(&self) -> &[u8];
+    /// The same, as a view that outlives the cursor.
+    fn payload_bytes(&mut self) -> Bytes;
     fn id(&self) -> RecordId;
     /// The next entry will be the first at or after this place; backward, the last at or before.
     fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error>;
@@ -142,7 +150,7 @@ impl Source for NoCollection {
         Ok(None)
     }
 
-    fn find_id(&self, _: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
+    fn find(&self, _: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
         Ok(None)
     }
 
@@ -191,6 +199,10 @@ impl EntryCursor for Nothing {
 
     fn payload(&self) -> &[u8] {
         &[]
+    }
+
+    fn payload_bytes(&mut self) -> Bytes {
+        Bytes::new()
     }
 
     fn id(&self) -> RecordId {

@@ -105,7 +105,7 @@ impl Source for ViewSource {
         self.refuse()
     }
 
-    fn find_id(&self, _: ValueRef<'_>) -> Result<Option<RecordId>, Error> {
+    fn find(&self, _: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
         self.refuse()
     }
 

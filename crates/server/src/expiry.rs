@@ -43,8 +43,8 @@ fn pass(state: &State) {
     let now = now_millis();
     let mut left = expiring(state);
     while !left.is_empty() && !state.stop.is_requested() {
-        left.retain(|(collection, index)| {
-            let deleted = turn(collection, &index.definition, now);
+        left.retain(|(collection, definition)| {
+            let deleted = turn(collection, definition, now);
             match &deleted {
                 Ok(count) => drop(state.metrics.ttl_deleted.fetch_add(*count, Relaxed)),
                 Err(error) => report(state, collection, error),
@@ -55,7 +55,7 @@ fn pass(state: &State) {
 }
 
 /// The TTL indexes that can be read. Those of hashes have no dates.
-fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Index>)> {
+fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Definition>)> {
     let engine = &state.services.engine;
     let mut found = Vec::new();
     for database in engine.databases() {
@@ -67,10 +67,27 @@ fn expiring(state: &State) -> Vec<(Arc<Collection>, Arc<Index>)> {
                 definition.expire_after_seconds.is_some() && is_plain && index.is_ready()
             };
             let indexes = collection.indexes().into_iter().filter(of_dates);
-            found.extend(indexes.map(|index| (collection.clone(), index)));
+            let definitions = indexes.map(|index| index.definition.clone());
+            let definitions = definitions.chain(by_cluster(&collection));
+            found.extend(definitions.map(|one| (collection.clone(), one)));
         }
     }
     found
+}
+
+/// The index that a clustered collection is, as a TTL index where the collection's options say how long
+/// its documents live: those whose `_id`s are dates.
+fn by_cluster(collection: &Collection) -> Option<Arc<Definition>> {
+    let options = collection.options();
+    let seconds = options.get("expireAfterSeconds")?.as_whole()?;
+    let of_ids = collection.indexes().into_iter().next()?;
+    let definition = Definition::clone(&of_ids.definition);
+    definition.clustered.then(|| {
+        Arc::new(Definition {
+            expire_after_seconds: Some(seconds),
+            ..definition
+        })
+    })
 }
 
 /// Deletes the first batch of what has expired; how many there were.

@@ -15,7 +15,13 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
     match plan {
         Plan::Eof => leaves.push("EOF".to_owned()),
         Plan::CollectionScan { .. } => leaves.push("COLLSCAN".to_owned()),
-        Plan::IdHack { .. } => leaves.push("IDHACK".to_owned()),
+        Plan::IdHack {
+            clustered: false, ..
+        } => leaves.push("IDHACK".to_owned()),
+        Plan::IdHack {
+            clustered: true, ..
+        }
+        | Plan::ClusteredScan(_) => leaves.push("CLUSTERED_IXSCAN".to_owned()),
         Plan::IndexScan(scan) => {
             let key = shell_text::document(scan.index.definition.key_pattern());
             leaves.push(format!("IXSCAN {key}"));
@@ -46,6 +52,7 @@ mod tests {
         };
         let id = || Plan::IdHack {
             id: Value::from(doc! { "a": 1 }),
+            clustered: false,
         };
         check(Plan::Eof, "EOF");
         check(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::Collation;
 use windrow_document::path::Path;
-use windrow_mql::filter::Node;
+use windrow_mql::filter::{Filter, Node};
 use windrow_mql::sort::{Sort, SortField};
 
 use super::order;
@@ -14,7 +14,7 @@ use crate::bounds::range::ScanRanges;
 use crate::bounds::wildcard::{self, Candidate};
 use crate::bounds::{IndexBounds, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
-use crate::plan::{IndexScan, KeyOutput, Plan};
+use crate::plan::{ClusteredScan, IndexScan, KeyOutput, Plan};
 use crate::source::{Direction, Source, SourceIndex};
 
 /// Ranges that are counted; the others are taken to be like them.
@@ -23,6 +23,8 @@ const RANGES_COUNTED: usize = 64;
 // What things cost, in entries of an index read one after the other. Measured on the engine's
 // cursors: a fetch by record id is a search in the map of documents.
 const FETCH_COST: f64 = 4.0;
+/// A document beside its key.
+const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;
 const SORT_COST: f64 = 0.5;
 
@@ -65,13 +67,32 @@ impl Access {
         } else {
             early_end(wanted, least, self.documents, total)
         };
-        let fetch = if self.covers { 0.25 } else { FETCH_COST };
+        let fetch = match &self.plan {
+            Plan::IndexScan(scan) if scan.index.definition.clustered => CLUSTERED_COST,
+            _ if self.covers => 0.25,
+            _ => FETCH_COST,
+        };
         let sort = if sorts {
             SORT_COST * self.documents * self.documents.max(2.0).log2()
         } else {
             0.0
         };
         share * (self.entries + fetch * self.documents) + SEEK_COST * self.seeks + sort
+    }
+
+    /// Lets the scan go in a direction.
+    pub fn turn(&mut self, direction: Direction) {
+        if let Plan::IndexScan(scan) = &mut self.plan {
+            scan.direction = direction;
+        }
+    }
+
+    /// The rows, without what is still to be tested.
+    pub fn into_rows(self) -> Plan {
+        match self.plan {
+            Plan::IndexScan(scan) if scan.index.definition.clustered => stored(scan, None),
+            other => other,
+        }
     }
 
     /// Turns the scan so that it gives the order, if it can.
@@ -83,6 +104,13 @@ impl Access {
             self.ordered = true;
         }
     }
+}
+
+/// The documents of a clustered collection within the bounds. `answers`: the filter, which the scan
+/// tests where it has one.
+pub fn stored(mut scan: IndexScan, answers: Option<Filter>) -> Plan {
+    scan.output = KeyOutput::Stored;
+    Plan::ClusteredScan(ClusteredScan { scan, answers })
 }
 
 /// The share of a way that is gone before `wanted` documents are found.
@@ -115,6 +143,19 @@ impl<'s> Scene<'s> {
 
     pub fn has_all(&self, index: &SourceIndex) -> bool {
         has_all(index, self.root, &self.predicates)
+    }
+
+    /// The way by the `_id`s of a clustered collection; None where they say nothing.
+    pub fn clustered(&self, find: &Find) -> Result<Option<Access>, Error> {
+        let Some(definition) = self.source.indexes().into_iter().next() else {
+            return Ok(None);
+        };
+        let index = SourceIndex {
+            number: 0,
+            multikey: self.source.multikey(0)?,
+            definition,
+        };
+        self.scan(index.into(), find)
     }
 
     /// All ways worth a look: those that restrict, and those that have the order.
@@ -225,7 +266,7 @@ impl<'s> Scene<'s> {
 
     /// Whether the keys have all that the answer is made of, and settle the filter.
     fn covers(&self, index: &SourceIndex, bounds: &IndexBounds, find: &Find) -> bool {
-        if index.definition.collation.is_some() {
+        if index.definition.collation.is_some() || index.definition.clustered {
             return false;
         }
         let settles = match bounds.certainty {
@@ -282,7 +323,7 @@ impl<'s> Scene<'s> {
             whole.documents += way.documents;
             whole.seeks += way.seeks;
             whole.certain &= way.certain;
-            inputs.push(way.plan);
+            inputs.push(way.into_rows());
         }
         whole.plan = Plan::Or(inputs);
         Ok(Some(whole))

@@ -1,10 +1,11 @@
 //! Hints, and the `min` and `max` that need one.
 
-use windrow_document::{Document, ValueRef, key};
+use windrow_document::{Document, Value, ValueRef, key};
 use windrow_index::{Definition, KeyKind};
 
 use crate::Error;
 use crate::bounds::IndexBounds;
+use crate::bounds::interval::{Interval, Intervals};
 use crate::find::{Find, Hint};
 use crate::plan::{IndexScan, KeyOutput};
 use crate::source::{Direction, Source, SourceIndex};
@@ -106,17 +107,36 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
     let to = key_of(&index, max)?.unwrap_or_else(|| vec![0xFF; 2]);
     let from = from.unwrap_or_default();
     if !min.is_empty() && from >= to {
+        let code = if index.definition.clustered {
+            6_137_401
+        } else {
+            51175
+        };
         return Err(Error::new(
-            51175,
+            code,
             "min must be less than max, according to the index's key pattern",
         ));
     }
     if index.definition.collation.as_ref() != find.filter.collation_shared()
         && (has_strings(min) || has_strings(max))
     {
-        return Err(not_compatible());
+        return Err(match index.definition.clustered {
+            false => not_compatible(),
+            true => Error::new(
+                6_137_400,
+                "the clustered index is not compatible with min/max",
+            ),
+        });
     }
-    let bounds = IndexBounds::full(&index);
+    let mut bounds = IndexBounds::full(&index);
+    if let ([field], true) = (bounds.fields.as_mut_slice(), index.definition.clustered) {
+        let end = |bound: Document<'_>| bound.first().map(|(_, value)| value.to_value());
+        let (low, high) = (
+            end(min).unwrap_or(Value::MinKey),
+            end(max).unwrap_or(Value::MaxKey),
+        );
+        *field = Intervals::of(Interval::new(low, true, high, false));
+    }
     Ok(IndexScan {
         index,
         direction: Direction::Forward,

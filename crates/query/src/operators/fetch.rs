@@ -7,7 +7,7 @@ use windrow_mql::filter::Filter;
 
 use super::operator::{BoxOperator, Counters, Operator};
 use crate::Error;
-use crate::row::{Interrupt, Row};
+use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
 /// Gets the documents of the rows below.
@@ -33,7 +33,12 @@ impl Operator for Fetch {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         while let Some(row) = self.input.next(interrupt)? {
             self.counters.works += 1;
-            let Some(bytes) = self.source.get(row.id)? else {
+            let bytes = match row.content {
+                // A branch of a `$or` that is answered by a clustered collection itself.
+                Content::Shared(ref bytes) if !row.content.is_empty() => Some(bytes.clone()),
+                _ => self.source.get(row.id)?,
+            };
+            let Some(bytes) = bytes else {
                 continue;
             };
             self.counters.documents_examined += 1;
@@ -76,13 +81,12 @@ impl IdHack {
     }
 
     fn find(&mut self) -> Result<Option<Row>, Error> {
-        let Some(id) = self.source.find_id(self.id.as_ref())? else {
+        let Some((id, bytes)) = self.source.find(self.id.as_ref())? else {
             return Ok(None);
         };
         self.counters.keys_examined += 1;
         self.counters.documents_examined += 1;
-        let bytes = self.source.get(id)?;
-        Ok(bytes.map(|bytes| Row::of_record(id, bytes)))
+        Ok(Some(Row::of_record(id, bytes)))
     }
 }
 

@@ -1,8 +1,8 @@
-//! Entries of an index, range by range.
+//! Entries of an index, range by range; of the index that a clustered collection is, its documents.
 
 use std::sync::Arc;
 
-use windrow_document::key;
+use windrow_document::{Document, key};
 use windrow_mql::filter::Filter;
 
 use super::id_set::IdSet;
@@ -44,7 +44,11 @@ impl IndexScanner {
             ranges.ranges = vec![range.clone()];
             ranges.checks.iter_mut().for_each(|check| *check = None);
         }
-        let wants_document = scan.filter.is_some() || scan.output != KeyOutput::Nothing;
+        let wants_document = match scan.output {
+            KeyOutput::Nothing => scan.filter.is_some(),
+            KeyOutput::Document | KeyOutput::Flat => true,
+            KeyOutput::Stored => false,
+        };
         let one_key = ranges.is_plain() && scan.bounds.is_one_key();
         let cursor = match ranges.ranges.first() {
             Some((key, _)) if one_key => source.postings(scan.index.number, key)?,
@@ -135,9 +139,25 @@ impl IndexScanner {
         Ok(false)
     }
 
+    /// The row of the current entry, if its document is wanted, which stands beside the key.
+    fn stored_row(&mut self) -> Result<Option<Row>, Error> {
+        self.counters.documents_examined += 1;
+        if let Some(filter) = &self.filter
+            && !filter.matches(Document::from_validated(self.cursor.payload()))?
+        {
+            return Ok(None);
+        }
+        let document = self.cursor.payload_bytes();
+        Ok(Some(Row::of_record(self.cursor.id(), document)))
+    }
+
     /// The row of the current entry, if it is wanted.
     fn row(&mut self) -> Result<Option<Row>, Error> {
+        if self.output == KeyOutput::Stored {
+            return self.stored_row();
+        }
         let id = self.cursor.id();
+        self.counters.keys_examined += 1;
         let made = self
             .document
             .as_ref()
@@ -172,8 +192,8 @@ impl Operator for IndexScanner {
         while self.advance()? {
             self.pace.step(interrupt)?;
             self.counters.works += 1;
-            self.counters.keys_examined += 1;
             if !self.passes_checks()? {
+                self.counters.keys_examined += 1;
                 continue;
             }
             if let Some(row) = self.row()? {

@@ -7,6 +7,8 @@ use windrow_collection::{Collection, Error as CollectionError, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use super::create::clustered;
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -32,7 +34,11 @@ const OPTIONS: &[(&str, Read)] = &[
     ("validator", validator),
     ("validationLevel", level),
     ("validationAction", action),
+    (EXPIRES, seconds),
 ];
+
+/// How long the documents of a clustered collection live; "off": for ever.
+const EXPIRES: &str = "expireAfterSeconds";
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
@@ -50,6 +56,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         CommandError::new(ErrorCode::NamespaceNotFound, message)
     })?;
     let wanted = Wanted::parse(request, &namespace)?;
+    if wanted.names(EXPIRES) && !collection.is_clustered() {
+        return Err(clustered::expiry_elsewhere());
+    }
     let mut reply = DocumentBuf::new();
     // Everything is checked before anything is changed.
     let index = wanted
@@ -85,15 +94,20 @@ impl<'a> Wanted<'a> {
         Ok(Wanted { index, options })
     }
 
+    /// Whether an option of that name is to change.
+    fn names(&self, name: &str) -> bool {
+        self.options.iter().any(|(one, _)| *one == name)
+    }
+
     fn apply(&self, collection: &Collection) -> Result<(), CommandError> {
         if self.options.is_empty() {
             return Ok(());
         }
-        let replaced = |name: &str| self.options.iter().any(|(one, _)| *one == name);
         let changed = collection.change_options(|old| {
-            let kept = old.iter().filter(|(name, _)| !replaced(name));
+            let kept = old.iter().filter(|(name, _)| !self.names(name));
             let mut new: DocumentBuf = kept.collect();
-            for (name, value) in &self.options {
+            let values = self.options.iter();
+            for (name, value) in values.filter(|(_, value)| *value != Value::Null) {
                 new.push(name, value.clone());
             }
             Ok::<_, CollectionError>(new)
@@ -134,6 +148,21 @@ fn level(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, Comman
 
 fn action(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
     text(name, value, super::create::ACTIONS).map(Value::from)
+}
+
+/// Null where the option is to go.
+fn seconds(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+    let mut given = DocumentBuf::new();
+    given.push(name, value);
+    let arguments = Arguments::within("collMod", given.as_document());
+    match value {
+        ValueRef::String("off") => Ok(Value::Null),
+        ValueRef::String(other) => {
+            let message = format!("invalid expireAfterSeconds: '{other}', it can be \"off\"");
+            Err(CommandError::new(ErrorCode::InvalidOptions, message))
+        }
+        _ => Ok(clustered::seconds(&arguments)?.map_or(Value::Null, Value::Int64)),
+    }
 }
 
 fn validator(

@@ -109,6 +109,9 @@ pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
     };
     rest.iter()
         .for_each(|(name, value)| described.push(name, value));
+    if collection.is_clustered() {
+        described.push("clustered", true);
+    }
     if let Some(cap) = cap {
         described.push("max", size(cap.documents.unwrap_or(0)));
         described.push("maxSize", size(cap.bytes / scale));

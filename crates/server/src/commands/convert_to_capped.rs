@@ -37,6 +37,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = format!("source collection {namespace} does not exist");
         CommandError::new(ErrorCode::NamespaceNotFound, message)
     })?;
+    if collection.is_clustered() {
+        let message = format!("cannot convert a clustered collection to capped: {namespace}");
+        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+    }
     let bytes = create::rounded(size.unsigned_abs());
     collection.cap_to(bytes).or_command_error()?;
     let name = namespace.to_string();

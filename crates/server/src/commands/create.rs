@@ -1,5 +1,6 @@
 //! `create`: makes a collection or a view.
 
+pub mod clustered;
 pub mod of_view;
 
 use std::sync::Arc;
@@ -55,11 +56,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(view) = of_view::wanted(&arguments)? {
         return of_view::create(context, &namespace, &arguments, &view);
     }
+    let clustered = clustered::options(&arguments)?;
     let cap = cap(&arguments)?;
     let collation = read_collation(&arguments)?;
     check_id_index(&arguments, collation.as_ref())?;
     check_not_supported(&arguments)?;
     let mut options = options(&namespace, &arguments, collation.as_ref())?;
+    clustered
+        .iter()
+        .for_each(|(name, value)| options.push(name, value));
     if let Some((size, max)) = cap {
         let mut capped = doc! { "capped": true, "size": (coll_stats::size(size)) };
         if max > 0 {
@@ -199,9 +204,7 @@ fn check_id_index(
 fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     for name in [
         "changeStreamPreAndPostImages",
-        "clusteredIndex",
         "encryptedFields",
-        "expireAfterSeconds",
         "timeseries",
     ] {
         if present(arguments, name) {

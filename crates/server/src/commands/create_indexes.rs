@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use windrow_collection::Collection;
-use windrow_document::{Collation, DocumentBuf, Type};
+use windrow_collection::{Collection, Index};
+use windrow_document::order::compare_documents;
+use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef};
 use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -40,12 +41,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     let existing = engine.collection(&namespace);
     let collation = existing.as_ref().and_then(|existing| existing.collation());
-    let definitions = parse(request, collation.as_ref())?;
+    let wanted = parse(request, existing.as_deref(), collation.as_ref())?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
-    let names: Vec<String> = definitions.iter().map(|one| one.name.clone()).collect();
+    let names: Vec<String> = wanted.iter().map(|one| one.name.clone()).collect();
     // What is wrong with them is told before a collection is made for them.
-    let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), definitions)
+    let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), wanted)
         .or_command_error()?;
     check_count(existing.as_deref(), &new)?;
     let is_created = existing.is_none();
@@ -55,7 +56,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     index_builds::wait_ready(&collection, &names, context.operation)?;
     if new.is_empty() {
-        let count = collection.indexes().len();
+        let count = collection.index_count();
         return Ok(reply(None, count, count, names.len()));
     }
     let build = Build {
@@ -99,7 +100,7 @@ fn known(collection: Option<&Collection>) -> Vec<Arc<Definition>> {
 }
 
 fn check_count(existing: Option<&Collection>, new: &[Definition]) -> Result<(), CommandError> {
-    let before = existing.map_or(1, |collection| collection.indexes().len());
+    let before = existing.map_or(1, Collection::index_count);
     if before + new.len() > INDEXES_MAX {
         let message = format!(
             "add index fails, too many indexes: {} and {before} others, the limit is {INDEXES_MAX}",
@@ -113,6 +114,7 @@ fn check_count(existing: Option<&Collection>, new: &[Definition]) -> Result<(), 
 /// `collation`: the collection's, which its indexes have where they say nothing.
 fn parse(
     request: &Request,
+    existing: Option<&Collection>,
     collation: Option<&Arc<Collation>>,
 ) -> Result<Vec<Definition>, CommandError> {
     check_names(request)?;
@@ -135,9 +137,47 @@ fn parse(
         let specification = index
             .as_document()
             .ok_or_else(|| arguments.wrong_type("indexes", index.type_of(), &[Type::Document]))?;
-        definitions.push(Definition::parse_within(specification, collation).or_command_error()?);
+        definitions.push(match specification.get("clustered") {
+            None => Definition::parse_within(specification, collation).or_command_error()?,
+            Some(clustered) => clustered_by(specification, clustered, existing)?,
+        });
     }
     Ok(definitions)
+}
+
+/// MongoDB's codes of indexes that say `clustered`.
+const NOT_CLUSTERED_BY: ErrorCode = ErrorCode(6_243_700);
+const CREATES_CLUSTERED: ErrorCode = ErrorCode(6_100_900);
+const CLUSTERED_FALSE: ErrorCode = ErrorCode(6_492_800);
+
+/// The index that the collection is clustered by, which is there already: no other can say that it is
+/// such a one.
+fn clustered_by(
+    specification: Document<'_>,
+    clustered: ValueRef<'_>,
+    existing: Option<&Collection>,
+) -> Result<Definition, CommandError> {
+    let refuse = |code, message: &str| Err(CommandError::new(code, message));
+    if !clustered.is_truthy() {
+        return refuse(CLUSTERED_FALSE, "'clustered: false' is not a valid option");
+    }
+    let Some(existing) = existing else {
+        let message = "the 'clustered' option is not supported for implicit collection creation";
+        return refuse(CREATES_CLUSTERED, message);
+    };
+    let of_ids = existing.indexes().into_iter().next();
+    let key = specification.get("key").and_then(ValueRef::as_document);
+    let is_meant = |one: &Arc<Index>| {
+        let same = |key| compare_documents(one.definition.key_pattern(), key).is_eq();
+        one.definition.clustered && key.is_some_and(same)
+    };
+    match of_ids.filter(is_meant) {
+        Some(index) => Ok(Definition::clone(&index.definition)),
+        None => refuse(
+            NOT_CLUSTERED_BY,
+            "The 'clustered' option is for the index that a clustered collection is created with",
+        ),
+    }
 }
 
 fn check_names(request: &Request) -> Result<(), CommandError> {

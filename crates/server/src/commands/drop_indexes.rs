@@ -2,6 +2,7 @@
 
 use windrow_collection::Collection;
 use windrow_document::{Array, Document, ValueRef, doc};
+use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
@@ -21,6 +22,9 @@ pub const DROP_INDEXES: Command = Command {
     ..Command::EMPTY
 };
 
+/// MongoDB's code of the index that a clustered collection is.
+const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
@@ -30,7 +34,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = format!("ns not found {namespace}");
         CommandError::new(ErrorCode::NamespaceNotFound, message)
     })?;
-    let before = collection.indexes().len() as i32;
+    let before = collection.index_count() as i32;
     let wanted = request.get("index");
     // All names are found before the first index goes.
     for name in names(&collection, wanted)? {
@@ -93,7 +97,7 @@ fn by_name(collection: &Collection, name: &str) -> Result<String, CommandError> 
     let found = indexes.iter().find(|one| one.definition.name == name);
     let found = found.ok_or_else(|| not_found(format!("index not found with name [{name}]")))?;
     if found.definition.is_of_ids() {
-        return Err(of_ids());
+        return Err(of_ids(&found.definition));
     }
     Ok(name.to_owned())
 }
@@ -105,7 +109,7 @@ fn by_key(collection: &Collection, key: Document<'_>) -> Result<String, CommandE
     });
     match (found.next(), found.next()) {
         (None, _) => Err(not_found(format!("can't find index with key: {key}"))),
-        (Some(one), None) if one.definition.is_of_ids() => Err(of_ids()),
+        (Some(one), None) if one.definition.is_of_ids() => Err(of_ids(&one.definition)),
         (Some(one), None) => Ok(one.definition.name.clone()),
         (Some(one), Some(other)) => Err(CommandError::new(
             ErrorCode::AmbiguousIndexKeyPattern,
@@ -121,6 +125,9 @@ fn not_found(message: String) -> CommandError {
     CommandError::new(ErrorCode::IndexNotFound, message)
 }
 
-fn of_ids() -> CommandError {
-    CommandError::new(ErrorCode::InvalidOptions, "cannot drop _id index")
+fn of_ids(definition: &Definition) -> CommandError {
+    match definition.clustered {
+        false => CommandError::new(ErrorCode::InvalidOptions, "cannot drop _id index"),
+        true => CommandError::new(CLUSTERED, "It is illegal to drop the clusteredIndex"),
+    }
 }

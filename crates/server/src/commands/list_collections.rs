@@ -70,7 +70,9 @@ fn describe(collection: &Collection, name_only: bool) -> DocumentBuf {
         bytes: collection.uuid().to_vec(),
     };
     described.push("info", doc! { "readOnly": false, "uuid": uuid });
-    if let Some(first) = collection.indexes().first() {
+    if let Some(first) = collection.indexes().first()
+        && !first.definition.clustered
+    {
         described.push("idIndex", first.definition.specification.clone());
     }
     described

@@ -1,5 +1,7 @@
 //! `listIndexes`: the indexes of a collection.
 
+use windrow_document::{Document, DocumentBuf};
+use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
@@ -27,8 +29,19 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     })?;
     // Those that are being built are shown too, as in MongoDB.
     let indexes = collection.indexes();
+    let options = collection.options();
     let listed = indexes
         .iter()
-        .map(|one| one.definition.specification.clone());
+        .map(|one| specification(&one.definition, options.as_document()));
     listed::reply(request, context, &namespace.to_string(), listed.collect())
+}
+
+/// How long its documents live a clustered collection says in its options.
+fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf {
+    let mut specification = definition.specification.clone();
+    let expires = options.get("expireAfterSeconds");
+    if let Some(expires) = expires.filter(|_| definition.clustered) {
+        specification.push("expireAfterSeconds", expires);
+    }
+    specification
 }

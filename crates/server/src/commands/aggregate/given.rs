@@ -53,10 +53,11 @@ impl Source for Given {
         Ok(self.documents.get(place).cloned())
     }
 
-    fn find_id(&self, id: ValueRef<'_>) -> Result<Option<RecordId>, QueryError> {
+    fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, QueryError> {
         let has_id = |bytes: &Bytes| Document::from_validated(bytes).get("_id") == Some(id);
-        let place = self.documents.iter().position(has_id);
-        Ok(place.map(|place| RecordId(place as u64)))
+        let mut places = (0..).zip(&self.documents);
+        let found = places.find(|(_, bytes)| has_id(bytes));
+        Ok(found.map(|(place, bytes)| (RecordId(place), bytes.clone())))
     }
 
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, QueryError> {

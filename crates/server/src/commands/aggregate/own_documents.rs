@@ -179,7 +179,9 @@ fn index_stats(
         }
         stats
     };
-    Ok(indexes.iter().flatten().map(describe).collect())
+    let indexes = indexes.iter().flatten();
+    let indexes = indexes.filter(|index| !index.definition.clustered);
+    Ok(indexes.map(describe).collect())
 }
 
 /// Options choose among users, of which there is one. Error 9 for what is no document.

@@ -38,6 +38,10 @@ impl Wanted {
             return Err(invalid(message.to_owned()));
         }
         let (name, specification) = find(index, collection)?;
+        if specification.get("clustered").is_some() {
+            let message = "cannot change the index that a clustered collection is";
+            return Err(CommandError::new(ErrorCode(6_011_800), message));
+        }
         let is_of_ids = name == "_id_";
         if hidden.is_some() && is_of_ids {
             return Err(CommandError::new(

@@ -65,7 +65,8 @@ pub fn create(
         let message = "'idIndex' is not allowed with 'viewOn'";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
-    for name in ["clusteredIndex", "timeseries", "expireAfterSeconds"] {
+    super::clustered::refuse_of_view(arguments)?;
+    for name in ["timeseries", "expireAfterSeconds"] {
         if present(arguments, name) {
             let message = format!("'{name}' is not allowed with 'viewOn'");
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));

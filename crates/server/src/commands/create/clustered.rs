@@ -1,0 +1,152 @@
+//! `create` with `clusteredIndex`: a collection that is kept by its `_id`s; and how long its documents
+//! live.
+
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::present;
+use crate::arguments::Arguments;
+
+/// MongoDB's codes without a name.
+const UNKNOWN_FIELD: ErrorCode = ErrorCode(40_415);
+const NOT_UNIQUE: ErrorCode = ErrorCode(5_979_700);
+const NO_SPECIFICATION: ErrorCode = ErrorCode(5_979_703);
+const WRONG_VERSION: ErrorCode = ErrorCode(5_979_704);
+const OF_A_VIEW: ErrorCode = ErrorCode(6_026_500);
+const WITHOUT_IDS: ErrorCode = ErrorCode(6_026_501);
+const WITH_SIZE: ErrorCode = ErrorCode(6_049_200);
+const CAPPED_FOREVER: ErrorCode = ErrorCode(6_049_201);
+const WITH_MAX: ErrorCode = ErrorCode(6_049_204);
+const CAPPED: ErrorCode = ErrorCode(6_127_800);
+
+/// The options that a clustered collection has for it: `clusteredIndex`, in its normal form, and
+/// `expireAfterSeconds`. Empty where it is not clustered.
+pub fn options(arguments: &Arguments<'_>) -> Result<DocumentBuf, CommandError> {
+    let mut options = DocumentBuf::new();
+    let Some(specification) = wanted(arguments)? else {
+        return match present(arguments, "expireAfterSeconds") {
+            true => Err(expiry_elsewhere()),
+            false => Ok(options),
+        };
+    };
+    check_beside(arguments)?;
+    options.push("clusteredIndex", normal_form(specification)?);
+    if let Some(seconds) = seconds(arguments)? {
+        options.push("expireAfterSeconds", seconds);
+    }
+    Ok(options)
+}
+
+/// Refuses a view that is to be clustered.
+pub fn refuse_of_view(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    match wanted(arguments)? {
+        Some(_) => refuse(
+            OF_A_VIEW,
+            "The 'clusteredIndex' option is not supported with views",
+        ),
+        None => Ok(()),
+    }
+}
+
+/// What documents of a collection that is not clustered cannot do.
+pub fn expiry_elsewhere() -> CommandError {
+    let message = "'expireAfterSeconds' is only supported on time-series collections or when the \
+                   'clusteredIndex' option is specified";
+    CommandError::new(ErrorCode::InvalidOptions, message)
+}
+
+/// `expireAfterSeconds`, which must not be negative.
+pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
+    match arguments.whole_number("expireAfterSeconds")? {
+        Some(seconds) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
+            let message = format!(
+                "'expireAfterSeconds' must be from 0 to {}, got {seconds}",
+                i32::MAX
+            );
+            Err(CommandError::new(ErrorCode::InvalidOptions, message))
+        }
+        seconds => Ok(seconds),
+    }
+}
+
+fn refuse<T>(code: ErrorCode, message: impl Into<String>) -> Result<T, CommandError> {
+    Err(CommandError::new(code, message.into()))
+}
+
+/// The specification; None where there is none, or `false`.
+fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, CommandError> {
+    match arguments.get("clusteredIndex") {
+        None | Some(ValueRef::Null | ValueRef::Bool(false)) => Ok(None),
+        Some(ValueRef::Document(specification)) => Ok(Some(specification)),
+        Some(ValueRef::Bool(true)) => refuse(
+            NO_SPECIFICATION,
+            "The 'clusteredIndex' option takes a specification: {key: {_id: 1}, unique: true}",
+        ),
+        Some(other) => {
+            let expected = [Type::Bool, Type::Document];
+            Err(arguments.wrong_type("clusteredIndex", other.type_of(), &expected))
+        }
+    }
+}
+
+/// Options that a clustered collection cannot have.
+fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    if present(arguments, "autoIndexId") && !arguments.flag("autoIndexId")? {
+        let message = "The 'clusteredIndex' option does not support {autoIndexId: false}";
+        return refuse(WITHOUT_IDS, message);
+    }
+    if present(arguments, "idIndex") {
+        let message = "The 'clusteredIndex' option is not supported with 'idIndex'";
+        return refuse(ErrorCode::InvalidOptions, message);
+    }
+    for (name, code) in [("size", WITH_SIZE), ("max", WITH_MAX)] {
+        if present(arguments, name) {
+            let message = format!("the '{name}' of capped collections is not for clustered ones");
+            return refuse(code, message);
+        }
+    }
+    if !(present(arguments, "capped") && arguments.flag("capped")?) {
+        return Ok(());
+    }
+    match present(arguments, "expireAfterSeconds") {
+        false => refuse(
+            CAPPED_FOREVER,
+            "A capped clustered collection requires the 'expireAfterSeconds' field",
+        ),
+        true => refuse(CAPPED, "Clustered collections cannot be capped"),
+    }
+}
+
+/// As `listCollections` shows it.
+fn normal_form(specification: Document<'_>) -> Result<DocumentBuf, CommandError> {
+    let known = ["v", "key", "name", "unique"];
+    let mut names = specification.iter().map(|(name, _)| name);
+    if let Some(other) = names.find(|name| !known.contains(name)) {
+        let message = format!("BSON field 'create.clusteredIndex.{other}' is an unknown field.");
+        return refuse(UNKNOWN_FIELD, message);
+    }
+    let fields = Arguments::within("create.clusteredIndex", specification);
+    let key = fields
+        .document("key")?
+        .ok_or_else(|| fields.missing("key"))?;
+    if fields.get("unique").is_none() {
+        return Err(fields.missing("unique"));
+    }
+    if !fields.flag("unique")? {
+        let message = "The 'clusteredIndex' option requires 'unique: true' to be specified";
+        return refuse(NOT_UNIQUE, message);
+    }
+    let is_of_ids = key.count() == 1 && key.get("_id").and_then(ValueRef::as_f64) == Some(1.0);
+    if !is_of_ids {
+        return refuse(
+            ErrorCode::InvalidIndexSpecificationOption,
+            format!("The 'clusteredIndex' option supports the key {{_id: 1}} only, not {key}"),
+        );
+    }
+    if let Some(version) = fields.whole_number("v")?.filter(|version| *version != 2) {
+        let message = format!("The version of a clustered index must be 2, not {version}");
+        return refuse(WRONG_VERSION, message);
+    }
+    let name = fields.string("name")?.unwrap_or("_id_");
+    Ok(doc! { "v": 2, "key": (Value::from(key.to_buf())), "name": name, "unique": true })
+}
