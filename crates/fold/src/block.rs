@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! block    group* | restart: u32 LE each | restart count u32 LE | entry count u32 LE
-//! restart  the offset of every 32nd group, whose key stands there whole
+//! restart  the offset of a group whose key stands there whole: the first, then at the latest after
+//!          32 groups or 2 KB
 //! group    lengths u8 | shared varint, if 15 | length varint, if 15 | key bytes | head varint | ...
 //! lengths  shared << 4 | length: the key is the last one's first `shared` bytes and `length` more;
 //!          15 says that the number less 15 follows
@@ -16,7 +17,7 @@
 //!          with payloads: length varint | payload              (without: empty)
 //! ```
 //! Versions of one key and id stand in one group of one block. A key with many ids may go on in the
-//! next block, which begins with the key whole.
+//! next group, which begins a stretch with the key whole, or in the next block.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -24,13 +25,15 @@
 
 use std::cmp::Ordering;
 
-use crate::entry::{Entry, common_prefix, key_prefix};
+use crate::entry::{Entry, common_prefix, compare_keys, key_prefix, same_key};
 use crate::varint;
 
 /// A block is closed when it has so many bytes, before compression.
 pub const BLOCK_BYTES: usize = 32 << 10;
-/// Every so many groups the key stands whole and the block can be entered.
+/// After so many groups, or so many bytes, the key stands whole and the block can be entered: who looks
+/// for one entry decodes no more than that.
 const RESTART_GROUPS: usize = 32;
+const RESTART_BYTES: usize = 2 << 10;
 /// A length of a key's part from which on it stands in a number of its own.
 const LONG: u8 = 15;
 
@@ -45,6 +48,7 @@ const GENERAL: u64 = 3;
 pub struct BlockBuilder {
     bytes: Vec<u8>,
     restarts: Vec<u32>,
+    /// Since the last restart.
     groups: usize,
     entries: u32,
     last_key: Vec<u8>,
@@ -79,7 +83,7 @@ impl BlockBuilder {
 
     /// About the bytes so far.
     pub fn len(&self) -> usize {
-        self.bytes.len() + self.group.payloads.len() + 4 * self.group.bodies.len()
+        self.bytes.len() + self.group.len()
     }
 
     /// Whether the block should be closed before this entry, the next in order.
@@ -92,13 +96,16 @@ impl BlockBuilder {
             .bodies
             .last()
             .is_some_and(|last| last.id == entry.id);
-        !(same && self.group.key == entry.key)
+        !(same && same_key(&self.group.key, entry.key))
     }
 
     /// Adds the next entry in order. `new_key`: it has another key than the last.
     pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) {
-        if new_key && !self.group.bodies.is_empty() {
-            self.end_group();
+        if let Some(last) = self.group.bodies.last() {
+            let is_long = last.id != entry.id && self.group.len() >= RESTART_BYTES;
+            if new_key || is_long {
+                self.end_group();
+            }
         }
         if self.group.bodies.is_empty() {
             self.group.key.extend_from_slice(entry.key);
@@ -117,10 +124,15 @@ impl BlockBuilder {
 
     fn end_group(&mut self) {
         let mut shared = 0;
-        if self.groups.is_multiple_of(RESTART_GROUPS) {
-            self.restarts.push(self.bytes.len() as u32);
-        } else {
+        let start = self.restarts.last().map(|start| *start as usize);
+        let goes_on = start.is_some_and(|start| {
+            self.groups < RESTART_GROUPS && self.bytes.len() - start < RESTART_BYTES
+        });
+        if goes_on {
             shared = common_prefix(&self.last_key, &self.group.key);
+        } else {
+            self.restarts.push(self.bytes.len() as u32);
+            self.groups = 0;
         }
         let suffix = self.group.key.get(shared..).unwrap_or_default();
         put_lengths(&mut self.bytes, shared, suffix.len());
@@ -173,6 +185,11 @@ fn take_lengths(bytes: &mut &[u8]) -> Option<(usize, u64)> {
 }
 
 impl Group {
+    /// About the bytes that it will take.
+    fn len(&self) -> usize {
+        self.payloads.len() + 4 * self.bodies.len()
+    }
+
     fn write(&mut self, bytes: &mut Vec<u8>) {
         match (self.bodies.as_slice(), self.versions) {
             ([body], _) if body.id >> 62 > 0 => self.write_many(bytes),
@@ -256,7 +273,7 @@ impl<'a> Layout<'a> {
         while high - low > 1 {
             let middle = low.midpoint(high);
             let (first_key, first_id) = first_of(self.stretch(middle)?)?;
-            if first_key.cmp(key).then(first_id.cmp(&id)) == Ordering::Greater {
+            if compare_keys(first_key, key).then(first_id.cmp(&id)) == Ordering::Greater {
                 high = middle;
             } else {
                 low = middle;
@@ -444,8 +461,9 @@ impl Stretch {
     }
 
     fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
-        self.slots
-            .partition_point(|slot| self.key(slot.group).cmp(key).then(slot.id.cmp(&id)) <= before)
+        self.slots.partition_point(|slot| {
+            compare_keys(self.key(slot.group), key).then(slot.id.cmp(&id)) <= before
+        })
     }
 }
 
@@ -530,6 +548,23 @@ mod tests {
         }
         assert_eq!(layout.stretch_of(b"", 0), Some(0));
         assert_eq!(layout.stretch_of(b"z", 0), Some(3));
+    }
+
+    /// Documents have one key, the empty one: a block of them can be entered all the same.
+    #[test]
+    fn one_key_has_restarts() {
+        let document = |id: u64| (Vec::new(), id, 0, false, vec![id as u8; 250]);
+        let expected: Vec<Plain> = (0..100).map(document).collect();
+        let (block, mut stretch) = (build(&expected), Stretch::default());
+        let layout = Layout::read(&block).unwrap();
+        assert_eq!(layout.stretches(), 12);
+        for plain in &expected {
+            let number = layout.stretch_of(b"", plain.1).unwrap();
+            stretch.decode(&block, number).unwrap();
+            assert!(stretch.len() < 10);
+            let found = stretch.get(&block, stretch.lower_bound(b"", plain.1));
+            assert_eq!(found, Some(entry(plain)));
+        }
     }
 
     #[test]

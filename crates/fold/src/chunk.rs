@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 
 use bytes::Bytes;
 
-use crate::entry::{Entry, KeyHead};
+use crate::entry::{Entry, KeyHead, compare_keys};
 use crate::order;
 
 /// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
@@ -169,7 +169,7 @@ impl Chunk {
                 .head
                 .number()
                 .cmp(&head)
-                .then_with(|| self.key(slot).cmp(key));
+                .then_with(|| compare_keys(self.key(slot), key));
             keys.then(slot.id.cmp(&id)) <= before
         })
     }
@@ -220,7 +220,7 @@ impl Drop for Chunk {
 
 fn compare_slots(one: &Chunk, a: &Slot, other: &Chunk, b: &Slot) -> Ordering {
     let heads = a.head.number().cmp(&b.head.number());
-    let keys = heads.then_with(|| one.key(a).cmp(other.key(b)));
+    let keys = heads.then_with(|| compare_keys(one.key(a), other.key(b)));
     let newest_first =
         (other.base + u64::from(b.position)).cmp(&(one.base + u64::from(a.position)));
     keys.then(a.id.cmp(&b.id)).then(newest_first)
@@ -356,7 +356,7 @@ impl ChunkBuilder {
     #[inline]
     fn compare(&self, a: &Slot, b: &Slot) -> Ordering {
         let heads = a.head.number().cmp(&b.head.number());
-        let keys = heads.then_with(|| self.key(a).cmp(self.key(b)));
+        let keys = heads.then_with(|| compare_keys(self.key(a), self.key(b)));
         let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
         places.then_with(|| self.payload(a).cmp(self.payload(b)))
     }

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use windrow_storage::StorageError;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, same_key};
 use crate::sections::Chain;
 use source::Source;
 
@@ -232,9 +232,9 @@ impl Cursor {
             self.merge.advance()?;
         }
         while let Some(entry) = self.merge.current() {
-            let repeated = self.last_id == Some(entry.id) && self.last_key == entry.key;
+            let repeated = self.last_id == Some(entry.id) && same_key(&self.last_key, entry.key);
             if !repeated && entry.position <= self.snapshot {
-                if self.last_key != entry.key {
+                if !same_key(&self.last_key, entry.key) {
                     self.last_key.clear();
                     self.last_key.extend_from_slice(entry.key);
                 }

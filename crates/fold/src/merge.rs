@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_storage::StorageError;
 
 use crate::cursor::Merge;
-use crate::entry::Entry;
+use crate::entry::{Entry, same_key};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 
 /// So many sections of like size, next to each other in age, are merged into one.
@@ -94,7 +94,7 @@ struct Last {
 
 impl Last {
     fn go_to(&mut self, entry: &Entry<'_>) {
-        let same_key = self.id.is_some() && self.key == entry.key;
+        let same_key = self.id.is_some() && same_key(&self.key, entry.key);
         if !same_key {
             self.key.clear();
             self.key.extend_from_slice(entry.key);

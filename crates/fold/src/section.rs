@@ -22,6 +22,7 @@ mod write;
 
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use windrow_storage::{Block, BlockAddress, RunHandle, RunId, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
@@ -179,6 +180,33 @@ impl Section {
         number: usize,
     ) -> Result<Layout<'b>, StorageError> {
         Layout::read(block).ok_or_else(|| self.senseless_block(number))
+    }
+
+    /// What a snapshot sees at a place: None where nothing, Some(None) where it is deleted, else the
+    /// payload. `stretch` is where it is decoded.
+    pub(crate) fn find(
+        &self,
+        key: &[u8],
+        id: u64,
+        snapshot: u64,
+        stretch: &mut Stretch,
+    ) -> Result<Option<Option<Bytes>>, StorageError> {
+        let number = self.block_of(key, id)?;
+        let block = self.read(number, true)?;
+        let within = self.layout(&block, number)?.stretch_of(key, id);
+        self.decode(&block, number, within.unwrap_or(0), stretch)?;
+        for at in stretch.lower_bound(key, id)..stretch.upper_bound(key, id) {
+            let entry = stretch.get(&block, at);
+            let entry = entry.ok_or_else(|| self.senseless_block(number))?;
+            if entry.position <= snapshot {
+                let range = stretch.payload_range(at);
+                let is_there = !entry.deleted;
+                return Ok(Some(
+                    is_there.then(|| Bytes::from_owner(block).slice(range)),
+                ));
+            }
+        }
+        Ok(None)
     }
 
     fn senseless_block(&self, number: usize) -> StorageError {

@@ -12,7 +12,7 @@ use std::cmp::Ordering;
 
 use windrow_storage::StorageError;
 
-use crate::entry::{Entry, KeyHead};
+use crate::entry::{Entry, KeyHead, same_key};
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::varint;
 
@@ -165,7 +165,7 @@ impl Sorter {
         let mut last: Option<Entry<'_>> = None;
         for place in &self.places {
             let entry = self.entry(place);
-            let new_key = last.is_none_or(|last| last.key != entry.key);
+            let new_key = last.is_none_or(|last| !same_key(last.key, entry.key));
             if new_key || last.is_none_or(|last| last.id != entry.id) {
                 writer.push(&entry, new_key)?;
             }

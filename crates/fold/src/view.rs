@@ -1,5 +1,6 @@
 //! What a reader of a map sees: sections and tail chunks, each list oldest first.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use windrow_storage::StorageError;
 use crate::block::Stretch;
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
+use crate::entry::compare_keys;
 use crate::section::Section;
 use crate::sections::Chain;
 
@@ -35,17 +37,39 @@ impl View {
         if let Some(found) = self.get_in_chunks(key, id) {
             return Ok(found);
         }
-        let chains = self.sections.chains();
-        let cursor = Cursor::new(chains.iter(), &[], self.snapshot, Direction::Forward);
-        payload_at(cursor, key, id)
+        self.get_in_sections(key, id, |_| Ok(true))
     }
 
     /// As [`get`](Self::get), where keys are many and ids under each few: filters spare most reads.
     pub fn get_filtered(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
         match self.get_in_chunks(key, id) {
             Some(found) => Ok(found),
-            None => payload_at(self.cursor_in_sections(key, &[])?, key, id),
+            None => self.get_in_sections(key, id, |section| section.may_hold(key)),
         }
+    }
+
+    /// What the youngest section with the place says, of those that may hold it.
+    fn get_in_sections(
+        &self,
+        key: &[u8],
+        id: u64,
+        may_hold: impl Fn(&Section) -> Result<bool, StorageError>,
+    ) -> Result<Option<Bytes>, StorageError> {
+        LOOK_UP.with_borrow_mut(|stretch| {
+            for chain in self.sections.chains().iter().rev() {
+                let Some(section) = section_with(chain, key, id) else {
+                    continue;
+                };
+                if !may_hold(section)? {
+                    continue;
+                }
+                let found = section.find(key, id, self.snapshot, stretch)?;
+                if let Some(found) = found {
+                    return Ok(found);
+                }
+            }
+            Ok(None)
+        })
     }
 
     /// What the chunks say: None where they say nothing.
@@ -134,10 +158,16 @@ impl View {
 /// So many keys are looked at for each that cuts.
 const SAMPLES_PER_CUT: u64 = 4;
 
-fn payload_at(mut cursor: Cursor, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
-    cursor.seek(key, id)?;
-    let found = cursor.next()? && cursor.id() == id && cursor.key() == key;
-    Ok(found.then(|| cursor.payload_bytes()))
+thread_local! {
+    /// Where a look-up decodes: used again by the next.
+    static LOOK_UP: RefCell<Stretch> = RefCell::default();
+}
+
+/// The section of a chain in which a place is, if in any.
+fn section_with<'c>(chain: &'c Chain, key: &[u8], id: u64) -> Option<&'c Arc<Section>> {
+    let ends_before = |section: &Arc<Section>| section.descriptor().ends_before(key, id);
+    let section = chain.get(chain.partition_point(ends_before))?;
+    (!section.descriptor().begins_after(key, id)).then_some(section)
 }
 
 /// Whole blocks between the places, and half of those at the ends; one block is opened where both
@@ -148,9 +178,11 @@ fn count_in_section(
     to: (&[u8], u64),
 ) -> Result<u64, StorageError> {
     let descriptor = section.descriptor();
-    let last = descriptor.last_key.as_deref();
-    let ends_before = last.is_some_and(|last| (last, descriptor.last_id) < from);
-    if ends_before || to <= (descriptor.first_key.as_slice(), descriptor.first_id) || to <= from {
+    let begins_after = compare_keys(to.0, &descriptor.first_key)
+        .then(to.1.cmp(&descriptor.first_id))
+        .is_le();
+    let is_empty = compare_keys(to.0, from.0).then(to.1.cmp(&from.1)).is_le();
+    if descriptor.ends_before(from.0, from.1) || begins_after || is_empty {
         return Ok(0);
     }
     let (first, end) = (

@@ -278,20 +278,14 @@ impl ChainPlace {
     }
 
     fn open_at(&mut self, key: &[u8], id: u64, direction: Direction) -> Result<(), StorageError> {
-        let place = (key, id);
         let section = match direction {
-            Direction::Forward => self.chain.partition_point(|section| {
-                let descriptor = section.descriptor();
-                let last = descriptor.last_key.as_deref();
-                last.is_some_and(|last| (last, descriptor.last_id) < place)
-            }),
-            Direction::Backward => {
-                let after = self.chain.partition_point(|section| {
-                    let descriptor = section.descriptor();
-                    (descriptor.first_key.as_slice(), descriptor.first_id) <= place
-                });
-                after.saturating_sub(1)
-            }
+            Direction::Forward => self
+                .chain
+                .partition_point(|section| section.descriptor().ends_before(key, id)),
+            Direction::Backward => self
+                .chain
+                .partition_point(|section| !section.descriptor().begins_after(key, id))
+                .saturating_sub(1),
         };
         if section != self.section || section >= self.chain.len() {
             self.enter_section(section);

@@ -1,5 +1,6 @@
 //! What the catalog says of a section.
 
+use crate::entry::compare_keys;
 use crate::varint;
 
 /// A section's place and contents. Keys longer than [`KEY_BYTES_MAX`] are cut here: the first is
@@ -33,10 +34,24 @@ impl SectionDescriptor {
     /// Whether all places here are before all of the other's.
     pub fn is_before(&self, other: &SectionDescriptor) -> bool {
         self.last_key.as_ref().is_some_and(|last| {
-            last.cmp(&other.first_key)
+            compare_keys(last, &other.first_key)
                 .then(self.last_id.cmp(&other.first_id))
                 .is_lt()
         })
+    }
+
+    /// Whether all places here are before this one.
+    pub fn ends_before(&self, key: &[u8], id: u64) -> bool {
+        self.last_key
+            .as_ref()
+            .is_some_and(|last| compare_keys(last, key).then(self.last_id.cmp(&id)).is_lt())
+    }
+
+    /// Whether all places here are after this one.
+    pub fn begins_after(&self, key: &[u8], id: u64) -> bool {
+        compare_keys(&self.first_key, key)
+            .then(self.first_id.cmp(&id))
+            .is_gt()
     }
 
     /// False where the key lies outside of what the section spans.

@@ -1,5 +1,6 @@
 //! Fences: for every data block where it begins, where it stands, how much it holds.
 
+use crate::entry::compare_keys;
 use crate::varint;
 
 /// The fences of a section, in memory: about 40 bytes for a block of 32 KB.
@@ -76,12 +77,8 @@ impl Fences {
         while high - low > 1 {
             let middle = low.midpoint(high);
             let fence_id = self.blocks.get(middle).map_or(0, |fence| fence.id);
-            if self
-                .separator(middle)
-                .cmp(key)
-                .then(fence_id.cmp(&id))
-                .is_gt()
-            {
+            let keys = compare_keys(self.separator(middle), key);
+            if keys.then(fence_id.cmp(&id)).is_gt() {
                 high = middle;
             } else {
                 low = middle;
