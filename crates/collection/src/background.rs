@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::collections::Collections;
 use crate::error::Error;
+use crate::merging::Effort;
 use crate::state::IndexState;
 use crate::{building, folding, merging};
 
@@ -68,14 +69,25 @@ fn keep_folding(collections: &Arc<Collections>) {
     }
 }
 
+/// When nothing has been written for so long, space that is of no use comes back.
+const QUIET: Duration = Duration::from_secs(5);
+
 /// Merges after folds, beside the next ones.
 fn keep_merging(collections: &Arc<Collections>) {
     let core = &collections.core;
+    let (mut written, mut since) = (core.storage.log.written(), Instant::now());
     while !core.is_closing() {
         core.background.merge.wait(Duration::from_millis(500));
+        if written != core.storage.log.written() {
+            (written, since) = (core.storage.log.written(), Instant::now());
+        }
+        let effort = match since.elapsed() >= QUIET {
+            true => Effort::Space,
+            false => Effort::Readers,
+        };
         let mut merged = true;
         while merged && !core.is_closing() {
-            merged = merging::merge_all(collections).unwrap_or_else(|error| {
+            merged = merging::merge_all(collections, effort).unwrap_or_else(|error| {
                 (core.options.on_problem)("merging failed", &error);
                 false
             });

@@ -14,6 +14,7 @@ use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
+use crate::merging::Effort;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
 use crate::rows::{self, CollectionRow, FoldedRow};
@@ -84,7 +85,8 @@ impl Engine {
     pub fn work(&self, work: Work) -> Result<bool, Error> {
         match work {
             Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
-            Work::Merge => merging::merge_all(&self.collections),
+            Work::Merge => merging::merge_all(&self.collections, Effort::Readers),
+            Work::Compact => merging::merge_all(&self.collections, Effort::Space),
             Work::Settle => Ok(background::settle(&self.collections)),
             Work::Builds => {
                 let unfinished = building::unfinished(&self.collections);
@@ -273,6 +275,8 @@ pub enum Work {
     Fold,
     /// One merge of every map that needs it.
     Merge,
+    /// The same, and of maps where much is gone or replaced: space comes back.
+    Compact,
     /// Indexes make the entries of the newest commits.
     Settle,
     /// Builds that a crash interrupted go on to their end.

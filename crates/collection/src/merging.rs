@@ -20,9 +20,21 @@ use crate::index::Index;
 use crate::rows;
 use crate::state::State;
 
+/// Which maps need a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Those with many sections of a size: readers would look into too many.
+    Readers,
+    /// Also those where much is gone or replaced, whose space can come back.
+    Space,
+}
+
+/// A map gives space back where so great a part of its entries is of no use.
+const WASTE_MIN: f64 = 0.2;
+
 /// One merge of every map that needs it, on all cores; whether there was one. Before, what could not
 /// be removed when it was given up is.
-pub(crate) fn merge_all(collections: &Collections) -> Result<bool, Error> {
+pub(crate) fn merge_all(collections: &Collections, effort: Effort) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
     let mut maps = Vec::new();
@@ -40,7 +52,7 @@ pub(crate) fn merge_all(collections: &Collections) -> Result<bool, Error> {
     let merged = AtomicBool::new(false);
     let work = || -> Result<(), Error> {
         while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if merge_map(core, collection, index.as_deref())? {
+            if merge_map(core, collection, index.as_deref(), effort)? {
                 merged.store(true, Ordering::Relaxed);
             }
         }
@@ -119,6 +131,7 @@ fn merge_map(
     core: &Arc<Core>,
     collection: &Arc<Collection>,
     index: Option<&Index>,
+    effort: Effort,
 ) -> Result<bool, Error> {
     let map = index.map_or(collection.records_map, |index| index.map);
     let sections = |state: &mut State| {
@@ -133,7 +146,12 @@ fn merge_map(
     let Some(sections) = sections(&mut state) else {
         return Ok(false);
     };
-    let Some(range) = merge::choose(sections.all()).filter(|_| !building && !state.dropped) else {
+    let all = || {
+        let is_wanted = effort == Effort::Space && is_wasteful(core, collection, index, &sections);
+        is_wanted.then(|| 0..sections.all().len())
+    };
+    let range = merge::choose(sections.all()).or_else(all);
+    let Some(range) = range.filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };
     let chosen: Vec<Arc<Section>> = sections
@@ -161,6 +179,28 @@ fn merge_map(
     replace(core, collection, map, &chosen, merged)?;
     core.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(true)
+}
+
+/// Whether a merge of all sections would give much space back. Not where a snapshot may keep what is
+/// gone, or where it is not known to the sections yet.
+fn is_wasteful(
+    core: &Core,
+    collection: &Collection,
+    index: Option<&Index>,
+    sections: &Sections,
+) -> bool {
+    if core.snapshots.count() > 0 || collection.tail_bytes() > 0 {
+        return false;
+    }
+    let entries = sections.entries();
+    let waste = match index {
+        Some(index) if !index.definition.is_of_ids() => {
+            // A deletion, and what it deletes.
+            2 * sections.descriptors().map(|it| it.deletions).sum::<u64>()
+        }
+        _ => entries.saturating_sub(collection.count()),
+    };
+    waste as f64 > WASTE_MIN * entries as f64
 }
 
 /// Puts a merged section in the place of those that it was made of.

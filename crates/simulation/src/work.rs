@@ -13,7 +13,11 @@ impl World {
     }
 
     pub(crate) fn merge(&self) {
-        self.work(Work::Merge, Busy::Merge);
+        let work = match self.once_in(4) {
+            true => Work::Compact,
+            false => Work::Merge,
+        };
+        self.work(work, Busy::Merge);
     }
 
     /// A merge, where there is one to do.
