@@ -184,13 +184,16 @@ def test_near_is_in_the_order_of_distances(collection, kind, center):
 def test_a_limit_ends_a_search_early(collection):
     chance = random.Random(5)
     collection.insert_many([{"p": [chance.uniform(-170, 170), chance.uniform(-80, 80)]}
-                            for _ in range(5000)])
+                            for _ in range(12000)])
     for kind, operator in [(GEOSPHERE, "$nearSphere"), (GEO2D, "$near")]:
         collection.create_index([("p", kind)], name=kind)
         plan = {"find": collection.name, "filter": {"p": {operator: [10, 10]}}, "limit": 3}
         stats = collection.database.command({"explain": plan, "verbosity": "executionStats"})
         stats = stats["executionStats"]
         assert stats["nReturned"] == 3 and stats["totalDocsExamined"] < 400, kind
+        shown = {"d": {"$meta": "geoNearDistance"}}
+        distances = [one["d"] for one in collection.find({"p": {operator: [10, 10]}}, shown)]
+        assert len(distances) == 12000 and distances == sorted(distances), kind
         collection.drop_indexes()
 
 

@@ -151,6 +151,12 @@ impl Near {
     /// The same within these bounds.
     pub fn between(mut self, min: f64, max: f64) -> Near {
         (self.min, self.max) = (min, max);
+        if min > 0.0 {
+            self.source.push("$minDistance", min);
+        }
+        if max.is_finite() {
+            self.source.push("$maxDistance", max);
+        }
         self
     }
 

@@ -27,10 +27,13 @@ use crate::bounds::place::intervals;
 use crate::near::NearScan;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Interrupt, Row};
-use crate::source::{Direction, Source};
+use crate::source::{Direction, RecordId, Source};
 
-/// A ring with fewer documents is followed by one twice as wide.
+/// A ring with fewer documents is followed by one twice as wide, one with more by one half as wide.
 const DOCUMENTS_FEW: usize = 64;
+const DOCUMENTS_MANY: usize = 4096;
+/// Where more documents wait, the others are got a second time when they are due.
+const WAITING_WHOLE: usize = 10_000;
 
 pub(super) struct NearOperator {
     source: Arc<dyn Source>,
@@ -50,7 +53,8 @@ pub(super) struct NearOperator {
 struct Waiting {
     distance: f64,
     number: u64,
-    row: Row,
+    id: RecordId,
+    row: Option<Row>,
 }
 
 impl NearOperator {
@@ -114,9 +118,11 @@ impl NearOperator {
         let fresh = without(&ranges, &self.read);
         let found = self.read_ring(&fresh, interrupt)?;
         self.read = added(std::mem::take(&mut self.read), &fresh);
-        if found < DOCUMENTS_FEW {
-            width *= 2.0;
-        }
+        width *= match found {
+            0..DOCUMENTS_FEW => 2.0,
+            DOCUMENTS_FEW..DOCUMENTS_MANY => 1.0,
+            _ => 0.5,
+        };
         self.is_complete = outer >= end;
         self.reach = Some((outer, width));
         Ok(())
@@ -134,12 +140,19 @@ impl NearOperator {
         let mut rows = self.rows(ranges)?;
         let mut found = 0;
         while let Some(row) = rows.next(interrupt)? {
-            if self.seen.insert(row.id)
-                && let Some(waiting) = self.examine(row)?
-            {
-                self.waiting.push(Reverse(waiting));
-                found += 1;
+            if !self.seen.insert(row.id) {
+                continue;
             }
+            let Some((distance, row)) = self.examine(row.id)? else {
+                continue;
+            };
+            found += 1;
+            self.waiting.push(Reverse(Waiting {
+                distance,
+                number: self.counters.documents_examined,
+                id: row.id,
+                row: (self.waiting.len() < WAITING_WHOLE).then_some(row),
+            }));
         }
         let below = rows.counters();
         self.counters.keys_examined += below.keys_examined;
@@ -147,9 +160,9 @@ impl NearOperator {
         Ok(found)
     }
 
-    /// The document of a row, if it is wanted.
-    fn examine(&mut self, mut row: Row) -> Result<Option<Waiting>, Error> {
-        let Some(bytes) = self.source.get(row.id)? else {
+    /// A record's distance and row, if it is wanted.
+    fn examine(&mut self, id: RecordId) -> Result<Option<(f64, Row)>, Error> {
+        let Some(bytes) = self.source.get(id)? else {
             return Ok(None);
         };
         self.counters.documents_examined += 1;
@@ -166,12 +179,17 @@ impl NearOperator {
             return Ok(None);
         }
         let distance = found.distance;
+        let mut row = Row::of_record(id, bytes);
         row.meta.nearest = Some(Box::new(found));
-        Ok(Some(Waiting {
-            distance,
-            number: self.counters.documents_examined,
-            row: row.with(bytes),
-        }))
+        Ok(Some((distance, row)))
+    }
+
+    /// The row of a document that is due.
+    fn due(&mut self, waiting: Waiting) -> Result<Option<Row>, Error> {
+        match waiting.row {
+            Some(row) => Ok(Some(row)),
+            None => Ok(self.examine(waiting.id)?.map(|(_, row)| row)),
+        }
     }
 
     fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
@@ -179,8 +197,14 @@ impl NearOperator {
             let reached = self.reach.map_or(f64::NEG_INFINITY, |(reached, _)| reached);
             let is_due =
                 |Reverse(first): &Reverse<Waiting>| self.is_complete || first.distance <= reached;
-            if self.waiting.peek().is_some_and(is_due) {
-                return Ok(self.waiting.pop().map(|Reverse(first)| first.row));
+            if self.waiting.peek().is_some_and(is_due)
+                && let Some(Reverse(first)) = self.waiting.pop()
+            {
+                match self.due(first)? {
+                    Some(row) => return Ok(Some(row)),
+                    // A condition that gives another answer each time.
+                    None => continue,
+                }
             }
             if self.is_complete {
                 return Ok(None);
