@@ -3,13 +3,16 @@
 //! They are documents of their database's collection `system.views`, as in MongoDB, so that the log
 //! and the catalog need to know nothing of them. What stages mean is not known here.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{Array, ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
 
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::read::RecordId;
+use crate::rules::collation_of;
 use crate::write::Change;
 
 /// The collection that has the views of its database.
@@ -21,6 +24,8 @@ pub struct View {
     /// The collection or view of the same database that it reads.
     pub on: String,
     pub pipeline: ArrayBuf,
+    /// How it compares strings, and all that read it have to; None: by their bytes.
+    pub collation: Option<Arc<Collation>>,
 }
 
 impl View {
@@ -30,14 +35,18 @@ impl View {
         View {
             on: on.unwrap_or_default().to_owned(),
             pipeline: pipeline.unwrap_or(Array::EMPTY).to_buf(),
+            collation: collation_of(document).unwrap_or_default(),
         }
     }
 
-    /// `{viewOn, pipeline}`, as `listCollections` shows it.
+    /// `{viewOn, pipeline, collation}`, as `listCollections` shows it.
     pub fn options(&self) -> DocumentBuf {
         let mut options = DocumentBuf::new();
         options.push("viewOn", self.on.as_str());
         options.push("pipeline", Value::Array(self.pipeline.clone()));
+        if let Some(collation) = &self.collation {
+            options.push("collation", collation.specification());
+        }
         options
     }
 

@@ -112,10 +112,10 @@ impl Accumulator {
     pub fn add(&self, state: &mut AccumulatorState, context: &Context<'_>) -> Result<(), Error> {
         if let Operator::Top { order, .. } = &self.operator {
             let mut key = Vec::new();
-            order.key(context.root, context.meta, &mut key)?;
+            order.key_by(context.root, context.meta, context.collation, &mut key)?;
             return state.add_ordered(key, self.input.evaluate(context)?);
         }
-        state.add(self.input.evaluate(context)?)
+        state.add(self.input.evaluate(context)?, context.collation)
     }
 
     /// What one document adds, for those who keep the values themselves (windows).

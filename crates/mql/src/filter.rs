@@ -96,23 +96,33 @@ impl Filter {
 
     /// Whether the document matches. `$text` and `$near` count as true: the query engine answers them.
     pub fn matches(&self, document: Document<'_>) -> Result<bool, Error> {
-        matching::matches(
-            &self.root,
-            Subject::Document(document),
-            &mut Trace::off(self.collation()),
-        )
-        .map_err(|error| *error)
+        self.matches_by(document, self.collation())
+    }
+
+    /// The same with strings compared by another collation than the filter's own.
+    pub(crate) fn matches_by(
+        &self,
+        document: Document<'_>,
+        collation: Option<&Collation>,
+    ) -> Result<bool, Error> {
+        let subject = Subject::Document(document);
+        matching::matches(&self.root, subject, &mut Trace::off(collation)).map_err(|error| *error)
     }
 
     /// Whether a value matches, taken as the value of the one name with which every path of the
     /// filter begins: "" for [`Filter::parse_operators`], the identifier for an array filter.
     pub fn matches_value(&self, value: ValueRef<'_>) -> Result<bool, Error> {
-        matching::matches(
-            &self.root,
-            Subject::Named(Some(value)),
-            &mut Trace::off(self.collation()),
-        )
-        .map_err(|error| *error)
+        self.matches_value_by(value, self.collation())
+    }
+
+    /// The same with strings compared by another collation than the filter's own.
+    pub(crate) fn matches_value_by(
+        &self,
+        value: ValueRef<'_>,
+        collation: Option<&Collation>,
+    ) -> Result<bool, Error> {
+        let subject = Subject::Named(Some(value));
+        matching::matches(&self.root, subject, &mut Trace::off(collation)).map_err(|error| *error)
     }
 
     /// Where the document matches: the place in an array that the positional `$` of an update

@@ -135,13 +135,26 @@ impl Sort {
     /// through side by side, 16746 for a number that is a place in an array and a name in its
     /// documents, 40218 where the text score is asked for and unknown.
     pub fn key(&self, document: Document<'_>, meta: &Meta, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.key_by(document, meta, self.collation(), out)
+    }
+
+    /// The same with strings compared by another collation than the sort's own.
+    pub(crate) fn key_by(
+        &self,
+        document: Document<'_>,
+        meta: &Meta,
+        collation: Option<&Collation>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let start = out.len();
-        if self.append(meta, out, |path| extract::without_arrays(path, document))? {
+        let alone = |path: &Path| extract::without_arrays(path, document);
+        if self.append(meta, collation, out, alone)? {
             return Ok(());
         }
         out.truncate(start);
-        let mut values = extract::values(&self.fields, document, self.collation())?.into_iter();
-        self.append(meta, out, |_| Some(values.next().unwrap_or(ValueRef::Null)))?;
+        let mut values = extract::values(&self.fields, document, collation)?.into_iter();
+        let next = |_: &Path| Some(values.next().unwrap_or(ValueRef::Null));
+        self.append(meta, collation, out, next)?;
         Ok(())
     }
 
@@ -149,6 +162,7 @@ impl Sort {
     fn append<'d>(
         &self,
         meta: &Meta,
+        collation: Option<&Collation>,
         out: &mut Vec<u8>,
         mut value: impl FnMut(&Path) -> Option<ValueRef<'d>>,
     ) -> Result<bool, Error> {
@@ -156,7 +170,7 @@ impl Sort {
             match field {
                 SortField::Path { path, descending } => match value(path) {
                     Some(value) => {
-                        key::append_collated(out, value, *descending, self.collation());
+                        key::append_collated(out, value, *descending, collation);
                     }
                     None => return Ok(false),
                 },

@@ -78,7 +78,7 @@ enum Form {
 /// What an update needs to know besides the document.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateContext<'a> {
-    /// The filter that chose the document, for the positional `$`.
+    /// The filter that chose the document: for the positional `$`, and for how strings are compared.
     pub filter: Option<&'a Filter>,
     /// `$currentDate` and `$$NOW`: milliseconds since 1970, UTC; one value for a whole command.
     pub now_millis: i64,
@@ -186,6 +186,7 @@ impl Update {
             now_millis: context.now_millis,
             timestamp: context.timestamp,
             is_insert: false,
+            collation: context.filter.and_then(Filter::collation),
         };
         let document = self.run(&run, context)?;
         if let Some(document) = &document {
@@ -209,6 +210,7 @@ impl Update {
             now_millis: context.now_millis,
             timestamp: context.timestamp,
             is_insert: true,
+            collation: filter.collation(),
         };
         let base = upsert::base(filter, self.is_replacement(), &run)?;
         let run = Run {

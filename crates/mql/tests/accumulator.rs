@@ -43,7 +43,7 @@ fn check(cases: &[(&str, &str, &str)]) {
             let (front, back) = documents.split_at(place);
             let mut merged = fed(&accumulator, front).expect(source);
             merged
-                .merge(fed(&accumulator, back).expect(source))
+                .merge(fed(&accumulator, back).expect(source), None)
                 .expect(source);
             assert_eq!(
                 merged.finish(),

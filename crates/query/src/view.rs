@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{Engine, Namespace};
-use windrow_document::{ArrayBuf, ValueRef};
+use windrow_document::{ArrayBuf, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
@@ -29,6 +29,7 @@ pub fn source(engine: &Engine, namespace: &Namespace) -> Result<Arc<dyn Source>,
             namespace: namespace.to_string(),
         }));
     };
+    let collation = first.collation;
     let mut pipelines = vec![first.pipeline];
     let mut below = Namespace {
         database: namespace.database.clone(),
@@ -53,6 +54,7 @@ pub fn source(engine: &Engine, namespace: &Namespace) -> Result<Arc<dyn Source>,
     Ok(Arc::new(ViewSource {
         namespace: namespace.to_string(),
         base,
+        collation,
         stages: stages.collect(),
     }))
 }
@@ -67,6 +69,8 @@ pub fn too_deep() -> Error {
 struct ViewSource {
     namespace: String,
     base: Arc<dyn Source>,
+    /// How it compares; whatever the collection below does.
+    collation: Option<Arc<Collation>>,
     stages: ArrayBuf,
 }
 
@@ -87,6 +91,10 @@ impl Source for ViewSource {
 
     fn namespace(&self) -> String {
         self.namespace.clone()
+    }
+
+    fn collation(&self) -> Option<Arc<Collation>> {
+        self.collation.clone()
     }
 
     fn count(&self) -> u64 {

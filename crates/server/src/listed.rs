@@ -60,6 +60,16 @@ pub fn reply(
     namespace: &str,
     documents: Vec<DocumentBuf>,
 ) -> Result<Reply, CommandError> {
+    cursor(request, context, namespace, documents).map(Reply::ok)
+}
+
+/// The same as the first field of a reply that has others.
+pub fn cursor(
+    request: &Request,
+    context: &Context<'_>,
+    namespace: &str,
+    documents: Vec<DocumentBuf>,
+) -> Result<DocumentBuf, CommandError> {
     let limit = batch_size(request)?.unwrap_or(usize::MAX);
     let mut listed = Listed(documents.into());
     let first = listed.take(limit, DOCUMENT_BYTES_MAX);
@@ -71,9 +81,9 @@ pub fn reply(
             .open(owner(request, context, namespace), Box::new(listed))?,
     };
     let first: Vec<Value> = first.into_iter().map(Value::from).collect();
-    Ok(Reply::ok(doc! {
+    Ok(doc! {
         "cursor": { "id": id, "ns": namespace, "firstBatch": first },
-    }))
+    })
 }
 
 fn batch_size(request: &Request) -> Result<Option<usize>, CommandError> {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use windrow_collection::{Engine, Namespace, View};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, Hint, Pipeline, Source, view};
 use windrow_wire::{CommandError, ErrorCode};
@@ -33,7 +33,7 @@ const NOT_IN_PIPELINES: &[&str] = &[
 ];
 
 /// The pipeline that finds what a `find` asks for.
-pub fn find(body: Document<'_>) -> Result<Aggregate, CommandError> {
+pub fn find(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, CommandError> {
     let is_given = |name: &&&str| match body.get(name) {
         Some(ValueRef::Document(document)) => !document.is_empty(),
         Some(value) => value.is_truthy(),
@@ -59,27 +59,28 @@ pub fn find(body: Document<'_>) -> Result<Aggregate, CommandError> {
         .iter()
         .filter(|(stage, _)| natural.is_none() || *stage != "$sort");
     let hint = natural.map(ValueRef::Document).or(body.get("hint"));
-    aggregate(body, wanted, hint)
+    aggregate(body, source, wanted, hint)
 }
 
 /// The pipeline whose documents a `count` counts.
-pub fn count(body: Document<'_>) -> Result<Aggregate, CommandError> {
+pub fn count(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, CommandError> {
     let stages = [("$match", "query"), ("$skip", "skip"), ("$limit", "limit")];
-    aggregate(body, stages.iter(), body.get("hint"))
+    aggregate(body, source, stages.iter(), body.get("hint"))
 }
 
 /// The pipeline whose documents have the values of a `distinct`.
-pub fn distinct(body: Document<'_>) -> Result<Aggregate, CommandError> {
-    aggregate(body, [("$match", "query")].iter(), body.get("hint"))
+pub fn distinct(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, CommandError> {
+    aggregate(body, source, [("$match", "query")].iter(), body.get("hint"))
 }
 
 /// A pipeline with a stage for each argument that says anything.
 fn aggregate<'s>(
     body: Document<'_>,
+    source: &dyn Source,
     wanted: impl Iterator<Item = &'s (&'s str, &'s str)>,
     hint: Option<ValueRef<'_>>,
 ) -> Result<Aggregate, CommandError> {
-    check_collation(body)?;
+    let collation = collation(body, source)?;
     let mut stages = Vec::new();
     for (stage, argument) in wanted {
         let operand = match body.get(argument) {
@@ -95,7 +96,7 @@ fn aggregate<'s>(
         stages.push(Value::Document(document));
     }
     let variables = body.get("let").and_then(ValueRef::as_document);
-    let environment = queries::environment(variables, None)?;
+    let environment = queries::environment(variables, collation)?;
     let stages: ArrayBuf = stages.into_iter().collect();
     let hint = hint.map(Hint::parse).transpose().or_command_error()?;
     Ok(Aggregate {
@@ -105,12 +106,16 @@ fn aggregate<'s>(
     })
 }
 
-/// A view compares as it was made to: by bytes. Another order is refused.
-pub fn check_collation(body: Document<'_>) -> Result<(), CommandError> {
-    let collation = body.get("collation").and_then(ValueRef::as_document);
-    match collation::of(collation, None)? {
-        None => Ok(()),
-        Some(_) => Err(CommandError::new(
+/// A view compares as it was made to. Another order is refused.
+pub fn collation(
+    body: Document<'_>,
+    view: &dyn Source,
+) -> Result<Option<Arc<Collation>>, CommandError> {
+    let given = body.get("collation").and_then(ValueRef::as_document);
+    let own = view.collation();
+    match collation::of(given, own.clone())? == own {
+        true => Ok(own),
+        false => Err(CommandError::new(
             ErrorCode::OptionNotSupportedOnView,
             "Cannot override a view's default collation",
         )),
@@ -140,7 +145,7 @@ pub fn refuse(context: &Context<'_>, namespace: &Namespace) -> Result<(), Comman
 }
 
 /// Fails where a view must not be as it is wanted: a stage that writes or is none, a circle of views,
-/// too many on top of each other.
+/// too many on top of each other, views that compare otherwise.
 pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<(), CommandError> {
     check_stages(wanted)?;
     let mut walk = Walk {
@@ -179,7 +184,10 @@ fn check_stages(wanted: &View) -> Result<(), CommandError> {
 
 /// The names of the collections and views that a view reads.
 fn names_below(view: &View) -> Result<Vec<String>, CommandError> {
-    let environment = Environment::default();
+    let environment = Environment {
+        collation: view.collation.clone(),
+        ..Environment::default()
+    };
     let pipeline = Pipeline::parse(view.pipeline.as_array(), &environment).or_command_error()?;
     let mut names = pipeline.other_collections();
     names.push(view.on.clone());
@@ -215,6 +223,13 @@ impl Walk<'_> {
             let Some(below) = self.engine.view(&namespace).or_command_error()? else {
                 continue;
             };
+            if below.collation != view.collation {
+                let message = format!("View {} has a collation other than {namespace}", self.own);
+                return Err(CommandError::new(
+                    ErrorCode::OptionNotSupportedOnView,
+                    message,
+                ));
+            }
             // What hangs under one name is walked once for each depth it is met at first.
             if self.seen.insert(format!("{depth} {namespace}")) {
                 deepest = deepest.max(self.below(&below, depth + 1)?);

@@ -30,9 +30,9 @@ pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
 }
 
 /// The namespace that documents are to be written to, once it is sure that it may hold any.
-pub fn writable(request: &Request, name: &str) -> Result<Namespace, CommandError> {
+pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
     let refuse = |code: ErrorCode| {
-        let message = format!("cannot write to '{}.{name}'", request.database());
+        let message = format!("cannot write to '{database}.{name}'");
         Err(CommandError::new(code, message))
     };
     if name.starts_with("system.") && !WRITABLE_SYSTEM.contains(&name) {
@@ -41,34 +41,27 @@ pub fn writable(request: &Request, name: &str) -> Result<Namespace, CommandError
     if name.contains(".system.") {
         return refuse(ErrorCode::BadValue);
     }
-    existing(request, name)
+    existing(database, name)
 }
 
 /// The namespace whose documents are to be changed; one that no collection can have is not found.
-pub fn existing(request: &Request, name: &str) -> Result<Namespace, CommandError> {
+pub fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
     if name.contains('$') {
         return Err(CommandError::new(
             ErrorCode::InvalidNamespace,
-            format!(
-                "Invalid namespace specified '{}.{name}'",
-                request.database()
-            ),
+            format!("Invalid namespace specified '{database}.{name}'"),
         ));
     }
     Ok(Namespace {
-        database: request.database().to_owned(),
+        database: database.to_owned(),
         collection: name.to_owned(),
     })
 }
 
 /// Whether an upsert may create this collection.
-pub fn check_upsert_target(
-    request: &Request,
-    name: &str,
-    upsert: bool,
-) -> Result<(), CommandError> {
+pub fn check_upsert_target(namespace: &Namespace, upsert: bool) -> Result<(), CommandError> {
     if upsert {
-        writable(request, name)?;
+        writable(&namespace.database, &namespace.collection)?;
     }
     Ok(())
 }

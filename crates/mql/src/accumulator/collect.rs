@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use windrow_document::{ArrayBuf, ArrayBuilder, Value, key};
+use windrow_document::{ArrayBuf, ArrayBuilder, Collation, Value, key};
 
 use super::bytes::value_bytes;
 use crate::expression::Computed;
@@ -41,12 +41,12 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    pub fn add(&mut self, value: Computed<'_>) {
+    pub fn add(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
         let Some(found) = value.as_ref() else {
             return;
         };
         let mut bytes = Vec::new();
-        key::append(&mut bytes, found);
+        key::append_collated(&mut bytes, found, false, collation);
         let size = bytes.len() + value_bytes(found);
         if self.keys.insert(bytes.into()) {
             self.bytes += size;
@@ -54,11 +54,11 @@ impl Set {
         }
     }
 
-    pub fn merge(&mut self, other: Set) {
+    pub fn merge(&mut self, other: Set, collation: Option<&Collation>) {
         other
             .values
             .into_iter()
-            .for_each(|value| self.add(Computed::Owned(value)));
+            .for_each(|value| self.add(Computed::Owned(value), collation));
     }
 
     pub fn finish(self) -> Value {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windrow_document::{ArrayBuf, Value, ValueRef};
+use windrow_document::{ArrayBuf, Collation, Value, ValueRef, collation};
 
 use super::bytes::value_bytes;
 use super::operator::{Operator, Parsed, Pick};
@@ -77,7 +77,7 @@ impl Several {
         })
     }
 
-    pub fn add(&mut self, value: Computed<'_>) {
+    pub fn add(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
         let is_full = self.values.len() >= self.count;
         match self.pick {
             Pick::First if is_full => {}
@@ -87,7 +87,7 @@ impl Several {
                     self.drop_value(0);
                 }
             }
-            Pick::Least | Pick::Greatest => self.add_sorted(value),
+            Pick::Least | Pick::Greatest => self.add_sorted(value, collation),
         }
     }
 
@@ -103,13 +103,13 @@ impl Several {
     }
 
     /// Null and missing never count.
-    fn add_sorted(&mut self, value: Computed<'_>) {
+    fn add_sorted(&mut self, value: Computed<'_>, collation: Option<&Collation>) {
         let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
             return;
         };
         let least = self.pick == Pick::Least;
         let before = |kept: &Value| {
-            let order = kept.as_ref().compare(found);
+            let order = collation::compare(collation, kept.as_ref(), found);
             if least { order.is_le() } else { order.is_ge() }
         };
         let place = self.values.partition_point(before);
@@ -124,11 +124,11 @@ impl Several {
         }
     }
 
-    pub fn merge(&mut self, other: Several) {
+    pub fn merge(&mut self, other: Several, collation: Option<&Collation>) {
         other
             .values
             .into_iter()
-            .for_each(|value| self.add(Computed::Owned(value)));
+            .for_each(|value| self.add(Computed::Owned(value), collation));
     }
 
     pub fn finish(self) -> Value {

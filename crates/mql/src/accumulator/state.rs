@@ -1,6 +1,6 @@
 //! One group's values so far.
 
-use windrow_document::Value;
+use windrow_document::{Collation, Value};
 
 use super::bytes::value_bytes;
 use super::collect::{Pushed, Set};
@@ -70,8 +70,13 @@ impl AccumulatorState {
         }))
     }
 
-    /// Takes in one value. Errors: 40400 for what `$mergeObjects` cannot merge.
-    pub fn add(&mut self, value: Computed<'_>) -> Result<(), Error> {
+    /// Takes in one value; `collation`: how strings are compared. Errors: 40400 for what
+    /// `$mergeObjects` cannot merge.
+    pub(super) fn add(
+        &mut self,
+        value: Computed<'_>,
+        collation: Option<&Collation>,
+    ) -> Result<(), Error> {
         match &mut self.0 {
             Kind::Average(average) => with_number(&value, |number| average.add(number)),
             Kind::Count(count) => *count += 1,
@@ -82,15 +87,15 @@ impl AccumulatorState {
                 first.get_or_insert_with(|| value.into_value());
             }
             Kind::Last(last) => *last = value.into_value(),
-            Kind::Max(greatest) => keep(greatest, value, |order| order.is_gt()),
+            Kind::Max(greatest) => keep(greatest, value, collation, |order| order.is_gt()),
             Kind::Merged(merged) => merge_object(merged, &value)?,
-            Kind::Min(least) => keep(least, value, |order| order.is_lt()),
+            Kind::Min(least) => keep(least, value, collation, |order| order.is_lt()),
             Kind::Percentiles(percentiles) => {
                 with_number(&value, |number| percentiles.add(number.to_f64()));
             }
             Kind::Pushed(pushed) => pushed.add(&value),
-            Kind::Set(set) => set.add(value),
-            Kind::Several(several) => several.add(value),
+            Kind::Set(set) => set.add(value, collation),
+            Kind::Several(several) => several.add(value, collation),
             Kind::Sum(sum) => with_number(&value, |number| sum.add(number)),
             Kind::Top(_) => return self.add_ordered(Key::default(), value),
         }
@@ -106,7 +111,11 @@ impl AccumulatorState {
     }
 
     /// Takes in what another state of the same accumulator has, whose values come after its own.
-    pub fn merge(&mut self, other: AccumulatorState) -> Result<(), Error> {
+    pub fn merge(
+        &mut self,
+        other: AccumulatorState,
+        collation: Option<&Collation>,
+    ) -> Result<(), Error> {
         match (&mut self.0, other.0) {
             (Kind::Average(one), Kind::Average(other)) => one.merge(&other),
             (Kind::Count(one), Kind::Count(other)) => *one += other,
@@ -116,13 +125,13 @@ impl AccumulatorState {
             }
             (Kind::Last(one), Kind::Last(other)) => *one = other,
             (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
-                return self.add(Computed::Owned(other));
+                return self.add(Computed::Owned(other), collation);
             }
-            (Kind::Merged(_), Kind::Merged(other)) => return self.add(other.into()),
+            (Kind::Merged(_), Kind::Merged(other)) => return self.add(other.into(), collation),
             (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
             (Kind::Pushed(one), Kind::Pushed(other)) => one.merge(other),
-            (Kind::Set(one), Kind::Set(other)) => one.merge(other),
-            (Kind::Several(one), Kind::Several(other)) => one.merge(other),
+            (Kind::Set(one), Kind::Set(other)) => one.merge(other, collation),
+            (Kind::Several(one), Kind::Several(other)) => one.merge(other, collation),
             (Kind::Sum(one), Kind::Sum(other)) => one.add_sum(&other),
             (Kind::Top(one), Kind::Top(other)) => one.merge(other),
             _ => {}

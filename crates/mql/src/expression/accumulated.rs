@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use windrow_document::{DocumentBuf, DocumentBuilder, Value};
+use windrow_document::{Collation, DocumentBuf, DocumentBuilder, Value, collation};
 
 use super::number::Number;
 use super::statistics::{Average, Deviation};
@@ -75,13 +75,18 @@ pub(crate) fn std_dev_samp<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
 }
 
 /// Keeps the value where it stands before the best so far; null and missing never do.
-pub(crate) fn keep(best: &mut Option<Value>, value: Computed<'_>, better: fn(Ordering) -> bool) {
+pub(crate) fn keep(
+    best: &mut Option<Value>,
+    value: Computed<'_>,
+    collation: Option<&Collation>,
+    better: fn(Ordering) -> bool,
+) {
     let Some(found) = value.as_ref().filter(|found| !found.is_nullish()) else {
         return;
     };
     if best
         .as_ref()
-        .is_none_or(|best| better(found.compare(best.as_ref())))
+        .is_none_or(|best| better(collation::compare(collation, found, best.as_ref())))
     {
         *best = value.into_value();
     }
@@ -90,7 +95,7 @@ pub(crate) fn keep(best: &mut Option<Value>, value: Computed<'_>, better: fn(Ord
 fn extreme<'a>(call: &'a Call, context: &Context<'a>, better: fn(Ordering) -> bool) -> Answer<'a> {
     let mut best = None;
     each(call, context, &mut |value| {
-        keep(&mut best, value, better);
+        keep(&mut best, value, context.collation, better);
         Ok(())
     })?;
     Ok(best.map_or(Computed::NULL, Computed::Owned))

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use windrow_document::ValueRef;
 use windrow_document::path::{Component, Path};
+use windrow_document::{Collation, ValueRef, collation};
 
 use super::field_path::split;
 use crate::Error;
@@ -43,16 +43,26 @@ impl Order {
         Ok(Order::Fields(keys))
     }
 
-    pub fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+    pub fn compare(
+        &self,
+        one: ValueRef<'_>,
+        other: ValueRef<'_>,
+        collation: Option<&Collation>,
+    ) -> Ordering {
         let directed =
             |order: Ordering, descending| if descending { order.reverse() } else { order };
         match self {
-            Order::Whole(descending) => directed(one.compare(other), *descending),
+            Order::Whole(descending) => {
+                directed(collation::compare(collation, one, other), *descending)
+            }
             Order::Fields(keys) => keys
                 .iter()
                 .map(|(path, descending)| {
-                    let keys = (key(path, *descending, one), key(path, *descending, other));
-                    directed(keys.0.compare(keys.1), *descending)
+                    let key = |element| key(path, *descending, element, collation);
+                    directed(
+                        collation::compare(collation, key(one), key(other)),
+                        *descending,
+                    )
                 })
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal),
@@ -77,7 +87,12 @@ fn direction(value: ValueRef<'_>) -> Result<bool, Error> {
 
 /// What an element is sorted by: of several values, as arrays on the path give, the least ascending
 /// and the greatest descending; null where there is none.
-fn key<'v>(path: &Path, descending: bool, element: ValueRef<'v>) -> ValueRef<'v> {
+fn key<'v>(
+    path: &Path,
+    descending: bool,
+    element: ValueRef<'v>,
+    collation: Option<&Collation>,
+) -> ValueRef<'v> {
     let mut found = Vec::new();
     leaves(element, path.components(), &mut found);
     let wanted = if descending {
@@ -86,7 +101,7 @@ fn key<'v>(path: &Path, descending: bool, element: ValueRef<'v>) -> ValueRef<'v>
         Ordering::Less
     };
     let best = found.into_iter().reduce(|best, value| {
-        if value.compare(best) == wanted {
+        if collation::compare(collation, value, best) == wanted {
             value
         } else {
             best

@@ -1,6 +1,6 @@
 //! `$sortArray`, and `$firstN`, `$lastN`, `$minN`, `$maxN`.
 
-use windrow_document::{Array, ArrayBuf, Value, ValueRef};
+use windrow_document::{Array, ArrayBuf, Collation, Value, ValueRef, collation};
 
 use super::array::array;
 use super::array_order::Order;
@@ -41,7 +41,7 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
     let mut elements: Vec<ValueRef<'_>> = input.iter().collect();
     if let Prepared::Order(order) = &call.prepared {
-        elements.sort_by(|one, other| order.compare(*one, *other));
+        elements.sort_by(|one, other| order.compare(*one, *other, context.collation));
     }
     Ok(elements.into_iter().collect::<ArrayBuf>().into())
 }
@@ -76,25 +76,25 @@ pub(crate) fn parse_count(name: &str, value: &Computed<'_>) -> Result<usize, Err
     }
 }
 
-type Pick = for<'v> fn(Array<'v>, usize) -> Vec<ValueRef<'v>>;
+type Pick = for<'v> fn(Array<'v>, usize, Option<&Collation>) -> Vec<ValueRef<'v>>;
 
 fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> Answer<'a> {
     let count = parse_count(call.operator.name, &call.value(0, context)?)?;
     let value = call.value(1, context)?;
     let input = array(&value, 5788200, "Input")?;
     Ok(Computed::Owned(Value::Array(
-        pick(input, count).into_iter().collect(),
+        pick(input, count, context.collation).into_iter().collect(),
     )))
 }
 
 pub(crate) fn first_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count| {
+    pick(call, context, |array, count, _| {
         array.iter().take(count).collect()
     })
 }
 
 pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count| {
+    pick(call, context, |array, count, _| {
         array
             .iter()
             .skip(array.count().saturating_sub(count))
@@ -102,20 +102,24 @@ pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     })
 }
 
-fn sorted(array: Array<'_>) -> Vec<ValueRef<'_>> {
-    let mut values: Vec<ValueRef<'_>> = array.iter().filter(|value| !value.is_nullish()).collect();
-    values.sort_by(|one, other| one.compare(*other));
+fn sorted<'v>(array: Array<'v>, collation: Option<&Collation>) -> Vec<ValueRef<'v>> {
+    let mut values: Vec<ValueRef<'v>> = array.iter().filter(|value| !value.is_nullish()).collect();
+    values.sort_by(|one, other| collation::compare(collation, *one, *other));
     values
 }
 
 pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count| {
-        sorted(array).into_iter().take(count).collect()
+    pick(call, context, |array, count, collation| {
+        sorted(array, collation).into_iter().take(count).collect()
     })
 }
 
 pub(crate) fn max_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count| {
-        sorted(array).into_iter().rev().take(count).collect()
+    pick(call, context, |array, count, collation| {
+        sorted(array, collation)
+            .into_iter()
+            .rev()
+            .take(count)
+            .collect()
     })
 }

@@ -19,6 +19,7 @@ const fn operator(name: &'static str, form: Form, evaluate: Evaluate) -> Syntax 
         evaluate,
         prepare: None,
         is_pure: true,
+        compares: false,
     };
     Syntax { operator, form }
 }
@@ -47,6 +48,12 @@ impl Syntax {
     /// Not to be computed while parsing.
     const fn impure(mut self) -> Syntax {
         self.operator.is_pure = false;
+        self
+    }
+
+    /// What it gives of strings is another matter under a collation.
+    const fn comparing(mut self) -> Syntax {
+        self.operator.compares = true;
         self
     }
 
@@ -88,7 +95,7 @@ static OPERATORS: &[Syntax] = &[
     any("$bitXor", bits::xor),
     exactly("$bsonSize", 1, object::bson_size),
     exactly("$ceil", 1, rounding::ceil),
-    exactly("$cmp", 2, comparison::cmp),
+    exactly("$cmp", 2, comparison::cmp).comparing(),
     any("$concat", string::concat),
     any("$concatArrays", array::concat_arrays),
     special("$cond", conditional::parse_cond, conditional::cond),
@@ -130,19 +137,19 @@ static OPERATORS: &[Syntax] = &[
     special("$dayOfYear", date::part::parse, date::part::day_of_year),
     exactly("$degreesToRadians", 1, real::degrees_to_radians),
     exactly("$divide", 2, arithmetic::divide),
-    exactly("$eq", 2, comparison::eq),
+    exactly("$eq", 2, comparison::eq).comparing(),
     exactly("$exp", 1, real::exp),
     special("$filter", array_scope::parse_filter, array_scope::filter),
     exactly("$first", 1, array::first),
     named("$firstN", &N, array_sort::first_n),
     exactly("$floor", 1, rounding::floor),
     special("$getField", object::parse_get_field, object::get_field),
-    exactly("$gt", 2, comparison::gt),
-    exactly("$gte", 2, comparison::gte),
+    exactly("$gt", 2, comparison::gt).comparing(),
+    exactly("$gte", 2, comparison::gte).comparing(),
     special("$hour", date::part::parse, date::part::hour),
     special("$ifNull", conditional::parse_if_null, conditional::if_null),
-    exactly("$in", 2, array::contains),
-    between("$indexOfArray", 2, 4, array::index_of_array),
+    exactly("$in", 2, array::contains).comparing(),
+    between("$indexOfArray", 2, 4, array::index_of_array).comparing(),
     between("$indexOfBytes", 2, 4, string::index_of_bytes),
     between("$indexOfCP", 2, 4, string::index_of_points),
     exactly("$isArray", 1, array::is_array),
@@ -161,23 +168,23 @@ static OPERATORS: &[Syntax] = &[
     exactly("$ln", 1, real::ln),
     exactly("$log", 2, real::log),
     exactly("$log10", 1, real::log10),
-    exactly("$lt", 2, comparison::lt),
-    exactly("$lte", 2, comparison::lte),
+    exactly("$lt", 2, comparison::lt).comparing(),
+    exactly("$lte", 2, comparison::lte).comparing(),
     named("$ltrim", &string::TRIM, string::trim_start),
     special("$map", array_scope::parse_map, array_scope::map),
-    any("$max", accumulated::max),
-    named("$maxN", &N, array_sort::max_n),
+    any("$max", accumulated::max).comparing(),
+    named("$maxN", &N, array_sort::max_n).comparing(),
     special("$median", percentile::parse, percentile::percentile),
     any("$mergeObjects", accumulated::merge_objects),
     special("$meta", meta::parse, meta::meta).impure(),
     special("$millisecond", date::part::parse, date::part::millisecond),
-    any("$min", accumulated::min),
-    named("$minN", &N, array_sort::min_n),
+    any("$min", accumulated::min).comparing(),
+    named("$minN", &N, array_sort::min_n).comparing(),
     special("$minute", date::part::parse, date::part::minute),
     exactly("$mod", 2, arithmetic::modulo),
     special("$month", date::part::parse, date::part::month),
     any("$multiply", arithmetic::multiply),
-    exactly("$ne", 2, comparison::ne),
+    exactly("$ne", 2, comparison::ne).comparing(),
     exactly("$not", 1, boolean::not),
     exactly("$objectToArray", 1, array_object::object_to_array),
     any("$or", boolean::or),
@@ -196,12 +203,14 @@ static OPERATORS: &[Syntax] = &[
     between("$round", 1, 2, rounding::round),
     named("$rtrim", &string::TRIM, string::trim_end),
     special("$second", date::part::parse, date::part::second),
-    exactly("$setDifference", 2, set::difference),
-    any("$setEquals", set::equals).prepared(set::prepare_equals),
+    exactly("$setDifference", 2, set::difference).comparing(),
+    any("$setEquals", set::equals)
+        .prepared(set::prepare_equals)
+        .comparing(),
     special("$setField", object::parse_set_field, object::set_field),
-    any("$setIntersection", set::intersection),
-    exactly("$setIsSubset", 2, set::is_subset),
-    any("$setUnion", set::union),
+    any("$setIntersection", set::intersection).comparing(),
+    exactly("$setIsSubset", 2, set::is_subset).comparing(),
+    any("$setUnion", set::union).comparing(),
     exactly("$sin", 1, real::sin),
     exactly("$sinh", 1, real::sinh),
     exactly("$size", 1, array::size),
@@ -210,7 +219,8 @@ static OPERATORS: &[Syntax] = &[
         "$sortArray",
         array_sort::parse_sort_array,
         array_sort::sort_array,
-    ),
+    )
+    .comparing(),
     exactly("$split", 2, string::split),
     exactly("$sqrt", 1, real::sqrt),
     any("$stdDevPop", accumulated::std_dev_pop),

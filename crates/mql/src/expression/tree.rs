@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use windrow_document::{ArrayBuilder, Document, DocumentBuilder, Value};
+use windrow_document::{ArrayBuilder, Document, DocumentBuilder, Value, ValueRef};
 
 use super::array_order::Order;
 use super::computed::Computed;
@@ -41,7 +41,7 @@ impl Expression {
         Expression(Node::Call(Box::new(call))).folded()
     }
 
-    /// The constant that it is where all of its parts are constant.
+    /// The constant that it is where all of its parts are constant, whatever the collation.
     pub(super) fn folded(self) -> Result<Expression, Error> {
         let foldable = match &self.0 {
             Node::Document(fields) => fields.iter().all(|(_, field)| field.is_fixed()),
@@ -53,7 +53,10 @@ impl Expression {
             return Ok(self);
         }
         let value = self.evaluate(&Context::new(Document::EMPTY))?.into_value();
-        Ok(value.map_or(self, Expression::constant_of))
+        match &self.0 {
+            Node::Call(call) if call.compares_strings() => Ok(self),
+            _ => Ok(value.map_or(self, Expression::constant_of)),
+        }
     }
 
     /// Whether no document changes what it gives.
@@ -160,6 +163,8 @@ pub(crate) struct Operator {
     pub prepare: Option<Prepare>,
     /// The same arguments always give the same value.
     pub is_pure: bool,
+    /// It compares values, strings as the collation says, which is not known while parsing.
+    pub compares: bool,
 }
 
 /// An operator applied to arguments. Arguments by name stand in the order of the operator's table,
@@ -210,6 +215,12 @@ impl Call {
         self.operator.is_pure && self.arguments.iter().all(Expression::is_fixed)
     }
 
+    /// Whether a collation may change what it gives of its constants.
+    fn compares_strings(&self) -> bool {
+        let mut constants = self.arguments.iter().filter_map(Expression::constant);
+        self.operator.compares && constants.any(|value| has_strings(value.as_ref()))
+    }
+
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
         (self.operator.evaluate)(self, context)
     }
@@ -247,6 +258,15 @@ impl Call {
             "$rand" => dependencies.random = true,
             _ => {}
         }
+    }
+}
+
+fn has_strings(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::String(_) | ValueRef::Symbol(_) => true,
+        ValueRef::Document(document) => document.iter().any(|(_, value)| has_strings(value)),
+        ValueRef::Array(array) => array.iter().any(has_strings),
+        _ => false,
     }
 }
 

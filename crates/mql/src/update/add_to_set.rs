@@ -4,24 +4,20 @@ use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{At, Change, Modifier, Put, Run};
 use super::push::with_appended;
 use crate::Error;
 
 #[derive(Debug)]
 struct AddToSet {
-    /// No two are equal.
     values: Vec<Value>,
 }
 
 pub(super) fn parse(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error> {
-    let mut values: Vec<Value> = Vec::new();
-    for value in operand_values(operand)? {
-        if !values.iter().any(|known| known.as_ref().equals(value)) {
-            values.push(value.to_value());
-        }
-    }
-    Ok(Arc::new(AddToSet { values }))
+    let values = operand_values(operand)?;
+    Ok(Arc::new(AddToSet {
+        values: values.into_iter().map(ValueRef::to_value).collect(),
+    }))
 }
 
 fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
@@ -43,6 +39,20 @@ fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
     }
 }
 
+impl AddToSet {
+    /// The values that equal none of the array's, and none of those before them.
+    fn added(&self, array: Array<'_>, run: &Run<'_>) -> Vec<ValueRef<'_>> {
+        let mut added: Vec<ValueRef<'_>> = Vec::new();
+        for value in self.values.iter().map(Value::as_ref) {
+            let is_known = |known: ValueRef<'_>| run.equals(known, value);
+            if !array.iter().any(is_known) && !added.iter().copied().any(is_known) {
+                added.push(value);
+            }
+        }
+        added
+    }
+}
+
 impl Modifier for AddToSet {
     fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
         let Some(array) = current.as_array() else {
@@ -52,18 +62,16 @@ impl Modifier for AddToSet {
                 current.type_of().name()
             )));
         };
-        let values = self.values.iter().map(Value::as_ref);
-        let added: Vec<ValueRef<'_>> = values
-            .filter(|value| !array.iter().any(|known| known.equals(*value)))
-            .collect();
+        let added = self.added(array, at.run);
         if added.is_empty() {
             return Ok(Change::Keep);
         }
         Ok(Change::owned(with_appended(array, added.into_iter())))
     }
 
-    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        let created: ArrayBuf = with_appended(Array::EMPTY, self.values.iter().map(Value::as_ref));
+    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+        let added = self.added(Array::EMPTY, at.run);
+        let created: ArrayBuf = with_appended(Array::EMPTY, added.into_iter());
         Ok(Some(Put::Owned(Value::Array(created))))
     }
 }

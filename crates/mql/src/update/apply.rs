@@ -286,7 +286,7 @@ fn in_element<'a>(
     for (filter, node) in &elements.children {
         let matches = match filter {
             None => true,
-            Some(filter) => filter.matches(value)?,
+            Some(filter) => filter.matches(value, run.collation)?,
         };
         if matches {
             picked.push(node);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, ValueRef};
+use windrow_document::{Collation, Document, ValueRef};
 
 use crate::Error;
 use crate::filter::Filter;
@@ -19,8 +19,13 @@ impl ArrayFilter {
         &self.identifier
     }
 
-    pub fn matches(&self, element: ValueRef<'_>) -> Result<bool, Error> {
-        self.filter.matches_value(element)
+    /// `collation`: how the update compares.
+    pub fn matches(
+        &self,
+        element: ValueRef<'_>,
+        collation: Option<&Collation>,
+    ) -> Result<bool, Error> {
+        self.filter.matches_value_by(element, collation)
     }
 }
 

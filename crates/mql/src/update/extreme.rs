@@ -30,9 +30,9 @@ pub(super) fn parse_max(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn Mo
 }
 
 impl Modifier for Extreme {
-    fn change<'a>(&'a self, current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
         let operand = self.operand.as_ref();
-        let wins = operand.compare(current) == self.wins;
+        let wins = at.run.compare(operand, current) == self.wins;
         Ok(if wins {
             Change::borrowed(operand)
         } else {

@@ -1,8 +1,9 @@
 //! What one operator does to one field: the trait that each operator implements.
 
+use std::cmp::Ordering;
 use std::fmt::Debug;
 
-use windrow_document::{Document, Timestamp, Value, ValueRef};
+use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, collation};
 
 use crate::Error;
 
@@ -15,6 +16,18 @@ pub(super) struct Run<'a> {
     pub timestamp: Timestamp,
     /// Whether an upsert makes a new document, so that `$setOnInsert` counts.
     pub is_insert: bool,
+    /// How strings are compared; None: by their bytes.
+    pub collation: Option<&'a Collation>,
+}
+
+impl Run<'_> {
+    pub fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+        collation::compare(self.collation, one, other)
+    }
+
+    pub fn equals(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
+        self.compare(one, other).is_eq()
+    }
 }
 
 /// Where an operator meets a field.

@@ -131,7 +131,9 @@ impl Stage {
         run: &Run<'_>,
         variables: Option<&Variables>,
     ) -> Result<DocumentBuf, Error> {
-        let mut context = Context::new(document).with_now(run.now_millis);
+        let mut context = Context::new(document)
+            .with_now(run.now_millis)
+            .with_collation(run.collation);
         if let Some(variables) = variables {
             context = context.with_variables(variables);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, Value, ValueRef, doc};
 
-use super::modifier::{At, Change, Modifier};
+use super::modifier::{At, Change, Modifier, Run};
 use crate::Error;
 use crate::filter::Filter;
 
@@ -95,22 +95,22 @@ pub(super) fn parse_pull_all(
 }
 
 impl Condition {
-    fn matches(&self, element: ValueRef<'_>) -> Result<bool, Error> {
+    fn matches(&self, element: ValueRef<'_>, run: &Run<'_>) -> Result<bool, Error> {
         match self {
-            Condition::EqualsAny(values) => {
-                Ok(values.iter().any(|value| value.as_ref().equals(element)))
-            }
+            Condition::EqualsAny(values) => Ok(values
+                .iter()
+                .any(|value| run.equals(value.as_ref(), element))),
             Condition::Document(filter) => match element {
-                ValueRef::Document(document) => filter.matches(document),
+                ValueRef::Document(document) => filter.matches_by(document, run.collation),
                 _ => Ok(false),
             },
-            Condition::Element(filter) => filter.matches_value(element),
+            Condition::Element(filter) => filter.matches_value_by(element, run.collation),
         }
     }
 }
 
 impl Modifier for Pull {
-    fn change<'a>(&'a self, current: ValueRef<'a>, _at: &At<'a>) -> Result<Change<'a>, Error> {
+    fn change<'a>(&'a self, current: ValueRef<'a>, at: &At<'a>) -> Result<Change<'a>, Error> {
         let Some(array) = current.as_array() else {
             return Err(Error::bad_value(format!(
                 "Cannot apply {} to a non-array value",
@@ -120,7 +120,7 @@ impl Modifier for Pull {
         let mut kept = Vec::new();
         let mut pulled = false;
         for element in array {
-            if self.condition.matches(element)? {
+            if self.condition.matches(element, at.run)? {
                 pulled = true;
             } else {
                 kept.push(element);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuilder, Value, ValueRef};
 
-use super::modifier::{At, Change, Modifier, Put};
+use super::modifier::{At, Change, Modifier, Put, Run};
 use crate::Error;
 
 #[derive(Debug)]
@@ -123,7 +123,7 @@ impl Push {
     }
 
     /// None where nothing was done.
-    fn result(&self, array: Array<'_>) -> Option<ArrayBuf> {
+    fn result(&self, array: Array<'_>, run: &Run<'_>) -> Option<ArrayBuf> {
         if self.is_plain() {
             let values = self.values.iter().map(Value::as_ref);
             return (!self.values.is_empty()).then(|| with_appended(array, values));
@@ -133,7 +133,7 @@ impl Push {
         let at = insertion_point(self.position, elements.len());
         elements.splice(at..at, self.values.iter().map(Value::as_ref));
         if let Some(sort) = &self.sort {
-            elements.sort_by(|one, other| sort.compare(*one, *other));
+            elements.sort_by(|one, other| sort.compare(*one, *other, run));
             // Even where they were in order; but not where there is nothing to sort.
             is_changed |= !elements.is_empty();
         }
@@ -168,16 +168,17 @@ fn insertion_point(position: Option<i64>, count: usize) -> usize {
 
 impl Sort {
     /// Arrays compare as a whole here, unlike in a query's sort.
-    fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>) -> Ordering {
+    fn compare(&self, one: ValueRef<'_>, other: ValueRef<'_>, run: &Run<'_>) -> Ordering {
         let directed = |order: Ordering, descending: bool| {
             if descending { order.reverse() } else { order }
         };
         match self {
-            Sort::Whole { descending } => directed(one.compare(other), *descending),
+            Sort::Whole { descending } => directed(run.compare(one, other), *descending),
             Sort::Fields(fields) => fields
                 .iter()
                 .map(|(path, descending)| {
-                    directed(field(one, path).compare(field(other, path)), *descending)
+                    let order = run.compare(field(one, path), field(other, path));
+                    directed(order, *descending)
                 })
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal),
@@ -225,11 +226,13 @@ impl Modifier for Push {
                 at.run.root.get("_id").unwrap_or(ValueRef::Null)
             )));
         };
-        Ok(self.result(array).map_or(Change::Keep, Change::owned))
+        Ok(self
+            .result(array, at.run)
+            .map_or(Change::Keep, Change::owned))
     }
 
-    fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        let created = self.result(Array::EMPTY).unwrap_or_default();
+    fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
+        let created = self.result(Array::EMPTY, at.run).unwrap_or_default();
         Ok(Some(Put::Owned(Value::Array(created))))
     }
 }

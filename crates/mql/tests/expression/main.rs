@@ -374,3 +374,33 @@ fn values_within_the_document_are_not_copied() {
     };
     assert!(document.as_bytes().as_ptr_range().contains(&text.as_ptr()));
 }
+
+#[test]
+fn constants_compare_by_the_collation_too() {
+    let settings = json::parse(r#"{"locale": "en", "strength": 2}"#);
+    let collation = windrow_mql::collation::parse(settings.as_ref().as_document().unwrap());
+    let collation = collation.unwrap().unwrap();
+    let check = |source: &str, expected: &str| {
+        let parsed = Expression::parse(json::parse(source).as_ref(), &Scope::new()).expect(source);
+        let context = Context::new(windrow_document::Document::EMPTY);
+        let context = context.with_collation(Some(&*collation));
+        let found = parsed.evaluate(&context).expect(source).into_value();
+        assert_eq!(found, Some(json::parse(expected)), "{source}");
+    };
+    check(r#"{"$eq": ["a", "A"]}"#, "true");
+    check(r#"{"$cmp": ["B", "a"]}"#, "1");
+    check(r#"{"$max": ["B", "a"]}"#, r#""B""#);
+    check(r#"{"$in": ["A", ["a"]]}"#, "true");
+    check(r#"{"$indexOfArray": [["a", "b"], "B"]}"#, "1");
+    check(r#"{"$setUnion": [["a"], ["A", "b"]]}"#, r#"["a", "b"]"#);
+    check(r#"{"$setDifference": [["a", "b"], ["A"]]}"#, r#"["b"]"#);
+    check(
+        r#"{"$sortArray": {"input": ["b", "C", "a"], "sortBy": 1}}"#,
+        r#"["a", "b", "C"]"#,
+    );
+    check(
+        r#"{"$maxN": {"input": ["b", "C", "a"], "n": 2}}"#,
+        r#"["C", "b"]"#,
+    );
+    check(r#"{"$cond": [{"$eq": ["a", "A"]}, 1, 2]}"#, "1");
+}

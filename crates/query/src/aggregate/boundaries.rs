@@ -1,6 +1,6 @@
 //! Buckets that values fall into.
 
-use windrow_document::Value;
+use windrow_document::{Value, collation};
 use windrow_mql::expression::{Computed, Context, Expression};
 
 use crate::Error;
@@ -18,9 +18,9 @@ impl Boundaries {
     pub fn place<'a>(&'a self, context: &Context<'a>) -> Result<Computed<'a>, Error> {
         let value = self.group_by.evaluate(context)?;
         let value = value.or_null();
-        let below = self
-            .boundaries
-            .partition_point(|one| one.as_ref().compare(value).is_le());
+        let below = self.boundaries.partition_point(|one| {
+            collation::compare(context.collation, one.as_ref(), value).is_le()
+        });
         let found = below
             .checked_sub(1)
             .filter(|_| below < self.boundaries.len());

@@ -1,6 +1,6 @@
 //! `$bucket`: a group by the boundaries that a value lies between, then a sort.
 
-use windrow_document::{Array, Value, ValueRef, doc};
+use windrow_document::{Array, Collation, Value, ValueRef, collation, doc};
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 
@@ -53,7 +53,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         let message = "$bucket requires 'groupBy' and 'boundaries' to be specified.";
         return Err(Error::new(40198, message));
     };
-    check_default(&boundaries, default.as_ref())?;
+    let collation = environment.collation.as_deref();
+    check_default(&boundaries, default.as_ref(), collation)?;
     let fields = fields.map_or_else(
         || Ok(vec![group::count_field(environment)?]),
         Ok::<_, Error>,
@@ -63,7 +64,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         boundaries,
         default,
     });
-    let order = Sort::parse(doc! { "_id": 1 }.as_document())?;
+    let order =
+        Sort::parse(doc! { "_id": 1 }.as_document())?.with_collation(environment.collation.clone());
     Ok(vec![
         Kind::of(Group { id, fields }),
         Kind::Sort(order, None),
@@ -103,7 +105,8 @@ fn parse_boundaries(value: ValueRef<'_>, environment: &Environment) -> Result<Ve
                 "All values in the 'boundaries' option to $bucket must have the same type.";
             return Err(Error::new(40193, message));
         }
-        if low.as_ref().compare(high.as_ref()).is_ge() {
+        let collation = environment.collation.as_deref();
+        if collation::compare(collation, low.as_ref(), high.as_ref()).is_ge() {
             let message =
                 "The 'boundaries' option to $bucket must be sorted, but elements are not.";
             return Err(Error::new(40194, message));
@@ -113,13 +116,17 @@ fn parse_boundaries(value: ValueRef<'_>, environment: &Environment) -> Result<Ve
 }
 
 /// A default must lie outside of the boundaries.
-fn check_default(boundaries: &[Value], default: Option<&Value>) -> Result<(), Error> {
+fn check_default(
+    boundaries: &[Value],
+    default: Option<&Value>,
+    collation: Option<&Collation>,
+) -> Result<(), Error> {
     let (Some(default), Some(first), Some(last)) = (default, boundaries.first(), boundaries.last())
     else {
         return Ok(());
     };
-    let inside = first.as_ref().compare(default.as_ref()).is_le()
-        && default.as_ref().compare(last.as_ref()).is_lt();
+    let against = |end: &Value| collation::compare(collation, default.as_ref(), end.as_ref());
+    let inside = against(first).is_ge() && against(last).is_lt();
     match inside {
         true => Err(Error::new(
             40199,

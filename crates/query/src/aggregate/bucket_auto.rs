@@ -181,7 +181,8 @@ impl BucketAutoOperator {
                 granularity.check(value.as_ref())?;
             }
             let mut key = Vec::new();
-            key::append(&mut key, value.as_ref());
+            let collation = self.environment.collation.as_deref();
+            key::append_collated(&mut key, value.as_ref(), false, collation);
             bytes += key.len() + row.content.as_bytes().len() + size_of::<Keyed>();
             if bytes > self.bytes_max {
                 return Err(over_memory("$bucketAuto"));

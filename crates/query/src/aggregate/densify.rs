@@ -1,7 +1,9 @@
 //! `$densify`: rows for the values of a field that no row has.
 
+use std::sync::Arc;
+
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, collation, key};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 use windrow_mql::step::Step;
@@ -18,6 +20,8 @@ use crate::row::{Interrupt, Row};
 pub struct Densify {
     field: Path,
     partition_by: Vec<Path>,
+    /// How the values that partition are compared.
+    collation: Option<Arc<Collation>>,
     step: Step,
     bounds: Bounds,
 }
@@ -39,7 +43,7 @@ const MADE_MAX: u64 = 500_000;
 /// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Errors: 40414 for what must stand
 /// and does not, 40415 for other fields, 14 for values of the wrong type, 5733402 and 5946802 for
 /// bounds that are wrong, 8993000 for a field that partitions, too, and those of [`Step::parse`].
-pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
+pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
             5733201,
@@ -75,6 +79,7 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
     Ok(vec![Kind::of(Densify {
         field,
         partition_by,
+        collation: environment.collation.clone(),
         step,
         bounds,
     })])
@@ -190,9 +195,22 @@ impl Densify {
         self.partition_by.iter().map(value).collect()
     }
 
+    fn is_one_partition(&self, one: &[Option<Value>], other: &[Option<Value>]) -> bool {
+        let equal = |one: &Option<Value>, other: &Option<Value>| match (one, other) {
+            (Some(one), Some(other)) => {
+                let collation = self.collation.as_deref();
+                collation::compare(collation, one.as_ref(), other.as_ref()).is_eq()
+            }
+            (one, other) => one.is_none() == other.is_none(),
+        };
+        let mut pairs = one.iter().zip(other);
+        one.len() == other.len() && pairs.all(|(one, other)| equal(one, other))
+    }
+
     fn append_key(&self, document: Document<'_>, key: &mut Vec<u8>) -> Result<(), Error> {
         for path in &self.partition_by {
-            key::append(key, value_at(document, path).unwrap_or(ValueRef::Null));
+            let value = value_at(document, path).unwrap_or(ValueRef::Null);
+            key::append_collated(key, value, false, self.collation.as_deref());
         }
         key::append(key, self.value(document)?.unwrap_or(ValueRef::Null));
         Ok(())
@@ -311,7 +329,8 @@ impl DensifyOperator {
                 return self.make(None);
             };
             let partition = self.stage.partition(row.document());
-            if self.partition.as_ref() != Some(&partition) {
+            let is_same = |one: &Vec<Option<Value>>| self.stage.is_one_partition(one, &partition);
+            if !self.partition.as_ref().is_some_and(is_same) {
                 if let Some(made) = self.make(None)? {
                     self.waiting = Some(row);
                     return Ok(Some(made));

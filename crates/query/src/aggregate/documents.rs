@@ -51,7 +51,8 @@ impl Transformation for Documents {
 fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Error> {
     let context = Context::new(Document::EMPTY)
         .with_variables(&environment.variables)
-        .with_now(environment.now);
+        .with_now(environment.now)
+        .with_collation(environment.collation.as_deref());
     let value = expression.evaluate(&context)?;
     let Some(array) = value.as_ref().and_then(ValueRef::as_array) else {
         let message = "error during aggregation: $documents must evaluate to an array";

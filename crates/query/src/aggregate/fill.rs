@@ -40,7 +40,9 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     };
     let sort = match sort {
         None => None,
-        Some(ValueRef::Document(order)) => Some(Sort::parse(order)?),
+        Some(ValueRef::Document(order)) => {
+            Some(Sort::parse(order)?.with_collation(environment.collation.clone()))
+        }
         Some(_) => return Err(wrong(14, "BSON field '$fill.sortBy' is the wrong type")),
     };
     let Some(output) = output else {

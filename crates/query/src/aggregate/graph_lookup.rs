@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use windrow_document::path::Path;
-use windrow_document::{ArrayBuf, ArrayBuilder, Document, DocumentBuf, Value, ValueRef, key};
+use windrow_document::{
+    ArrayBuf, ArrayBuilder, Collation, Document, DocumentBuf, Value, ValueRef, key,
+};
 use windrow_mql::expression::{Dependencies, Expression};
 use windrow_mql::filter::{Environment, Filter};
 
@@ -207,7 +209,8 @@ impl GraphLookupOperator {
         }
         let mut depth = 0;
         while !frontier.is_empty() && self.lookup.depth_max.is_none_or(|max| depth <= max) {
-            frontier.retain(|value| reached.asks(value.as_ref()));
+            let collation = self.setting.environment.collation.as_deref();
+            frontier.retain(|value| reached.asks(value.as_ref(), collation));
             let found = self.step(frontier.drain(..).collect(), interrupt)?;
             for content in found {
                 if reached.insert(&content, depth)? {
@@ -283,9 +286,9 @@ impl GraphLookupOperator {
 
 impl Reached {
     /// Whether the value has not been asked for before; it has been from now on.
-    fn asks(&mut self, value: ValueRef<'_>) -> bool {
+    fn asks(&mut self, value: ValueRef<'_>, collation: Option<&Collation>) -> bool {
         let mut bytes = Vec::new();
-        key::append(&mut bytes, value);
+        key::append_collated(&mut bytes, value, false, collation);
         self.asked.insert(bytes, ()).is_none()
     }
 

@@ -395,7 +395,8 @@ impl Merge {
     ) -> Result<Arc<Variables>, Error> {
         let context = Context::new(document)
             .with_variables(&environment.variables)
-            .with_now(environment.now);
+            .with_now(environment.now)
+            .with_collation(environment.collation.as_deref());
         let mut variables = (*environment.variables).clone();
         for (name, expression) in &self.variables {
             variables.set(name, expression.evaluate(&context)?.into_value());

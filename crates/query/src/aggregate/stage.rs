@@ -102,17 +102,29 @@ pub struct Setting {
     pub parse: ParsePipeline,
 }
 
+const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
+
 /// The name in the place of a collection's, where a pipeline brings its rows: none has it.
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl Setting {
-    /// Another collection of the same database.
+    /// Another collection of the same database. Error 167 for a view that compares otherwise.
     pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {
         if collection == NO_COLLECTION {
             let namespace = format!("{}.{collection}", self.database);
             return Ok(Arc::new(crate::NoCollection { namespace }));
         }
-        self.collections.source(&self.database, collection)
+        let source = self.collections.source(&self.database, collection)?;
+        match source.view().is_some() && source.collation() != self.environment.collation {
+            true => Err(Error::new(
+                OPTION_NOT_SUPPORTED_ON_VIEW,
+                format!(
+                    "{} is a view whose collation is not that of the pipeline",
+                    source.namespace()
+                ),
+            )),
+            false => Ok(source),
+        }
     }
 }
 

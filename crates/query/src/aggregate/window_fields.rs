@@ -36,7 +36,9 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     for (name, value) in document {
         match (name, value) {
             ("partitionBy", value) => partition_by = Some(operand::expression(value, environment)?),
-            ("sortBy", ValueRef::Document(order)) => sort = Some(Sort::parse(order)?),
+            ("sortBy", ValueRef::Document(order)) => {
+                sort = Some(Sort::parse(order)?.with_collation(environment.collation.clone()));
+            }
             ("output", ValueRef::Document(fields)) => output = Some(fields),
             ("sortBy" | "output", _) => {
                 let message = format!("BSON field '$setWindowFields.{name}' is the wrong type");
@@ -103,7 +105,7 @@ impl WindowFields {
             let message = "An expression used to partition cannot evaluate to value of type array";
             return Err(Error::new(14, message));
         }
-        key::append(key, value.or_null());
+        key::append_collated(key, value.or_null(), false, context.collation);
         Ok(())
     }
 }
@@ -222,7 +224,8 @@ impl WindowFieldsOperator {
                 sort: self.stage.sort.as_ref(),
                 context: Context::new(Document::EMPTY)
                     .with_variables(&environment.variables)
-                    .with_now(environment.now),
+                    .with_now(environment.now)
+                    .with_collation(environment.collation.as_deref()),
             };
             let mut pace = Pace::default();
             let mut stopped = None;

@@ -90,6 +90,7 @@ pub fn explain(
 ) -> Result<Reply, CommandError> {
     let namespace = named(database, command)?;
     let source = explained::open(context, &namespace)?;
+    check_view(command, &*source)?;
     let aggregate = parse(command, source.collation())?;
     explained::aggregate(context, &aggregate, &source, command, verbosity)
 }
@@ -115,10 +116,16 @@ fn prepare(
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
     let source = queries::source(context.state, namespace)?;
-    if source.view().is_some() {
-        views::check_collation(body)?;
-    }
+    check_view(body, &*source)?;
     Ok((parse(body, source.collation())?, source))
+}
+
+/// A view is read as it compares.
+fn check_view(body: Document<'_>, source: &dyn Source) -> Result<(), CommandError> {
+    match source.view() {
+        Some(_) => views::collation(body, source).map(drop),
+        None => Ok(()),
+    }
 }
 
 /// Reads all arguments but the cursor; `default`: how the collection compares.
@@ -143,9 +150,6 @@ fn parse_stages(
     let arguments = Arguments::within("aggregate", body);
     let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(true);
     let collation = collation::of(arguments.document("collation")?, default)?;
-    if collation.is_some() {
-        collation::check_pipeline(stages.as_document())?;
-    }
     let environment = queries::environment(arguments.document("let")?, collation)?;
     let hint = body.get("hint").map(Hint::parse).transpose();
     Ok(Aggregate {

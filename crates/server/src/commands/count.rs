@@ -60,7 +60,7 @@ fn count_view(
     // What is wrong with the arguments is told as it is of a collection.
     let simple = body.iter().filter(|(name, _)| *name != "collation");
     parse(simple.collect::<DocumentBuf>().as_document(), None)?;
-    let mut rows = views::open(context, &views::count(body)?, source)?;
+    let mut rows = views::open(context, &views::count(body, &**source)?, source)?;
     let mut count = 0;
     while rows
         .next_row(context.operation)

@@ -343,7 +343,7 @@ fn sizes_are_true_and_scaled() {
         (doc! { "validate": "x" }, failed(26)),
         (
             doc! { "serverStatus": 1 },
-            doc! { "indexBuilds": { "total": 1, "failed": 0, "active": 0 }, "windrow.folds": 0 },
+            doc! { "indexBuilds.total": 1, "indexBuilds.failed": 0, "indexBuilds.active": 0, "windrow.folds": 0 },
         ),
     ]);
 }

@@ -50,15 +50,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let deletes = statements(request, "deletes")?;
     let parsed: Result<Vec<Statement<'_>>, CommandError> =
         deletes.iter().map(Statement::parse).collect();
-    let namespace = writes::existing(request, name)?;
+    let namespace = writes::existing(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
     let (mut count, mut examined) = (0, Examined::default());
     let mut errors = WriteErrors::default();
     for (number, statement) in parsed?.iter().enumerate() {
-        context.state.metrics.deletes.fetch_add(1, Relaxed);
-        let deleted = views::refuse(context, &namespace)
-            .and_then(|()| delete(context, &namespace, statement, variables));
-        match deleted {
+        match one(context, &namespace, statement, variables) {
             Ok(tally) => {
                 count += tally.changed;
                 examined += tally.examined;
@@ -78,12 +75,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-fn delete(
+/// Runs one statement, with the command's `let`.
+pub fn one(
     context: &Context<'_>,
     namespace: &Namespace,
     statement: &Statement<'_>,
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
+    context.state.metrics.deletes.fetch_add(1, Relaxed);
+    views::refuse(context, namespace)?;
     let find = statement.find(variables, collation::default_of(context, namespace))?;
     let Some(collection) = context.state.services.engine.collection(namespace) else {
         let nothing = queries::source(context.state, namespace)?;

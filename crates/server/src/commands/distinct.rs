@@ -33,9 +33,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let source = queries::source(context.state, &namespace)?;
     let values = match source.view() {
         Some(_) => {
-            views::check_collation(body)?;
-            let rows = &mut views::open(context, &views::distinct(body)?, &source)?;
-            parse(body, None)?.collect(rows, context.operation)
+            let rows = &mut views::open(context, &views::distinct(body, &*source)?, &source)?;
+            parse(body, source.collation())?.collect(rows, context.operation)
         }
         None => parse(body, source.collation())?.run(&source, context.operation),
     };

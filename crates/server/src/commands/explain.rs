@@ -71,9 +71,9 @@ fn explain(
         let source = explained::open(context, &namespace)?;
         if source.view().is_some() {
             let aggregate = match name {
-                "find" => views::find(command),
-                "count" => views::count(command),
-                _ => views::distinct(command),
+                "find" => views::find(command, &*source),
+                "count" => views::count(command, &*source),
+                _ => views::distinct(command, &*source),
             };
             return explained::aggregate(context, &aggregate?, &source, command, verbosity);
         }

@@ -148,7 +148,7 @@ fn run_on_view(
     for name in ["skip", "limit"] {
         count(body, name)?;
     }
-    let cursor = views::open(context, &views::find(body)?, source)?;
+    let cursor = views::open(context, &views::find(body, &**source)?, source)?;
     let batches = QueryBatches::of_pipeline(cursor);
     let owner = queries::owner(context, namespace, body);
     first_batch::reply(context, owner, Box::new(batches), first)

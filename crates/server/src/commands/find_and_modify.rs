@@ -72,7 +72,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let default = collation::default_of(context, &namespace);
     let asked = Asked::parse(body, default)?;
     views::refuse(context, &namespace)?;
-    writes::check_upsert_target(request, &namespace.collection, asked.upsert)?;
+    writes::check_upsert_target(&namespace, asked.upsert)?;
     let (outcome, value) = match &asked.update {
         Some(update) => asked.update(context, &namespace, update)?,
         None => asked.remove(context, &namespace)?,
@@ -181,8 +181,6 @@ impl Asked {
         flags.check(&arguments)?;
         let validation = writes::validation(&arguments)?;
         let collation = collation::of(arguments.document("collation")?, default)?;
-        let (update, filters) = (arguments.get("update"), !array_filters.is_empty());
-        collation::check_update(update, filters, collation.as_ref())?;
         let environment = queries::environment(document("let")?, collation.clone())?;
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use windrow_collection::{DocumentValidation, Error as CollectionError, Namespace};
 use windrow_document::DocumentBuf;
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_wire::{CommandError, Documents, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
 use crate::command::{Accepted, Command};
@@ -40,15 +40,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         validation,
     };
     let documents = statements(request, "documents")?;
-    let namespace = writable(request, name)?;
+    let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
-    let inserts = &context.state.metrics.inserts;
-    inserts.fetch_add(documents.count() as u64, Relaxed);
-    if let Err(error) = can_hold(context, &namespace) {
-        return refused(&error, if ordered { 1 } else { documents.count() });
-    }
-    let prepared = storable::prepare(&documents, ordered, &context.state.object_ids);
-    let (count, errors) = insert(context, &namespace, prepared, how)?;
+    let (count, failed) = insert(context, &namespace, &documents, how)?;
+    let mut errors = WriteErrors::default();
+    failed
+        .iter()
+        .for_each(|(number, error)| errors.push(*number, error));
     context.operation.note("ninserted", count as i32);
     let mut reply = DocumentBuf::new();
     reply.push("n", count as i32);
@@ -62,32 +60,45 @@ fn can_hold(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandE
     views::refuse(context, namespace)
 }
 
-/// The reply where so many documents were refused alike.
-fn refused(error: &CommandError, count: usize) -> Result<Reply, CommandError> {
-    let mut errors = WriteErrors::default();
-    (0..count).for_each(|number| errors.push(number, error));
-    let mut reply = DocumentBuf::new();
-    reply.push("n", 0);
-    errors.add_to(&mut reply);
-    Ok(Reply::ok(reply))
-}
-
 /// How documents are to be inserted.
 #[derive(Clone, Copy)]
-struct How {
+pub struct How {
     /// The first that cannot be inserted is the last that is tried.
-    ordered: bool,
-    validation: DocumentValidation,
+    pub ordered: bool,
+    pub validation: DocumentValidation,
 }
 
-fn insert(
+/// The documents that could not be inserted, by their numbers, and why.
+pub type Failed = Vec<(usize, CommandError)>;
+
+/// Inserts documents: how many, and which not.
+pub fn insert(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    documents: &Documents<'_>,
+    how: How,
+) -> Result<(usize, Failed), CommandError> {
+    let inserts = &context.state.metrics.inserts;
+    inserts.fetch_add(documents.count() as u64, Relaxed);
+    if let Err(error) = can_hold(context, namespace) {
+        let refused = if how.ordered { 1 } else { documents.count() };
+        return Ok((
+            0,
+            (0..refused).map(|number| (number, error.clone())).collect(),
+        ));
+    }
+    let prepared = storable::prepare(documents, how.ordered, &context.state.object_ids);
+    insert_prepared(context, namespace, prepared, how)
+}
+
+fn insert_prepared(
     context: &Context<'_>,
     namespace: &Namespace,
     prepared: Prepared,
     how: How,
-) -> Result<(usize, WriteErrors), CommandError> {
+) -> Result<(usize, Failed), CommandError> {
     let mut count = 0;
-    let mut failed: Vec<(usize, CommandError)> = Vec::new();
+    let mut failed = Failed::new();
     for chunk in &prepared.chunks {
         context.check()?;
         let bytes = prepared.bytes.slice(chunk.range.clone());
@@ -110,11 +121,7 @@ fn insert(
         failed.extend(prepared.refused);
         failed.sort_by_key(|(number, _)| *number);
     }
-    let mut errors = WriteErrors::default();
-    failed
-        .iter()
-        .for_each(|(number, error)| errors.push(*number, error));
-    Ok((count, errors))
+    Ok((count, failed))
 }
 
 /// The errors of a chunk with the numbers that their documents have in the command.

@@ -10,6 +10,7 @@ use crate::command::Command;
 
 mod aggregate;
 mod build_info;
+mod bulk_write;
 mod coll_mod;
 mod coll_stats;
 mod connection_status;
@@ -76,6 +77,7 @@ pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
     &aggregate::AGGREGATE,
     &build_info::BUILD_INFO,
+    &bulk_write::BULK_WRITE,
     &coll_mod::COLL_MOD,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,

@@ -78,15 +78,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let updates = statements(request, "updates")?;
     let parsed: Result<Vec<Statement<'_>>, CommandError> =
         updates.iter().map(Statement::parse).collect();
-    let namespace = writes::existing(request, name)?;
+    let namespace = writes::existing(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
     let mut totals = Totals::default();
     for (number, statement) in parsed?.iter().enumerate() {
-        context.state.metrics.updates.fetch_add(1, Relaxed);
-        let updated = writes::check_upsert_target(request, name, statement.upsert)
-            .and_then(|()| views::refuse(context, &namespace))
-            .and_then(|()| update(context, &namespace, statement, variables, validation));
-        match updated {
+        match one(context, &namespace, statement, (variables, validation)) {
             Ok(updated) => totals.add(number, &updated),
             Err(error) if writes::ends_command(&error) => return Err(error),
             Err(error) => totals.errors.push(number, &error),
@@ -128,13 +124,16 @@ impl Totals {
     }
 }
 
-fn update(
+/// Runs one statement, with the command's `let` and whether its documents are validated.
+pub fn one(
     context: &Context<'_>,
     namespace: &Namespace,
     statement: &Statement<'_>,
-    variables: Option<Document<'_>>,
-    validation: DocumentValidation,
+    (variables, validation): (Option<Document<'_>>, DocumentValidation),
 ) -> Result<Updated, CommandError> {
+    context.state.metrics.updates.fetch_add(1, Relaxed);
+    writes::check_upsert_target(namespace, statement.upsert)?;
+    views::refuse(context, namespace)?;
     let Prepared {
         find,
         update,
@@ -193,8 +192,6 @@ impl<'a> Statement<'a> {
         default: Option<Arc<Collation>>,
     ) -> Result<Prepared, CommandError> {
         let collation = collation::of(self.collation, default)?;
-        let (update, filters) = (Some(self.update), !self.array_filters.is_empty());
-        collation::check_update(update, filters, collation.as_ref())?;
         let environment = queries::environment(variables, collation.clone())?;
         let mut variables = Variables::clone(&environment.variables);
         self.add_constants(&mut variables)?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, Multikey, Scratch};
 use windrow_mql::filter::Filter;
 
@@ -56,7 +56,7 @@ impl Join {
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<Content>, Error> {
         let document = self.condition(row);
-        let filter = Filter::parse(document.as_document())?;
+        let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
         if self.way.is_none() {
             self.way = Some(self.choose(setting, interrupt)?);
         }
@@ -124,12 +124,14 @@ impl Join {
                 && !definition.is_text()
                 && !definition.is_geo()
                 && !definition.hidden
+                && definition.collation == setting.environment.collation
         };
         if self.source.indexes().iter().any(leads) {
             return Ok(Way::Query);
         }
         let documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
-        let table = Table::read(&self.equality, documents, interrupt)?;
+        let collation = setting.environment.collation.as_deref();
+        let table = Table::read(&self.equality, documents, collation, interrupt)?;
         Ok(table.map_or(Way::Query, Way::Table))
     }
 }
@@ -139,11 +141,15 @@ impl Table {
     fn read(
         equality: &Equality,
         mut documents: Cursor,
+        collation: Option<&Collation>,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Table>, Error> {
         let mut pattern = DocumentBuf::new();
         pattern.push(&equality.foreign.to_string(), 1);
-        let specification = doc! { "key": pattern, "name": "join" };
+        let mut specification = doc! { "key": pattern, "name": "join" };
+        if let Some(collation) = collation {
+            specification.push("collation", collation.specification());
+        }
         let Ok(definition) = Definition::parse(specification.as_document()) else {
             return Ok(None);
         };
@@ -181,7 +187,7 @@ impl Table {
         let mut bytes = Vec::new();
         for interval in extent.intervals.as_slice() {
             bytes.clear();
-            key::append(&mut bytes, interval.low.as_ref());
+            key::append_collated(&mut bytes, interval.low.as_ref(), false, filter.collation());
             places.extend(self.places.get(bytes.as_slice()).into_iter().flatten());
         }
         places.sort_unstable();

@@ -61,21 +61,24 @@ impl Merging {
 
     fn is_unique(&self, target: &Target) -> bool {
         let mut keys = self.merge.keys();
-        if keys == ["_id"] {
-            return true;
+        let of_id = keys == ["_id"];
+        let Some(collection) = target.engine.collection(&target.namespace) else {
+            return of_id;
+        };
+        // What is unique by another order than the pipeline's does not count.
+        let collation = &self.environment.collation;
+        if of_id {
+            return collection.collation() == *collation;
         }
         keys.sort_unstable();
-        let collection = target.engine.collection(&target.namespace);
-        let indexes = collection.map(|collection| collection.indexes());
-        indexes.iter().flatten().any(|index| {
+        collection.indexes().iter().any(|index| {
             let definition = &index.definition;
             let pattern = definition.key_pattern();
             let mut names: Vec<&str> = pattern.iter().map(|(name, _)| name).collect();
             names.sort_unstable();
             let is_whole = definition.partial.is_none() && index.is_ready();
-            // The pipeline compares by bytes: what is unique otherwise does not count.
-            let by_bytes = definition.collation.is_none();
-            definition.unique && is_whole && by_bytes && names == keys
+            let is_alike = definition.collation == *collation;
+            definition.unique && is_whole && is_alike && names == keys
         })
     }
 
@@ -148,12 +151,17 @@ impl Merging {
         let Some(collection) = target.engine.collection(&target.namespace) else {
             return Ok(None);
         };
-        let mut decide = |newest: Document<'_>| self.decide(document, newest);
+        let mut decide = |newest: Document<'_>| self.decide(document, newest, &find.filter);
         changes::change_found(operation, &collection, find, target.validation, &mut decide)
     }
 
     /// What becomes of the target's document.
-    fn decide(&self, document: Document<'_>, newest: Document<'_>) -> Result<Change, CommandError> {
+    fn decide(
+        &self,
+        document: Document<'_>,
+        newest: Document<'_>,
+        filter: &Filter,
+    ) -> Result<Change, CommandError> {
         let mut variables = None;
         let update = match &self.merge.matched {
             WhenMatched::KeepExisting | WhenMatched::Fail => return Ok(Change::Keep),
@@ -166,6 +174,7 @@ impl Merging {
             }
         };
         let context = UpdateContext {
+            filter: Some(filter),
             variables: variables.as_deref(),
             ..self.context
         };

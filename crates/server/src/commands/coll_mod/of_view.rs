@@ -38,7 +38,11 @@ pub fn change(
         Some(pipeline) => pipeline.to_buf(),
         None => view.pipeline,
     };
-    let changed = View { on, pipeline };
+    let changed = View {
+        on,
+        pipeline,
+        collation: view.collation,
+    };
     let engine = &context.state.services.engine;
     let is_changed = request
         .body()

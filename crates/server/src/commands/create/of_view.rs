@@ -4,7 +4,7 @@ use windrow_collection::{Namespace, View};
 use windrow_document::{Array, DocumentBuf, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use super::{bad_value, not_supported, present, read_collation};
+use super::{bad_value, present, read_collation};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -30,6 +30,7 @@ pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     Ok(Some(View {
         on: on.to_owned(),
         pipeline: pipeline.unwrap_or(Array::EMPTY).to_buf(),
+        collation: read_collation(arguments)?,
     }))
 }
 
@@ -71,9 +72,6 @@ pub fn create(
             let message = format!("'{name}' is not allowed with 'viewOn'");
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));
         }
-    }
-    if read_collation(arguments)?.is_some() {
-        return Err(not_supported("collation"));
     }
     namespace::check_creation(namespace)?;
     namespace::check_collection(&namespace.database, &view.on)?;

@@ -1,0 +1,242 @@
+//! `bulkWrite`: inserts, updates and deletes in several collections, one after the other.
+
+mod operation;
+mod results;
+
+use windrow_collection::{DocumentValidation, Namespace};
+use windrow_document::{ArrayBuf, Document, Value, ValueRef};
+use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
+
+use super::{delete, insert, update};
+use crate::arguments::{Arguments, statements};
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::metrics::Kind;
+use crate::{listed, writes};
+use operation::{Action, Operation};
+use results::Results;
+
+pub const BULK_WRITE: Command = Command {
+    name: "bulkWrite",
+    help: "inserts, updates and deletes documents of several collections",
+    kind: Kind::Command,
+    admin_only: true,
+    write_concern: true,
+    in_api_version_1: true,
+    arguments: Accepted::Only(&[
+        "bypassDocumentValidation",
+        "cursor",
+        "errorsOnly",
+        "let",
+        "nsInfo",
+        "ops",
+        "ordered",
+    ]),
+    run,
+    ..Command::EMPTY
+};
+
+/// The collection that the cursor over the results is said to be of.
+const NAMESPACE: &str = "admin.$cmd.bulkWrite";
+
+/// What holds for all operations of a command.
+struct Bulk<'a> {
+    namespaces: Vec<Namespace>,
+    variables: Option<Document<'a>>,
+    validation: DocumentValidation,
+    ordered: bool,
+}
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let errors_only = writes::switch(&arguments, "errorsOnly", false)?;
+    let namespaces = request
+        .documents("nsInfo")?
+        .ok_or_else(|| arguments.missing("nsInfo"))?;
+    let bulk = Bulk {
+        namespaces: parse_namespaces(&namespaces)?,
+        variables: arguments.document("let")?,
+        validation: writes::validation(&arguments)?,
+        ordered: writes::switch(&arguments, "ordered", true)?,
+    };
+    let operations = statements(request, "ops")?;
+    let operations: Vec<Operation> = operations
+        .iter()
+        .map(|one| Operation::parse(one, bulk.namespaces.len()))
+        .collect::<Result<_, _>>()?;
+    context.operation.set_namespace("admin.$cmd.bulkWrite");
+    let mut results = Results::new(errors_only);
+    bulk.run(context, &operations, &mut results)?;
+    writes::sync_if_wanted(context)?;
+    let (documents, counts) = results.finish();
+    let mut reply = listed::cursor(request, context, NAMESPACE, documents)?;
+    counts.add_to(&mut reply);
+    Ok(Reply::ok(reply))
+}
+
+/// The namespaces of `nsInfo`: `{ns: "database.collection"}`.
+fn parse_namespaces(list: &Documents<'_>) -> Result<Vec<Namespace>, CommandError> {
+    let mut namespaces: Vec<Namespace> = Vec::new();
+    for information in list.iter() {
+        writes::check_fields("bulkWrite.nsInfo", information, &["ns"])?;
+        let fields = Arguments::within("bulkWrite.nsInfo", information);
+        let name = fields.string("ns")?.ok_or_else(|| fields.missing("ns"))?;
+        let namespace = parse_namespace(name)?;
+        namespaces.push(namespace);
+    }
+    Ok(namespaces)
+}
+
+fn parse_namespace(name: &str) -> Result<Namespace, CommandError> {
+    let parts = name.split_once('.');
+    match parts.filter(|(database, collection)| !database.is_empty() && !collection.is_empty()) {
+        Some((database, collection)) => {
+            crate::namespace::check_database(database)?;
+            crate::namespace::check_collection(database, collection)?;
+            Ok(Namespace {
+                database: database.to_owned(),
+                collection: collection.to_owned(),
+            })
+        }
+        None => Err(CommandError::new(
+            ErrorCode::InvalidNamespace,
+            format!("Invalid namespace specified for bulkWrite: '{name}'"),
+        )),
+    }
+}
+
+impl Bulk<'_> {
+    /// Runs the operations, inserts that follow each other in one collection at once. An ordered
+    /// command ends with the first that fails.
+    fn run(
+        &self,
+        context: &Context<'_>,
+        operations: &[Operation],
+        results: &mut Results,
+    ) -> Result<(), CommandError> {
+        let mut place = 0;
+        while let Some(operation) = operations.get(place) {
+            let rest = operations.get(place..).unwrap_or_default();
+            let Some(namespace) = self.namespaces.get(operation.namespace) else {
+                return Ok(());
+            };
+            place += match &operation.action {
+                Action::Insert(_) => self.insert(context, namespace, (place, rest), results)?,
+                Action::Update(statement) => self.update(
+                    context,
+                    namespace,
+                    (place, statement.as_document()),
+                    results,
+                )?,
+                Action::Delete(statement) => self.delete(
+                    context,
+                    namespace,
+                    (place, statement.as_document()),
+                    results,
+                )?,
+            };
+            if self.ordered && results.has_errors() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts the documents of the first operations, as many as are inserts into one collection;
+    /// how many those are.
+    fn insert(
+        &self,
+        context: &Context<'_>,
+        namespace: &Namespace,
+        (first, operations): (usize, &[Operation]),
+        results: &mut Results,
+    ) -> Result<usize, CommandError> {
+        let own = operations.first().map(|one| one.namespace);
+        let together = operations.iter().map_while(|one| match &one.action {
+            Action::Insert(document) if Some(one.namespace) == own => {
+                Some(ValueRef::Document(document.as_document()))
+            }
+            _ => None,
+        });
+        let documents: ArrayBuf = together
+            .map(ValueRef::to_value)
+            .collect::<Vec<Value>>()
+            .into_iter()
+            .collect();
+        let documents = Documents::from_array(documents.as_array(), "bulkWrite.ops")?;
+        let count = documents.count();
+        let how = insert::How {
+            ordered: self.ordered,
+            validation: self.validation,
+        };
+        let (_, failed) = insert::insert(context, namespace, &documents, how)?;
+        let mut failed = failed.into_iter().peekable();
+        for number in 0..count {
+            match failed.next_if(|(place, _)| *place == number) {
+                Some((_, error)) => {
+                    results.failed(first + number, false, &error)?;
+                    if self.ordered {
+                        break;
+                    }
+                }
+                None => results.inserted(first + number),
+            }
+        }
+        Ok(count)
+    }
+
+    fn update(
+        &self,
+        context: &Context<'_>,
+        namespace: &Namespace,
+        (place, statement): (usize, Document<'_>),
+        results: &mut Results,
+    ) -> Result<usize, CommandError> {
+        let statement = update::Statement::parse(statement)?;
+        let updated = update::one(
+            context,
+            namespace,
+            &statement,
+            (self.variables, self.validation),
+        );
+        match updated {
+            Ok(updated) => results.updated(place, &updated),
+            Err(error) => results.failed(place, true, &error)?,
+        }
+        Ok(1)
+    }
+
+    fn delete(
+        &self,
+        context: &Context<'_>,
+        namespace: &Namespace,
+        (place, statement): (usize, Document<'_>),
+        results: &mut Results,
+    ) -> Result<usize, CommandError> {
+        let statement = delete::Statement::parse(statement)?;
+        match delete::one(context, namespace, &statement, self.variables) {
+            Ok(tally) => results.deleted(place, tally.changed),
+            Err(error) => results.failed(place, false, &error)?,
+        }
+        Ok(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_have_a_database_and_a_collection() {
+        let check = |name: &str, expected: Result<&str, i32>| {
+            let found = parse_namespace(name).map(|namespace| namespace.to_string());
+            let found = found.map_err(|error| error.code.number());
+            assert_eq!(found, expected.map(str::to_owned), "{name}");
+        };
+        check("a.b", Ok("a.b"));
+        check("a.b.c", Ok("a.b.c"));
+        check("a", Err(73));
+        check("a.", Err(73));
+        check(".b", Err(73));
+    }
+}

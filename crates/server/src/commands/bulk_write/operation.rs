@@ -1,0 +1,163 @@
+//! One of the `ops` of a bulk write.
+
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::arguments::{Arguments, truncated};
+use crate::commands::{delete, update};
+use crate::writes;
+
+/// One operation, its types checked.
+#[derive(Debug, PartialEq)]
+pub struct Operation {
+    /// Which of the command's namespaces it is for.
+    pub namespace: usize,
+    pub action: Action,
+}
+
+/// What is done: with the statement as the command for one collection has it.
+#[derive(Debug, PartialEq)]
+pub enum Action {
+    Insert(DocumentBuf),
+    Update(DocumentBuf),
+    Delete(DocumentBuf),
+}
+
+/// A field of an operation with the name that it has in a statement.
+type Fields = &'static [(&'static str, &'static str)];
+
+const UPDATE: Fields = &[
+    ("filter", "q"),
+    ("updateMods", "u"),
+    ("constants", "c"),
+    ("multi", "multi"),
+    ("upsert", "upsert"),
+    ("arrayFilters", "arrayFilters"),
+    ("collation", "collation"),
+    ("hint", "hint"),
+    ("sort", "sort"),
+];
+
+const DELETE: Fields = &[
+    ("filter", "q"),
+    ("collation", "collation"),
+    ("hint", "hint"),
+];
+
+impl Operation {
+    /// Errors: 9 for an operation that there is not, 40415 for fields that are unknown, 40414 for
+    /// those that are missing, 14 for wrong types, 2 for a number that no namespace has.
+    pub fn parse(operation: Document<'_>, namespaces: usize) -> Result<Operation, CommandError> {
+        let (name, number) = operation.first().unwrap_or(("", ValueRef::Null));
+        let action = match name {
+            "insert" => Action::Insert(parse_insert(operation)?),
+            "update" => Action::Update(parse_update(operation)?),
+            "delete" => Action::Delete(parse_delete(operation)?),
+            other => {
+                let message = format!("Unrecognized bulkWrite operation type: '{other}'");
+                return Err(CommandError::new(ErrorCode::FailedToParse, message));
+            }
+        };
+        let found = Arguments::within("bulkWrite.ops", operation).whole_number(name)?;
+        let place = found.and_then(|number| usize::try_from(number).ok());
+        match place.filter(|place| *place < namespaces && truncated(number).is_some()) {
+            Some(namespace) => Ok(Operation { namespace, action }),
+            None => Err(CommandError::new(
+                ErrorCode::BadValue,
+                format!("BulkWrite ops entry {operation} has an invalid nsInfo index."),
+            )),
+        }
+    }
+}
+
+fn parse_insert(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
+    writes::check_fields("bulkWrite.insert", operation, &["insert", "document"])?;
+    let fields = Arguments::within("bulkWrite.insert", operation);
+    let document = fields.document("document")?;
+    let document = document.ok_or_else(|| fields.missing("document"))?;
+    Ok(document.to_buf())
+}
+
+fn parse_update(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
+    let statement = renamed("update", operation, UPDATE, &["filter", "updateMods"])?;
+    update::Statement::parse(statement.as_document())?;
+    Ok(statement)
+}
+
+fn parse_delete(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
+    let fields = Arguments::within("bulkWrite.delete", operation);
+    let many = writes::switch(&fields, "multi", false)?;
+    let rest = operation.iter().filter(|(name, _)| *name != "multi");
+    let rest: DocumentBuf = rest.collect();
+    let mut statement = renamed("delete", rest.as_document(), DELETE, &["filter"])?;
+    statement.push("limit", i32::from(!many));
+    delete::Statement::parse(statement.as_document())?;
+    Ok(statement)
+}
+
+/// The operation as a statement.
+fn renamed(
+    name: &str,
+    operation: Document<'_>,
+    names: Fields,
+    required: &[&str],
+) -> Result<DocumentBuf, CommandError> {
+    let place = format!("bulkWrite.{name}");
+    let known: Vec<&str> = names.iter().map(|(name, _)| *name).chain([name]).collect();
+    writes::check_fields(&place, operation, &known)?;
+    let fields = Arguments::within(&place, operation);
+    if let Some(missing) = required.iter().find(|name| fields.get(name).is_none()) {
+        return Err(fields.missing(missing));
+    }
+    let mut statement = DocumentBuf::new();
+    for (given, name) in names {
+        if let Some(value) = fields.get(given) {
+            statement.push(name, value);
+        }
+    }
+    Ok(statement)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn operations_are_checked() {
+        let check = |operation: DocumentBuf, expected: Result<Action, i32>| {
+            let found = Operation::parse(operation.as_document(), 2);
+            let found = found.map(|operation| operation.action);
+            let found = found.map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{operation}");
+        };
+        check(
+            doc! { "insert": 1, "document": { "a": 1 } },
+            Ok(Action::Insert(doc! { "a": 1 })),
+        );
+        check(
+            doc! { "update": 0, "filter": {}, "updateMods": { "$set": { "a": 1 } }, "multi": true },
+            Ok(Action::Update(
+                doc! { "q": {}, "u": { "$set": { "a": 1 } }, "multi": true },
+            )),
+        );
+        check(
+            doc! { "delete": 0, "filter": {} },
+            Ok(Action::Delete(doc! { "q": {}, "limit": 1 })),
+        );
+        check(
+            doc! { "delete": 0, "filter": {}, "multi": true },
+            Ok(Action::Delete(doc! { "q": {}, "limit": 0 })),
+        );
+        check(doc! { "insert": 2, "document": {} }, Err(2));
+        check(doc! { "insert": (-1), "document": {} }, Err(2));
+        check(doc! { "insert": "x", "document": {} }, Err(14));
+        check(doc! { "insert": 0 }, Err(40414));
+        check(doc! { "insert": 0, "document": 1 }, Err(14));
+        check(doc! { "insert": 0, "document": {}, "x": 1 }, Err(40415));
+        check(doc! { "update": 0, "filter": {} }, Err(40414));
+        check(doc! { "delete": 0, "filter": {}, "limit": 1 }, Err(40415));
+        check(doc! { "replace": 0 }, Err(9));
+        check(doc! {}, Err(9));
+    }
+}
