@@ -3,7 +3,7 @@
 //! ```text
 //! block    group* | restart: u32 LE each | restart count u32 LE | entry count u32 LE
 //! restart  the offset of a group whose key stands there whole: the first, then at the latest after
-//!          32 groups or 2 KB
+//!          32 groups or 512 bytes
 //! group    lengths u8 | shared varint, if 15 | length varint, if 15 | key bytes | head varint | ...
 //! lengths  shared << 4 | length: the key is the last one's first `shared` bytes and `length` more;
 //!          15 says that the number less 15 follows
@@ -17,7 +17,7 @@
 //!          with payloads: length varint | payload              (without: empty)
 //! ```
 //! Versions of one key and id stand in one group of one block. A key with many ids may go on in the
-//! next group, which begins a stretch with the key whole, or in the next block.
+//! next group, after 2 KB, or in the next block.
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
@@ -33,7 +33,9 @@ pub const BLOCK_BYTES: usize = 32 << 10;
 /// After so many groups, or so many bytes, the key stands whole and the block can be entered: who looks
 /// for one entry decodes no more than that.
 const RESTART_GROUPS: usize = 32;
-const RESTART_BYTES: usize = 2 << 10;
+const RESTART_BYTES: usize = 512;
+/// The entries of one key go on in another group after so many bytes.
+const GROUP_BYTES: usize = 2 << 10;
 /// A length of a key's part from which on it stands in a number of its own.
 const LONG: u8 = 15;
 
@@ -102,7 +104,7 @@ impl BlockBuilder {
     /// Adds the next entry in order. `new_key`: it has another key than the last.
     pub fn push(&mut self, entry: &Entry<'_>, new_key: bool) {
         if let Some(last) = self.group.bodies.last() {
-            let is_long = last.id != entry.id && self.group.len() >= RESTART_BYTES;
+            let is_long = last.id != entry.id && self.group.len() >= GROUP_BYTES;
             if new_key || is_long {
                 self.end_group();
             }
@@ -514,7 +516,7 @@ mod tests {
         let (expected, mut stretch) = (entries(), Stretch::default());
         let block = build(&expected);
         let stretches = Layout::read(&block).unwrap().stretches();
-        assert_eq!(stretches, 4);
+        assert_eq!(stretches, 5);
         let mut found = Vec::new();
         for number in 0..stretches {
             stretch.decode(&block, number).unwrap();
@@ -547,7 +549,7 @@ mod tests {
             assert!(found.same_place(&entry(plain)));
         }
         assert_eq!(layout.stretch_of(b"", 0), Some(0));
-        assert_eq!(layout.stretch_of(b"z", 0), Some(3));
+        assert_eq!(layout.stretch_of(b"z", 0), Some(4));
     }
 
     /// Documents have one key, the empty one: a block of them can be entered all the same.

@@ -12,12 +12,35 @@ pub fn put(bytes: &mut Vec<u8>, mut number: u64) {
 #[inline]
 pub fn take(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
-    *bytes = rest;
     if first < 0x80 {
+        *bytes = rest;
         return Some(u64::from(first));
     }
-    let mut number = u64::from(first & 0x7F);
-    let mut shift = 7;
+    match bytes.first_chunk() {
+        Some(word) => take_word(bytes, u64::from_le_bytes(*word)),
+        None => take_long(bytes),
+    }
+}
+
+/// Takes a number that begins with these eight bytes: all its groups at once, where they are no more.
+#[inline]
+fn take_word(bytes: &mut &[u8], word: u64) -> Option<u64> {
+    let ends = !word & 0x8080_8080_8080_8080;
+    if ends == 0 {
+        return take_long(bytes);
+    }
+    // All bits up to the last group's top one.
+    let groups = word & (ends ^ ends.wrapping_sub(1)) & 0x7F7F_7F7F_7F7F_7F7F;
+    let pairs = groups & 0x007F_007F_007F_007F | (groups & 0x7F00_7F00_7F00_7F00) >> 1;
+    let fours = pairs & 0x0000_3FFF_0000_3FFF | (pairs & 0x3FFF_0000_3FFF_0000) >> 2;
+    let number = fours & 0x0FFF_FFFF | (fours & 0x0FFF_FFFF_0000_0000) >> 4;
+    *bytes = bytes.get(ends.trailing_zeros() as usize / 8 + 1..)?;
+    Some(number)
+}
+
+#[cold]
+fn take_long(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0, 0);
     loop {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
@@ -48,6 +71,12 @@ mod tests {
             127,
             128,
             300,
+            16_383,
+            16_384,
+            1 << 27,
+            1 << 28,
+            (1 << 56) - 1,
+            1 << 56,
             u64::from(u32::MAX),
             u64::MAX - 1,
             u64::MAX,
@@ -56,6 +85,10 @@ mod tests {
             put(&mut bytes, number);
             let mut rest = bytes.as_slice();
             assert_eq!((take(&mut rest), rest.len()), (Some(number), 0));
+            bytes.extend_from_slice(&[0xFF; 8]);
+            let mut rest = bytes.as_slice();
+            assert_eq!((take(&mut rest), rest.len()), (Some(number), 8));
+            bytes.truncate(bytes.len() - 8);
             assert_eq!(take(&mut &bytes[..bytes.len() - 1]), None);
         }
         assert_eq!(take(&mut [0xFF; 12].as_slice()), None);
