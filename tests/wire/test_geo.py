@@ -248,6 +248,22 @@ def test_geo_near_shows_distances(collection):
     assert all(one["again"] == one["d"] for one in found)
 
 
+def test_geo_near_takes_variables(collection):
+    database = collection.database
+    collection.create_index([("p", GEO2D)])
+    collection.insert_many([{"_id": number, "p": [number, 0]} for number in range(9)])
+    stage = {"$geoNear": {"near": "$$pt", "distanceField": "d", "maxDistance": {"$add": ["$$far", 1]}}}
+    found = collection.aggregate([stage], let={"pt": [7, 0], "far": 0})
+    assert [(one["_id"], one["d"]) for one in found] == [(7, 0), (6, 1), (8, 1)]
+    database["other"].insert_many([{"_id": "a", "at": [2, 0]}, {"_id": "b", "at": [8, 0]}])
+    join = {"from": "c", "let": {"pt": "$at", "far": 0}, "pipeline": [stage], "as": "near"}
+    joined = {one["_id"]: ids(one["near"]) for one in database["other"].aggregate([{"$lookup": join}])}
+    assert joined == {"a": [2, 1, 3], "b": [8, 7]}
+    with pytest.raises(OperationFailure) as refused:
+        collection.aggregate([stage], let={"pt": 5, "far": 0})
+    assert refused.value.code == 16605
+
+
 def test_geo_near_reads_views_and_joins(collection):
     database = collection.database
     collection.create_index([("p", GEOSPHERE)])

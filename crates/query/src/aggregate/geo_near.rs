@@ -1,13 +1,17 @@
 //! `$geoNear`: documents by their distance, which a field then shows.
+//!
+//! The point and the numbers may be expressions of the command's variables. Those of a `$lookup` have
+//! values only when its pipeline is parsed again for a document; before, nothing is near.
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_geo::Near;
 use windrow_index::{Definition, KeyKind};
-use windrow_mql::expression::Scope;
+use windrow_mql::expression::{Context, Scope};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::Reshape;
 
+use super::operand;
 use crate::Error;
 use crate::source::Source;
 
@@ -25,7 +29,8 @@ const REMOVED: [(&str, i32); 3] = [("limit", 50858), ("num", 50857), ("start", 5
 /// The stage.
 #[derive(Clone, Debug)]
 pub struct GeoNear {
-    near: Near,
+    /// None before the variables in it have values.
+    near: Option<Near>,
     /// The path of the place; None: that of the one index there is.
     key: Option<Path>,
     query: Filter,
@@ -45,7 +50,7 @@ impl GeoNear {
             let message = format!("$geoNear no longer supports the '{name}' parameter");
             return Err(Error::new(*code, message));
         }
-        let near = near(options)?;
+        let near = near(options, environment)?;
         let query = match options.get("query") {
             None => Filter::parse_with(Document::EMPTY, environment)?,
             Some(ValueRef::Document(query)) => {
@@ -57,7 +62,7 @@ impl GeoNear {
             near,
             key: key(options)?,
             query,
-            added: added(options)?,
+            added: added(options, environment)?,
         })
     }
 
@@ -68,34 +73,65 @@ impl GeoNear {
             Some(key) => key.clone(),
             None => only_path(source)?,
         };
-        Ok(self.query.and_near(path, self.near.clone())?)
+        let near = self.near.clone().ok_or_else(no_near)?;
+        Ok(self.query.and_near(path, near)?)
     }
 }
 
-fn near(options: Document<'_>) -> Result<Near, Error> {
-    let point = match options.get("near") {
-        Some(point @ (ValueRef::Document(_) | ValueRef::Array(_))) => point,
-        _ => {
-            let message = "$geoNear requires a 'near' option as an Array or an object";
-            return Err(Error::new(NO_NEAR, message));
-        }
+fn no_near() -> Error {
+    let message = "$geoNear requires a 'near' option as an Array or an object";
+    Error::new(NO_NEAR, message)
+}
+
+/// An option's value; None where it is not there, or has none yet.
+fn value_of(
+    options: Document<'_>,
+    name: &str,
+    environment: &Environment,
+) -> Result<Option<Value>, Error> {
+    let Some(operand) = options.get(name) else {
+        return Ok(None);
     };
+    let expression = operand::expression(operand, environment)?;
+    let context = Context::new(Document::EMPTY)
+        .with_variables(&environment.variables)
+        .with_now(environment.now);
+    let value = expression.evaluate(&context)?;
+    Ok(value.as_ref().map(ValueRef::to_value))
+}
+
+fn near(options: Document<'_>, environment: &Environment) -> Result<Option<Near>, Error> {
+    if !options.contains("near") {
+        return Err(no_near());
+    }
+    let Some(point) = value_of(options, "near", environment)? else {
+        return Ok(None);
+    };
+    if !matches!(point, Value::Document(_) | Value::Array(_)) {
+        return Err(no_near());
+    }
     let is_spherical = options.get("spherical").is_some_and(ValueRef::is_truthy);
-    let near = Near::of_point(point, is_spherical).map_err(windrow_mql::Error::from)?;
-    let min = number(options, "minDistance")?.unwrap_or(near.min);
-    let max = number(options, "maxDistance")?.unwrap_or(near.max);
-    Ok(near.between(min, max))
+    let near = Near::of_point(point.as_ref(), is_spherical).map_err(windrow_mql::Error::from)?;
+    let number = |name| number(options, name, environment);
+    let min = number("minDistance")?.unwrap_or(near.min);
+    let max = number("maxDistance")?.unwrap_or(near.max);
+    Ok(Some(near.between(min, max)))
 }
 
 /// A number that is not negative. Errors: 14, 2.
-fn number(options: Document<'_>, name: &str) -> Result<Option<f64>, Error> {
-    let Some(value) = options.get(name) else {
+fn number(
+    options: Document<'_>,
+    name: &str,
+    environment: &Environment,
+) -> Result<Option<f64>, Error> {
+    let Some(value) = value_of(options, name, environment)? else {
         return Ok(None);
     };
+    let value = value.as_ref();
     match value.as_f64().filter(|_| value.is_number()) {
         None => Err(Error::new(
             TYPE_MISMATCH,
-            format!("{name} must be a numeric type"),
+            format!("{name} must be a number"),
         )),
         Some(number) if number >= 0.0 => Ok(Some(number)),
         Some(_) => Err(Error::new(BAD_VALUE, format!("{name} must be nonnegative"))),
@@ -121,7 +157,7 @@ fn key(options: Document<'_>) -> Result<Option<Path>, Error> {
 }
 
 /// The fields that each row gets.
-fn added(options: Document<'_>) -> Result<Reshape, Error> {
+fn added(options: Document<'_>, environment: &Environment) -> Result<Reshape, Error> {
     let Some(ValueRef::String(distance_field)) = options.get("distanceField") else {
         return Err(Error::new(
             NO_DISTANCE_FIELD,
@@ -130,7 +166,7 @@ fn added(options: Document<'_>) -> Result<Reshape, Error> {
     };
     let distance = doc! { "$meta": "geoNearDistance" };
     let mut fields = DocumentBuf::new();
-    match number(options, "distanceMultiplier")? {
+    match number(options, "distanceMultiplier", environment)? {
         None => fields.push(distance_field, distance),
         Some(factor) => fields.push(distance_field, doc! { "$multiply": [distance, factor] }),
     }
