@@ -224,6 +224,8 @@ def test_plans(database):
     assert code_of(database.command, {"find": "c", "hint": {"_id": -1}}) == 2
     ran = plan(clustered, {"_id": {"$in": [10, 20, 30]}}, "executionStats")["executionStats"]
     assert ran["nReturned"] == ran["totalDocsExamined"] == 3
+    ran = plan(clustered, {"_id": 5}, "executionStats")["executionStats"]
+    assert (ran["totalKeysExamined"], ran["totalDocsExamined"]) == (0, 1)
     for command in [{"count": "c", "query": {"_id": {"$gt": 5}}},
                     {"delete": "c", "deletes": [{"q": {"_id": 2}, "limit": 0}]},
                     {"update": "c", "updates": [{"q": {"_id": {"$lt": 3}}, "u": {"$inc": {"b": 1}}}]}]:

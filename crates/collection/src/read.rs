@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use windrow_document::ValueRef;
+use windrow_document::{Document, ValueRef};
 use windrow_fold::{Cursor, Direction, Snapshot, View};
 use windrow_index::{Definition, Multikey};
 
 use crate::error::Error;
+use crate::generation::append_id_key;
 use crate::state::{IndexState, State};
 
 /// The number of a document in its collection, given in order of insertion.
@@ -22,9 +23,10 @@ pub struct Reader(Arc<Inner>);
 struct Inner {
     state: Arc<State>,
     snapshot: Snapshot,
-    /// The maps by record id and by `_id`, from when they are asked for first.
+    /// The map by record id, from when it is asked for first.
     records: OnceLock<View>,
-    ids: OnceLock<View>,
+    /// The same of each index.
+    views: Vec<OnceLock<View>>,
     /// Whether the map by `_id` carries the documents.
     is_clustered: bool,
     indexes: Vec<ReaderIndex>,
@@ -66,7 +68,7 @@ impl Reader {
     /// `next_record`: one more than the largest record id there can be.
     pub(crate) fn new(state: Arc<State>, snapshot: Snapshot, next_record: u64) -> Reader {
         let ready = state.indexes.iter().filter(|it| it.index.is_ready());
-        let indexes = ready
+        let indexes: Vec<ReaderIndex> = ready
             .map(|state| ReaderIndex {
                 state: state.clone(),
             })
@@ -76,7 +78,7 @@ impl Reader {
             state,
             snapshot,
             records: OnceLock::new(),
-            ids: OnceLock::new(),
+            views: indexes.iter().map(|_| OnceLock::new()).collect(),
             is_clustered,
             indexes,
             next_record,
@@ -124,8 +126,7 @@ impl Reader {
 
     /// The map by `_id`.
     fn ids_view(&self) -> Option<&View> {
-        let of_ids = self.0.state.indexes.first()?;
-        Some(self.0.ids.get_or_init(|| self.make_view(of_ids)))
+        self.index_view(0).ok()
     }
 
     /// The map that carries the documents.
@@ -144,6 +145,26 @@ impl Reader {
         match (key, self.ids_view()) {
             (Some(key), Some(by_id)) => Ok(by_id.get_filtered(&key, id.0)?),
             _ => Ok(None),
+        }
+    }
+
+    /// As [`get`](Self::get), of a document of which some version has been seen: its `_id` says where it
+    /// stands in a clustered collection.
+    pub(crate) fn get_seen(
+        &self,
+        id: RecordId,
+        seen: Document<'_>,
+    ) -> Result<Option<Bytes>, Error> {
+        let of_ids = self.0.indexes.first().filter(|_| self.0.is_clustered);
+        let by_id = of_ids.zip(self.ids_view());
+        match by_id.filter(|_| seen.get("_id").is_some()) {
+            Some((of_ids, by_id)) => {
+                self.check()?;
+                let mut key = Vec::new();
+                append_id_key(of_ids.definition(), seen, &mut key);
+                Ok(by_id.get_filtered(&key, id.0)?)
+            }
+            None => self.get(id),
         }
     }
 
@@ -242,17 +263,12 @@ impl Reader {
         &self.0.indexes
     }
 
-    fn index_view(&self, number: usize) -> Result<View, Error> {
-        let Some(ReaderIndex { state }) = self.0.indexes.get(number) else {
+    fn index_view(&self, number: usize) -> Result<&View, Error> {
+        let found = self.0.indexes.get(number).zip(self.0.views.get(number));
+        let Some((ReaderIndex { state }, view)) = found else {
             return Err(Error::IndexNotFound(format!("number {number}")));
         };
-        Ok(match number {
-            0 => self
-                .ids_view()
-                .cloned()
-                .unwrap_or_else(|| self.make_view(state)),
-            _ => self.make_view(state),
-        })
+        Ok(view.get_or_init(|| self.make_view(state)))
     }
 
     /// The entries of an index that is still being built, by its map: for its own checks.

@@ -141,8 +141,9 @@ impl Life {
             let Some(record) = found else { continue };
             let new = document(id, random);
             let delete = random.below(3) == 0;
+            let seen = doc! { "_id": id };
             let outcome = batch
-                .change(record, |old| {
+                .change_seen(record, seen.as_document(), |old| {
                     assert_eq!(old.get("_id"), Some(ValueRef::Int32(id)));
                     let change = if delete {
                         Change::Delete

@@ -88,16 +88,9 @@ impl View {
         None
     }
 
-    /// A forward cursor for reading one key: sections whose filters exclude the key are left out.
+    /// A forward cursor for reading one key: chunks without the key and sections whose filters exclude
+    /// it are left out.
     pub fn cursor_of_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
-        self.cursor_in_sections(key, &self.chunks)
-    }
-
-    fn cursor_in_sections(
-        &self,
-        key: &[u8],
-        chunks: &[Arc<Chunk>],
-    ) -> Result<Cursor, StorageError> {
         let mut kept: Vec<Chain> = Vec::new();
         for chain in self.sections.chains() {
             for section in chain.iter() {
@@ -106,9 +99,14 @@ impl View {
                 }
             }
         }
+        let holds = |chunk: &&Arc<Chunk>| {
+            let first = chunk.get(chunk.lower_bound(key, 0));
+            first.is_some_and(|entry| entry.key == key)
+        };
+        let chunks: Vec<Arc<Chunk>> = self.chunks.iter().filter(holds).cloned().collect();
         Ok(Cursor::new(
             kept.iter(),
-            chunks,
+            &chunks,
             self.snapshot,
             Direction::Forward,
         ))

@@ -186,6 +186,8 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         read(view, Direction::Backward, None),
         plain(model.iter().rev())
     );
+    let cuts = view.cuts(7).unwrap();
+    assert!(cuts.len() <= 7 && cuts.is_sorted_by(|one, next| one < next));
     for _ in 0..5 {
         let place = (key_of(random.below(60)), random.below(40));
         let after = (Bound::Included(place.clone()), Bound::Unbounded);

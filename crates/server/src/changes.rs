@@ -149,15 +149,19 @@ fn change_row(
     decide: &mut Decide<'_>,
 ) -> Result<Option<Outcome>, CommandError> {
     let mut matches = true;
-    let outcome = batch.change(row.id, |newest| -> Result<Change, Failure> {
-        if newest.as_bytes() != row.document().as_bytes() {
-            matches = find.filter.matches(newest).or_command_error()?;
-        }
-        if !matches {
-            return Ok(Change::Keep);
-        }
-        Ok(decide(newest)?)
-    });
+    let outcome = batch.change_seen(
+        row.id,
+        row.document(),
+        |newest| -> Result<Change, Failure> {
+            if newest.as_bytes() != row.document().as_bytes() {
+                matches = find.filter.matches(newest).or_command_error()?;
+            }
+            if !matches {
+                return Ok(Change::Keep);
+            }
+            Ok(decide(newest)?)
+        },
+    );
     let outcome = outcome.map_err(|failure| failure.0)?;
     Ok(Some(outcome).filter(|outcome| matches && *outcome != Outcome::Gone))
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{Change, Collection, Index};
-use windrow_document::{Document, DocumentBuf, Value, doc};
+use windrow_document::{DocumentBuf, Value, doc};
 use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Filter;
 use windrow_query::{Error, Find, Hint, Snapshot, Uninterrupted};
@@ -106,7 +106,7 @@ fn turn(collection: &Collection, definition: &Definition, now: i64) -> Result<u6
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;
         // It may have been changed since the snapshot.
-        batch.change(row.id, |newest: Document<'_>| -> Result<Change, Error> {
+        batch.change_seen(row.id, row.document(), |newest| -> Result<Change, Error> {
             let expired = find.filter.matches(newest)?;
             Ok(if expired {
                 Change::Delete

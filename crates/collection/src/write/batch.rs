@@ -19,7 +19,7 @@ use crate::claims::{Added, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::index::Index;
-use crate::read::RecordId;
+use crate::read::{Reader, RecordId};
 use crate::record::{self, IndexChange};
 use crate::rules::Verdict;
 
@@ -92,8 +92,28 @@ impl<'c> Batch<'c> {
         id: RecordId,
         decide: impl FnOnce(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
+        self.change_found(id, |reader| reader.get(id), decide)
+    }
+
+    /// As [`change`](Self::change), of a document of which some version has been seen: so it is found
+    /// faster.
+    pub fn change_seen<E: From<Error>>(
+        &mut self,
+        id: RecordId,
+        seen: Document<'_>,
+        decide: impl FnOnce(Document<'_>) -> Result<Change, E>,
+    ) -> Result<Outcome, E> {
+        self.change_found(id, |reader| reader.get_seen(id, seen), decide)
+    }
+
+    fn change_found<E: From<Error>>(
+        &mut self,
+        id: RecordId,
+        find: impl FnOnce(&Reader) -> Result<Option<Bytes>, Error>,
+        decide: impl FnOnce(Document<'_>) -> Result<Change, E>,
+    ) -> Result<Outcome, E> {
         self.lock(id)?;
-        let newest = self.collection.reader()?.get(id)?;
+        let newest = find(&self.collection.reader()?)?;
         let Some(bytes) = newest else {
             return Ok(Outcome::Gone);
         };
