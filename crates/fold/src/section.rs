@@ -225,16 +225,20 @@ impl Section {
             return Ok(true);
         }
         let hash = filter::hash(key);
-        let first = fences.find(key, 0);
-        let last = fences.find(key, u64::MAX);
-        for page in first / FILTER_BLOCKS..=last / FILTER_BLOCKS {
+        let mut page = fences.find(key, 0) / FILTER_BLOCKS;
+        // A key may go on behind the blocks of a page: mostly one comparison says that it does not.
+        loop {
             let Some((offset, length)) = fences.filter(page) else {
                 return Ok(true);
             };
             if filter::may_hold(&self.runs.open_block(self.address(offset, length))?, hash) {
                 return Ok(true);
             }
+            page += 1;
+            let next = page * FILTER_BLOCKS;
+            if next >= fences.len() || fences.separator(next) > key {
+                return Ok(false);
+            }
         }
-        Ok(false)
     }
 }
