@@ -63,6 +63,8 @@ pub struct CursorOwner {
     pub options: CursorOptions,
     /// The command that opened it, for the log of slow operations.
     pub command: DocumentBuf,
+    /// The names of the indexes that it reads.
+    pub indexes: Vec<String>,
 }
 
 struct Cursor {
@@ -188,10 +190,23 @@ impl Cursors {
     /// Ends the cursors on these namespaces, as MongoDB does when a collection is dropped: the next
     /// `getMore` of each fails with QueryPlanKilled and the reason.
     pub fn end_where(&self, is_meant: impl Fn(&str) -> bool, why: &'static str) {
+        self.end(|owner| is_meant(&owner.namespace), why);
+    }
+
+    /// The same for the cursors that read an index which has been dropped.
+    pub fn end_using(&self, namespace: &str, index: &str) {
+        let reads = |owner: &CursorOwner| owner.indexes.iter().any(|one| one == index);
+        self.end(
+            |owner| owner.namespace == namespace && reads(owner),
+            "index dropped",
+        );
+    }
+
+    fn end(&self, is_meant: impl Fn(&CursorOwner) -> bool, why: &'static str) {
         let mut open = lock(&self.open);
         let mut ended = Vec::new();
         for cursor in open.values_mut() {
-            if is_meant(&cursor.owner.namespace) && matches!(cursor.state, State::Waiting(_)) {
+            if is_meant(&cursor.owner) && matches!(cursor.state, State::Waiting(_)) {
                 ended.push(std::mem::replace(&mut cursor.state, State::Ended(why)));
             }
         }
@@ -378,6 +393,7 @@ pub(crate) mod tests {
             session,
             options,
             command: DocumentBuf::new(),
+            indexes: Vec::new(),
         }
     }
 

@@ -3,7 +3,6 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -17,6 +16,7 @@ use crate::log::Severity;
 use crate::metrics::Kind;
 use crate::namespace;
 use crate::operations::Operation;
+use crate::recorder::{self, Ended};
 use crate::state::State;
 
 /// Runs a request and makes a reply of whatever comes of it, a panic included.
@@ -101,7 +101,13 @@ fn execute(
     let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
     let took = operation.started.elapsed();
     state.metrics.took(command.kind, took);
-    log_if_slow(state, client, operation, took, &outcome);
+    let ended = Ended {
+        client,
+        operation,
+        took,
+        outcome: &outcome,
+    };
+    recorder::record(state, &ended);
     let reply = outcome?;
     let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
     if generic.write_concern.unacknowledged && is_write {
@@ -138,35 +144,6 @@ fn panicked(
 
 /// The number of the log line about a broken command; MongoDB has no such event.
 const COMMAND_PANICKED: i32 = 9_000_002;
-
-fn log_if_slow(
-    state: &State,
-    client: &Client,
-    operation: &Operation,
-    took: Duration,
-    outcome: &Result<Reply, CommandError>,
-) {
-    let took_ms = took.as_millis() as u64;
-    if took_ms < state.config.slow_ms || operation.waits_on_purpose() {
-        return;
-    }
-    let mut attr = operation.slow_attributes();
-    match outcome {
-        Ok(reply) => attr.push("reslen", reply.bytes() as i64),
-        Err(error) => {
-            attr.push("ok", 0);
-            attr.push("errMsg", &error.message);
-            attr.push("errName", error.code.name().as_ref());
-            attr.push("errCode", error.code.number());
-        }
-    }
-    attr.push("protocol", "op_msg");
-    attr.push("durationMillis", took_ms as i64);
-    state
-        .services
-        .log
-        .info("COMMAND", 51_803, &client.name(), "Slow query", attr);
-}
 
 #[cfg(test)]
 mod tests {

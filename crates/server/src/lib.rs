@@ -24,7 +24,7 @@
 //! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], `tailing`,
-//! [`listed`], [`parameters`], [`log`], [`metrics`], [`stop`].
+//! [`listed`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -58,8 +58,10 @@ pub mod namespace;
 pub mod operations;
 pub mod parameters;
 mod plan_summary;
+pub mod profiling;
 pub mod queries;
 mod random;
+mod recorder;
 pub mod server;
 pub mod sessions;
 pub mod shell_text;

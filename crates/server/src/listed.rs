@@ -105,6 +105,7 @@ fn owner(request: &Request, context: &Context<'_>, namespace: &str) -> CursorOwn
         session: context.generic.session,
         options: CursorOptions::default(),
         command: request.body().to_buf(),
+        indexes: Vec::new(),
     }
 }
 

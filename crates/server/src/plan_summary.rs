@@ -37,6 +37,18 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
     }
 }
 
+/// Adds the names of the indexes that a plan reads.
+pub fn collect_indexes(plan: &Plan, names: &mut Vec<String>) {
+    match plan {
+        Plan::IndexScan(scan) => names.push(scan.index.definition.name.clone()),
+        Plan::Text(scan) => names.push(scan.definition.name.clone()),
+        other => other
+            .inputs()
+            .into_iter()
+            .for_each(|input| collect_indexes(input, names)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -71,6 +71,7 @@ pub fn collections(state: &State) -> Arc<EngineCollections> {
 /// A query that runs: its plan is known to `currentOp` and the log of slow operations.
 pub struct Running {
     operator: BoxOperator,
+    indexes: Vec<String>,
 }
 
 impl Running {
@@ -83,12 +84,19 @@ impl Running {
         let choice = find.plan(&**source).or_command_error()?;
         operation.set_plan_summary(&plan_summary::of(&choice.winner));
         let operator = operators::open(&choice.winner, source).or_command_error()?;
-        Ok(Running { operator })
+        let mut indexes = Vec::new();
+        plan_summary::collect_indexes(&choice.winner, &mut indexes);
+        Ok(Running { operator, indexes })
     }
 
     /// The next row; None at the end.
     pub fn next(&mut self, operation: &Operation) -> Result<Option<Row>, CommandError> {
         self.operator.next(operation).or_command_error()
+    }
+
+    /// The names of the indexes that are read.
+    pub fn indexes(&self) -> &[String] {
+        &self.indexes
     }
 
     /// Index keys and documents that have been looked at.
@@ -240,6 +248,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         session: context.generic.session,
         options: CursorOptions::default(),
         command: command.to_buf(),
+        indexes: Vec::new(),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::parameters::Parameters;
+use crate::profiling::Profiling;
 use crate::random;
 use crate::sessions::Sessions;
 use crate::stop::Stop;
@@ -50,6 +51,7 @@ pub struct State {
     pub config: Config,
     pub services: Services,
     pub parameters: Parameters,
+    pub profiling: Profiling,
     pub operations: Operations,
     pub sessions: Sessions,
     pub cursors: Cursors,
@@ -73,12 +75,14 @@ pub struct State {
 
 impl State {
     pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
+        let slow_ms = config.slow_ms;
         State {
             host: format!("{}:{port}", crate::machine::hostname()),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
             config,
             parameters: Parameters::of(&services.engine),
+            profiling: Profiling::new(slow_ms),
             services,
             operations: Operations::default(),
             sessions: Sessions::default(),

@@ -4,6 +4,7 @@ mod binary;
 mod target;
 mod text;
 
+use windrow_document::hash::hash64;
 use windrow_document::{Decimal128, ObjectId, Type, Value, ValueRef};
 
 use super::date;
@@ -205,4 +206,9 @@ fn to_object_id(source: ValueRef<'_>) -> Result<ObjectId, Error> {
         }),
         _ => Err(unsupported(source, Type::ObjectId)),
     }
+}
+
+/// `$toHashedIndexKey`: what a hashed index has in the place of the value; of null where it is missing.
+pub(crate) fn to_hashed_index_key<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    Ok(hash64(call.value(0, context)?.or_null()).into())
 }

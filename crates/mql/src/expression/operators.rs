@@ -240,6 +240,7 @@ static OPERATORS: &[Syntax] = &[
     special("$toDate", convert::parse_to, convert::convert),
     special("$toDecimal", convert::parse_to, convert::convert),
     special("$toDouble", convert::parse_to, convert::convert),
+    exactly("$toHashedIndexKey", 1, convert::to_hashed_index_key),
     special("$toInt", convert::parse_to, convert::convert),
     special("$toLong", convert::parse_to, convert::convert),
     exactly("$toLower", 1, string::to_lower),

@@ -1,5 +1,6 @@
 //! `drop`: drops a collection with its indexes, or a view.
 
+use windrow_collection::Namespace;
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -7,6 +8,8 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::namespace;
+use crate::profiling::Level;
+use crate::recorder::PROFILE;
 
 /// Arguments are not checked, as in MongoDB.
 pub const DROP: Command = Command {
@@ -22,6 +25,7 @@ pub const DROP: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    check_profile(context, &namespace)?;
     let engine = &context.state.services.engine;
     if engine.collection(&namespace).is_none() && engine.drop_view(&namespace).or_command_error()? {
         ended(context, &namespace.to_string());
@@ -46,6 +50,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! {
         "nIndexesWas": (indexes as i32), "ns": (namespace.to_string()),
     }))
+}
+
+/// The collection that operations are kept in stays as long as any are.
+fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
+    let level = context.state.profiling.database(&namespace.database).level;
+    if namespace.collection == PROFILE && level != Level::Off {
+        let message = "turn off profiling before dropping system.profile collection";
+        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+    }
+    Ok(())
 }
 
 /// Who reads what was dropped learns of it.

@@ -39,6 +39,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // All names are found before the first index goes.
     for name in names(&collection, wanted)? {
         collection.drop_index(&name).or_command_error()?;
+        let cursors = &context.state.cursors;
+        cursors.end_using(&namespace.to_string(), &name);
         let attr = doc! { "namespace": (namespace.to_string()), "indexes": name };
         let log = &context.state.services.log;
         log.info(

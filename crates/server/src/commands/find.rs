@@ -97,8 +97,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if !source.exists() {
         return Ok(nothing(&text));
     }
-    let batches = QueryBatches::of_query(running, asked.find.limit);
     let mut owner = queries::owner(context, text, body);
+    owner.indexes = running.indexes().to_vec();
+    let batches = QueryBatches::of_query(running, asked.find.limit);
     owner.options.no_timeout = asked.no_cursor_timeout;
     first_batch::reply(context, owner, Box::new(batches), asked.first)
 }

@@ -154,6 +154,7 @@ mod tests {
             session,
             options,
             command: DocumentBuf::new(),
+            indexes: Vec::new(),
         };
         let id = state.cursors.open(owner, Box::new(Numbers(0..5))).unwrap();
         let mut body = DocumentBuf::new();

@@ -13,6 +13,7 @@ mod build_info;
 mod bulk_write;
 mod coll_mod;
 mod coll_stats;
+mod compact;
 mod connection_status;
 mod convert_to_capped;
 mod count;
@@ -49,6 +50,9 @@ mod list_databases;
 mod list_indexes;
 mod logout;
 mod ping;
+mod plan_cache;
+mod profile;
+mod re_index;
 mod refresh_sessions;
 mod rename_collection;
 mod replication;
@@ -81,6 +85,7 @@ pub static COMMANDS: &[&Command] = &[
     &coll_mod::COLL_MOD,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
+    &compact::COMPACT,
     &connection_status::CONNECTION_STATUS,
     &convert_to_capped::CONVERT_TO_CAPPED,
     &count::COUNT,
@@ -116,7 +121,13 @@ pub static COMMANDS: &[&Command] = &[
     &list_indexes::LIST_INDEXES,
     &logout::LOGOUT,
     &ping::PING,
+    &plan_cache::PLAN_CACHE_CLEAR,
+    &plan_cache::PLAN_CACHE_CLEAR_FILTERS,
+    &plan_cache::PLAN_CACHE_LIST_FILTERS,
+    &plan_cache::PLAN_CACHE_SET_FILTER,
+    &profile::PROFILE,
     &refresh_sessions::REFRESH_SESSIONS,
+    &re_index::RE_INDEX,
     &rename_collection::RENAME_COLLECTION,
     &replication::REPL_SET_GET_CONFIG,
     &replication::REPL_SET_GET_STATUS,

@@ -1,0 +1,51 @@
+//! `compact`: gives space back that is no longer needed. All collections of a data folder lie in the
+//! same files, so that those of the others become smaller too.
+
+use windrow_collection::{Collection, Work};
+use windrow_document::doc;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::{namespace, views};
+
+pub const COMPACT: Command = Command {
+    name: "compact",
+    help: "gives space back that a collection no longer needs",
+    arguments: Accepted::Only(&["dryRun", "force", "freeSpaceTargetMB"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = namespace::named(request)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let arguments = Arguments::new(request);
+    arguments.flag("force")?;
+    let least = arguments.count("freeSpaceTargetMB")?;
+    if arguments.flag("dryRun")? || least.is_some() {
+        let message = "compact does not know beforehand how much space it gives back";
+        return Err(CommandError::new(ErrorCode::NotImplemented, message));
+    }
+    views::refuse(context, &namespace)?;
+    let engine = &context.state.services.engine;
+    let collection = engine.collection(&namespace).ok_or_else(|| {
+        let message = format!("collection does not exist: {namespace}");
+        CommandError::new(ErrorCode::NamespaceNotFound, message)
+    })?;
+    let before = stored(&collection);
+    engine.fold().or_command_error()?;
+    while engine.work(Work::Compact).or_command_error()? {
+        context.operation.check()?;
+    }
+    let freed = before.saturating_sub(stored(&collection));
+    Ok(Reply::ok(doc! { "bytesFreed": (freed as i64) }))
+}
+
+fn stored(collection: &Collection) -> u64 {
+    let statistics = collection.statistics();
+    let indexes = statistics.indexes.iter().map(|index| index.bytes());
+    statistics.bytes_stored + statistics.tail_bytes + indexes.sum::<u64>()
+}

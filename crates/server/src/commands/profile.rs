@@ -1,0 +1,79 @@
+//! `profile`: which operations of a database are kept in its `system.profile`, and what is slow.
+
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::profiling::{Database, Level, Slow, parse_filter};
+use crate::recorder;
+
+pub const PROFILE: Command = Command {
+    name: "profile",
+    help: "shows and sets which operations of a database are kept: 0 none, 1 slow ones, 2 all",
+    arguments: Accepted::Only(&["filter", "sampleRate", "slowms"]),
+    run,
+    ..Command::EMPTY
+};
+
+/// A level that there is not shows the settings and leaves the level as it is.
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let level = arguments.whole_number("profile")?.and_then(Level::of);
+    let (state, name) = (context.state, request.database());
+    let profiling = &state.profiling;
+    let (was, slow_was) = (profiling.database(name), profiling.slow());
+    let slow = read_slow(&arguments, slow_was)?;
+    let now = Database {
+        level: level.unwrap_or(was.level),
+        filter: match arguments.get("filter") {
+            None => was.filter.clone(),
+            Some(ValueRef::String("unset")) => None,
+            Some(_) => match arguments.document("filter")? {
+                Some(filter) => Some(parse_filter(filter).or_command_error()?),
+                None => None,
+            },
+        },
+    };
+    if level.is_some_and(|level| level != Level::Off) {
+        recorder::collection(state, name).or_command_error()?;
+    }
+    profiling.set_slow(slow);
+    profiling.set_database(name, now);
+    Ok(Reply::ok(describe(&was, slow_was)))
+}
+
+fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError> {
+    let rate = match arguments.get("sampleRate") {
+        None => was.sample_rate,
+        Some(value) => {
+            let rate = value.as_f64().filter(|rate| (0.0..=1.0).contains(rate));
+            rate.ok_or_else(|| {
+                let message = "'sampleRate' must be between 0.0 and 1.0 inclusive";
+                CommandError::new(ErrorCode::BadValue, message)
+            })?
+        }
+    };
+    Ok(Slow {
+        millis: arguments.whole_number("slowms")?.unwrap_or(was.millis),
+        sample_rate: rate,
+    })
+}
+
+fn describe(database: &Database, slow: Slow) -> DocumentBuf {
+    let mut reply = doc! { "was": (database.level.number()) };
+    match i32::try_from(slow.millis) {
+        Ok(millis) => reply.push("slowms", millis),
+        Err(_) => reply.push("slowms", slow.millis),
+    }
+    reply.push("sampleRate", slow.sample_rate);
+    if let Some(filter) = &database.filter {
+        reply.push("filter", filter.to_document());
+        let note = "When a filter expression is set, slowms and sampleRate are not used for \
+                    profiling and slow-query log lines.";
+        reply.push("note", note);
+    }
+    reply
+}

@@ -1,0 +1,187 @@
+//! What is slow, and which operations are kept in `system.profile`: the settings that `profile` shows
+//! and changes. What is slow holds for the whole server, the level for a database.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+
+use windrow_document::Document;
+use windrow_mql::filter::Filter;
+
+use crate::random;
+use crate::sync::lock;
+
+/// Which operations of a database are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    #[default]
+    Off,
+    Slow,
+    All,
+}
+
+impl Level {
+    pub fn of(number: i64) -> Option<Level> {
+        match number {
+            0 => Some(Level::Off),
+            1 => Some(Level::Slow),
+            2 => Some(Level::All),
+            _ => None,
+        }
+    }
+
+    pub fn number(self) -> i32 {
+        match self {
+            Level::Off => 0,
+            Level::Slow => 1,
+            Level::All => 2,
+        }
+    }
+}
+
+/// The settings of one database.
+#[derive(Clone, Debug, Default)]
+pub struct Database {
+    pub level: Level,
+    /// Decides in the place of time and sampling what is logged and kept.
+    pub filter: Option<Filter>,
+}
+
+/// What is slow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slow {
+    pub millis: i64,
+    /// The share of slow operations that are logged and kept.
+    pub sample_rate: f64,
+}
+
+/// All settings of a server.
+pub struct Profiling {
+    slow_ms: AtomicI64,
+    /// The bits of the rate.
+    sample_rate: AtomicU64,
+    databases: Mutex<HashMap<String, Database>>,
+    /// Whether any database has settings: every operation asks.
+    has_databases: AtomicBool,
+}
+
+/// What is done about an operation that has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub log: bool,
+    pub keep: bool,
+}
+
+impl Profiling {
+    pub fn new(slow_ms: u64) -> Profiling {
+        Profiling {
+            slow_ms: AtomicI64::new(i64::try_from(slow_ms).unwrap_or(i64::MAX)),
+            sample_rate: AtomicU64::new(1f64.to_bits()),
+            databases: Mutex::default(),
+            has_databases: AtomicBool::new(false),
+        }
+    }
+
+    pub fn slow(&self) -> Slow {
+        Slow {
+            millis: self.slow_ms.load(Relaxed),
+            sample_rate: f64::from_bits(self.sample_rate.load(Relaxed)),
+        }
+    }
+
+    pub fn set_slow(&self, slow: Slow) {
+        self.slow_ms.store(slow.millis, Relaxed);
+        self.sample_rate.store(slow.sample_rate.to_bits(), Relaxed);
+    }
+
+    pub fn database(&self, name: &str) -> Database {
+        lock(&self.databases).get(name).cloned().unwrap_or_default()
+    }
+
+    pub fn set_database(&self, name: &str, settings: Database) {
+        lock(&self.databases).insert(name.to_owned(), settings);
+        self.has_databases.store(true, Relaxed);
+    }
+
+    /// Whether nothing is done about an operation that took so long, whatever it was.
+    pub fn passes_over(&self, millis: i64) -> bool {
+        !self.has_databases.load(Relaxed) && millis < self.slow_ms.load(Relaxed)
+    }
+
+    /// Whether an operation is logged, and whether it is kept. `describe` gives what a filter sees,
+    /// where there is one.
+    pub fn judge(
+        &self,
+        database: &str,
+        millis: i64,
+        describe: impl FnOnce() -> windrow_document::DocumentBuf,
+    ) -> Verdict {
+        let Database { level, filter } = self.database(database);
+        let counts = match filter {
+            Some(filter) => filter.matches(describe().as_document()).unwrap_or(false),
+            None => self.is_sampled(millis),
+        };
+        Verdict {
+            log: counts,
+            keep: level == Level::All || level == Level::Slow && counts,
+        }
+    }
+
+    /// Slow, and among those that are looked at.
+    fn is_sampled(&self, millis: i64) -> bool {
+        let slow = self.slow();
+        let chance = || (random::bits() as f64 / u64::MAX as f64) < slow.sample_rate;
+        millis >= slow.millis && (slow.sample_rate >= 1.0 || chance())
+    }
+}
+
+/// The filter of a database's settings.
+pub fn parse_filter(filter: Document<'_>) -> Result<Filter, windrow_mql::Error> {
+    Filter::parse(filter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    #[test]
+    fn operations_are_kept_by_level_time_and_filter() {
+        let check =
+            |level: Level, filter: Option<DocumentBuf>, millis: i64, expected: (bool, bool)| {
+                let profiling = Profiling::new(100);
+                let filter = filter.map(|filter| parse_filter(filter.as_document()).unwrap());
+                profiling.set_database("d", Database { level, filter });
+                let verdict =
+                    profiling.judge("d", millis, || doc! { "op": "query", "millis": millis });
+                assert_eq!((verdict.log, verdict.keep), expected, "{level:?} {millis}");
+            };
+        check(Level::Off, None, 5, (false, false));
+        check(Level::Off, None, 100, (true, false));
+        check(Level::Slow, None, 5, (false, false));
+        check(Level::Slow, None, 100, (true, true));
+        check(Level::All, None, 5, (false, true));
+        let queries = || Some(doc! { "op": "query" });
+        let updates = || Some(doc! { "op": "update" });
+        check(Level::Slow, queries(), 5, (true, true));
+        check(Level::Slow, updates(), 500, (false, false));
+        check(Level::All, updates(), 500, (false, true));
+    }
+
+    #[test]
+    fn no_sample_is_taken_at_a_rate_of_zero() {
+        let profiling = Profiling::new(0);
+        profiling.set_slow(Slow {
+            millis: 0,
+            sample_rate: 0.0,
+        });
+        let verdict = profiling.judge("d", 1000, DocumentBuf::new);
+        assert_eq!(
+            verdict,
+            Verdict {
+                log: false,
+                keep: false
+            }
+        );
+    }
+}

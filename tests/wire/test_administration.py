@@ -1,0 +1,104 @@
+"""Commands for who runs the server: reIndex, compact, profiling, plans, and what a dropped index ends."""
+
+import pytest
+from pymongo.errors import OperationFailure
+
+
+def refused(run, code):
+    with pytest.raises(OperationFailure) as error:
+        run()
+    assert error.value.code == code, error.value
+
+
+def test_indexes_are_built_anew(collection):
+    collection.insert_many([{"_id": number, "a": number % 5, "u": number} for number in range(50)])
+    collection.create_index("a")
+    collection.create_index("u", unique=True, sparse=True)
+    reply = collection.database.command("reIndex", collection.name)
+    assert (reply["nIndexesWas"], reply["nIndexes"]) == (3, 3)
+    assert [one["name"] for one in reply["indexes"]] == ["_id_", "a_1", "u_1"]
+    assert len(list(collection.find({"a": 2}).hint("a_1"))) == 10
+    refused(lambda: collection.insert_one({"u": 7}), 11000)
+    assert collection.database.command("validate", collection.name)["valid"]
+    refused(lambda: collection.database.command("reIndex", "missing"), 26)
+
+
+def test_space_is_given_back(collection):
+    collection.insert_many([{"_id": number, "text": "x" * 1000} for number in range(200)])
+    collection.delete_many({"_id": {"$gte": 10}})
+    assert collection.database.command("compact", collection.name)["bytesFreed"] >= 0
+    assert collection.count_documents({}) == 10
+    refused(lambda: collection.database.command("compact", "missing"), 26)
+    refused(lambda: collection.database.command("compact", collection.name, dryRun=True), 238)
+
+
+def test_all_operations_are_kept(database):
+    collection = database.c
+    collection.insert_many([{"_id": number, "a": number} for number in range(5)])
+    collection.create_index("a")
+    assert database.command("profile", -1) == {"was": 0, "slowms": 100, "sampleRate": 1.0, "ok": 1.0}
+    assert database.command("profile", 2)["was"] == 0
+    assert len(list(collection.find({"a": {"$gte": 3}}, comment="looked for"))) == 2
+    collection.update_one({"a": 1}, {"$set": {"b": 1}})
+    refused(lambda: list(collection.find({"$foo": 1})), 2)
+    refused(lambda: database.drop_collection("system.profile") or database.command("drop", "system.profile"), 20)
+    assert database.command("profile", 0)["was"] == 2
+    found = database["system.profile"].find_one({"command.comment": "looked for"})
+    assert (found["op"], found["ns"], found["nreturned"]) == ("query", f"{database.name}.c", 2)
+    assert (found["planSummary"], found["keysExamined"], found["docsExamined"]) == ("IXSCAN { a: 1 }", 2, 2)
+    assert {"millis", "ts", "client", "responseLength", "protocol"} <= set(found)
+    assert database["system.profile"].find_one({"op": "update"})["nModified"] == 1
+    assert database["system.profile"].find_one({"errCode": 2})["op"] == "query"
+    assert database["system.profile"].options()["capped"]
+    kept = database["system.profile"].count_documents({})
+    list(collection.find())
+    assert database["system.profile"].count_documents({}) == kept
+
+
+def test_slow_operations_are_logged_and_kept(database, server):
+    database.c.insert_one({"a": 1})
+    try:
+        database.command("profile", 1, slowms=-1)
+        list(database.c.find({"a": 1}, comment="slow one"))
+        database.command("profile", 1, slowms=100_000)
+        list(database.c.find({"a": 1}, comment="fast one"))
+        database.command("profile", 1, filter={"command.comment": "chosen"})
+        list(database.c.find({"a": 1}, comment="chosen"))
+        assert database.command("profile", -1)["filter"] == {"command.comment": {"$eq": "chosen"}}
+    finally:
+        database.command("profile", 0, slowms=100, filter="unset")
+    kept = [one["command"].get("comment") for one in database["system.profile"].find({"op": "query"})]
+    assert kept == ["slow one", "chosen"]
+    lines = database.client.admin.command("getLog", "global")["log"]
+    assert any('"Slow query"' in line and "slow one" in line and "COLLSCAN" in line for line in lines)
+    refused(lambda: database.command("profile", 0, sampleRate=2), 2)
+    refused(lambda: database.command("profile", "x"), 14)
+
+
+def test_a_cursor_ends_with_its_index(collection):
+    collection.insert_many([{"_id": number, "a": number} for number in range(10)])
+    collection.create_index("a")
+    using, other = collection.find({"a": {"$gte": 0}}, batch_size=2), collection.find(batch_size=2)
+    assert (next(using)["_id"], next(other)["_id"]) == (0, 0)
+    collection.drop_index("a_1")
+    refused(lambda: list(using), 175)
+    assert len(list(other)) == 9
+
+
+def test_plans_are_not_kept(collection):
+    collection.insert_one({"a": 1})
+    run = collection.database.command
+    assert run("planCacheClear", collection.name)["ok"] == 1
+    assert run("planCacheListFilters", collection.name)["filters"] == []
+    assert run("planCacheClearFilters", collection.name, query={"a": 1})["ok"] == 1
+    refused(lambda: run("planCacheClear", collection.name, sort={"a": 1}), 2)
+    refused(lambda: run("planCacheSetFilter", collection.name, query={"a": 1}), 2)
+    refused(lambda: run("planCacheSetFilter", collection.name, query={"a": 1}, indexes=["a_1"]), 238)
+
+
+def test_the_key_of_a_hashed_index_is_told(collection):
+    collection.insert_one({"_id": 1, "s": "string to hash"})
+    stages = [{"$project": {"hash": {"$toHashedIndexKey": "$s"}, "none": {"$toHashedIndexKey": "$missing"}}}]
+    found = collection.aggregate(stages).next()
+    assert found["hash"] == 763543691661428748
+    assert found["none"] == collection.aggregate([{"$project": {"x": {"$toHashedIndexKey": None}}}]).next()["x"]
