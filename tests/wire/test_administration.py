@@ -102,3 +102,14 @@ def test_the_key_of_a_hashed_index_is_told(collection):
     found = collection.aggregate(stages).next()
     assert found["hash"] == 763543691661428748
     assert found["none"] == collection.aggregate([{"$project": {"x": {"$toHashedIndexKey": None}}}]).next()["x"]
+
+
+def test_the_use_of_collections_is_told(database):
+    database.c.insert_one({"a": 1})
+    for _ in range(3):
+        list(database.c.find())
+    totals = database.client.admin.command("top")["totals"]
+    spent = totals[f"{database.name}.c"]
+    assert (spent["queries"]["count"], spent["insert"]["count"]) == (3, 1)
+    assert spent["total"]["time"] >= spent["queries"]["time"]
+    refused(lambda: database.command("top"), 13)

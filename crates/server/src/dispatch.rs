@@ -101,6 +101,8 @@ fn execute(
     let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
     let took = operation.started.elapsed();
     state.metrics.took(command.kind, took);
+    let namespace = operation.namespace();
+    state.usage.note(client.id, &namespace, command.kind, took);
     let ended = Ended {
         client,
         operation,

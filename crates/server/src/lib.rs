@@ -24,7 +24,7 @@
 //! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], `tailing`,
-//! [`listed`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`stop`].
+//! [`listed`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`usage`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -70,6 +70,7 @@ pub mod stop;
 mod storable;
 mod sync;
 mod tailing;
+pub mod usage;
 pub mod validators;
 mod version;
 pub mod views;

@@ -21,6 +21,7 @@ use crate::profiling::Profiling;
 use crate::random;
 use crate::sessions::Sessions;
 use crate::stop::Stop;
+use crate::usage::Usage;
 
 /// What a server is given by the program around it.
 pub struct Services {
@@ -57,6 +58,7 @@ pub struct State {
     pub cursors: Cursors,
     pub connections: Connections,
     pub metrics: Metrics,
+    pub usage: Usage,
     pub buffers: Buffers,
     pub stop: Arc<Stop>,
     pub started: Instant,
@@ -87,6 +89,7 @@ impl State {
             operations: Operations::default(),
             sessions: Sessions::default(),
             metrics: Metrics::default(),
+            usage: Usage::default(),
             buffers: Buffers::default(),
             stop: Arc::default(),
             started: Instant::now(),

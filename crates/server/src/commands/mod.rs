@@ -60,6 +60,7 @@ mod server_status;
 mod set_parameter;
 mod shutdown;
 mod start_session;
+mod top;
 mod transactions;
 mod update;
 mod users_info;
@@ -136,6 +137,7 @@ pub static COMMANDS: &[&Command] = &[
     &set_parameter::SET_PARAMETER,
     &shutdown::SHUTDOWN,
     &start_session::START_SESSION,
+    &top::TOP,
     &update::UPDATE,
     &users_info::USERS_INFO,
     &validate::VALIDATE,

@@ -1,0 +1,146 @@
+//! How often each collection has been used, and how long that took: what `top` shows.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use windrow_document::{DocumentBuf, doc};
+
+use crate::metrics::Kind;
+use crate::sync::lock;
+
+/// Commands of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Spent {
+    micros: u64,
+    count: u64,
+}
+
+impl Spent {
+    fn add(&mut self, took: Duration) {
+        self.micros += took.as_micros() as u64;
+        self.count += 1;
+    }
+
+    fn merge(&mut self, other: &Spent) {
+        self.micros += other.micros;
+        self.count += other.count;
+    }
+
+    fn describe(&self) -> DocumentBuf {
+        doc! { "time": (self.micros as i64), "count": (self.count as i64) }
+    }
+}
+
+/// The names of the kinds in the order of [`place`].
+const KINDS: [&str; 6] = [
+    "queries", "getmore", "insert", "update", "remove", "commands",
+];
+
+fn place(kind: Kind) -> usize {
+    match kind {
+        Kind::Query => 0,
+        Kind::GetMore => 1,
+        Kind::Insert => 2,
+        Kind::Update => 3,
+        Kind::Delete => 4,
+        Kind::Command => 5,
+    }
+}
+
+type OfCollection = [Spent; KINDS.len()];
+
+/// Tables that connections share, so that few of them meet at one lock.
+const TABLES: usize = 16;
+
+/// The use of all collections since the start.
+#[derive(Debug, Default)]
+pub struct Usage {
+    tables: [Mutex<HashMap<String, OfCollection>>; TABLES],
+}
+
+impl Usage {
+    /// Notes a command on a collection that is done; `connection` chooses the table.
+    pub fn note(&self, connection: i32, namespace: &str, kind: Kind, took: Duration) {
+        let table = connection.unsigned_abs() as usize % TABLES;
+        let Some(table) = self.tables.get(table).filter(|_| namespace.contains('.')) else {
+            return;
+        };
+        let mut table = lock(table);
+        let of_collection = match table.get_mut(namespace) {
+            Some(of_collection) => of_collection,
+            None => table.entry(namespace.to_owned()).or_default(),
+        };
+        if let Some(spent) = of_collection.get_mut(place(kind)) {
+            spent.add(took);
+        }
+    }
+
+    /// Each collection with what was spent on it, by name.
+    pub fn describe(&self) -> DocumentBuf {
+        let mut all: std::collections::BTreeMap<String, OfCollection> = Default::default();
+        for table in &self.tables {
+            for (name, of_collection) in lock(table).iter() {
+                let sums = all.entry(name.clone()).or_default();
+                sums.iter_mut()
+                    .zip(of_collection)
+                    .for_each(|(sum, one)| sum.merge(one));
+            }
+        }
+        let mut described = DocumentBuf::new();
+        for (name, of_collection) in &all {
+            described.push(name, describe(of_collection));
+        }
+        described
+    }
+}
+
+/// Locks are told by what was done under them: queries read, the three others that are no commands write.
+fn describe(of_collection: &OfCollection) -> DocumentBuf {
+    let sum = |is_meant: fn(usize) -> bool| {
+        let mut sum = Spent::default();
+        let meant = of_collection.iter().enumerate();
+        meant
+            .filter(|(place, _)| is_meant(*place))
+            .for_each(|(_, one)| sum.merge(one));
+        sum.describe()
+    };
+    let mut described = doc! {
+        "total": (sum(|_| true)), "readLock": (sum(|place| place < 2 || place == 5)),
+        "writeLock": (sum(|place| (2..5).contains(&place))),
+    };
+    for (name, spent) in KINDS.iter().zip(of_collection) {
+        described.push(name, spent.describe());
+    }
+    described
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_summed_by_collection_and_kind() {
+        let usage = Usage::default();
+        let micros = Duration::from_micros;
+        usage.note(1, "d.c", Kind::Query, micros(5));
+        usage.note(2, "d.c", Kind::Query, micros(6));
+        usage.note(1, "d.c", Kind::Insert, micros(7));
+        usage.note(1, "admin", Kind::Command, micros(9));
+        let described = usage.describe();
+        let of_c = described.get("d.c").and_then(|one| one.as_document());
+        let check = |name: &str, time: i64, count: i64| {
+            let found = of_c.unwrap().get(name).unwrap().to_value();
+            assert_eq!(
+                found,
+                doc! { "time": time, "count": count }.into(),
+                "{name}"
+            );
+        };
+        assert_eq!(described.iter().count(), 1);
+        check("total", 18, 3);
+        check("queries", 11, 2);
+        check("writeLock", 7, 1);
+        check("remove", 0, 0);
+    }
+}
