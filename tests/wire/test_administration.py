@@ -112,4 +112,6 @@ def test_the_use_of_collections_is_told(database):
     spent = totals[f"{database.name}.c"]
     assert (spent["queries"]["count"], spent["insert"]["count"]) == (3, 1)
     assert spent["total"]["time"] >= spent["queries"]["time"]
+    database.drop_collection("c")
+    assert f"{database.name}.c" not in database.client.admin.command("top")["totals"]
     refused(lambda: database.command("top"), 13)

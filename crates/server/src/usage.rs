@@ -76,6 +76,13 @@ impl Usage {
         }
     }
 
+    /// Forgets collections that are gone.
+    pub fn forget(&self, is_gone: impl Fn(&str) -> bool) {
+        for table in &self.tables {
+            lock(table).retain(|name, _| !is_gone(name));
+        }
+    }
+
     /// Each collection with what was spent on it, by name.
     pub fn describe(&self) -> DocumentBuf {
         let mut all: std::collections::BTreeMap<String, OfCollection> = Default::default();
@@ -142,5 +149,7 @@ mod tests {
         check("queries", 11, 2);
         check("writeLock", 7, 1);
         check("remove", 0, 0);
+        usage.forget(|name| name == "d.c");
+        assert!(usage.describe().as_document().is_empty());
     }
 }

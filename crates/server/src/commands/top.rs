@@ -1,5 +1,6 @@
 //! `top`: how often each collection has been used, and how long that took.
 
+use windrow_collection::Namespace;
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
@@ -15,7 +16,17 @@ pub const TOP: Command = Command {
     ..Command::EMPTY
 };
 
+/// Collections that are gone are forgotten here, not with each drop.
 fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let engine = &context.state.services.engine;
+    context.state.usage.forget(|name| {
+        let parts = name.split_once('.');
+        let namespace = parts.map(|(database, collection)| Namespace {
+            database: database.to_owned(),
+            collection: collection.to_owned(),
+        });
+        namespace.is_none_or(|namespace| engine.collection(&namespace).is_none())
+    });
     let mut totals = doc! { "note": "all times in microseconds" };
     for (name, spent) in context.state.usage.describe().iter() {
         totals.push(name, spent);
