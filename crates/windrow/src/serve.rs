@@ -4,10 +4,11 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
-use windrow_collection::{BuildPriority, Engine, EngineOptions};
+use windrow_collection::{BuildPriority, Engine, EngineOptions, Error, StorageError};
 use windrow_document::{DocumentBuf, doc};
 use windrow_server::log::Severity;
 use windrow_server::{Config, Log, Server, Services, index_builds};
@@ -196,6 +197,9 @@ fn open_log(path: Option<&Path>) -> Result<Arc<Log>, Failure> {
     Ok(log)
 }
 
+/// A process that was just killed may hold the data folder for a moment longer.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+
 fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
     let disk = RealDisk::new(&options.data).map_err(failed)?;
     let engine_options = EngineOptions {
@@ -204,7 +208,16 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
         snapshot_age_max: options.snapshot_age_max,
         ..EngineOptions::with_memory(options.memory)
     };
-    Engine::open(Arc::new(disk), engine_options).map_err(failed)
+    let disk = Arc::new(disk);
+    let began = Instant::now();
+    loop {
+        match Engine::open(disk.clone(), engine_options.clone()) {
+            Err(Error::Storage(StorageError::InUse { .. })) if began.elapsed() < LOCK_PATIENCE => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened.map_err(failed),
+        }
+    }
 }
 
 /// The number of the line about background work that failed; MongoDB has no such event.
@@ -213,7 +226,7 @@ const PROBLEM: i32 = 9_000_003;
 /// What failed is tried again and again (a fold while the disk is full): one line in this time.
 const PROBLEM_INTERVAL: Duration = Duration::from_secs(10);
 
-fn tell_problem(what: &str, error: &windrow_collection::Error) {
+fn tell_problem(what: &str, error: &Error) {
     static LAST: Mutex<Option<(String, Instant)>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let is_known = last
