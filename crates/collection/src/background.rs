@@ -71,17 +71,21 @@ fn keep_folding(collections: &Arc<Collections>) {
 
 /// When nothing has been written for so long, space that is of no use comes back.
 const QUIET: Duration = Duration::from_secs(5);
+/// So long it is left alone after a failure: on a full disk the attempt takes the space that is left.
+const REST: Duration = Duration::from_secs(600);
 
 /// Merges after folds, beside the next ones.
 fn keep_merging(collections: &Arc<Collections>) {
     let core = &collections.core;
     let (mut written, mut since) = (core.storage.log.written(), Instant::now());
+    let mut failed: Option<Instant> = None;
     while !core.is_closing() {
         core.background.merge.wait(Duration::from_millis(500));
         if written != core.storage.log.written() {
             (written, since) = (core.storage.log.written(), Instant::now());
         }
-        let effort = match since.elapsed() >= QUIET {
+        let rests = failed.is_some_and(|failed| failed.elapsed() < REST);
+        let effort = match since.elapsed() >= QUIET && !rests {
             true => Effort::Space,
             false => Effort::Readers,
         };
@@ -89,6 +93,7 @@ fn keep_merging(collections: &Arc<Collections>) {
         while merged && !core.is_closing() {
             merged = merging::merge_all(collections, effort).unwrap_or_else(|error| {
                 (core.options.on_problem)("merging failed", &error);
+                failed = Some(Instant::now());
                 false
             });
             core.background.merged.call();

@@ -251,7 +251,9 @@ impl Collection {
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         let state = self.state();
-        let Some(found) = state.indexes.iter().find(|it| it.index.map == index.map) else {
+        let found = state.indexes.iter().find(|it| it.index.map == index.map);
+        // A collection that was dropped has let go of its indexes already.
+        let Some(found) = found.filter(|_| !state.dropped) else {
             return Ok(());
         };
         let mut changes = delete_rows(core, self, index);

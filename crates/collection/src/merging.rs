@@ -33,13 +33,15 @@ pub(crate) enum Effort {
 const WASTE_MIN: f64 = 0.2;
 
 /// One merge of every map that needs it, on all cores; whether there was one. Before, what could not
-/// be removed when it was given up is.
+/// be removed when it was given up is. An error of one map does not keep the others from theirs.
 pub(crate) fn merge_all(collections: &Collections, effort: Effort) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
     let mut maps = Vec::new();
     for collection in collections.all() {
-        collection.remove_abandoned()?;
+        if let Err(error) = collection.remove_abandoned() {
+            (core.options.on_problem)("an index that was given up could not be removed", &error);
+        }
         maps.push((collection.clone(), None));
         maps.extend(
             collection
@@ -51,23 +53,27 @@ pub(crate) fn merge_all(collections: &Collections, effort: Effort) -> Result<boo
     let next = AtomicUsize::new(0);
     let merged = AtomicBool::new(false);
     let work = || -> Result<(), Error> {
+        let mut first_error = Ok(());
         while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if merge_map(core, collection, index.as_deref(), effort)? {
-                merged.store(true, Ordering::Relaxed);
+            match merge_map(core, collection, index.as_deref(), effort) {
+                Ok(true) => merged.store(true, Ordering::Relaxed),
+                Ok(false) => {}
+                Err(error) => first_error = first_error.and(Err(error)),
             }
         }
-        Ok(())
+        first_error
     };
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..core.options.threads)
             .map(|_| scope.spawn(work))
             .collect();
-        work()?;
-        others.into_iter().try_for_each(|other| {
-            other
-                .join()
-                .unwrap_or_else(|_| Err(Error::Interrupted("a merge panicked".to_owned())))
-        })
+        let panicked = || Error::Interrupted("a merge panicked".to_owned());
+        let join = |other: std::thread::ScopedJoinHandle<'_, _>| other.join();
+        let own = work();
+        others
+            .into_iter()
+            .map(|other| join(other).unwrap_or_else(|_| Err(panicked())))
+            .fold(own, Result::and)
     })?;
     Ok(merged.into_inner())
 }

@@ -193,8 +193,8 @@ impl Section {
     ) -> Result<Option<Option<Bytes>>, StorageError> {
         let number = self.block_of(key, id)?;
         let block = self.read(number, true)?;
-        let within = self.layout(&block, number)?.stretch_of(key, id);
-        self.decode(&block, number, within.unwrap_or(0), stretch)?;
+        let within = self.stretch_of(&block, number, key, id)?;
+        self.decode(&block, number, within, stretch)?;
         for at in stretch.lower_bound(key, id)..stretch.upper_bound(key, id) {
             let entry = stretch.get(&block, at);
             let entry = entry.ok_or_else(|| self.senseless_block(number))?;
@@ -209,7 +209,19 @@ impl Section {
         Ok(None)
     }
 
-    fn senseless_block(&self, number: usize) -> StorageError {
+    /// The stretch of a block in which a place is or would be.
+    pub(crate) fn stretch_of(
+        &self,
+        block: &Block,
+        number: usize,
+        key: &[u8],
+        id: u64,
+    ) -> Result<usize, StorageError> {
+        let found = self.layout(block, number)?.stretch_of(key, id);
+        found.ok_or_else(|| self.senseless_block(number))
+    }
+
+    pub(crate) fn senseless_block(&self, number: usize) -> StorageError {
         let address = self.fences.get().and_then(|fences| fences.address(number));
         let (offset, length) = address.unwrap_or_default();
         self.senseless(self.address(offset, length))

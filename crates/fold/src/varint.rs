@@ -44,7 +44,12 @@ fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     loop {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
-        number |= u64::from(byte & 0x7F).checked_shl(shift)?;
+        let group = u64::from(byte & 0x7F);
+        let shifted = group.checked_shl(shift)?;
+        if shifted >> shift != group {
+            return None;
+        }
+        number |= shifted;
         if byte < 0x80 {
             return Some(number);
         }
@@ -92,5 +97,8 @@ mod tests {
             assert_eq!(take(&mut &bytes[..bytes.len() - 1]), None);
         }
         assert_eq!(take(&mut [0xFF; 12].as_slice()), None);
+        let mut too_large = [0xFF; 10];
+        too_large[9] = 0x02;
+        assert_eq!(take(&mut too_large.as_slice()), None);
     }
 }

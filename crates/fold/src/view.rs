@@ -207,10 +207,9 @@ fn count_in_block(
     to: (&[u8], u64),
 ) -> Result<u64, StorageError> {
     let bytes = section.read(block, true)?;
-    let layout = section.layout(&bytes, block)?;
     let (mut stretch, mut count) = (Stretch::default(), 0);
-    let first = layout.stretch_of(from.0, from.1).unwrap_or(0);
-    let last = layout.stretch_of(to.0, to.1).unwrap_or(0);
+    let first = section.stretch_of(&bytes, block, from.0, from.1)?;
+    let last = section.stretch_of(&bytes, block, to.0, to.1)?;
     for number in first..=last {
         section.decode(&bytes, block, number, &mut stretch)?;
         let (start, end) = (

@@ -4,6 +4,7 @@
 //! longer the one of the snapshot, it has to match again. So no document is met twice, and none is
 //! changed that has ceased to match.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,7 +13,7 @@ use windrow_collection::{
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext};
-use windrow_query::{Find, Row, Snapshot};
+use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::context::Context;
@@ -59,13 +60,38 @@ fn change_rows(
     decide: &mut Decide<'_>,
     tally: &mut Tally,
 ) -> Result<(), CommandError> {
-    while let Some(row) = running.next(context.operation)? {
+    let looking = Looking {
+        operation: context.operation,
+        batch: RefCell::new(batch),
+    };
+    while let Some(row) = running.next(&looking)? {
+        let batch = &mut looking.batch.borrow_mut();
         if let Some(outcome) = change_row(&row, find, batch, decide)? {
             tally.matched += 1;
             tally.changed += u64::from(outcome != Outcome::Kept);
         }
     }
     Ok(())
+}
+
+/// A search for more to change: what has been changed does not wait for its end.
+struct Looking<'a, 'b> {
+    operation: &'a Operation,
+    batch: RefCell<&'a mut Batch<'b>>,
+}
+
+impl Interrupt for Looking<'_, '_> {
+    fn check(&self) -> Result<(), QueryError> {
+        let committed = self.batch.borrow_mut().commit_if_old();
+        committed.map_err(|error| {
+            let error = of_write(error);
+            QueryError::Interrupted {
+                code: error.code.number(),
+                message: error.message,
+            }
+        })?;
+        Interrupt::check(self.operation)
+    }
 }
 
 /// Changes the first document that the query finds. Where somebody else was faster, it looks again.

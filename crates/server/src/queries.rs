@@ -90,8 +90,8 @@ impl Running {
     }
 
     /// The next row; None at the end.
-    pub fn next(&mut self, operation: &Operation) -> Result<Option<Row>, CommandError> {
-        self.operator.next(operation).or_command_error()
+    pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, CommandError> {
+        self.operator.next(interrupt).or_command_error()
     }
 
     /// The names of the indexes that are read.

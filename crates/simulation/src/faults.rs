@@ -12,10 +12,10 @@ use crate::world::{Fault, World};
 impl World {
     /// An error of the engine: right where something is wrong with the disk.
     pub(crate) fn tolerate(&self, error: &Error) {
-        let fault = self.with(|state| state.fault);
+        let (fault, was_full) = self.with(|state| (state.fault, state.was_full));
         match error {
             Error::Storage(storage) if storage.is_full() => {
-                assert_ne!(fault, Fault::None, "{error}");
+                assert!(was_full || fault == Fault::Broken, "{error}");
             }
             Error::Storage(_) => assert_eq!(fault, Fault::Broken, "{error}"),
             _ => panic!("{error:?}"),
@@ -28,7 +28,7 @@ impl World {
             Fault::None => {
                 let room = state.random.below(20_000);
                 state.disk.set_bytes_max(Some(state.disk.bytes() + room));
-                state.fault = Fault::Full;
+                (state.fault, state.was_full) = (Fault::Full, true);
             }
             Fault::Full => {
                 state.disk.set_bytes_max(None);
@@ -66,21 +66,25 @@ impl World {
         }
     }
 
-    /// Ends the process or the power, and opens what is left.
+    /// Ends the process, in an orderly way or not, or the power, and opens what is left.
     pub(crate) fn crash(&self) {
-        let kind = self.below(3);
-        let (disk, synced) = self.with(|state| {
+        let kind = self.below(4);
+        let synced = self.with(|state| state.engine.statistics().synced);
+        if kind == 3 {
+            self.close();
+        }
+        let disk = self.with(|state| {
             let crash = match kind {
-                0 => Crash::OfProcess,
+                0 | 3 => Crash::OfProcess,
                 1 => Crash::LosingUnsynced,
                 _ => Crash::Tearing {
                     seed: state.random.next_u64(),
                 },
             };
-            (state.disk.crash(crash), state.engine.statistics().synced)
+            state.disk.crash(crash)
         });
         let synced = match kind {
-            0 => u64::MAX,
+            0 | 3 => u64::MAX,
             _ => synced,
         };
         self.note("crash", kind);
@@ -167,7 +171,11 @@ impl World {
 
     /// One step, of those that may happen now.
     pub(crate) fn step(&self) {
-        let inside = self.with(|state| !state.busy.is_empty());
+        let inside = self.with(|state| {
+            let inside = !state.busy.is_empty();
+            state.was_full = state.fault == Fault::Full || inside && state.was_full;
+            inside
+        });
         let is_broken = self.with(|state| state.fault == Fault::Broken);
         if is_broken && !inside && self.once_in(4) {
             self.crash();

@@ -86,10 +86,13 @@ impl World {
             things.create_indexes(vec![definition], &control)
         });
         self.note(&format!("create index {name}"), u64::from(built.is_ok()));
+        let is_there = || things.indexes().iter().any(|it| it.definition.name == name);
         match built {
-            Ok(_) if things.indexes().iter().any(|it| it.definition.name == name) => {
+            Ok(_) if is_there() && !things.is_dropped() => {
+                // It may have another name by now.
+                let collection = things.namespace().collection;
                 self.wrote(|model| {
-                    let things = model.entry(collection.clone()).or_default();
+                    let things = model.entry(collection).or_default();
                     things.doubtful_indexes.remove(&name);
                     things.indexes.insert(name.clone());
                 });

@@ -30,6 +30,8 @@ pub(crate) struct State {
     /// What the last write would have made, where it failed and may be there nevertheless.
     pub doubtful: Option<Model>,
     pub fault: Fault,
+    /// Whether the disk has been full at some time of the step that is going on.
+    pub was_full: bool,
     /// What is going on, and must not begin a second time inside itself.
     pub busy: Vec<Busy>,
     pub held: Vec<Held>,
@@ -106,6 +108,7 @@ impl World {
                 history: vec![(0, Model::new())],
                 doubtful: None,
                 fault: Fault::None,
+                was_full: false,
                 busy: Vec::new(),
                 held: Vec::new(),
                 ending: false,
@@ -212,6 +215,17 @@ impl World {
             state.fault = Fault::None;
         });
         Ok(())
+    }
+
+    /// Ends the engine in an orderly way, with all that waits for its last reader.
+    pub(crate) fn close(&self) {
+        let knobs = self.with(|state| state.options);
+        let other = open(&MemoryDisk::new(), knobs, Weak::new()).expect("an empty disk opens");
+        let old = self.with(|state| {
+            state.held.clear();
+            std::mem::replace(&mut state.engine, other)
+        });
+        drop(old);
     }
 
     /// Called between blocks.

@@ -8,7 +8,7 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use crate::model::{Model, Things, unique_of};
 use crate::random::Random;
-use crate::world::{Busy, World, namespace};
+use crate::world::{World, namespace};
 
 /// `_id`s are below this, so that many are met again.
 const IDS: u64 = 200;
@@ -71,7 +71,7 @@ impl World {
     }
 
     pub(crate) fn drop_collection(&self) {
-        let Some(name) = self.some_collection().filter(|name| !self.is_in_use(name)) else {
+        let Some(name) = self.some_collection() else {
             return;
         };
         let dropped = self.engine().drop_collection(&namespace(&name));
@@ -90,11 +90,11 @@ impl World {
     }
 
     pub(crate) fn rename(&self) {
-        let Some(from) = self.some_collection().filter(|name| !self.is_in_use(name)) else {
+        let Some(from) = self.some_collection() else {
             return;
         };
         let to = self.with(|state| state.random.pick(&NAMES));
-        let replace = self.once_in(2) && !self.is_in_use(to);
+        let replace = self.once_in(2);
         let is_there = self.with(|state| state.model.contains_key(to));
         let renamed = self
             .engine()
@@ -247,12 +247,6 @@ impl World {
                 self.may_have_written(&error, gone);
             }
         }
-    }
-
-    /// Whether something that lasts works on collections: then they are not dropped or renamed, so
-    /// that names mean the same before and after it.
-    fn is_in_use(&self, _name: &str) -> bool {
-        self.with(|state| state.busy.contains(&Busy::Build))
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::MutexGuard;
@@ -45,6 +46,8 @@ pub enum Outcome {
 /// A log record is written when so many bytes or changes have come together.
 const BYTES_MAX: usize = 1 << 20;
 const CHANGES_MAX: usize = 1000;
+/// Locks are held about so long at most while nothing else is found to change.
+const HELD_MAX: Duration = Duration::from_millis(20);
 
 /// See the module. What was not committed when it is dropped did not happen.
 pub struct Batch<'c> {
@@ -54,6 +57,8 @@ pub struct Batch<'c> {
     locks: BTreeMap<usize, MutexGuard<'c, ()>>,
     claim: Claim<'c>,
     schema: Option<parking_lot::RwLockReadGuard<'c, ()>>,
+    /// Since when it has held the schema.
+    since: Instant,
     validation: DocumentValidation,
 }
 
@@ -74,6 +79,7 @@ impl Collection {
             locks: BTreeMap::new(),
             claim: self.claims.begin(),
             schema: None,
+            since: Instant::now(),
             validation: DocumentValidation::Asked,
         }
     }
@@ -141,6 +147,9 @@ impl<'c> Batch<'c> {
         if self.ids.contains(&id) {
             self.commit()?;
         }
+        if self.schema.is_none() {
+            self.collection.admit()?;
+        }
         let locks = &self.collection.document_locks;
         let slot = self.slot(id);
         if !self.locks.contains_key(&slot) {
@@ -158,6 +167,7 @@ impl<'c> Batch<'c> {
         }
         if self.schema.is_none() {
             self.schema = Some(self.collection.schema.read_recursive());
+            self.since = Instant::now();
         }
         Ok(())
     }
@@ -258,6 +268,15 @@ impl<'c> Batch<'c> {
     /// Writes what has come together, and lets go of the locks.
     pub fn commit(&mut self) -> Result<(), Error> {
         self.flush(None)
+    }
+
+    /// Commits where it has held locks for long: asked now and then by who looks for more documents to
+    /// change, and may not find any for a long time.
+    pub fn commit_if_old(&mut self) -> Result<(), Error> {
+        match self.schema.is_some() && self.since.elapsed() >= HELD_MAX {
+            true => self.commit(),
+            false => Ok(()),
+        }
     }
 
     /// As [`commit`](Self::commit), but keeps the lock of a document that is being looked at.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use windrow_storage::{Block, StorageError};
 
 use super::Direction;
-use crate::block::Stretch;
+use crate::block::{Layout, Stretch};
 use crate::chunk::Chunk;
 use crate::entry::Entry;
 use crate::section::Section;
@@ -237,7 +237,7 @@ impl ChainPlace {
     fn open(
         &mut self,
         block: usize,
-        choose: impl FnOnce(&crate::block::Layout<'_>) -> usize,
+        choose: impl FnOnce(&Layout<'_>) -> Option<usize>,
     ) -> Result<(), StorageError> {
         let Some(section) = self.open_section() else {
             return Ok(());
@@ -250,8 +250,8 @@ impl ChainPlace {
             }
         };
         let layout = section.layout(&bytes, block)?;
-        (self.block, self.stretches, self.stretch_number) =
-            (block, layout.stretches(), choose(&layout));
+        let stretch = choose(&layout).ok_or_else(|| section.senseless_block(block))?;
+        (self.block, self.stretches, self.stretch_number) = (block, layout.stretches(), stretch);
         section.decode(&bytes, block, self.stretch_number, &mut self.stretch)?;
         self.bytes = Some(bytes);
         Ok(())
@@ -266,7 +266,7 @@ impl ChainPlace {
 
     fn open_first(&mut self) -> Result<(), StorageError> {
         self.enter_section(0);
-        self.open(0, |_| 0)
+        self.open(0, |_| Some(0))
     }
 
     fn open_last(&mut self) -> Result<(), StorageError> {
@@ -294,7 +294,7 @@ impl ChainPlace {
             return Ok(());
         };
         let block = section.block_of(key, id)?;
-        self.open(block, |layout| layout.stretch_of(key, id).unwrap_or(0))
+        self.open(block, |layout| layout.stretch_of(key, id))
     }
 
     /// Opens what follows the open stretch; false at the end of the chain.
@@ -304,12 +304,12 @@ impl ChainPlace {
         };
         if self.stretch_number + 1 < self.stretches {
             let next = self.stretch_number + 1;
-            self.open(self.block, |_| next)?;
+            self.open(self.block, |_| Some(next))?;
         } else if self.block + 1 < section.block_count()? {
-            self.open(self.block + 1, |_| 0)?;
+            self.open(self.block + 1, |_| Some(0))?;
         } else if self.section + 1 < self.chain.len() {
             self.enter_section(self.section + 1);
-            self.open(0, |_| 0)?;
+            self.open(0, |_| Some(0))?;
         } else {
             return Ok(false);
         }
@@ -320,7 +320,7 @@ impl ChainPlace {
     fn open_previous(&mut self) -> Result<bool, StorageError> {
         if self.stretch_number > 0 {
             let previous = self.stretch_number - 1;
-            self.open(self.block, |_| previous)?;
+            self.open(self.block, |_| Some(previous))?;
         } else if self.block > 0 {
             self.open(self.block - 1, last_stretch)?;
         } else if self.section > 0 {
@@ -344,6 +344,6 @@ impl ChainPlace {
     }
 }
 
-fn last_stretch(layout: &crate::block::Layout<'_>) -> usize {
-    layout.stretches().saturating_sub(1)
+fn last_stretch(layout: &Layout<'_>) -> Option<usize> {
+    Some(layout.stretches().saturating_sub(1))
 }

@@ -85,8 +85,12 @@ impl RunWriter {
         self.file.sync_data().map_err(at(&self.disk, &from))?;
         self.disk.rename(&from, &to).map_err(at(&self.disk, &to))?;
         self.finished = true;
-        self.disk.sync_dir(FOLDER).map_err(at(&self.disk, FOLDER))?;
-        Ok(self.run)
+        let synced = self.disk.sync_dir(FOLDER).map_err(at(&self.disk, FOLDER));
+        if synced.is_err() {
+            // A file that stays is removed at the next start.
+            let _ = self.disk.remove(&to);
+        }
+        synced.map(|()| self.run)
     }
 
     fn write_buffer(&mut self) -> Result<(), StorageError> {
