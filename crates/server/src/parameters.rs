@@ -50,7 +50,8 @@ const TABLE: &[Parameter] = &[
             200.into()
         })
     },
-    set("notablescan", Accepts::Flag, || false.into()),
+    // Setting it is refused as long as plans do not keep to it.
+    fixed("notablescan", || false.into()),
     set("quiet", Accepts::Flag, || false.into()),
     set("ttlMonitorEnabled", Accepts::Flag, || true.into()),
     set(
@@ -215,7 +216,8 @@ mod tests {
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
         };
-        check("notablescan", ValueRef::Bool(true), Ok(false.into()));
+        check("notablescan", ValueRef::Bool(true), Err(20));
+        check("quiet", ValueRef::Bool(true), Ok(false.into()));
         check(
             "cursorTimeoutMillis",
             ValueRef::Double(5.0),
