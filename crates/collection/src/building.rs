@@ -158,7 +158,7 @@ impl Collection {
         let mut folding = None;
         for tries in 1.. {
             if tries > CHECKS_BESIDE_FOLDS {
-                folding = Some(core.folding.lock());
+                folding.get_or_insert_with(|| core.folding.lock());
             }
             let checked = unique::check_before(self, indexes, control)?;
             if tries == 1 {

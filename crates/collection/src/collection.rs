@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::Age;
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 
 use crate::cap::{Arrivals, Cap};
 use crate::claims::Claims;

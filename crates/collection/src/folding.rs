@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_storage::{Compression, Position, RunId};
 

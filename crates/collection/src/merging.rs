@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor};
 use windrow_storage::RowChange;
 
@@ -67,12 +67,11 @@ pub(crate) fn merge_all(collections: &Collections, effort: Effort) -> Result<boo
         let others: Vec<_> = (1..core.options.threads)
             .map(|_| scope.spawn(work))
             .collect();
-        let panicked = || Error::Interrupted("a merge panicked".to_owned());
-        let join = |other: std::thread::ScopedJoinHandle<'_, _>| other.join();
+        let panicked = |_| Err(Error::Interrupted("a merge panicked".to_owned()));
         let own = work();
         others
             .into_iter()
-            .map(|other| join(other).unwrap_or_else(|_| Err(panicked())))
+            .map(|other| other.join().unwrap_or_else(panicked))
             .fold(own, Result::and)
     })?;
     Ok(merged.into_inner())

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 use windrow_fold::{Direction, Section};
 use windrow_index::Definition;
 use windrow_storage::{Position, Storage, StorageError};

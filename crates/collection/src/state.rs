@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 use windrow_index::Definition;
 
 use crate::generation::Generation;

@@ -187,7 +187,7 @@ mod tests {
 
     use crate::cursor::Merge;
     use crate::section::Section;
-    use crate::view::Sections;
+    use crate::sections::Sections;
 
     #[test]
     fn what_goes_in_in_any_order_comes_out_in_order() {

@@ -11,9 +11,7 @@ use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
 use crate::entry::compare_keys;
 use crate::section::Section;
-use crate::sections::Chain;
-
-pub use crate::sections::Sections;
+use crate::sections::{Chain, Sections};
 
 /// A map at a snapshot.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 use windrow_fold::{
     Age, Chunk, ChunkBuilder, Direction, Entry, RunSink, Section, SectionOptions, Snapshot,
     Snapshots, Tail, View,

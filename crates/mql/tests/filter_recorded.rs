@@ -3,10 +3,12 @@
 //! recordings; without it the test has nothing to compare with and says so.
 
 mod json;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use recorded::Step;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
@@ -82,25 +84,19 @@ impl Outcome {
 fn run_case(case: Document<'_>) -> Outcome {
     let mut collection: Vec<DocumentBuf> = Vec::new();
     let mut compared = false;
-    let steps = case
-        .get("steps")
-        .and_then(ValueRef::as_array)
-        .expect("steps");
-    for step in steps.iter().filter_map(ValueRef::as_document) {
-        let part = |name| {
-            step.get(name)
-                .and_then(ValueRef::as_document)
-                .expect("a document")
-        };
-        let (run, reply) = (part("run"), part("reply"));
+    for Step {
+        run,
+        reply,
+        is_unordered,
+    } in recorded::steps(case)
+    {
         let (command, _) = run.first().expect("a command");
         match command {
             "insert" => insert(&mut collection, run),
             "createIndexes" => {}
             "find" | "count" if is_plain(run, reply) => {
                 compared = true;
-                let unordered = step.get("compare") == Some(ValueRef::String("unordered"));
-                if let Err(difference) = compare(&collection, run, reply, unordered) {
+                if let Err(difference) = compare(&collection, run, reply, is_unordered) {
                     return Outcome::Different(format!("{run}\n    {difference}"));
                 }
             }
@@ -154,7 +150,7 @@ fn compare(
     collection: &[DocumentBuf],
     run: Document<'_>,
     reply: Document<'_>,
-    unordered: bool,
+    is_unordered: bool,
 ) -> Result<(), String> {
     let expected_code = reply.get("code").and_then(ValueRef::as_whole);
     let found = match (find(collection, run), expected_code) {
@@ -185,7 +181,7 @@ fn compare(
         .map(Document::to_buf)
         .collect();
     let mut found = found;
-    if unordered {
+    if is_unordered {
         found.sort_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
         expected.sort_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
     }

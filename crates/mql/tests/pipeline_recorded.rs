@@ -4,10 +4,12 @@
 //! and says so.
 
 mod json;
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use recorded::Step;
 use windrow_document::{Array, Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::{Context, Expression, Scope, Variables};
@@ -78,23 +80,17 @@ fn run_area(text: &str, only: &str) -> BTreeMap<&'static str, usize> {
 fn run_case(case: Document<'_>) -> Result<(), Option<String>> {
     let mut collection: Vec<DocumentBuf> = Vec::new();
     let mut compared = false;
-    let steps = case
-        .get("steps")
-        .and_then(ValueRef::as_array)
-        .expect("steps");
-    for step in steps.iter().filter_map(ValueRef::as_document) {
-        let part = |name| {
-            step.get(name)
-                .and_then(ValueRef::as_document)
-                .expect("a document")
-        };
-        let (run, reply) = (part("run"), part("reply"));
+    for Step {
+        run,
+        reply,
+        is_unordered,
+    } in recorded::steps(case)
+    {
         match run.first().expect("a command").0 {
             "insert" => insert(&mut collection, run),
             "create" | "createIndexes" => {}
             "aggregate" if run.iter().all(|(name, _)| is_plain(name)) => {
-                let unordered = step.get("compare") == Some(ValueRef::String("unordered"));
-                compare(&collection, run, reply, unordered)?;
+                compare(&collection, run, reply, is_unordered)?;
                 compared = true;
             }
             _ => return Err(None),

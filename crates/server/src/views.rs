@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use windrow_collection::{Engine, Namespace, View};
+use windrow_collection::{Collection, Engine, Namespace, View};
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, Hint, Pipeline, Source, view};
@@ -142,6 +142,18 @@ pub fn refuse(context: &Context<'_>, namespace: &Namespace) -> Result<(), Comman
     }
     let error = windrow_collection::Error::IsView(namespace.to_string());
     Err(error).or_command_error()
+}
+
+/// The collection of that name, for a command that takes no view. `missing`: what is said where there
+/// is none, with MongoDB's NamespaceNotFound.
+pub fn collection(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    missing: impl FnOnce() -> String,
+) -> Result<Arc<Collection>, CommandError> {
+    refuse(context, namespace)?;
+    let found = context.state.services.engine.collection(namespace);
+    found.ok_or_else(|| CommandError::new(ErrorCode::NamespaceNotFound, missing()))
 }
 
 /// Fails where a view must not be as it is wanted: a stage that writes or is none, a circle of views,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use windrow_document::Document;
-use windrow_fold::view::Sections;
+use windrow_fold::sections::Sections;
 use windrow_fold::{SectionDescriptor, Sorter};
 use windrow_index::{Multikey, Scratch};
 use windrow_storage::RowChange;

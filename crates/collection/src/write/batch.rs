@@ -193,7 +193,7 @@ impl<'c> Batch<'c> {
             }
             check_fits(&index.definition, new, &mut scratch)?;
             let change = difference(index, old, new, &mut scratch)?;
-            if index.definition.unique {
+            if index.refuses_doubles() {
                 unique.extend(change.come.iter().map(|(key, shape)| UniqueKey {
                     index: index.clone(),
                     key: key.clone(),
@@ -232,7 +232,7 @@ impl<'c> Batch<'c> {
         let mut look_up = Vec::new();
         for wanted in unique {
             let added = self.claim.add(wanted.index.map, &wanted.key, false);
-            if added == Added::LookUp && wanted.index.is_ready() {
+            if added == Added::LookUp {
                 look_up.push(wanted);
             }
         }

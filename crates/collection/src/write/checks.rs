@@ -50,8 +50,10 @@ impl<'i> Checks<'i> {
         Checks {
             rules: None,
             cap: None,
-            can_fail: definitions.clone().filter(|it| !it.is_of_ids()).collect(),
-            unique: definitions.clone().any(|it| it.unique && !it.is_of_ids()),
+            can_fail: definitions.filter(|it| !it.is_of_ids()).collect(),
+            unique: indexes
+                .iter()
+                .any(|it| it.index.refuses_doubles() && !it.index.definition.is_of_ids()),
         }
     }
 

@@ -44,8 +44,8 @@ impl Collection {
         plan: &mut InsertPlan,
     ) -> Result<(), Error> {
         let unique = |state: &&IndexState| {
-            let definition = &state.index.definition;
-            definition.unique && !(ids_settled && definition.is_of_ids())
+            let is_settled = ids_settled && state.index.definition.is_of_ids();
+            state.index.refuses_doubles() && !is_settled
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
         let mut wanted = Wanted::default();
@@ -86,10 +86,8 @@ impl Collection {
             let Some(key) = wanted.keys.get(place) else {
                 continue;
             };
-            // What comes while an index is built is checked when its build ends.
-            let counts = key.index.is_ready();
             let held = key.taken || key.look_up && holder(reader, key.index, &place.1, None)?;
-            if counts && held {
+            if held {
                 return Ok(Some(self.duplicate(key.index, &place.1, shape)));
             }
         }
@@ -139,11 +137,11 @@ impl<'i> Wanted<'i> {
         Ok(places)
     }
 
-    /// Claims all, in order. An index that is being built is checked at the end of its build.
+    /// Claims all, in order.
     fn claim(&mut self, claim: &mut Claim<'_>) {
         for ((map, bytes), key) in &mut self.keys {
             let added = claim.add(*map, bytes, key.index.definition.is_of_ids());
-            key.look_up = added == Added::LookUp && key.index.is_ready();
+            key.look_up = added == Added::LookUp;
         }
     }
 }

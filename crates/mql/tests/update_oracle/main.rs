@@ -8,7 +8,10 @@
 mod collection;
 #[path = "../json/mod.rs"]
 mod json;
+#[path = "../recorded/mod.rs"]
+mod recorded;
 
+use recorded::Step;
 use windrow_document::{Document, ValueRef};
 
 use collection::{Collection, Refusal};
@@ -71,17 +74,8 @@ fn recorded_updates_come_out_the_same() {
 
 fn run(case: Document<'_>) -> Result<(), Refusal> {
     let mut collection = Collection::default();
-    let steps = case
-        .get("steps")
-        .and_then(ValueRef::as_array)
-        .expect("steps");
-    for step in steps.iter().filter_map(ValueRef::as_document) {
-        let part = |name| {
-            step.get(name)
-                .and_then(ValueRef::as_document)
-                .expect("a document")
-        };
-        collection.step(part("run"), part("reply"))?;
+    for Step { run, reply, .. } in recorded::steps(case) {
+        collection.step(run, reply)?;
     }
     Ok(())
 }

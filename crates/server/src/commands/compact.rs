@@ -29,12 +29,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = "compact does not know beforehand how much space it gives back";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
-    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("collection does not exist: {namespace}");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
+    let missing = || format!("collection does not exist: {namespace}");
+    let collection = views::collection(context, &namespace, missing)?;
     let before = stored(&collection);
     engine.fold().or_command_error()?;
     while engine.work(Work::Compact).or_command_error()? {

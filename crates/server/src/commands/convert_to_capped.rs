@@ -31,12 +31,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = "Capped collection size must be greater than zero";
         CommandError::new(ErrorCode::InvalidOptions, message)
     })?;
-    views::refuse(context, &namespace)?;
-    let engine = &context.state.services.engine;
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("source collection {namespace} does not exist");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
+    let missing = || format!("source collection {namespace} does not exist");
+    let collection = views::collection(context, &namespace, missing)?;
     if collection.is_clustered() {
         let message = format!("cannot convert a clustered collection to capped: {namespace}");
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));

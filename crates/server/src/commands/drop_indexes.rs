@@ -28,12 +28,8 @@ const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    views::refuse(context, &namespace)?;
-    let engine = &context.state.services.engine;
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("ns not found {namespace}");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
+    let missing = || format!("ns not found {namespace}");
+    let collection = views::collection(context, &namespace, missing)?;
     let before = collection.index_count() as i32;
     let wanted = request.get("index");
     // All names are found before the first index goes.

@@ -2,7 +2,7 @@
 
 use windrow_document::{Document, DocumentBuf};
 use windrow_index::Definition;
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, Reply, Request};
 
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -21,12 +21,8 @@ pub const LIST_INDEXES: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    views::refuse(context, &namespace)?;
-    let engine = &context.state.services.engine;
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("ns does not exist: {namespace}");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
+    let missing = || format!("ns does not exist: {namespace}");
+    let collection = views::collection(context, &namespace, missing)?;
     // Those that are being built are shown too, as in MongoDB.
     let indexes = collection.indexes();
     let options = collection.options();

@@ -24,12 +24,9 @@ pub const RE_INDEX: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("collection does not exist: {namespace}");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
+    let missing = || format!("collection does not exist: {namespace}");
+    let collection = views::collection(context, &namespace, missing)?;
     let before = collection.indexes();
     if before.iter().any(|index| !index.is_ready()) {
         return Err(CommandError::new(

@@ -2,7 +2,7 @@
 
 use windrow_collection::{IndexReport, Validation};
 use windrow_document::{DocumentBuf, Value, doc};
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
@@ -22,12 +22,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let full = Arguments::new(request).flag("full")?;
-    views::refuse(context, &namespace)?;
-    let engine = &context.state.services.engine;
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("Collection '{namespace}' does not exist to validate.");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
+    let missing = || format!("Collection '{namespace}' does not exist to validate.");
+    let collection = views::collection(context, &namespace, missing)?;
     let validation = collection.validate(full).or_command_error()?;
     Ok(Reply::ok(describe(&validation, &namespace.to_string())))
 }
