@@ -1,13 +1,6 @@
 """Commands for who runs the server: reIndex, compact, profiling, plans, and what a dropped index ends."""
 
-import pytest
-from pymongo.errors import OperationFailure
-
-
-def refused(run, code):
-    with pytest.raises(OperationFailure) as error:
-        run()
-    assert error.value.code == code, error.value
+from answers import refused
 
 
 def test_indexes_are_built_anew(collection):

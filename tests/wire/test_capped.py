@@ -5,8 +5,8 @@ import time
 
 import pytest
 from pymongo.cursor import CursorType
-from pymongo.errors import OperationFailure
 
+from answers import ids, refused
 from windrow_server import Server
 
 
@@ -14,16 +14,6 @@ from windrow_server import Server
 def capped(database):
     """Room for three."""
     return database.create_collection("c", capped=True, size=100_000, max=3)
-
-
-def ids(documents):
-    return [one["_id"] for one in documents]
-
-
-def refused(run, code):
-    with pytest.raises(OperationFailure) as error:
-        run()
-    assert error.value.code == code, error.value
 
 
 def test_the_newest_stay(capped):

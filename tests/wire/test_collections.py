@@ -1,17 +1,10 @@
 """What a collection is, and how it changes: names, options, indexes' options, sizes."""
 
-import pytest
-from pymongo.errors import OperationFailure
+from answers import refused
 
 
 def listed(database):
     return {one["name"]: one for one in database.list_collections()}
-
-
-def refused(run, code):
-    with pytest.raises(OperationFailure) as error:
-        run()
-    assert error.value.code == code
 
 
 def test_a_collection_is_renamed(client, database):

@@ -7,6 +7,8 @@ import pytest
 from pymongo import GEO2D, GEOSPHERE
 from pymongo.errors import OperationFailure, WriteError
 
+from answers import ids
+
 EARTH = 6378100.0
 CENTERS = [(0, 0), (13.4, 52.5), (179.9, -17), (-60, 80), (100, -85)]
 
@@ -74,10 +76,6 @@ def regions(seed):
             yield {"$geoWithin": {"$center": [list(center), size]}}
             yield {"$within": {"$box": [list(center), [center[0] - size, center[1] + size]]}}
             yield {"$geoWithin": {"$polygon": ring[:-1]}}
-
-
-def ids(cursor):
-    return [one["_id"] for one in cursor]
 
 
 INDEXES = {

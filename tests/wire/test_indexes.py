@@ -11,6 +11,8 @@ from bson import Decimal128, Int64, ObjectId
 from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, WriteError
 
+from answers import ids
+
 VALUES = [None, 0, 1, 2, 5, -3, 1.5, Int64(7), Decimal128("2.5"), "a", "b", "ab", "", True, False,
           {"x": 1}, {"x": 2}, [], [1, 2], ["a", 1], [[1]], b"x", ObjectId(b"a" * 12),
           datetime.datetime(2020, 1, 1), float("nan"), float("inf")]
@@ -38,10 +40,6 @@ def documents(seed, count=400):
                 one.pop("b", None)
         made.append(one)
     return made
-
-
-def ids(cursor):
-    return [one["_id"] for one in cursor]
 
 
 INDEXES = {

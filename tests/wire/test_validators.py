@@ -1,8 +1,9 @@
 """Validators: who is refused, who is not, and what a client learns of it."""
 
 import pytest
-from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+from pymongo.errors import BulkWriteError, WriteError
 
+from answers import refused
 from windrow_server import Server
 
 SCHEMA = {"$jsonSchema": {
@@ -12,13 +13,6 @@ SCHEMA = {"$jsonSchema": {
 
 def options(database, name="c"):
     return next(database.list_collections(filter={"name": name}))["options"]
-
-
-def refused(run, code):
-    with pytest.raises(OperationFailure) as error:
-        run()
-    assert error.value.code == code, error.value
-    return error.value.details
 
 
 def test_what_does_not_match_is_not_written(database):

@@ -1,8 +1,9 @@
 """Views: read like collections, through their pipelines; never written to."""
 
 import pytest
-from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+from pymongo.errors import BulkWriteError, WriteError
 
+from answers import ids, refused
 from windrow_server import Server
 
 
@@ -14,16 +15,6 @@ def view(database):
     pipeline = [{"$match": {"n": {"$in": [0, 2]}}}, {"$addFields": {"m": {"$multiply": ["$n", 10]}}}]
     database.create_collection("v", viewOn="c", pipeline=pipeline)
     return database.v
-
-
-def ids(documents):
-    return [one["_id"] for one in documents]
-
-
-def refused(run, code):
-    with pytest.raises(OperationFailure) as error:
-        run()
-    assert error.value.code == code, error.value
 
 
 def test_a_view_is_found_in(view):
