@@ -20,8 +20,11 @@ ARGUMENTS ?=
 # make simulate SEEDS=10000 FIRST=1
 SEEDS ?= 1000
 FIRST ?= 1
+# make fuzz TARGET=filter SECONDS=3600
+TARGET ?=
+SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor simulate $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor simulate fuzz $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -31,6 +34,8 @@ help:
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
 	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
+	@echo 'make fuzz TARGET=… SECONDS=…  libFuzzer on a reader of outside bytes; fuzz/fuzz_targets has their'
+	@echo '                      names; needs a nightly compiler and cargo-fuzz'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
 	@echo '                      $(WORKLOADS)'
 
@@ -64,6 +69,12 @@ oracle: build .cache/venv/ready
 
 simulate:
 	cargo run --release -p windrow-simulation -- --seeds $(SEEDS) --first $(FIRST)
+
+# What it finds is in fuzz/artifacts; `fuzz/corpus.py line` makes the line to save of it.
+fuzz:
+	python3 fuzz/corpus.py unpack $(TARGET)
+	cargo +nightly fuzz run -s none --fuzz-dir fuzz $(TARGET) -- \
+		-max_total_time=$(SECONDS) -timeout=15 -rss_limit_mb=3000 -max_len=600
 
 oracle-floor: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py --write-floor

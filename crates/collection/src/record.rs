@@ -232,7 +232,7 @@ impl Reader {
                 let effect = Effect {
                     documents: i64::from(number),
                     bytes: length as i64,
-                    next_record: id + u64::from(number),
+                    next_record: id.checked_add(u64::from(number))?,
                 };
                 (
                     Operation::Insert {

@@ -61,6 +61,7 @@ impl Definition {
             scratch,
             emit,
             path: String::new(),
+            depth: 0,
             count: 0,
         };
         walk.fields(document)
@@ -73,14 +74,17 @@ struct Walk<'w, 'e> {
     scratch: &'w mut Scratch,
     emit: &'w mut Emit<'e>,
     path: String,
+    /// How many documents are around the fields: a path of no letters can have a name behind it.
+    depth: usize,
     count: usize,
 }
 
 impl Walk<'_, '_> {
     fn fields(&mut self, document: Document<'_>) -> Result<(), Error> {
         let before = self.path.len();
+        self.depth += 1;
         for (name, value) in document.iter().filter(|(name, _)| !name.contains('.')) {
-            if before > 0 {
+            if self.depth > 1 {
                 self.path.push('.');
             }
             self.path.push_str(name);
@@ -93,6 +97,7 @@ impl Walk<'_, '_> {
             self.path.truncate(before);
             result?;
         }
+        self.depth -= 1;
         Ok(())
     }
 
@@ -190,6 +195,7 @@ mod tests {
             ],
         );
         check(all(), doc! { "a.b": 1 }, &[]);
+        check(all(), doc! { "": { "a": 1 } }, &[".a: 1"]);
         check(
             of("a.$**"),
             doc! { "a": { "b": 1 }, "ab": 2, "c": 3 },

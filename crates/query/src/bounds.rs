@@ -66,6 +66,7 @@ pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates
     let mut pins = Pins {
         open: Vec::new(),
         count: 0,
+        of_elements: false,
     };
     found.collect(root, "", &mut pins);
     found
@@ -74,6 +75,8 @@ pub fn predicates(root: &Node, collation: Option<&Arc<Collation>>) -> Predicates
 struct Pins {
     open: Vec<(usize, usize)>,
     count: usize,
+    /// Whether a condition without a path is one on the element; else it is one on the field "".
+    of_elements: bool,
 }
 
 fn join(prefix: &str, path: &Path) -> String {
@@ -101,10 +104,14 @@ impl Predicates {
                 self.is_complete = false;
             }
             Node::ElemMatchObject { path, condition } => {
+                let before = std::mem::replace(&mut pins.of_elements, false);
                 self.within(&join(prefix, path), std::slice::from_ref(condition), pins);
+                pins.of_elements = before;
             }
             Node::ElemMatchValue { path, conditions } => {
+                let before = std::mem::replace(&mut pins.of_elements, true);
                 self.within(&join(prefix, path), conditions, pins);
+                pins.of_elements = before;
             }
             Node::Geo { path, condition } => {
                 self.is_complete = false;
@@ -134,6 +141,10 @@ impl Predicates {
             self.is_complete = false;
             return;
         };
+        if path.to_string().is_empty() && !pins.of_elements && !prefix.is_empty() {
+            self.is_complete = false;
+            return;
+        }
         let path = Path::parse(&join(prefix, path));
         let by_place = path.components().iter().any(|part| part.index().is_some());
         if by_place && !pins.open.is_empty() {

@@ -69,6 +69,10 @@ fn at_path(
     definition: &Definition,
     path: &Path,
 ) -> Result<Option<Candidate>, Error> {
+    // A name without letters leaves no trace in the text that the index has of a path.
+    if path.components().iter().any(|part| part.name().is_empty()) {
+        return Ok(None);
+    }
     let is_array = |name: &str| -> Result<bool, Error> {
         let key = array_key(name);
         let mut cursor = source.postings(number, &key)?;

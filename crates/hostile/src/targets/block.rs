@@ -1,0 +1,98 @@
+//! The data blocks of sections.
+
+use windrow_fold::Entry;
+use windrow_fold::block::{BlockBuilder, Layout, Stretch};
+
+/// Decodes the bytes as a block. What comes out in order is encoded again and must come back.
+pub fn run(bytes: &[u8]) {
+    let Some(entries) = decode(bytes) else {
+        return;
+    };
+    look_up(bytes, &entries);
+    if !entries.windows(2).all(|pair| goes_on(&pair[0], &pair[1])) {
+        return;
+    }
+    let again = encode(&entries);
+    assert_eq!(decode(&again).as_ref(), Some(&entries), "encoded again");
+}
+
+#[derive(Debug, PartialEq)]
+struct Owned {
+    key: Vec<u8>,
+    id: u64,
+    position: u64,
+    deleted: bool,
+    payload: Vec<u8>,
+}
+
+/// All entries of all stretches; None where one is damaged.
+fn decode(block: &[u8]) -> Option<Vec<Owned>> {
+    let (mut entries, mut stretch) = (Vec::new(), Stretch::default());
+    for number in 0..Layout::read(block)?.stretches() {
+        stretch.decode(block, number)?;
+        for at in 0..stretch.len() {
+            let Entry {
+                key,
+                id,
+                position,
+                deleted,
+                payload,
+            } = stretch.get(block, at)?;
+            let (key, payload) = (key.to_vec(), payload.to_vec());
+            entries.push(Owned {
+                key,
+                id,
+                position,
+                deleted,
+                payload,
+            });
+        }
+    }
+    Some(entries)
+}
+
+/// Whether a writer could have written the one behind the other.
+fn goes_on(one: &Owned, next: &Owned) -> bool {
+    let places = one.key.cmp(&next.key).then(one.id.cmp(&next.id));
+    places.then(next.position.cmp(&one.position)).is_lt()
+}
+
+fn encode(entries: &[Owned]) -> Vec<u8> {
+    let (mut builder, mut raw) = (BlockBuilder::default(), Vec::new());
+    let mut last: Option<&[u8]> = None;
+    for Owned {
+        key,
+        id,
+        position,
+        deleted,
+        payload,
+    } in entries
+    {
+        let entry = Entry {
+            key,
+            id: *id,
+            position: *position,
+            deleted: *deleted,
+            payload,
+        };
+        builder.push(&entry, last != Some(key));
+        last = Some(key);
+    }
+    builder.finish(&mut raw);
+    raw
+}
+
+/// Looks for places, some of which are there: any answer will do.
+fn look_up(block: &[u8], entries: &[Owned]) {
+    let mut stretch = Stretch::default();
+    let places = entries.iter().take(8).map(|it| (it.key.as_slice(), it.id));
+    for (key, id) in places.chain([(&b""[..], 0), (&b"\xFF"[..], u64::MAX)]) {
+        let within = Layout::read(block).and_then(|layout| layout.stretch_of(key, id));
+        if let Some(within) = within
+            && stretch.decode(block, within).is_some()
+        {
+            let (low, high) = (stretch.lower_bound(key, id), stretch.upper_bound(key, id));
+            assert!(stretch.get(block, low.max(high)).is_some() || low.max(high) >= stretch.len());
+        }
+    }
+}

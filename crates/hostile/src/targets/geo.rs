@@ -1,0 +1,50 @@
+//! Places: shapes, conditions, distances, and the keys of their cells.
+
+use windrow_document::{ValueRef, doc};
+use windrow_geo::{Cells, Condition, Levels, Near, Shape};
+
+use crate::grammar::Source;
+
+/// A shape and a condition's or a distance's operand. The keys of a shape that fulfils a condition lie in
+/// the ranges of the condition.
+pub fn run(bytes: &[u8]) {
+    let mut source = Source::new(bytes);
+    let (shape, operand) = (source.value(), source.value());
+    let cells = Cells::Sphere(Levels::default());
+    let parsed = Shape::parse(shape.as_ref());
+    let keys = parsed.ok().and_then(|shape| cells.keys(&shape).ok());
+    for operator in ["$geoWithin", "$geoIntersects"] {
+        for operand in [
+            operand.clone(),
+            doc! { "$geometry": (operand.clone()) }.into(),
+        ] {
+            let Ok(condition) = Condition::parse(operator, operand.as_ref()) else {
+                continue;
+            };
+            let (Some(keys), Some(ranges)) = (&keys, condition.ranges(&cells)) else {
+                continue;
+            };
+            if condition.holds(shape.as_ref()) {
+                let among =
+                    |key: &u64| ranges.iter().any(|range| (range.0..=range.1).contains(key));
+                assert!(
+                    keys.iter().any(among),
+                    "{shape} fulfils {operator}: {operand}"
+                );
+            }
+        }
+    }
+    measure(shape.as_ref(), operand.as_ref());
+}
+
+fn measure(shape: ValueRef<'_>, operand: ValueRef<'_>) {
+    let near = match operand {
+        ValueRef::Document(operators) => Near::parse(operators),
+        point => Near::of_point(point, true),
+    };
+    if let Ok(near) = near
+        && let Some(distance) = near.distance(shape)
+    {
+        assert!(distance >= 0.0, "{distance}");
+    }
+}

@@ -1,0 +1,16 @@
+//! One file a target.
+
+pub mod block;
+pub mod bson;
+pub mod catalog;
+pub mod commit;
+pub mod disk;
+mod engines;
+pub mod expression;
+pub mod filter;
+pub mod geo;
+pub mod pipeline;
+pub mod plan;
+pub mod text;
+pub mod update;
+pub mod wire;

@@ -1,0 +1,196 @@
+//! Plans: whatever index is chosen, it finds what a scan finds.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use bytes::Bytes;
+use windrow_collection::{BuildControl, Direction, Engine, Namespace};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+use windrow_index::Definition;
+use windrow_mql::filter::Filter;
+use windrow_query::{Collections, Count, EngineCollections, Find, Hint, Uninterrupted};
+use windrow_storage::MemoryDisk;
+
+use super::engines::open;
+use crate::grammar::Source;
+
+pub const DATABASE: &str = "d";
+pub const COLLECTION: &str = "c";
+
+static DATABASE_OF_ALL: LazyLock<Arc<Engine>> = LazyLock::new(|| {
+    let engine = open(&MemoryDisk::new()).expect("an engine");
+    let namespace = Namespace::new(DATABASE, COLLECTION).expect("a name");
+    let collection = engine
+        .collection_or_create(&namespace)
+        .expect("a collection");
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    let indexes = indexes();
+    let parse = |it: &DocumentBuf| Definition::parse(it.as_document()).expect("an index");
+    let definitions = indexes.iter().map(parse).collect();
+    collection
+        .create_indexes(definitions, &control)
+        .expect("indexes");
+    for document in documents() {
+        let bytes = Bytes::from(document.into_bytes());
+        collection.insert(bytes, true).expect("a document");
+    }
+    engine
+});
+
+/// An engine with a collection of documents of every type, and indexes of most kinds.
+pub fn database() -> Arc<Engine> {
+    DATABASE_OF_ALL.clone()
+}
+
+fn indexes() -> Vec<DocumentBuf> {
+    vec![
+        doc! { "key": { "a": 1 }, "name": "a" },
+        doc! { "key": { "b": -1, "a": 1 }, "name": "b_a" },
+        doc! { "key": { "a.b": 1, "c": -1 }, "name": "ab_c" },
+        doc! { "key": { "c": 1 }, "name": "c", "sparse": true },
+        doc! { "key": { "$**": 1 }, "name": "all" },
+        doc! { "key": { "x": "hashed" }, "name": "x" },
+        doc! { "key": { "y": 1 }, "name": "y", "partialFilterExpression": { "y": { "$gt": 1 } } },
+        doc! { "key": { "loc": "2dsphere" }, "name": "loc" },
+    ]
+}
+
+fn documents() -> Vec<DocumentBuf> {
+    let values: Vec<Value> = vec![
+        Value::Null,
+        1.into(),
+        2.5.into(),
+        (-3i64).into(),
+        f64::NAN.into(),
+        "x".into(),
+        "a".into(),
+        true.into(),
+        Value::DateTime(1_563_080_767_089),
+        Value::Array([Value::from(1), 2.into(), 5.into()].into_iter().collect()),
+        Value::Array([Value::Null, "x".into()].into_iter().collect()),
+        Value::Array(
+            [
+                Value::from(doc! { "b": 1 }),
+                doc! { "b": [2, 3], "c": 1 }.into(),
+            ]
+            .into_iter()
+            .collect(),
+        ),
+        Value::Array(ArrayBuf::new()),
+        doc! { "b": 1 }.into(),
+        doc! { "b": [1, "x"] , "c": { "d": 1 } }.into(),
+        doc! {}.into(),
+        Value::MinKey,
+        Value::MaxKey,
+        Value::Regex {
+            pattern: "^a".to_owned(),
+            options: "i".to_owned(),
+        },
+        Value::Binary {
+            subtype: 0,
+            bytes: vec![1, 2],
+        },
+    ];
+    let mut documents = Vec::new();
+    for (number, value) in values.iter().enumerate() {
+        let other = &values[(number * 7 + 3) % values.len()];
+        let mut document = doc! { "_id": (number as i32) };
+        document.push("a", value.clone());
+        document.push("b", other.clone());
+        if number % 3 > 0 {
+            document.push("c", values[(number * 3 + 1) % values.len()].clone());
+        }
+        if !matches!(other, Value::Array(_)) {
+            document.push("x", other.clone());
+        }
+        document.push("y", (number % 5) as i32);
+        if number % 4 == 0 {
+            let at = [number as f64 * 3.0, number as f64 - 5.0];
+            document.push(
+                "loc",
+                doc! { "type": "Point", "coordinates": [(at[0]), (at[1])] },
+            );
+        }
+        documents.push(document);
+    }
+    documents.push(doc! { "_id": "none" });
+    documents
+}
+
+/// A filter, and with the byte behind it an index that must be used where it can.
+pub fn run(bytes: &[u8]) {
+    let mut source = Source::new(bytes);
+    let given = source.document();
+    let Ok(filter) = Filter::parse(given.as_document()) else {
+        return;
+    };
+    if filter.text().is_some() || filter.near().is_some() {
+        return;
+    }
+    let Some(expected) = scanned(&filter) else {
+        return;
+    };
+    let indexes = indexes();
+    let index = indexes.get(usize::from(source.byte()) % (indexes.len() + 1));
+    let name = index.and_then(|it| it.get("name")?.as_str().map(str::to_owned));
+    let hint = name.map(Hint::Name);
+    for hint in [None, hint.clone()] {
+        if let Some(found) = found(&filter, hint.clone()) {
+            assert_eq!(found, expected, "{given} with {hint:?}");
+        }
+    }
+    let snapshot = EngineCollections(database())
+        .source(DATABASE, COLLECTION)
+        .expect("a snapshot");
+    let count = Count {
+        filter,
+        skip: 0,
+        limit: None,
+        hint,
+    };
+    if let Ok(count) = count.run(&snapshot, &Uninterrupted) {
+        assert_eq!(count, expected.len() as u64, "the count of {given}");
+    }
+}
+
+type Ids = BTreeSet<String>;
+
+/// What matches, one document after the other; None where one cannot be matched.
+fn scanned(filter: &Filter) -> Option<Ids> {
+    let snapshot = EngineCollections(database())
+        .source(DATABASE, COLLECTION)
+        .ok()?;
+    let (mut ids, mut records) = (Ids::new(), snapshot.records(Direction::Forward).ok()?);
+    while records.next().ok()? {
+        let document = DocumentBuf::from_validated(records.document().to_vec());
+        if filter.matches(document.as_document()).ok()? {
+            ids.insert(id(&document));
+        }
+    }
+    Some(ids)
+}
+
+/// What the planner's choice finds; None where an index of that name cannot be used.
+fn found(filter: &Filter, hint: Option<Hint>) -> Option<Ids> {
+    let snapshot = EngineCollections(database())
+        .source(DATABASE, COLLECTION)
+        .ok()?;
+    let mut find = Find::of(filter.clone());
+    find.hint = hint;
+    let (mut ids, mut cursor) = (Ids::new(), find.open(&snapshot).ok()?);
+    while let Some(found) = cursor.next(&Uninterrupted).ok()? {
+        let is_new = ids.insert(id(&found.as_document().to_buf()));
+        assert!(is_new, "a document comes twice");
+    }
+    Some(ids)
+}
+
+fn id(document: &DocumentBuf) -> String {
+    document
+        .get("_id")
+        .map(|id| id.to_string())
+        .unwrap_or_default()
+}
