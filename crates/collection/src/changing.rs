@@ -140,6 +140,25 @@ impl Collection {
         self.cap().map_or(Ok(()), |cap| self.trim(&cap))
     }
 
+    /// Gives a capped collection other limits; what is too much goes. `documents`: 0 is no limit.
+    pub fn resize_cap(&self, bytes: Option<u64>, documents: Option<u64>) -> Result<(), Error> {
+        self.change_options(|old| {
+            let mut new = DocumentBuf::new();
+            for (name, value) in old.iter() {
+                match (name, bytes) {
+                    ("size", Some(bytes)) => new.push(name, bytes as i64),
+                    ("max", _) if documents.is_some() => {}
+                    _ => new.push(name, value),
+                }
+            }
+            if let Some(documents) = documents.filter(|documents| *documents > 0) {
+                new.push("max", documents as i64);
+            }
+            Ok::<DocumentBuf, Error>(new)
+        })?;
+        self.cap().map_or(Ok(()), |cap| self.trim(&cap))
+    }
+
     fn check_there(&self) -> Result<(), Error> {
         match self.state().dropped {
             true => Err(Error::NamespaceNotFound(self.namespace().to_string())),

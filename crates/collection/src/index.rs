@@ -114,7 +114,7 @@ impl Index {
     /// Whether writers look for keys that are there already. Where it is being built they do not: what
     /// comes meanwhile is checked when its build ends, which keeps writers out.
     pub fn refuses_doubles(&self) -> bool {
-        self.definition.unique && self.is_ready()
+        self.definition.refuses_doubles() && self.is_ready()
     }
 
     pub fn set_ready(&self) {

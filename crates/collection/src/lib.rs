@@ -9,7 +9,7 @@
 //!
 //! Reading order, from the ground: `record`, `rows`, `index`, `generation`, `state`, [`read`], `core`,
 //! `collection`, `collections`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
-//! `background`, [`engine`], `changing`, `views`, [`validate`](mod@validate).
+//! `background`, [`engine`], `changing`, `doubles`, `views`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod admission;
@@ -21,6 +21,7 @@ mod claims;
 mod collection;
 mod collections;
 mod core;
+mod doubles;
 mod engine;
 mod error;
 mod folding;

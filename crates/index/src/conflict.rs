@@ -124,6 +124,7 @@ const NOT_COMPARED: &[&str] = &[
     "hidden",
     "key",
     "name",
+    "prepareUnique",
     "sparse",
     "textIndexVersion",
     "unique",

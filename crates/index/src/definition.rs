@@ -20,6 +20,8 @@ pub struct Definition {
     /// The parts of a key, in order. A text index has its term as one part of kind `Text`.
     pub fields: Vec<KeyField>,
     pub unique: bool,
+    /// New doubles are refused, as in a unique index; those that were there stay.
+    pub prepare_unique: bool,
     /// Documents that have none of the fields contribute nothing.
     pub sparse: bool,
     /// Kept up to date, but not used by queries.
@@ -114,6 +116,7 @@ impl Definition {
                 kind: KeyKind::Ascending,
             }],
             unique: true,
+            prepare_unique: false,
             sparse: false,
             hidden: false,
             clustered: false,
@@ -142,6 +145,11 @@ impl Definition {
             specification,
             ..of_ids
         }
+    }
+
+    /// Whether writers must not bring a key that another document has.
+    pub fn refuses_doubles(&self) -> bool {
+        self.unique || self.prepare_unique
     }
 
     /// Whether it is the index on `_id`, ascending, that every collection has.

@@ -24,8 +24,8 @@ const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
 const INVALID_OPTIONS: i32 = 72;
 
-/// Options that are known; those which are not honoured yet are refused by name. Those of
-/// indexes of places mean nothing to others, and are kept as they came.
+/// Options that are known. Those of indexes of places mean nothing to others, and are kept as they
+/// came.
 const OPTIONS: &[&str] = &[
     "2dsphereIndexVersion",
     "background",
@@ -45,6 +45,7 @@ const OPTIONS: &[&str] = &[
     "name",
     "ns",
     "partialFilterExpression",
+    "prepareUnique",
     "sparse",
     "storageEngine",
     "textIndexVersion",
@@ -53,7 +54,6 @@ const OPTIONS: &[&str] = &[
     "weights",
     "wildcardProjection",
 ];
-const UNSUPPORTED: &[&str] = &["prepareUnique"];
 
 /// The options that an index on `_id` may have.
 const ID_OPTIONS: &[&str] = &["collation", "key", "name", "ns", "v"];
@@ -124,7 +124,6 @@ impl Definition {
                  {{_id: 1}}, found {key}"
             )));
         }
-        check_supported(specification)?;
         check_storage_engine(specification)?;
         let family = Family::of(key);
         let fields = key::fields(key, family)?;
@@ -136,6 +135,7 @@ impl Definition {
             name,
             fields,
             unique: flag("unique")?,
+            prepare_unique: flag("prepareUnique")?,
             sparse: flag("sparse")?,
             hidden: flag("hidden")?,
             clustered: false,
@@ -193,7 +193,7 @@ fn check_together(
         )))
     };
     match family {
-        Family::Hashed if parts.unique => Err(Error::new(
+        Family::Hashed if parts.refuses_doubles() => Err(Error::new(
             HASHED_UNIQUE,
             "Currently hashed indexes cannot guarantee uniqueness. Use a regular index.",
         )),
@@ -203,8 +203,8 @@ fn check_together(
         Family::Plain if is_plane(parts) && parts.collation.is_some() => Err(cannot(
             "2d indexes have no collation but {locale: 'simple'}".to_owned(),
         )),
-        Family::Text if parts.unique => unsupported("text", "unique"),
-        Family::Wildcard if parts.unique => unsupported("wildcard", "unique"),
+        Family::Text if parts.refuses_doubles() => unsupported("text", "unique"),
+        Family::Wildcard if parts.refuses_doubles() => unsupported("wildcard", "unique"),
         Family::Wildcard if parts.sparse => unsupported("wildcard", "sparse"),
         Family::Wildcard if expires => unsupported("wildcard", "expireAfterSeconds"),
         _ => Ok(()),
@@ -212,24 +212,13 @@ fn check_together(
 }
 
 fn check_known(specification: Document<'_>) -> Result<(), Error> {
-    let is_known = |name| OPTIONS.contains(&name) || UNSUPPORTED.contains(&name);
     let mut names = specification.iter().map(|(name, _)| name);
-    match names.find(|name| !is_known(name)) {
+    match names.find(|name| !OPTIONS.contains(name)) {
         None => Ok(()),
         Some(name) => Err(Error::new(
             INVALID_OPTION,
             format!("The field '{name}' is not valid for an index specification"),
         )),
-    }
-}
-
-fn check_supported(specification: Document<'_>) -> Result<(), Error> {
-    let mut names = specification.iter().map(|(name, _)| name);
-    match names.find(|name| UNSUPPORTED.contains(name)) {
-        None => Ok(()),
-        Some(name) => Err(cannot(format!(
-            "the index option '{name}' is not supported"
-        ))),
     }
 }
 

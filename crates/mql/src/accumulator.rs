@@ -154,6 +154,9 @@ fn add_order(order: &Sort, dependencies: &mut Dependencies) {
 }
 
 fn unknown(operator: &str) -> Error {
+    if operator == "$accumulator" {
+        return Error::no_scripts(operator);
+    }
     Error::new(15952, format!("unknown group operator '{operator}'"))
 }
 

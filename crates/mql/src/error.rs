@@ -32,6 +32,12 @@ impl Error {
     pub fn type_mismatch(message: impl Into<String>) -> Error {
         Error::new(14, message)
     }
+
+    /// What MongoDB says of an operator that runs scripts where scripting is off.
+    pub fn no_scripts(operator: &str) -> Error {
+        let message = "Cannot run server-side javascript without the javascript engine enabled";
+        Error::new(31_264, format!("{message}: {operator}"))
+    }
 }
 
 impl fmt::Display for Error {

@@ -8,6 +8,7 @@
 
 pub mod access;
 mod hint;
+mod limited;
 mod near;
 pub mod order;
 
@@ -19,9 +20,11 @@ use windrow_mql::sort::{Sort, SortField};
 use crate::Error;
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
+use crate::restrictions::{IndexFilter, Restrictions};
 use crate::source::{Direction, Source};
 use crate::text::{NO_PLANS, TextScan};
 use access::{Access, Scene};
+use limited::Limited;
 
 /// The plan to run, and the others that would have answered.
 #[derive(Clone, Debug)]
@@ -41,10 +44,60 @@ impl Choice {
 
 impl Find {
     /// The plan to run and those that were passed over. Errors: 2 for a hint that fits no index, 27 and
-    /// 291 where `$text` or the hint leaves no plan, 40218 for a sort by a score that there is not.
+    /// 291 where `$text`, the hint or `notablescan` leaves no plan, 40218 for a sort by a score that there is not.
     pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
-        choose(self, source)
+        let choice = match index_filter(self, source) {
+            None => choose(self, source),
+            Some(filter) => {
+                let source = Limited::new(source, filter);
+                choose(&without_hint(self), &source)
+            }
+        }?;
+        check_table_scans(self, &choice.winner, source)?;
+        Ok(choice)
     }
+}
+
+/// The index filter that is set for the shape of the query.
+pub(crate) fn index_filter(find: &Find, source: &dyn Source) -> Option<IndexFilter> {
+    let restrictions = source.restrictions().filter(|all| all.has_filters())?;
+    restrictions.filter(&source.namespace(), &find.shape())
+}
+
+/// Where an index filter is set a hint means nothing, but to `min` and `max`.
+fn without_hint(find: &Find) -> Find {
+    let mut free = find.clone();
+    if free.min.is_none() && free.max.is_none() {
+        free.hint = None;
+    }
+    free
+}
+
+/// Databases of the server's own, whose collections may be scanned always.
+const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
+
+/// Refuses scans for a filter where the server runs with `notablescan`: 291.
+fn check_table_scans(find: &Find, plan: &Plan, source: &dyn Source) -> Result<(), Error> {
+    let forbids = source
+        .restrictions()
+        .is_some_and(Restrictions::forbids_table_scans);
+    if !forbids || matches!(find.filter.root(), Node::AlwaysTrue) || find.natural().is_some() {
+        return Ok(());
+    }
+    let namespace = source.namespace();
+    let is_own = namespace
+        .split_once('.')
+        .is_some_and(|(database, collection)| {
+            OWN_DATABASES.contains(&database) || collection.starts_with("system.")
+        });
+    match !is_own && scans_collection(plan) {
+        true => Err(no_plan()),
+        false => Ok(()),
+    }
+}
+
+fn scans_collection(plan: &Plan) -> bool {
+    matches!(plan, Plan::CollectionScan { .. }) || plan.inputs().into_iter().any(scans_collection)
 }
 
 fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {

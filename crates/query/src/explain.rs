@@ -9,7 +9,7 @@ use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 
 use crate::Error;
-use crate::choose::Choice;
+use crate::choose::{self, Choice};
 use crate::find::Find;
 use crate::near::NearScan;
 use crate::operators::{self, Counters, Operator};
@@ -67,10 +67,12 @@ impl Find {
         wrapping: Wrapping,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
+        let started = Instant::now();
         let choice = self.plan(&**source)?;
+        let millis = started.elapsed().as_millis() as i64;
         let mut builder = DocumentBuilder::new();
         builder.append("explainVersion", ValueRef::String("1"));
-        let planner = planner(self, &**source, &choice, wrapping);
+        let planner = planner(self, &**source, &choice, (wrapping, millis));
         builder.append("queryPlanner", ValueRef::Document(planner.as_document()));
         if verbosity.runs() {
             let stats = execution(&choice, source, verbosity, wrapping, interrupt)?;
@@ -80,16 +82,41 @@ impl Find {
     }
 }
 
-fn planner(find: &Find, source: &dyn Source, choice: &Choice, wrapping: Wrapping) -> DocumentBuf {
+fn planner(
+    find: &Find,
+    source: &dyn Source,
+    choice: &Choice,
+    (wrapping, millis): (Wrapping, i64),
+) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
     builder.append("namespace", ValueRef::String(&source.namespace()));
-    builder.append("indexFilterSet", ValueRef::Bool(false));
+    let is_set = choose::index_filter(find, source).is_some();
+    builder.append("indexFilterSet", ValueRef::Bool(is_set));
     builder.append(
         "parsedQuery",
         ValueRef::Document(find.filter.to_document().as_document()),
     );
+    let shape = find.shape().hash();
+    // Plans are chosen anew for each query, so that its shape is all that tells them apart.
+    for name in ["queryHash", "planCacheShapeHash", "planCacheKey"] {
+        builder.append(name, ValueRef::String(&shape));
+    }
+    builder.append("optimizationTimeMillis", number(millis));
+    for name in [
+        "maxIndexedOrSolutionsReached",
+        "maxIndexedAndSolutionsReached",
+        "maxScansToExplodeReached",
+        "prunedSimilarIndexes",
+    ] {
+        builder.append(name, ValueRef::Bool(false));
+    }
     let winner = wrapped(&choice.winner, wrapping, None);
-    builder.append("winningPlan", ValueRef::Document(winner.as_document()));
+    builder.begin_document("winningPlan");
+    builder.append("isCached", ValueRef::Bool(false));
+    for (name, value) in winner.as_document() {
+        builder.append(name, value);
+    }
+    builder.end();
     let rejected: ArrayBuf = choice
         .rejected
         .iter()

@@ -1,12 +1,13 @@
 //! What `find` asks for.
 
 use windrow_document::path::Path;
-use windrow_document::{DocumentBuf, ValueRef};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
 
 use crate::Error;
+use crate::shape::Shape;
 use crate::source::Direction;
 
 /// The parts of a `find`, parsed.
@@ -83,6 +84,20 @@ impl Find {
             allow_disk_use: false,
             needs: None,
         }
+    }
+
+    /// What it asks for, without the values.
+    pub fn shape(&self) -> Shape {
+        let filter = self.filter.to_document();
+        let sort = self.order().map(Sort::to_document).unwrap_or_default();
+        let projection = self.projection.as_ref().map(Projection::source);
+        let collation = self.filter.collation().map(Collation::specification);
+        Shape::of(
+            filter.as_document(),
+            sort.as_document(),
+            projection.unwrap_or(Document::EMPTY),
+            collation,
+        )
     }
 
     /// The sort, where it orders anything but the natural order.

@@ -15,7 +15,7 @@
 //! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`], [`near`],
+//! Reading order: [`shape`], [`restrictions`], [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`], [`near`],
 //! [`operators`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -35,7 +35,9 @@ pub mod find;
 pub mod near;
 pub mod operators;
 pub mod plan;
+pub mod restrictions;
 pub mod row;
+pub mod shape;
 pub mod snapshot;
 pub mod source;
 pub mod text;
@@ -48,7 +50,9 @@ pub use distinct::Distinct;
 pub use error::Error;
 pub use explain::{Verbosity, Wrapping};
 pub use find::{Find, Hint};
+pub use restrictions::{IndexFilter, IndexName, Restrictions};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
+pub use shape::Shape;
 pub use snapshot::Snapshot;
 pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,

@@ -8,6 +8,7 @@ use windrow_document::{Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
+use crate::restrictions::Restrictions;
 use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, Source};
 
 /// A collection's reader with what a query has to know besides.
@@ -16,12 +17,22 @@ pub struct Snapshot {
     reader: Reader,
     namespace: String,
     count: u64,
+    restrictions: Option<Arc<Restrictions>>,
 }
 
 impl Snapshot {
     /// The collection as it is now.
     pub fn of(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
+        Snapshot::restricted(collection, None)
+    }
+
+    /// The same; `restrictions`: what plans must keep to.
+    pub fn restricted(
+        collection: &Collection,
+        restrictions: Option<Arc<Restrictions>>,
+    ) -> Result<Arc<dyn Source>, Error> {
         Ok(Arc::new(Snapshot {
+            restrictions,
             reader: collection.reader()?,
             namespace: collection.namespace().to_string(),
             count: collection.count(),
@@ -53,6 +64,10 @@ impl Source for Snapshot {
             .iter()
             .map(|index| index.definition().clone())
             .collect()
+    }
+
+    fn restrictions(&self) -> Option<&Restrictions> {
+        self.restrictions.as_deref()
     }
 
     fn note_use(&self, index: usize) {

@@ -7,6 +7,7 @@ use windrow_document::{Array, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
+use crate::restrictions::Restrictions;
 
 pub use windrow_collection::{Direction, RecordId};
 
@@ -78,6 +79,11 @@ pub trait Source: Send + Sync {
         let mut cursor = self.entries(index, Direction::Forward)?;
         cursor.seek(key, RecordId(0))?;
         Ok(cursor)
+    }
+
+    /// What plans must keep to.
+    fn restrictions(&self) -> Option<&Restrictions> {
+        None
     }
 
     /// Counts a plan that uses the index.

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Engine, Namespace};
+use windrow_collection::{Collection, Engine, Namespace};
 use windrow_document::{ArrayBuf, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
+use crate::restrictions::Restrictions;
 use crate::snapshot::Snapshot;
 use crate::source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, ViewParts,
@@ -19,10 +20,17 @@ pub const DEPTH_MAX: usize = 20;
 const DEPTH_EXCEEDED: i32 = 165;
 const NOT_ON_VIEWS: i32 = 166;
 
-/// What stands under a name: a snapshot of a collection, a view, or nothing.
-pub fn source(engine: &Engine, namespace: &Namespace) -> Result<Arc<dyn Source>, Error> {
+/// What stands under a name: a snapshot of a collection, a view, or nothing. `restrictions`: what
+/// plans must keep to.
+pub fn source(
+    engine: &Engine,
+    namespace: &Namespace,
+    restrictions: Option<&Arc<Restrictions>>,
+) -> Result<Arc<dyn Source>, Error> {
+    let snapshot =
+        |collection: &Collection| Snapshot::restricted(collection, restrictions.cloned());
     if let Some(collection) = engine.collection(namespace) {
-        return Snapshot::of(&collection);
+        return snapshot(&collection);
     }
     let Some(first) = engine.view(namespace)? else {
         return Ok(Arc::new(NoCollection {
@@ -37,7 +45,7 @@ pub fn source(engine: &Engine, namespace: &Namespace) -> Result<Arc<dyn Source>,
     };
     let base: Arc<dyn Source> = loop {
         if let Some(collection) = engine.collection(&below) {
-            break Snapshot::of(&collection)?;
+            break snapshot(&collection)?;
         }
         let Some(view) = engine.view(&below)? else {
             break Arc::new(NoCollection {
@@ -132,12 +140,26 @@ impl Source for ViewSource {
 
 /// The collections and views of an engine.
 #[derive(Clone)]
-pub struct EngineCollections(pub Arc<Engine>);
+pub struct EngineCollections {
+    pub engine: Arc<Engine>,
+    /// What plans must keep to.
+    pub restrictions: Option<Arc<Restrictions>>,
+}
+
+impl EngineCollections {
+    /// Those whose plans are free.
+    pub fn of(engine: Arc<Engine>) -> EngineCollections {
+        EngineCollections {
+            engine,
+            restrictions: None,
+        }
+    }
+}
 
 impl Collections for EngineCollections {
     fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error> {
         let namespace = Namespace::new(database, collection)?;
-        source(&self.0, &namespace)
+        source(&self.engine, &namespace, self.restrictions.as_ref())
     }
 }
 

@@ -260,8 +260,9 @@ fn the_front_of_a_pipeline_is_planned() {
     let database = database();
     let check = |stages: windrow_document::ArrayBuf, expected: &str, behind: usize| {
         let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-        let collections =
-            std::sync::Arc::new(windrow_query::EngineCollections(database.engine.clone()));
+        let collections = std::sync::Arc::new(windrow_query::EngineCollections::of(
+            database.engine.clone(),
+        ));
         let explained = Aggregate::of(pipeline)
             .explain(
                 &database.source(),

@@ -59,7 +59,7 @@ fn scans_and_stages_ask_whether_to_go_on() {
     ];
     for stages in pipelines {
         let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-        let collections = std::sync::Arc::new(EngineCollections(database.engine.clone()));
+        let collections = std::sync::Arc::new(EngineCollections::of(database.engine.clone()));
         let mut cursor = Aggregate::of(pipeline).open(&source, &collections).unwrap();
         let error = cursor.next(&Second(Cell::new(0))).unwrap_err();
         assert_eq!(error.code(), Some(50), "{stages:?}");
@@ -95,7 +95,7 @@ fn a_sort_of_more_than_memory_is_refused_unless_it_is_allowed_or_cut() {
     );
     let stages = array![{ "$group": { "_id": "$a", "all": { "$push": "$pad" } } }];
     let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-    let collections = std::sync::Arc::new(EngineCollections(database.engine.clone()));
+    let collections = std::sync::Arc::new(EngineCollections::of(database.engine.clone()));
     let mut cursor = Aggregate::of(pipeline).open(&source, &collections).unwrap();
     assert_eq!(cursor.next(&Uninterrupted).unwrap_err().code(), Some(292));
 }

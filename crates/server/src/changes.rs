@@ -13,7 +13,7 @@ use windrow_collection::{
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext};
-use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
+use windrow_query::{Error as QueryError, Find, Interrupt, Restrictions, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::context::Context;
@@ -43,7 +43,12 @@ pub fn change_all(
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
-    let mut running = start(context.operation, collection, find)?;
+    let mut running = start(
+        context.operation,
+        collection,
+        find,
+        Some(&context.state.restrictions),
+    )?;
     let mut batch = collection.batch().with_validation(validation);
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
@@ -108,7 +113,12 @@ pub fn change_one(
     };
     loop {
         context.check()?;
-        let mut running = start(context.operation, collection, &find)?;
+        let mut running = start(
+            context.operation,
+            collection,
+            &find,
+            Some(&context.state.restrictions),
+        )?;
         let row = running.next(context.operation)?;
         let examined = running.examined();
         let Some(row) = row else {
@@ -129,7 +139,8 @@ pub fn change_one(
     }
 }
 
-/// Changes the first document that the query finds, once. None where there is none.
+/// Changes the first document that the query finds, once. None where there is none. The plan is free:
+/// it is the server's own query, by a unique index.
 pub fn change_found(
     operation: &Operation,
     collection: &Collection,
@@ -137,7 +148,7 @@ pub fn change_found(
     validation: DocumentValidation,
     decide: &mut Decide<'_>,
 ) -> Result<Option<Found>, CommandError> {
-    let mut running = start(operation, collection, find)?;
+    let mut running = start(operation, collection, find, None)?;
     let Some(row) = running.next(operation)? else {
         return Ok(None);
     };
@@ -162,8 +173,9 @@ fn start(
     operation: &Operation,
     collection: &Collection,
     find: &Find,
+    restrictions: Option<&Arc<Restrictions>>,
 ) -> Result<Running, CommandError> {
-    let source = Snapshot::of(collection).or_command_error()?;
+    let source = Snapshot::restricted(collection, restrictions.cloned()).or_command_error()?;
     Running::start(find, &source, operation)
 }
 

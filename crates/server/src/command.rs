@@ -1,6 +1,6 @@
 //! What a command is.
 
-use windrow_document::DocumentBuf;
+use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::context::Context;
@@ -24,6 +24,8 @@ pub struct Command {
     pub write_concern: bool,
     /// Whether it is part of MongoDB's stable API, version 1.
     pub in_api_version_1: bool,
+    /// What of a request is no part of it, where the command is: a sentence.
+    pub outside_api_version_1: fn(Document<'_>) -> Option<String>,
     /// What it takes beside the generic arguments.
     pub arguments: Accepted,
     pub run: Run,
@@ -52,6 +54,7 @@ impl Command {
         read_concern: false,
         write_concern: false,
         in_api_version_1: false,
+        outside_api_version_1: |_| None,
         arguments: Accepted::Only(&[]),
         run: |_, _| Ok(Reply::ok(DocumentBuf::new())),
     };

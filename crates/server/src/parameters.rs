@@ -29,6 +29,9 @@ enum Accepts {
 /// Memory of all index builds together, in megabytes.
 const BUILD_MEMORY: &str = "maxIndexBuildMemoryUsageMegabytes";
 
+/// Whether filters must not be answered by scans of collections.
+pub const NO_TABLE_SCAN: &str = "notablescan";
+
 /// In order of their names. MongoDB's names and defaults, of those that mean something here.
 const TABLE: &[Parameter] = &[
     fixed("authenticationMechanisms", || {
@@ -50,8 +53,7 @@ const TABLE: &[Parameter] = &[
             200.into()
         })
     },
-    // Setting it is refused as long as plans do not keep to it.
-    fixed("notablescan", || false.into()),
+    set(NO_TABLE_SCAN, Accepts::Flag, || false.into()),
     set("quiet", Accepts::Flag, || false.into()),
     set("ttlMonitorEnabled", Accepts::Flag, || true.into()),
     set(
@@ -216,7 +218,7 @@ mod tests {
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
         };
-        check("notablescan", ValueRef::Bool(true), Err(20));
+        check("notablescan", ValueRef::Bool(true), Ok(false.into()));
         check("quiet", ValueRef::Bool(true), Ok(false.into()));
         check(
             "cursorTimeoutMillis",

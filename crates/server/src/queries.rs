@@ -60,12 +60,15 @@ pub fn named(
 /// A snapshot of a collection; of one that is not there, one without documents; or a view, which is
 /// read by its parts only.
 pub fn source(state: &State, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
-    view::source(&state.services.engine, namespace).or_command_error()
+    view::source(&state.services.engine, namespace, Some(&state.restrictions)).or_command_error()
 }
 
 /// The other collections that a pipeline may name.
 pub fn collections(state: &State) -> Arc<EngineCollections> {
-    Arc::new(EngineCollections(Arc::clone(&state.services.engine)))
+    Arc::new(EngineCollections {
+        engine: Arc::clone(&state.services.engine),
+        restrictions: Some(Arc::clone(&state.restrictions)),
+    })
 }
 
 /// A query that runs: its plan is known to `currentOp` and the log of slow operations.

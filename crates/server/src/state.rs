@@ -7,6 +7,7 @@ use std::time::{Instant, SystemTime};
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId};
+use windrow_query::Restrictions;
 use windrow_storage::MemoryDisk;
 
 use crate::buffers::Buffers;
@@ -52,6 +53,8 @@ pub struct State {
     pub config: Config,
     pub services: Services,
     pub parameters: Parameters,
+    /// What plans must keep to.
+    pub restrictions: Arc<Restrictions>,
     pub profiling: Profiling,
     pub operations: Operations,
     pub sessions: Sessions,
@@ -84,6 +87,7 @@ impl State {
             connections: Connections::default(),
             config,
             parameters: Parameters::of(&services.engine),
+            restrictions: Arc::default(),
             profiling: Profiling::new(slow_ms),
             services,
             operations: Operations::default(),

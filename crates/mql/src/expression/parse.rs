@@ -115,6 +115,9 @@ impl Parser {
     /// Parses `{name: operand}`. 168 InvalidPipelineOperator for a name that is not known.
     fn call(&self, name: &str, operand: ValueRef<'_>) -> Result<Expression, Error> {
         let Some(Syntax { operator, form }) = (self.find)(name) else {
+            if name == "$function" {
+                return Err(Error::no_scripts(name));
+            }
             return Err(Error::new(168, format!("Unrecognized expression '{name}'")));
         };
         let arguments = match *form {

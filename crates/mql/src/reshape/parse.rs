@@ -161,8 +161,9 @@ fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
     if !name.starts_with('$') || document.count() != 1 {
         return Ok(false);
     }
-    // `$elemMatch` belongs to find's projections; as an expression it is unknown, with 168.
-    if is_operator(name) || name == "$elemMatch" {
+    // `$elemMatch` belongs to find's projections; as an expression it is unknown, with 168. `$function`
+    // has an error of its own.
+    if is_operator(name) || matches!(name, "$elemMatch" | "$function") {
         return Ok(true);
     }
     let message = format!("Invalid $project :: caused by :: Unknown expression {name}");

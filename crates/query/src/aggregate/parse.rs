@@ -64,7 +64,7 @@ fn find(name: &str) -> Option<Parse> {
 }
 
 /// Stages that MongoDB has and Windrow has not.
-const NOT_SUPPORTED: [&str; 15] = [
+const NOT_SUPPORTED: [&str; 11] = [
     "$changeStream",
     "$changeStreamSplitLargeEvent",
     "$collStats",
@@ -72,15 +72,21 @@ const NOT_SUPPORTED: [&str; 15] = [
     "$indexStats",
     "$listLocalSessions",
     "$listSampledQueries",
-    "$listSearchIndexes",
     "$listSessions",
     "$planCacheStats",
     "$queryStats",
     "$querySettings",
+];
+
+/// Stages that ask another service, which MongoDB without it refuses with 31082.
+const OF_SEARCH: [&str; 4] = [
+    "$listSearchIndexes",
     "$search",
     "$searchMeta",
     "$vectorSearch",
 ];
+
+const SEARCH_NOT_ENABLED: i32 = 31_082;
 
 /// Stages that bring rows rather than taking them.
 const FIRST: [&str; 9] = [
@@ -198,6 +204,11 @@ fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>
                 NOT_IMPLEMENTED,
                 format!("{name} is not supported yet"),
             ));
+        }
+        if OF_SEARCH.contains(&name) {
+            let message =
+                format!("Using {name} requires additional configuration, which is not here");
+            return Err(Error::new(SEARCH_NOT_ENABLED, message));
         }
         return Err(Error::new(
             40324,

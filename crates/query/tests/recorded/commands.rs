@@ -161,7 +161,7 @@ impl Database {
     }
 
     pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {
-        EngineCollections(self.engine.clone()).source(NAME, collection)
+        EngineCollections::of(self.engine.clone()).source(NAME, collection)
     }
 
     fn find(&self, collection: &str, command: Document<'_>) -> Result<Option<Vec<String>>, Error> {
@@ -221,7 +221,7 @@ impl Database {
             hint,
             ..Aggregate::of(pipeline)
         };
-        let collections = Arc::new(EngineCollections(self.engine.clone()));
+        let collections = Arc::new(EngineCollections::of(self.engine.clone()));
         let mut cursor = aggregate.open(&self.source(collection)?, &collections)?;
         let batch = command.get("cursor").and_then(ValueRef::as_document);
         let batch = batch

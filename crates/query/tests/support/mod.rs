@@ -48,7 +48,7 @@ impl Database {
     }
 
     pub fn source(&self) -> Arc<dyn Source> {
-        let collections = EngineCollections(self.engine.clone());
+        let collections = EngineCollections::of(self.engine.clone());
         collections.source("test", "c").expect("a snapshot")
     }
 }

@@ -26,7 +26,7 @@ use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
 use crate::queries::{self, QueryBatches};
-use crate::{views, writes};
+use crate::{stable_api, views, writes};
 use given::Given;
 use own_documents::NO_COLLECTION;
 use writing::Writing;
@@ -38,6 +38,7 @@ pub const AGGREGATE: Command = Command {
     read_concern: true,
     write_concern: true,
     in_api_version_1: true,
+    outside_api_version_1: stable_api::of_aggregate,
     // They are checked here: the code is another than that of other commands.
     arguments: Accepted::Any,
     run,

@@ -1,5 +1,6 @@
 //! `collMod`: changes what a collection was created with, and how an index is used.
 
+mod of_cap;
 mod of_index;
 mod of_view;
 
@@ -63,11 +64,18 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // Everything is checked before anything is changed.
     let index = wanted
         .index
-        .map(|index| of_index::Wanted::parse(index, &collection));
-    if let Some(index) = index.transpose()? {
-        index.apply(&collection, &mut reply)?;
+        .map(|index| of_index::Wanted::parse(index, wanted.dry_run, &collection));
+    let index = index.transpose()?;
+    if wanted.dry_run && (index.is_none() || !wanted.options.is_empty()) {
+        let message = "dryRun mode is for the conversion of an index to unique, alone";
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    wanted.cap.check(&collection)?;
+    if let Some(index) = index {
+        index.apply(&collection, context.operation, &mut reply)?;
     }
     wanted.apply(&collection)?;
+    wanted.cap.apply(&collection)?;
     Ok(Reply::ok(reply))
 }
 
@@ -75,14 +83,24 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 struct Wanted<'a> {
     index: Option<Document<'a>>,
     options: Vec<(&'static str, Value)>,
+    cap: of_cap::Wanted,
+    dry_run: bool,
 }
 
 impl<'a> Wanted<'a> {
     fn parse(request: &'a Request, namespace: &Namespace) -> Result<Wanted<'a>, CommandError> {
         let (mut index, mut options) = (None, Vec::new());
+        let (mut cap, mut dry_run) = (of_cap::Wanted::default(), false);
         for (name, value) in request.body().iter().skip(1) {
             if name == "index" {
                 index = Some(of_index::document(value)?);
+                continue;
+            }
+            if name == "dryRun" {
+                dry_run = Arguments::new(request).flag("dryRun")?;
+                continue;
+            }
+            if cap.read(name, value)? {
                 continue;
             }
             match OPTIONS.iter().find(|(known, _)| *known == name) {
@@ -91,7 +109,12 @@ impl<'a> Wanted<'a> {
                 None => return Err(unknown(name)),
             }
         }
-        Ok(Wanted { index, options })
+        Ok(Wanted {
+            index,
+            options,
+            cap,
+            dry_run,
+        })
     }
 
     /// Whether an option of that name is to change.

@@ -15,13 +15,14 @@ use crate::collation;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::{namespace, validators};
+use crate::{namespace, stable_api, validators};
 
 pub const CREATE: Command = Command {
     name: "create",
     help: "makes a collection or a view",
     write_concern: true,
     in_api_version_1: true,
+    outside_api_version_1: stable_api::of_create,
     arguments: Accepted::Only(&[
         "autoIndexId",
         "capped",

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::index_builds::{self, Build};
-use crate::{namespace, views};
+use crate::{namespace, stable_api, views};
 
 /// Unknown arguments are checked here, since MongoDB has a code of its own for them.
 pub const CREATE_INDEXES: Command = Command {
@@ -27,6 +27,7 @@ pub const CREATE_INDEXES: Command = Command {
     help: "builds indexes on a collection, which is made where there is none",
     write_concern: true,
     in_api_version_1: true,
+    outside_api_version_1: stable_api::of_create_indexes,
     arguments: Accepted::Any,
     run,
     ..Command::EMPTY

@@ -20,7 +20,6 @@ pub const DISTINCT: Command = Command {
     help: "gives the distinct values of a field",
     kind: Kind::Command,
     read_concern: true,
-    in_api_version_1: true,
     arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
     run,
     ..Command::EMPTY

@@ -19,6 +19,7 @@ use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, QueryBatches, Running};
+use crate::stable_api;
 use crate::tailing::Tailing;
 use crate::views;
 
@@ -28,6 +29,7 @@ pub const FIND: Command = Command {
     kind: Kind::Query,
     read_concern: true,
     in_api_version_1: true,
+    outside_api_version_1: stable_api::of_find,
     // They are checked here: the code is another than that of other commands.
     arguments: Accepted::Any,
     run,

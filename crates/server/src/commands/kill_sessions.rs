@@ -1,6 +1,6 @@
 //! `killSessions`: ends sessions and interrupts what they do.
 
-use windrow_document::{DocumentBuf, ValueRef};
+use windrow_document::{Array, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::Command;
@@ -14,6 +14,60 @@ pub const KILL_SESSIONS: Command = Command {
     run,
     ..Command::EMPTY
 };
+
+/// There are no users to tell sessions apart by: whoever is named, all sessions are meant.
+pub const KILL_ALL_SESSIONS: Command = Command {
+    name: "killAllSessions",
+    help: "ends all logical sessions and interrupts what they do",
+    run: all,
+    ..Command::EMPTY
+};
+
+pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
+    name: "killAllSessionsByPattern",
+    help: "ends the logical sessions of patterns, or all, and interrupts what they do",
+    run: by_pattern,
+    ..Command::EMPTY
+};
+
+fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let users = patterns(request)?;
+    if !users.is_empty() {
+        let message = "there are no users whose sessions could be ended: give an empty list";
+        return Err(CommandError::new(ErrorCode::NotImplemented, message));
+    }
+    let sessions = context.state.sessions.all().into_iter();
+    sessions.for_each(|session| kill(session, context));
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let patterns = patterns(request)?;
+    if patterns.is_empty() {
+        return all(request, context);
+    }
+    let mut sessions = Vec::new();
+    for pattern in patterns.iter() {
+        let named = pattern
+            .as_document()
+            .and_then(|pattern| pattern.get("lsid"));
+        let Some(session) = named.and_then(ValueRef::as_document) else {
+            let message = "of patterns of sessions only those with lsid are supported";
+            return Err(CommandError::new(ErrorCode::NotImplemented, message));
+        };
+        sessions.push(SessionId::parse(session, "lsid")?);
+    }
+    sessions
+        .into_iter()
+        .for_each(|session| kill(session, context));
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+fn patterns(request: &Request) -> Result<Array<'_>, CommandError> {
+    let list = request.get(request.command()).and_then(ValueRef::as_array);
+    let message = "a list is needed, which may be empty";
+    list.ok_or_else(|| CommandError::new(ErrorCode::TypeMismatch, message))
+}
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let list = request.get("killSessions").unwrap_or(ValueRef::Null);

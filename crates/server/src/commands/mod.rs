@@ -31,9 +31,11 @@ mod drop_database;
 mod drop_indexes;
 mod end_sessions;
 mod explain;
+mod feature_compatibility;
 mod features;
 mod find;
 mod find_and_modify;
+mod fsync;
 mod get_cmd_line_opts;
 mod get_log;
 mod get_more;
@@ -49,6 +51,7 @@ mod list_commands;
 mod list_databases;
 mod list_indexes;
 mod logout;
+mod not_here;
 mod ping;
 mod plan_cache;
 mod profile;
@@ -83,6 +86,7 @@ pub static COMMANDS: &[&Command] = &[
     &aggregate::AGGREGATE,
     &build_info::BUILD_INFO,
     &bulk_write::BULK_WRITE,
+    &not_here::CLONE_COLLECTION_AS_CAPPED,
     &coll_mod::COLL_MOD,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
@@ -92,6 +96,7 @@ pub static COMMANDS: &[&Command] = &[
     &count::COUNT,
     &create::CREATE,
     &create_indexes::CREATE_INDEXES,
+    &not_here::CREATE_SEARCH_INDEXES,
     &current_op::CURRENT_OP,
     &data_size::DATA_SIZE,
     &db_stats::DB_STATS,
@@ -100,11 +105,13 @@ pub static COMMANDS: &[&Command] = &[
     &drop::DROP,
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
+    &not_here::DROP_SEARCH_INDEX,
     &end_sessions::END_SESSIONS,
     &EXPLAIN,
     &features::FEATURES,
     &find::FIND,
     &find_and_modify::FIND_AND_MODIFY,
+    &fsync::FSYNC,
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
     &get_log::GET_LOG,
     &get_more::GET_MORE,
@@ -113,6 +120,8 @@ pub static COMMANDS: &[&Command] = &[
     &host_info::HOST_INFO,
     &insert::INSERT,
     &hello::IS_MASTER,
+    &kill_sessions::KILL_ALL_SESSIONS,
+    &kill_sessions::KILL_ALL_SESSIONS_BY_PATTERN,
     &kill_cursors::KILL_CURSORS,
     &kill_op::KILL_OP,
     &kill_sessions::KILL_SESSIONS,
@@ -120,7 +129,9 @@ pub static COMMANDS: &[&Command] = &[
     &LIST_COMMANDS,
     &list_databases::LIST_DATABASES,
     &list_indexes::LIST_INDEXES,
+    &not_here::LIST_SEARCH_INDEXES,
     &logout::LOGOUT,
+    &not_here::MAP_REDUCE,
     &ping::PING,
     &plan_cache::PLAN_CACHE_CLEAR,
     &plan_cache::PLAN_CACHE_CLEAR_FILTERS,
@@ -134,11 +145,13 @@ pub static COMMANDS: &[&Command] = &[
     &replication::REPL_SET_GET_STATUS,
     &replication::REPL_SET_STEP_DOWN,
     &server_status::SERVER_STATUS,
+    &feature_compatibility::SET_FEATURE_COMPATIBILITY_VERSION,
     &set_parameter::SET_PARAMETER,
     &shutdown::SHUTDOWN,
     &start_session::START_SESSION,
     &top::TOP,
     &update::UPDATE,
+    &not_here::UPDATE_SEARCH_INDEX,
     &users_info::USERS_INFO,
     &validate::VALIDATE,
     &whats_my_uri::WHATS_MY_URI,

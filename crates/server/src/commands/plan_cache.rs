@@ -1,13 +1,20 @@
 //! `planCacheClear` and the commands of index filters. A plan is chosen anew for each query, so there
-//! is nothing to clear; and since no filter can be set, none is ever listed.
+//! is nothing to clear.
 
-use windrow_document::{Document, ValueRef, array, doc};
+use std::sync::Arc;
+
+use windrow_collection::Namespace;
+use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
+use windrow_query::{Find, IndexFilter, IndexName};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::{namespace, queries, views};
+use crate::errors::OrCommandError;
+use crate::{collation, namespace, queries, views};
 
 pub const PLAN_CACHE_CLEAR: Command = Command {
     name: "planCacheClear",
@@ -19,7 +26,7 @@ pub const PLAN_CACHE_CLEAR: Command = Command {
 pub const PLAN_CACHE_CLEAR_FILTERS: Command = Command {
     name: "planCacheClearFilters",
     help: "takes the index filters of a collection's queries away",
-    run: clear,
+    run: clear_filters,
     ..OF_SHAPE
 };
 
@@ -44,29 +51,42 @@ const OF_SHAPE: Command = Command {
 };
 
 /// Notes the collection, which must not be a view.
-fn look(request: &Request, context: &Context<'_>) -> Result<(), CommandError> {
+fn look(request: &Request, context: &Context<'_>) -> Result<Namespace, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    views::refuse(context, &namespace)
+    views::refuse(context, &namespace)?;
+    Ok(namespace)
 }
 
-/// Checks the query of a shape; true where one is given. Error 2 for parts of a shape without it.
-fn has_shape(arguments: &Arguments<'_>) -> Result<bool, CommandError> {
+/// A query of the shape that is given; None where none is. Error 2 for parts of a shape without it.
+fn parse_shape(
+    arguments: &Arguments<'_>,
+    default: Option<Arc<Collation>>,
+) -> Result<Option<Find>, CommandError> {
+    let filled = |name: &str| -> Result<Option<Document<'_>>, CommandError> {
+        let document = arguments.document(name)?;
+        Ok(document.filter(|document| !document.is_empty()))
+    };
     let filter = arguments.document("query")?;
-    let parts = [
-        arguments.document("sort")?,
-        arguments.document("projection")?,
-    ];
-    let parts = parts.into_iter().flatten().any(|part| !part.is_empty());
-    arguments.document("collation")?;
-    match filter {
-        None if parts => Err(bad_value("sort or projection provided without query")),
-        None => Ok(false),
-        Some(filter) => {
-            queries::filter(Some(filter), &queries::environment(None, None)?)?;
-            Ok(true)
-        }
-    }
+    let (sort, projection) = (filled("sort")?, filled("projection")?);
+    let own = arguments.document("collation")?;
+    let Some(filter) = filter else {
+        return match sort.or(projection) {
+            Some(_) => Err(bad_value("sort or projection provided without query")),
+            None => Ok(None),
+        };
+    };
+    let collation = collation::of(own, default)?;
+    let environment = queries::environment(None, collation.clone())?;
+    let filter = queries::filter(Some(filter), &environment)?;
+    let projection =
+        projection.map(|projection| Projection::parse_with(projection, &filter, &environment));
+    let sort = sort.map(Sort::parse).transpose().or_command_error()?;
+    Ok(Some(Find {
+        projection: projection.transpose().or_command_error()?,
+        sort: sort.map(|sort| sort.with_collation(collation)),
+        ..Find::of(filter)
+    }))
 }
 
 fn bad_value(message: &str) -> CommandError {
@@ -75,34 +95,76 @@ fn bad_value(message: &str) -> CommandError {
 
 fn clear(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     look(request, context)?;
-    has_shape(&Arguments::new(request))?;
+    parse_shape(&Arguments::new(request), None)?;
+    Ok(Reply::ok(doc! {}))
+}
+
+fn clear_filters(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let namespace = look(request, context)?;
+    let default = collation::default_of(context, &namespace);
+    let shape = parse_shape(&Arguments::new(request), default)?.map(|find| find.shape());
+    let restrictions = &context.state.restrictions;
+    restrictions.clear_filters(&namespace.to_string(), shape.as_ref());
     Ok(Reply::ok(doc! {}))
 }
 
 fn list(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    look(request, context)?;
-    Ok(Reply::ok(doc! { "filters": (array![]) }))
+    let namespace = look(request, context)?;
+    let filters = context.state.restrictions.filters(&namespace.to_string());
+    let filters: ArrayBuf = filters.iter().map(shown).collect();
+    Ok(Reply::ok(doc! { "filters": filters }))
+}
+
+fn shown(filter: &IndexFilter) -> Value {
+    let mut document = doc! {
+        "query": (filter.query.clone()),
+        "sort": (filter.sort.clone()),
+        "projection": (filter.projection.clone()),
+    };
+    if let Some(collation) = &filter.collation {
+        document.push("collation", collation.clone());
+    }
+    let indexes = filter.indexes.iter().map(|index| match index {
+        IndexName::Name(name) => Value::from(name.as_str()),
+        IndexName::Key(key) => Value::from(key.clone()),
+    });
+    document.push("indexes", indexes.collect::<ArrayBuf>());
+    document.into()
 }
 
 fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    look(request, context)?;
+    let namespace = look(request, context)?;
     let arguments = Arguments::new(request);
-    if !has_shape(&arguments)? {
+    let default = collation::default_of(context, &namespace);
+    let Some(find) = parse_shape(&arguments, default)? else {
         return Err(bad_value("required field query missing"));
-    }
+    };
+    let given = |name: &str| -> Result<DocumentBuf, CommandError> {
+        let document = arguments.document(name)?;
+        Ok(document.unwrap_or(Document::EMPTY).to_buf())
+    };
+    let filter = IndexFilter {
+        shape: find.shape(),
+        query: given("query")?,
+        sort: given("sort")?,
+        projection: given("projection")?,
+        collation: arguments.document("collation")?.map(Document::to_buf),
+        indexes: parse_indexes(&arguments)?,
+    };
+    let restrictions = &context.state.restrictions;
+    restrictions.set_filter(&namespace.to_string(), filter);
+    Ok(Reply::ok(doc! {}))
+}
+
+fn parse_indexes(arguments: &Arguments<'_>) -> Result<Vec<IndexName>, CommandError> {
     let indexes = arguments.array("indexes")?;
     let indexes = indexes.filter(|indexes| !indexes.is_empty());
     let indexes = indexes.ok_or_else(|| bad_value("required field indexes missing or empty"))?;
-    let is_index = |index: ValueRef<'_>| match index {
-        ValueRef::String(name) => !name.is_empty(),
-        other => other
-            .as_document()
-            .is_some_and(|key: Document<'_>| !key.is_empty()),
+    let read = |index: ValueRef<'_>| match index {
+        ValueRef::String(name) if !name.is_empty() => Some(IndexName::Name(name.to_owned())),
+        ValueRef::Document(key) if !key.is_empty() => Some(IndexName::Key(key.to_buf())),
+        _ => None,
     };
-    if !indexes.iter().all(is_index) {
-        let message = "each item in indexes must be the name or the key of an index";
-        return Err(bad_value(message));
-    }
-    let message = "index filters are not supported: a query's hint says which index it uses";
-    Err(CommandError::new(ErrorCode::NotImplemented, message))
+    let all: Option<Vec<IndexName>> = indexes.iter().map(read).collect();
+    all.ok_or_else(|| bad_value("each item in indexes must be the name or the key of an index"))
 }

@@ -6,6 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
+use crate::parameters;
 
 /// The names of parameters are its arguments.
 pub const SET_PARAMETER: Command = Command {
@@ -27,6 +28,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut was = None;
     for (name, value) in changes {
         let before = context.state.parameters.set(engine, name, value)?;
+        if name == parameters::NO_TABLE_SCAN {
+            let forbid = context.state.parameters.flag(name);
+            context.state.restrictions.forbid_table_scans(forbid);
+        }
         let attr = doc! { "parameterName": name, "oldValue": (before.clone()), "newValue": value };
         let log = &context.state.services.log;
         log.info(

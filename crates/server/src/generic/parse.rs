@@ -14,7 +14,7 @@ impl Generic {
     /// Reads and checks the generic arguments of a request for `command`.
     pub fn parse(request: &Request, command: &Command) -> Result<Generic, CommandError> {
         let arguments = Arguments::new(request);
-        check_api(&arguments, command)?;
+        check_api(request, &arguments, command)?;
         check_read_preference(&arguments)?;
         let session = parse_session(&arguments)?;
         check_transaction(&arguments, session)?;
@@ -40,7 +40,11 @@ fn invalid_options(message: impl Into<String>) -> CommandError {
     CommandError::new(ErrorCode::InvalidOptions, message)
 }
 
-fn check_api(arguments: &Arguments<'_>, command: &Command) -> Result<(), CommandError> {
+fn check_api(
+    request: &Request,
+    arguments: &Arguments<'_>,
+    command: &Command,
+) -> Result<(), CommandError> {
     let version = arguments.string("apiVersion")?;
     let strict = arguments.bool("apiStrict")?.unwrap_or(false);
     let other = arguments
@@ -59,7 +63,10 @@ fn check_api(arguments: &Arguments<'_>, command: &Command) -> Result<(), Command
                 command.name
             ),
         )),
-        Some("1") => Ok(()),
+        Some("1") => match (command.outside_api_version_1)(request.body()) {
+            Some(message) if strict => Err(CommandError::new(ErrorCode::APIStrictError, message)),
+            _ => Ok(()),
+        },
         Some(version) => Err(CommandError::new(
             ErrorCode::APIVersionError,
             format!("API version must be \"1\", not \"{version}\""),

@@ -1,14 +1,23 @@
-//! `collMod: {index}`: hides an index, shows it again, or changes when its documents expire.
+//! `collMod: {index}`: hides an index, shows it again, changes when its documents expire, and makes it
+//! unique in two steps: `prepareUnique` keeps new doubles out, `unique` follows once there are none.
 
 use windrow_collection::{Collection, Error as CollectionError};
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, order};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, order};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::not_an_object;
 use crate::arguments::truncated;
-use crate::errors::OrCommandError;
+use crate::errors::IntoCommandError;
+use crate::operations::Operation;
 
-const FIELDS: &[&str] = &["name", "keyPattern", "expireAfterSeconds", "hidden"];
+const FIELDS: &[&str] = &[
+    "name",
+    "keyPattern",
+    "expireAfterSeconds",
+    "hidden",
+    "prepareUnique",
+    "unique",
+];
 
 /// A change of one index.
 pub struct Wanted {
@@ -16,6 +25,11 @@ pub struct Wanted {
     specification: DocumentBuf,
     expires: Option<Value>,
     hidden: Option<bool>,
+    prepare_unique: Option<bool>,
+    /// It is to be made unique.
+    unique: bool,
+    /// Only whether it could be made unique is asked.
+    dry_run: bool,
 }
 
 /// The argument `index`.
@@ -26,71 +40,159 @@ pub fn document(value: ValueRef<'_>) -> Result<Document<'_>, CommandError> {
 }
 
 impl Wanted {
-    pub fn parse(index: Document<'_>, collection: &Collection) -> Result<Wanted, CommandError> {
+    pub fn parse(
+        index: Document<'_>,
+        dry_run: bool,
+        collection: &Collection,
+    ) -> Result<Wanted, CommandError> {
         let mut names = index.iter().map(|(name, _)| name);
         if let Some(other) = names.find(|name| !FIELDS.contains(name)) {
             return Err(invalid(format!("unknown option of collMod.index: {other}")));
         }
+        let flag = |name| index.get(name).map(|value| switch(name, value)).transpose();
         let expires = index.get("expireAfterSeconds").map(seconds).transpose()?;
-        let hidden = index.get("hidden").map(switch).transpose()?;
-        if expires.is_none() && hidden.is_none() {
-            let message = "no expireAfterSeconds or hidden field";
+        let (hidden, prepare_unique) = (flag("hidden")?, flag("prepareUnique")?);
+        let unique = flag("unique")?;
+        if expires.is_none() && [hidden, prepare_unique, unique].iter().all(Option::is_none) {
+            let message = "no expireAfterSeconds, hidden, unique, or prepareUnique field";
             return Err(invalid(message.to_owned()));
+        }
+        if unique == Some(false) {
+            let message = "unique can only be true: an index cannot be made non-unique";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         let (name, specification) = find(index, collection)?;
-        if specification.get("clustered").is_some() {
-            let message = "cannot change the index that a clustered collection is";
-            return Err(CommandError::new(ErrorCode(6_011_800), message));
-        }
-        let is_of_ids = name == "_id_";
-        if hidden.is_some() && is_of_ids {
-            return Err(CommandError::new(
-                ErrorCode::BadValue,
-                "can't hide _id index",
-            ));
-        }
-        let lives_on = specification.get("expireAfterSeconds").is_none();
-        if expires.is_some() && lives_on {
-            let message = "no expireAfterSeconds field to update";
-            return Err(invalid(message.to_owned()));
-        }
-        Ok(Wanted {
+        let wanted = Wanted {
             name,
             specification,
             expires,
             hidden,
-        })
+            prepare_unique,
+            unique: unique == Some(true),
+            dry_run,
+        };
+        wanted.check()?;
+        Ok(wanted)
+    }
+
+    /// What this index cannot become.
+    fn check(&self) -> Result<(), CommandError> {
+        if self.specification.get("clustered").is_some() {
+            let message = "cannot change the index that a clustered collection is";
+            return Err(CommandError::new(ErrorCode(6_011_800), message));
+        }
+        let is_of_ids = self.name == "_id_";
+        if self.hidden.is_some() && is_of_ids {
+            let message = "can't hide _id index";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
+        if self.expires.is_some() && is_of_ids {
+            let message = "the _id field does not support TTL indexes";
+            return Err(invalid(message.to_owned()));
+        }
+        if is_of_ids && (self.prepare_unique.is_some() || self.unique) {
+            let message = "the _id index is unique as it is";
+            return Err(invalid(message.to_owned()));
+        }
+        if self.dry_run && (!self.unique || self.others() > 0) {
+            let message = "dryRun mode is for the conversion of an index to unique, alone";
+            return Err(invalid(message.to_owned()));
+        }
+        if self.unique && !self.dry_run && !self.is("unique") && !self.is_prepared() {
+            let message = "Cannot make index unique with 'prepareUnique=false'. Run collMod to set it \
+                           first.";
+            return Err(invalid(message.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// How many changes beside that to unique.
+    fn others(&self) -> usize {
+        usize::from(self.expires.is_some())
+            + usize::from(self.hidden.is_some())
+            + usize::from(self.prepare_unique.is_some())
+    }
+
+    /// Whether the index has a flag by now.
+    fn is(&self, flag: &str) -> bool {
+        let value = self.specification.get(flag);
+        value.is_some_and(ValueRef::is_truthy)
+    }
+
+    fn is_prepared(&self) -> bool {
+        self.is("prepareUnique") && self.prepare_unique != Some(false)
     }
 
     /// Changes the index; the reply says what was and what is.
     pub fn apply(
         &self,
         collection: &Collection,
+        operation: &Operation,
         reply: &mut DocumentBuf,
     ) -> Result<(), CommandError> {
+        if self.unique && !self.is("unique") {
+            self.check_doubles(collection, operation)?;
+        }
+        self.tell(reply);
+        if self.dry_run {
+            return Ok(());
+        }
+        collection.change_index(&self.name, |old| {
+            // Without it doubles may have come since they were looked for.
+            let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
+            match self.unique && !self.is("unique") && !is_prepared {
+                true => Err(Stopped::Refused(cannot_convert(ArrayBuf::new()))),
+                false => Ok(self.changed(old)),
+            }
+        })?;
+        Ok(())
+    }
+
+    fn check_doubles(
+        &self,
+        collection: &Collection,
+        operation: &Operation,
+    ) -> Result<(), CommandError> {
+        let check = || Operation::check(operation).map_err(Stopped::Refused);
+        let found = collection.doubles(&self.name, check)?;
+        if found.is_empty() {
+            return Ok(());
+        }
+        let violation = |ids: Vec<Value>| {
+            let ids: ArrayBuf = ids.into_iter().collect();
+            Value::from(doc! { "ids": ids })
+        };
+        Err(cannot_convert(found.into_iter().map(violation).collect()))
+    }
+
+    fn tell(&self, reply: &mut DocumentBuf) {
         if let Some(expires) = &self.expires {
-            let old = self.specification.get("expireAfterSeconds");
-            reply.push("expireAfterSeconds_old", old.unwrap_or(ValueRef::Null));
+            if let Some(old) = self.specification.get("expireAfterSeconds") {
+                reply.push("expireAfterSeconds_old", old);
+            }
             reply.push("expireAfterSeconds_new", expires.clone());
         }
-        if let Some(hidden) = self.hidden {
-            let old = self
-                .specification
-                .get("hidden")
-                .is_some_and(ValueRef::is_truthy);
-            reply.push("hidden_old", old);
-            reply.push("hidden_new", hidden);
+        let flags = [
+            ("hidden", self.hidden),
+            ("prepareUnique", self.prepare_unique),
+        ];
+        for (name, new) in flags {
+            if let Some(new) = new.filter(|new| *new != self.is(name)) {
+                reply.push(&format!("{name}_old"), self.is(name));
+                reply.push(&format!("{name}_new"), new);
+            }
         }
-        let changed = collection.change_index(&self.name, |old| {
-            Ok::<_, CollectionError>(self.changed(old))
-        });
-        changed.or_command_error()
+        if self.unique && !self.is("unique") {
+            reply.push("unique_new", true);
+        }
     }
 
     fn changed(&self, old: Document<'_>) -> DocumentBuf {
         let is_changed = |name: &str| match name {
             "hidden" => self.hidden.is_some(),
             "expireAfterSeconds" => self.expires.is_some(),
+            "prepareUnique" => self.unique || self.prepare_unique.is_some(),
+            "unique" => self.unique,
             _ => false,
         };
         let mut new: DocumentBuf = old.iter().filter(|(name, _)| !is_changed(name)).collect();
@@ -102,11 +204,44 @@ impl Wanted {
                 false => new.push("expireAfterSeconds", whole),
             }
         }
-        if self.hidden == Some(true) {
-            new.push("hidden", true);
+        let prepared = self.prepare_unique == Some(true) && !self.unique;
+        let flags = [
+            ("hidden", self.hidden == Some(true)),
+            ("prepareUnique", prepared),
+            ("unique", self.unique),
+        ];
+        for (name, _) in flags.iter().filter(|(_, is)| *is) {
+            new.push(name, true);
         }
         new
     }
+}
+
+/// Why a change was not made.
+enum Stopped {
+    Refused(CommandError),
+    Failed(CollectionError),
+}
+
+impl From<CollectionError> for Stopped {
+    fn from(error: CollectionError) -> Stopped {
+        Stopped::Failed(error)
+    }
+}
+
+impl From<Stopped> for CommandError {
+    fn from(stopped: Stopped) -> CommandError {
+        match stopped {
+            Stopped::Refused(error) => error,
+            Stopped::Failed(error) => error.into_command_error(),
+        }
+    }
+}
+
+fn cannot_convert(violations: ArrayBuf) -> CommandError {
+    let message = "Cannot convert the index to unique. Please resolve conflicting documents before \
+                   running collMod again.";
+    CommandError::new(ErrorCode::CannotConvertIndexToUnique, message).with("violations", violations)
 }
 
 /// The index that is meant, by its name or its key.
@@ -164,8 +299,8 @@ fn seconds(value: ValueRef<'_>) -> Result<Value, CommandError> {
     }
 }
 
-fn switch(value: ValueRef<'_>) -> Result<bool, CommandError> {
-    let refused = || invalid("hidden field must be a boolean".to_owned());
+fn switch(name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
+    let refused = || invalid(format!("{name} field must be a boolean"));
     value.as_bool().ok_or_else(refused)
 }
 

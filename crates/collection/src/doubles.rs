@@ -1,0 +1,68 @@
+//! Which documents share a key of an index that is to become unique.
+
+use windrow_document::{Document, Value};
+use windrow_fold::Direction;
+
+use crate::collection::Collection;
+use crate::error::Error;
+use crate::read::{Reader, RecordId};
+
+/// Entries between two looks at whether to stop.
+const ENTRIES_PER_CHECK: u64 = 10_000;
+
+/// `_id`s that are told at most: they have to fit a reply.
+const IDS_MAX: usize = 10_000;
+
+impl Collection {
+    /// The `_id`s of the documents that share a key, key by key. `check` may end the search.
+    pub fn doubles<E: From<Error>>(
+        &self,
+        index: &str,
+        check: impl Fn() -> Result<(), E>,
+    ) -> Result<Vec<Vec<Value>>, E> {
+        let reader = self.lasting_reader()?;
+        let number = reader.indexes().iter().position(|one| one.name() == index);
+        let number = number.ok_or_else(|| Error::IndexNotFound(index.to_owned()))?;
+        let mut cursor = reader.entries(number, Direction::Forward)?;
+        let (mut found, mut ids, mut seen) = (Vec::new(), 0, 0u64);
+        let (mut last, mut sharing) = (Vec::new(), Vec::<RecordId>::new());
+        while cursor.next()? && ids < IDS_MAX {
+            seen += 1;
+            if seen.is_multiple_of(ENTRIES_PER_CHECK) {
+                check()?;
+            }
+            if last != cursor.key() {
+                ids += take(&reader, &mut sharing, &mut found)?;
+                last.clear();
+                last.extend_from_slice(cursor.key());
+            }
+            if sharing.last() != Some(&cursor.id()) {
+                sharing.push(cursor.id());
+            }
+        }
+        take(&reader, &mut sharing, &mut found)?;
+        Ok(found)
+    }
+}
+
+/// Empties `sharing` into `found` where there are several; how many these were.
+fn take(
+    reader: &Reader,
+    sharing: &mut Vec<RecordId>,
+    found: &mut Vec<Vec<Value>>,
+) -> Result<usize, Error> {
+    let records = std::mem::take(sharing);
+    if records.len() < 2 {
+        return Ok(0);
+    }
+    let mut ids = Vec::new();
+    for record in records.into_iter().take(IDS_MAX) {
+        if let Some(bytes) = reader.get(record)? {
+            let id = Document::from_validated(&bytes).get("_id");
+            ids.extend(id.map(|id| id.to_value()));
+        }
+    }
+    let count = ids.len();
+    found.push(ids);
+    Ok(count)
+}

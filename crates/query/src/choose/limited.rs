@@ -1,0 +1,87 @@
+//! A collection whose queries an index filter keeps to some indexes: the others look hidden.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_document::{Collation, ValueRef};
+use windrow_index::{Definition, Multikey};
+
+use crate::Error;
+use crate::restrictions::IndexFilter;
+use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, Source, ViewParts};
+
+pub struct Limited<'s> {
+    source: &'s dyn Source,
+    filter: IndexFilter,
+}
+
+impl<'s> Limited<'s> {
+    pub fn new(source: &'s dyn Source, filter: IndexFilter) -> Limited<'s> {
+        Limited { source, filter }
+    }
+
+    fn shown(&self, definition: Arc<Definition>) -> Arc<Definition> {
+        match self.filter.allows(&definition) {
+            true => definition,
+            false => Arc::new(Definition {
+                hidden: true,
+                ..Definition::clone(&definition)
+            }),
+        }
+    }
+}
+
+impl Source for Limited<'_> {
+    fn indexes(&self) -> Vec<Arc<Definition>> {
+        let all = self.source.indexes().into_iter();
+        all.map(|definition| self.shown(definition)).collect()
+    }
+
+    fn namespace(&self) -> String {
+        self.source.namespace()
+    }
+
+    fn exists(&self) -> bool {
+        self.source.exists()
+    }
+
+    fn view(&self) -> Option<ViewParts<'_>> {
+        self.source.view()
+    }
+
+    fn collation(&self) -> Option<Arc<Collation>> {
+        self.source.collation()
+    }
+
+    fn count(&self) -> u64 {
+        self.source.count()
+    }
+
+    fn is_clustered(&self) -> bool {
+        self.source.is_clustered()
+    }
+
+    fn multikey(&self, index: usize) -> Result<Multikey, Error> {
+        self.source.multikey(index)
+    }
+
+    fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
+        self.source.get(id)
+    }
+
+    fn find(&self, id: ValueRef<'_>) -> Result<Option<(RecordId, Bytes)>, Error> {
+        self.source.find(id)
+    }
+
+    fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error> {
+        self.source.records(direction)
+    }
+
+    fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error> {
+        self.source.entries(index, direction)
+    }
+
+    fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
+        self.source.count_about(index, from, to)
+    }
+}

@@ -1,0 +1,105 @@
+//! What plans must keep to, whatever a query asks for: index filters, and no scans of collections.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use windrow_document::{Document, DocumentBuf, order};
+use windrow_index::Definition;
+
+use crate::shape::Shape;
+
+/// The restrictions of all queries of a server. They end with the process.
+#[derive(Debug, Default)]
+pub struct Restrictions {
+    no_table_scan: AtomicBool,
+    /// By namespace, in the order in which they were set.
+    filters: RwLock<HashMap<String, Vec<IndexFilter>>>,
+}
+
+/// The indexes that queries of a shape may use, and no others.
+#[derive(Clone, Debug)]
+pub struct IndexFilter {
+    pub shape: Shape,
+    /// The shape as it was asked for.
+    pub query: DocumentBuf,
+    pub sort: DocumentBuf,
+    pub projection: DocumentBuf,
+    pub collation: Option<DocumentBuf>,
+    pub indexes: Vec<IndexName>,
+}
+
+/// How an index filter names an index.
+#[derive(Clone, Debug)]
+pub enum IndexName {
+    Name(String),
+    Key(DocumentBuf),
+}
+
+impl IndexName {
+    fn means(&self, definition: &Definition) -> bool {
+        match self {
+            IndexName::Name(name) => definition.name == *name,
+            IndexName::Key(key) => same_key(definition.key_pattern(), key.as_document()),
+        }
+    }
+}
+
+fn same_key(one: Document<'_>, other: Document<'_>) -> bool {
+    order::compare_documents(one, other).is_eq()
+}
+
+impl IndexFilter {
+    pub fn allows(&self, definition: &Definition) -> bool {
+        self.indexes.iter().any(|index| index.means(definition))
+    }
+}
+
+impl Restrictions {
+    /// Whether a filter must not be answered by a scan of the collection.
+    pub fn forbids_table_scans(&self) -> bool {
+        self.no_table_scan.load(Ordering::Relaxed)
+    }
+
+    pub fn forbid_table_scans(&self, forbid: bool) {
+        self.no_table_scan.store(forbid, Ordering::Relaxed);
+    }
+
+    /// Whether any query may be restricted: most servers never look further.
+    pub fn has_filters(&self) -> bool {
+        let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+        !filters.is_empty()
+    }
+
+    /// The filter for queries of this shape.
+    pub fn filter(&self, namespace: &str, shape: &Shape) -> Option<IndexFilter> {
+        let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+        let mut found = filters.get(namespace)?.iter();
+        found.find(|filter| filter.shape == *shape).cloned()
+    }
+
+    /// All filters of a collection.
+    pub fn filters(&self, namespace: &str) -> Vec<IndexFilter> {
+        let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
+        filters.get(namespace).cloned().unwrap_or_default()
+    }
+
+    /// Sets a filter in place of that of the same shape.
+    pub fn set_filter(&self, namespace: &str, filter: IndexFilter) {
+        let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
+        let all = filters.entry(namespace.to_owned()).or_default();
+        all.retain(|other| other.shape != filter.shape);
+        all.push(filter);
+    }
+
+    /// Takes the filter of a shape away, or (None) all of the collection.
+    pub fn clear_filters(&self, namespace: &str, shape: Option<&Shape>) {
+        let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = filters.get_mut(namespace) {
+            all.retain(|filter| shape.is_some_and(|shape| filter.shape != *shape));
+            if all.is_empty() {
+                filters.remove(namespace);
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The shape of a query: what it asks for, without the values it asks for.
+//!
+//! Two queries have one shape where their filters, sorts, projections and collations differ in the
+//! constants only. Index filters are set for a shape, and explain shows its hash.
+
+use std::fmt::Write as _;
+
+use windrow_document::{Array, Document, ValueRef};
+
+/// A shape, as text that is equal where shapes are.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Shape(String);
+
+/// Operators whose value is a constant, whatever it looks like.
+const OF_CONSTANTS: &[&str] = &[
+    "$all",
+    "$bitsAllClear",
+    "$bitsAllSet",
+    "$bitsAnyClear",
+    "$bitsAnySet",
+    "$eq",
+    "$exists",
+    "$gt",
+    "$gte",
+    "$in",
+    "$lt",
+    "$lte",
+    "$mod",
+    "$ne",
+    "$nin",
+    "$regex",
+    "$size",
+    "$type",
+];
+
+/// Operators that take a list of filters, whose order means nothing.
+const OF_FILTERS: &[&str] = &["$and", "$or", "$nor"];
+
+impl Shape {
+    /// The shape of a filter in its normal form, with what stands beside it.
+    pub fn of(
+        filter: Document<'_>,
+        sort: Document<'_>,
+        projection: Document<'_>,
+        collation: Option<Document<'_>>,
+    ) -> Shape {
+        let mut text = filter_text(filter);
+        for part in [Some(sort), Some(projection), collation] {
+            // Writing to a string does not fail.
+            _ = write!(text, "|{}", part.unwrap_or(Document::EMPTY));
+        }
+        Shape(text)
+    }
+
+    /// Eight hexadecimal digits.
+    pub fn hash(&self) -> String {
+        let hash = windrow_document::hash::hash64(ValueRef::String(&self.0));
+        format!("{:08X}", hash as u32)
+    }
+}
+
+fn filter_text(filter: Document<'_>) -> String {
+    let mut parts: Vec<String> = filter
+        .iter()
+        .map(|(name, value)| match value {
+            ValueRef::Array(list) if OF_FILTERS.contains(&name) => list_text(name, list),
+            _ if OF_CONSTANTS.contains(&name) => name.to_owned(),
+            ValueRef::Document(inner) => format!("{name}{{{}}}", filter_text(inner)),
+            ValueRef::String(text) if name.starts_with('$') => format!("{name}:{text}"),
+            _ => name.to_owned(),
+        })
+        .collect();
+    parts.sort();
+    parts.join(",")
+}
+
+fn list_text(name: &str, list: Array<'_>) -> String {
+    let filters = list.iter().filter_map(ValueRef::as_document);
+    let mut parts: Vec<String> = filters.map(filter_text).collect();
+    parts.sort();
+    format!("{name}[{}]", parts.join(";"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+    use windrow_mql::filter::Filter;
+
+    fn shape(filter: &DocumentBuf, sort: &DocumentBuf) -> Shape {
+        let filter = Filter::parse(filter.as_document()).unwrap().to_document();
+        let none = Document::EMPTY;
+        Shape::of(filter.as_document(), sort.as_document(), none, None)
+    }
+
+    fn check(one: DocumentBuf, other: DocumentBuf, same: bool) {
+        let found = shape(&one, &doc! {}) == shape(&other, &doc! {});
+        assert_eq!(found, same, "{one} {other}");
+    }
+
+    #[test]
+    fn constants_are_no_part_of_a_shape() {
+        check(doc! { "a": 1 }, doc! { "a": "x" }, true);
+        check(doc! { "a": 1 }, doc! { "a": { "$gt": 1 } }, false);
+        check(doc! { "a": 1 }, doc! { "b": 1 }, false);
+        check(
+            doc! { "a": 1, "b": { "$in": [1, 7] } },
+            doc! { "b": { "$in": [2, 3] }, "a": { "x": 1 } },
+            true,
+        );
+        check(
+            doc! { "$or": [{ "a": 1 }, { "b": { "$lt": 2 } }] },
+            doc! { "$or": [{ "b": { "$lt": 9 } }, { "a": 5 }] },
+            true,
+        );
+        check(
+            doc! { "a": { "$elemMatch": { "x": 1 } } },
+            doc! { "a": { "$elemMatch": { "y": 1 } } },
+            false,
+        );
+        let filter = doc! { "a": 1 };
+        assert_ne!(shape(&filter, &doc! { "b": 1 }), shape(&filter, &doc! {}));
+    }
+}

@@ -1,0 +1,70 @@
+//! `collMod: {cappedSize, cappedMax}`: other limits of a capped collection.
+
+use windrow_collection::Collection;
+use windrow_document::ValueRef;
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::arguments::truncated;
+use crate::commands::create;
+use crate::errors::OrCommandError;
+
+/// The largest capped collection, in bytes.
+const BYTES_MAX: i64 = 1_000_000_000_000_000;
+
+/// What the limits are to be.
+#[derive(Default)]
+pub struct Wanted {
+    bytes: Option<u64>,
+    /// 0: no limit.
+    documents: Option<u64>,
+}
+
+impl Wanted {
+    /// Takes an argument, if it is one of these.
+    pub fn read(&mut self, name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
+        let number = || {
+            let message = format!("{name} has to be a number");
+            truncated(value).ok_or_else(|| CommandError::new(ErrorCode::TypeMismatch, message))
+        };
+        match name {
+            "cappedSize" => self.bytes = Some(bytes(number()?)?),
+            "cappedMax" => self.documents = Some(documents(number()?)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Refuses collections without limits.
+    pub fn check(&self, collection: &Collection) -> Result<(), CommandError> {
+        if (self.bytes.is_none() && self.documents.is_none()) || collection.cap().is_some() {
+            return Ok(());
+        }
+        let message = "Collection must be capped.";
+        Err(CommandError::new(ErrorCode::InvalidOptions, message))
+    }
+
+    pub fn apply(&self, collection: &Collection) -> Result<(), CommandError> {
+        match (self.bytes, self.documents) {
+            (None, None) => Ok(()),
+            (bytes, documents) => collection.resize_cap(bytes, documents).or_command_error(),
+        }
+    }
+}
+
+fn bytes(number: i64) -> Result<u64, CommandError> {
+    if !(1..=BYTES_MAX).contains(&number) {
+        let message = format!("cappedSize must be from 1 to {BYTES_MAX}, not {number}");
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    Ok(create::rounded(number.unsigned_abs()))
+}
+
+fn documents(number: i64) -> Result<u64, CommandError> {
+    match u32::try_from(number.max(0)) {
+        Ok(number) if i32::try_from(number).is_ok() => Ok(u64::from(number)),
+        _ => {
+            let message = format!("cappedMax must be less than 2^31, not {number}");
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What requests must not say that keep to version 1 of MongoDB's stable API (`apiStrict: true`), where
+//! their command is a part of it.
+
+use windrow_document::{Array, Document, ValueRef};
+
+/// Arguments of `find`.
+const OF_FIND: &[&str] = &[
+    "awaitData",
+    "max",
+    "min",
+    "noCursorTimeout",
+    "oplogReplay",
+    "returnKey",
+    "showRecordId",
+    "tailable",
+];
+
+/// Arguments of `create`.
+const OF_CREATE: &[&str] = &[
+    "autoIndexId",
+    "capped",
+    "indexOptionDefaults",
+    "max",
+    "size",
+    "storageEngine",
+];
+
+/// Stages of pipelines.
+const STAGES: &[&str] = &[
+    "$currentOp",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSessions",
+    "$planCacheStats",
+    "$search",
+    "$searchMeta",
+    "$vectorSearch",
+];
+
+/// Options of indexes.
+const OF_INDEXES: &[&str] = &["background", "bucketSize", "sparse", "storageEngine"];
+
+/// Kinds of indexes.
+const KINDS: &[&str] = &["geoHaystack", "text"];
+
+/// Stages that hold pipelines, and where.
+const HOLDERS: &[(&str, &str)] = &[("$lookup", "pipeline"), ("$unionWith", "pipeline")];
+
+pub fn of_find(body: Document<'_>) -> Option<String> {
+    named(body, OF_FIND, "find")
+}
+
+pub fn of_create(body: Document<'_>) -> Option<String> {
+    let pipeline = body.get("pipeline").and_then(ValueRef::as_array);
+    named(body, OF_CREATE, "create").or_else(|| of_pipeline(pipeline?))
+}
+
+pub fn of_create_indexes(body: Document<'_>) -> Option<String> {
+    let indexes = body.get("indexes").and_then(ValueRef::as_array)?;
+    indexes
+        .iter()
+        .filter_map(ValueRef::as_document)
+        .find_map(|index| {
+            let key = index.get("key").and_then(ValueRef::as_document);
+            let mut kinds = key.into_iter().flatten();
+            let kind = kinds.find_map(|(_, kind)| match kind {
+                ValueRef::String(kind) if KINDS.contains(&kind) => Some(kind),
+                _ => None,
+            });
+            let refused = |kind| format!("The index type {kind} is not in API Version 1");
+            kind.map(refused)
+                .or_else(|| named(index, OF_INDEXES, "createIndexes.indexes"))
+        })
+}
+
+pub fn of_aggregate(body: Document<'_>) -> Option<String> {
+    of_pipeline(body.get("pipeline").and_then(ValueRef::as_array)?)
+}
+
+fn of_pipeline(stages: Array<'_>) -> Option<String> {
+    let stages = stages.iter().filter_map(ValueRef::as_document);
+    stages
+        .filter_map(|stage| stage.first())
+        .find_map(|(name, value)| of_stage(name, value))
+}
+
+fn of_stage(name: &str, value: ValueRef<'_>) -> Option<String> {
+    let refused = || format!("stage {name} is not allowed with 'apiStrict: true' in API Version 1");
+    if STAGES.contains(&name) {
+        return Some(refused());
+    }
+    let value = value.as_document()?;
+    match name {
+        // Of it, the count alone is a part.
+        "$collStats" if value.iter().any(|(name, _)| name != "count") => Some(refused()),
+        "$facet" => value
+            .iter()
+            .find_map(|(_, pipeline)| of_pipeline(pipeline.as_array()?)),
+        _ => {
+            let (_, field) = HOLDERS.iter().find(|(holder, _)| *holder == name)?;
+            of_pipeline(value.get(field).and_then(ValueRef::as_array)?)
+        }
+    }
+}
+
+fn named(body: Document<'_>, outside: &[&str], what: &str) -> Option<String> {
+    let (name, _) = body.iter().find(|(name, _)| outside.contains(name))?;
+    Some(format!(
+        "BSON field '{what}.{name}' is not allowed with apiStrict:true."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    fn check(of: fn(Document<'_>) -> Option<String>, body: DocumentBuf, is_outside: bool) {
+        assert_eq!(of(body.as_document()).is_some(), is_outside, "{body}");
+    }
+
+    #[test]
+    fn parts_of_commands_are_outside() {
+        check(of_find, doc! { "find": "c", "limit": 1 }, false);
+        check(of_find, doc! { "find": "c", "showRecordId": true }, true);
+        check(of_create, doc! { "create": "c", "capped": true }, true);
+        check(
+            of_create,
+            doc! { "create": "c", "pipeline": [{ "$indexStats": {} }] },
+            true,
+        );
+        let index = |index: DocumentBuf| doc! { "createIndexes": "c", "indexes": [index] };
+        check(of_create_indexes, index(doc! { "key": { "a": 1 } }), false);
+        check(
+            of_create_indexes,
+            index(doc! { "key": { "a": "text" } }),
+            true,
+        );
+        check(
+            of_create_indexes,
+            index(doc! { "key": { "a": 1 }, "sparse": true }),
+            true,
+        );
+        let stage = |stage: DocumentBuf| doc! { "aggregate": "c", "pipeline": [stage] };
+        check(of_aggregate, stage(doc! { "$match": {} }), false);
+        check(
+            of_aggregate,
+            stage(doc! { "$collStats": { "count": {} } }),
+            false,
+        );
+        check(
+            of_aggregate,
+            stage(doc! { "$collStats": { "storageStats": {} } }),
+            true,
+        );
+        let facet = doc! { "$facet": { "a": [{ "$planCacheStats": {} }] } };
+        check(of_aggregate, stage(facet), true);
+    }
+}

@@ -1,0 +1,89 @@
+"""Index filters and notablescan: what plans must keep to."""
+
+import pytest
+from pymongo.errors import OperationFailure
+
+
+@pytest.fixture
+def collection(server):
+    collection = server.client().plans.c
+    collection.drop()
+    collection.insert_many({"_id": i, "a": i % 10, "b": i} for i in range(100))
+    collection.create_index("a")
+    collection.create_index("b")
+    return collection
+
+
+def planner(collection, query, **options):
+    command = {"explain": {"find": collection.name, "filter": query, **options}}
+    return collection.database.command(command)["queryPlanner"]
+
+
+def indexes(plan):
+    inner = plan.get("inputStages", [plan["inputStage"]] if "inputStage" in plan else [])
+    own = {plan["indexName"]} if "indexName" in plan else set()
+    return own.union(*(indexes(one) for one in inner))
+
+
+def set_filter(collection, query, names, **parts):
+    collection.database.command(
+        {"planCacheSetFilter": collection.name, "query": query, "indexes": names, **parts})
+
+
+def test_a_filter_keeps_queries_of_its_shape_to_its_indexes(collection):
+    query = {"a": 1, "b": 1}
+    assert indexes(planner(collection, query)["winningPlan"]) == {"b_1"}
+    set_filter(collection, {"a": 5, "b": 6}, ["a_1"])
+    found = planner(collection, query)
+    assert found["indexFilterSet"] and indexes(found["winningPlan"]) == {"a_1"}
+    # A hint means nothing beside it; another shape is free.
+    assert indexes(planner(collection, query, hint="b_1")["winningPlan"]) == {"a_1"}
+    assert not planner(collection, {"b": 1})["indexFilterSet"]
+    assert indexes(planner(collection, query, sort={"b": 1})["winningPlan"]) == {"b_1"}
+    assert list(collection.find(query)) == [{"_id": 1, "a": 1, "b": 1}]
+
+
+def test_a_filter_of_no_index_leaves_the_collection(collection):
+    set_filter(collection, {"a": 1}, [{"x": 1}])
+    assert planner(collection, {"a": 3})["winningPlan"]["stage"] == "COLLSCAN"
+    assert collection.count_documents({"a": 3}) == 10
+    assert collection.update_many({"a": 3}, {"$set": {"c": 1}}).modified_count == 10
+
+
+def test_filters_are_listed_replaced_and_cleared(collection):
+    command = collection.database.command
+    set_filter(collection, {"a": 1}, ["b_1"], sort={"b": 1})
+    set_filter(collection, {"a": 2}, [{"a": 1}], sort={"b": 1})
+    set_filter(collection, {"b": 1}, ["b_1"])
+    listed = command("planCacheListFilters", "c")["filters"]
+    assert listed == [
+        {"query": {"a": 2}, "sort": {"b": 1}, "projection": {}, "indexes": [{"a": 1}]},
+        {"query": {"b": 1}, "sort": {}, "projection": {}, "indexes": ["b_1"]},
+    ]
+    command({"planCacheClearFilters": "c", "query": {"a": 9}, "sort": {"b": 1}})
+    assert len(command("planCacheListFilters", "c")["filters"]) == 1
+    command("planCacheClearFilters", "c")
+    assert command("planCacheListFilters", "c")["filters"] == []
+    set_filter(collection, {"b": 1}, ["b_1"])
+    collection.drop()
+    assert command("planCacheListFilters", "c")["filters"] == []
+
+
+def test_notablescan_refuses_filters_without_an_index(collection):
+    admin = collection.database.client.admin
+    assert admin.command("setParameter", 1, notablescan=True)["was"] is False
+    try:
+        for refused in (lambda: list(collection.find({"x": 1})),
+                        lambda: collection.count_documents({"x": 1}),
+                        lambda: collection.update_one({"x": 1}, {"$set": {"y": 1}}),
+                        lambda: collection.delete_many({"x": 1}),
+                        lambda: list(collection.aggregate([{"$match": {"x": 1}}]))):
+            with pytest.raises(OperationFailure) as error:
+                refused()
+            assert error.value.code == 291
+        assert len(list(collection.find())) == 100
+        assert len(list(collection.find({"a": 1}))) == 10
+        assert collection.find_one({"_id": 5})["b"] == 5
+    finally:
+        assert admin.command("setParameter", 1, notablescan=False)["was"] is True
+    assert list(collection.find({"x": 1})) == []
