@@ -214,37 +214,29 @@ impl Reader {
         }
     }
 
-    /// Documents from the first place up to, without, the end, in natural order. Of an ordinary
-    /// collection a place is a record id, big-endian; of a clustered one the key of an `_id`.
-    pub(crate) fn range(&self, first: &[u8], end: &[u8]) -> Result<RecordCursor, Error> {
-        let mut cursor = self
-            .documents_view()
-            .cursor(Direction::Forward)
-            .past_cache();
-        let end = match self.0.is_clustered {
-            true => {
-                cursor.seek(first, 0)?;
-                (end.to_vec(), 0)
-            }
-            false => {
-                cursor.seek(b"", record_of(first))?;
-                (Vec::new(), record_of(end))
-            }
+    /// Documents from the first place up to, without, the end, in natural order; from the first or up to
+    /// the last one where there is no place. Of an ordinary collection a place is a record id,
+    /// big-endian; of a clustered one the key of an `_id`.
+    pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
+        let mut records = self.records(Direction::Forward);
+        let place = |place: &[u8]| match self.0.is_clustered {
+            true => (place.to_vec(), 0),
+            false => (Vec::new(), record_of(place)),
         };
-        Ok(RecordCursor {
-            cursor,
-            end: Some(end),
-            reader: self.clone(),
-        })
+        if let Some((key, id)) = first.map(place) {
+            records.cursor.seek(&key, id)?;
+        }
+        records.end = end.map(place);
+        Ok(records)
     }
 
     /// Documents with ids from the first up to, without, the end. For ordinary collections.
     pub fn record_range(&self, first: RecordId, end: RecordId) -> Result<RecordCursor, Error> {
-        self.range(&first.0.to_be_bytes(), &end.0.to_be_bytes())
+        self.range(Some(&first.0.to_be_bytes()), Some(&end.0.to_be_bytes()))
     }
 
     /// About so many places that cut the documents into parts of like size: see [`range`](Self::range).
-    pub(crate) fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+    pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_clustered {
             return Ok(self.documents_view().cuts(count)?);
         }
@@ -356,9 +348,8 @@ impl RecordCursor {
         if !self.cursor.next()? {
             return Ok(false);
         }
-        let is_before =
-            |(key, id): &(Vec<u8>, u64)| (self.cursor.key(), self.cursor.id()) < (key, *id);
-        Ok(self.end.as_ref().is_none_or(is_before))
+        let end = self.end.as_ref();
+        Ok(end.is_none_or(|(key, id)| self.cursor.is_before(key, *id)))
     }
 
     /// The place where it stands: see [`Reader::range`].

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 use windrow_storage::StorageError;
 
-use crate::entry::{Entry, same_key};
+use crate::entry::{Entry, compare_keys, same_key};
 use crate::sections::Chain;
 use source::Source;
 
@@ -257,6 +257,14 @@ impl Cursor {
     /// Its record id.
     pub fn id(&self) -> u64 {
         self.last_id.unwrap_or_default()
+    }
+
+    /// Whether it stands before a place.
+    #[inline]
+    pub fn is_before(&self, key: &[u8], id: u64) -> bool {
+        compare_keys(&self.last_key, key)
+            .then(self.id().cmp(&id))
+            .is_lt()
     }
 
     /// Its payload.

@@ -16,7 +16,7 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`section`], [`sections`], [`cursor`], [`view`],
+//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`stretch`], [`section`], [`sections`], [`cursor`], [`view`],
 //! [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,7 @@ pub mod section;
 pub mod sections;
 pub mod snapshots;
 pub mod sorter;
+pub mod stretch;
 pub mod tail;
 pub mod varint;
 pub mod view;

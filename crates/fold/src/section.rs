@@ -28,8 +28,8 @@ use windrow_storage::{Block, BlockAddress, RunHandle, RunId, Runs, StorageError}
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
-use crate::block::{Layout, Stretch};
 use crate::filter;
+use crate::stretch::{Layout, Stretch};
 use fences::Fences;
 
 /// How many data blocks one filter page speaks for.
@@ -170,6 +170,19 @@ impl Section {
         into: &mut Stretch,
     ) -> Result<(), StorageError> {
         into.decode(block, stretch)
+            .ok_or_else(|| self.senseless_block(number))
+    }
+
+    /// Decodes a stretch of a data block from a place on: see [`Stretch::decode_from`].
+    pub(crate) fn decode_from(
+        &self,
+        block: &Block,
+        number: usize,
+        stretch: usize,
+        (key, id): (&[u8], u64),
+        into: &mut Stretch,
+    ) -> Result<(), StorageError> {
+        into.decode_from(block, stretch, key, id)
             .ok_or_else(|| self.senseless_block(number))
     }
 

@@ -38,6 +38,24 @@ fn take_word(bytes: &mut &[u8], word: u64) -> Option<u64> {
     Some(number)
 }
 
+/// Goes past so many numbers; None where the bytes end before.
+pub fn skip(bytes: &mut &[u8], mut count: u64) -> Option<()> {
+    // A number ends with its first byte without the top bit; of eight bytes no more than eight do.
+    while count >= 8
+        && let Some(word) = bytes.first_chunk()
+    {
+        let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
+        count -= u64::from(ends.count_ones());
+        *bytes = bytes.get(8..)?;
+    }
+    while count > 0 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        count -= u64::from(byte < 0x80);
+    }
+    Some(())
+}
+
 #[cold]
 fn take_long(bytes: &mut &[u8]) -> Option<u64> {
     let (mut number, mut shift) = (0, 0);
@@ -67,6 +85,23 @@ pub fn take_bytes<'a>(bytes: &mut &'a [u8], count: u64) -> Option<&'a [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_skipped() {
+        let numbers: Vec<u64> = (0..200).map(|at| 1u64 << (at * 7 % 64)).collect();
+        let mut bytes = Vec::new();
+        let mut starts = vec![0];
+        for number in &numbers {
+            put(&mut bytes, *number);
+            starts.push(bytes.len());
+        }
+        for (count, start) in starts.iter().enumerate() {
+            let mut rest = bytes.as_slice();
+            assert_eq!(skip(&mut rest, count as u64), Some(()));
+            assert_eq!(bytes.len() - rest.len(), *start);
+        }
+        assert_eq!(skip(&mut bytes.as_slice(), 201), None);
+    }
 
     #[test]
     fn numbers_come_back() {

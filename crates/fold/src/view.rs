@@ -6,12 +6,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_storage::StorageError;
 
-use crate::block::Stretch;
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
 use crate::entry::compare_keys;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
+use crate::stretch::Stretch;
 
 /// A map at a snapshot.
 #[derive(Clone, Debug)]

@@ -33,6 +33,7 @@ mod graph_lookup;
 mod group;
 mod group_key;
 mod group_spill;
+mod group_table;
 mod grouping;
 mod lookup;
 mod operand;

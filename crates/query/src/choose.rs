@@ -2,7 +2,8 @@
 //!
 //! Every index that can say something about the filter, or that has the order asked for, is a
 //! candidate. What each would read is counted, not guessed: fence keys know how many entries a range
-//! has. A scan of the collection is taken only where there is no candidate.
+//! has. A scan of the collection is taken where there is no candidate, and of a large one where most
+//! documents would be fetched one by one.
 //!
 //! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], `hint`, `near`.
 
@@ -237,16 +238,46 @@ fn no_plan() -> Error {
 fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
     let ways = scene.ways(find)?;
+    let is_scanned = scan_is_cheaper(find, source, &ways);
     let scan = || finish(find, collection_scan(find, Direction::Forward), None);
-    Ok(cheapest(find, source, ways).unwrap_or_else(|| Choice::only(scan())))
+    Ok(match cheapest(find, source, ways) {
+        None => Choice::only(scan()),
+        Some(indexed) if is_scanned => Choice {
+            winner: scan(),
+            rejected: [indexed.winner]
+                .into_iter()
+                .chain(indexed.rejected)
+                .collect(),
+        },
+        Some(indexed) => indexed,
+    })
+}
+
+/// Whether reading all documents one after the other costs less than every way by an index. Not asked of
+/// small collections, whose plans people read, nor where an index has the order.
+fn scan_is_cheaper(find: &Find, source: &dyn Source, ways: &[Access]) -> bool {
+    let total = source.count() as f64;
+    let is_ordered = find.order().is_some() && ways.iter().any(|way| way.ordered);
+    if total < SCANNED_MIN || is_ordered {
+        return false;
+    }
+    let least = least_documents(ways);
+    let scan = access::scan_cost(find, least, total);
+    ways.iter().all(|way| scan < way.cost(find, least, total))
+}
+
+/// Collections of fewer documents are scanned only where no index says anything.
+const SCANNED_MIN: f64 = 10_000.0;
+
+/// The number of documents that match, as far as the ways know.
+fn least_documents(ways: &[Access]) -> f64 {
+    let documents = ways.iter().map(|way| way.documents);
+    documents.fold(f64::INFINITY, f64::min)
 }
 
 /// The way that costs least, and the others.
 fn cheapest(find: &Find, source: &dyn Source, mut ways: Vec<Access>) -> Option<Choice> {
-    let least = ways
-        .iter()
-        .map(|way| way.documents)
-        .fold(f64::INFINITY, f64::min);
+    let least = least_documents(&ways);
     let total = source.count() as f64;
     ways.sort_by(|one, other| {
         let costs = (one.cost(find, least, total), other.cost(find, least, total));

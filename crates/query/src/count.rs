@@ -36,11 +36,6 @@ impl Count {
             let count = source.count().saturating_sub(self.skip);
             return Ok(self.limit.map_or(count, |limit| count.min(limit)));
         }
-        let mut cursor = self.find().open(source)?;
-        let mut count = 0;
-        while cursor.next_row(interrupt)?.is_some() {
-            count += 1;
-        }
-        Ok(count)
+        self.find().open(source)?.count(interrupt)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::find::Find;
-use crate::operators::{self, BoxOperator};
+use crate::operators::{self, BoxOperator, count_rows};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
@@ -37,6 +37,11 @@ impl Cursor {
     /// The next row, with its record id: what updates and deletions go through.
     pub fn next_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         self.operator.next(interrupt)
+    }
+
+    /// How many rows are left.
+    pub fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
+        count_rows(&mut self.operator, interrupt)
     }
 
     pub(crate) fn into_operator(self) -> BoxOperator {

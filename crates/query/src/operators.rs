@@ -12,6 +12,7 @@ mod keyed;
 mod near;
 mod operator;
 mod or;
+mod parallel;
 mod sort;
 pub(crate) mod sorter;
 mod spill;
@@ -27,9 +28,13 @@ use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
 pub(crate) use keyed::Keyed;
-pub use operator::{BoxOperator, Counters, Operator};
+pub(crate) use operator::parts_over;
+pub use operator::{BoxOperator, Counters, Operator, Part};
+pub(crate) use parallel::{Intake, count_rows, fold_alone, fold_parts, threads};
 pub(crate) use sort::Sort as SortOperator;
-pub(crate) use sorter::{Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, over_memory};
+pub(crate) use sorter::{
+    Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, is_over_memory, over_memory,
+};
 pub(crate) use window::{Limit, Skip};
 
 /// Makes a plan ready to run.

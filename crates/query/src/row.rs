@@ -103,6 +103,11 @@ impl Row {
 pub trait Interrupt {
     /// An error to stop: mostly [`Error::Interrupted`] with 11601 or 50.
     fn check(&self) -> Result<(), Error>;
+
+    /// The same for other threads; None where only one may ask.
+    fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
+        None
+    }
 }
 
 /// Never stops.
@@ -112,6 +117,10 @@ pub struct Uninterrupted;
 impl Interrupt for Uninterrupted {
     fn check(&self) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
+        Some(self)
     }
 }
 

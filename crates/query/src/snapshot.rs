@@ -9,7 +9,7 @@ use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::restrictions::Restrictions;
-use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, Source};
+use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, RecordPart, Source};
 
 /// A collection's reader with what a query has to know besides.
 #[derive(Clone, Debug)]
@@ -96,6 +96,20 @@ impl Source for Snapshot {
 
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error> {
         Ok(Box::new(self.reader.records(direction)))
+    }
+
+    fn parts(&self, count: u64) -> Result<Vec<RecordPart>, Error> {
+        let cuts = self.reader.cuts(count)?.into_iter().skip(1).map(Some);
+        let ends: Vec<Option<Vec<u8>>> = cuts.chain([None]).collect();
+        let firsts = [None].into_iter().chain(ends.clone());
+        let part = |(first, end): (Option<Vec<u8>>, Option<Vec<u8>>)| {
+            let reader = self.reader.clone();
+            Box::new(move || {
+                let records = reader.range(first.as_deref(), end.as_deref())?;
+                Ok(Box::new(records) as Box<dyn RecordCursor>)
+            }) as RecordPart
+        };
+        Ok(firsts.zip(ends.clone()).map(part).collect())
     }
 
     fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error> {

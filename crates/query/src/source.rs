@@ -71,6 +71,12 @@ pub trait Source: Send + Sync {
     /// All records in natural order: of a clustered collection that of the first index.
     fn records(&self, direction: Direction) -> Result<Box<dyn RecordCursor>, Error>;
 
+    /// All records in about so many parts of like size, in natural order; none where they are not read in
+    /// parts.
+    fn parts(&self, _count: u64) -> Result<Vec<RecordPart>, Error> {
+        Ok(Vec::new())
+    }
+
     /// All entries of an index in the order of their keys, then record ids.
     fn entries(&self, index: usize, direction: Direction) -> Result<Box<dyn EntryCursor>, Error>;
 
@@ -103,6 +109,9 @@ pub trait RecordCursor: Send {
     /// The same, as a view that outlives the cursor.
     fn document_bytes(&mut self) -> Bytes;
 }
+
+/// Opens one part of the records.
+pub type RecordPart = Box<dyn Fn() -> Result<Box<dyn RecordCursor>, Error> + Send + Sync>;
 
 /// Goes through the entries of an index.
 pub trait EntryCursor: Send {

@@ -327,3 +327,28 @@ fn the_front_of_a_pipeline_is_planned() {
         1,
     );
 }
+
+/// Most documents of a large collection, fetched one by one, would take longer than all of them read in
+/// order.
+#[test]
+fn a_large_collection_is_scanned_where_an_index_leads_to_most_of_it() {
+    let document = |id: i32| doc! { "_id": id, "a": (id % 10), "b": (id % 1000), "c": id };
+    let documents: Vec<DocumentBuf> = (0..12_000).map(document).collect();
+    let keys = [doc! { "a": 1 }, doc! { "b": 1 }];
+    let indexes = keys.map(|key| {
+        let name = key.iter().next().map_or("", |(name, _)| name).to_owned();
+        doc! { "key": key, "name": name }
+    });
+    let database = Database::new(&documents, indexes.to_vec());
+    let check = |find, expected| check(&database, find, expected);
+    let most = || find(doc! { "a": { "$gte": 3 } });
+    check(most(), "COLLSCAN");
+    check(find(doc! { "a": 3 }), "FETCH IXSCAN(a)");
+    check(find(doc! { "a": { "$gte": 3 }, "b": 7 }), "FETCH IXSCAN(b)");
+    check(
+        projected(most(), doc! { "_id": 0, "a": 1 }),
+        "PROJECTION_COVERED IXSCAN(a)",
+    );
+    check(sorted(most(), doc! { "a": 1 }), "FETCH IXSCAN(a)");
+    check(hinted(most(), "a"), "FETCH IXSCAN(a)");
+}

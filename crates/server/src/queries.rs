@@ -27,6 +27,10 @@ impl Interrupt for Operation {
             message: error.message,
         })
     }
+
+    fn across_threads(&self) -> Option<&(dyn Interrupt + Sync)> {
+        Some(self)
+    }
 }
 
 /// The namespace that a reading command names with its first field. One that no collection can have

@@ -164,7 +164,7 @@ impl Scan<'_> {
         worker: &Worker<'_>,
         collected: &mut Collected,
     ) -> Result<(), Error> {
-        let mut cursor = self.reader.range(first, end)?;
+        let mut cursor = self.reader.range(Some(first), Some(end))?;
         let (mut from, mut count) = (first.clone(), 0);
         while cursor.next()? {
             let bytes: usize = collected.sorters.iter().map(Sorter::bytes).sum();

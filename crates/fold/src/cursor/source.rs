@@ -6,11 +6,11 @@ use bytes::Bytes;
 use windrow_storage::{Block, StorageError};
 
 use super::Direction;
-use crate::block::{Layout, Stretch};
 use crate::chunk::Chunk;
 use crate::entry::Entry;
 use crate::section::Section;
 use crate::sections::Chain;
+use crate::stretch::{Layout, Stretch};
 
 /// A place in a sorted source. Versions of one place are always met newest first, in both
 /// directions: going backward, a run of versions is entered at its newest.
@@ -242,6 +242,31 @@ impl ChainPlace {
         let Some(section) = self.open_section() else {
             return Ok(());
         };
+        let bytes = self.enter_block(&section, block, choose)?;
+        section.decode(&bytes, block, self.stretch_number, &mut self.stretch)?;
+        self.bytes = Some(bytes);
+        Ok(())
+    }
+
+    /// As [`open`](Self::open) where a place is or would be, and no more of it than is likely to be read.
+    fn open_from(&mut self, block: usize, key: &[u8], id: u64) -> Result<(), StorageError> {
+        let Some(section) = self.open_section() else {
+            return Ok(());
+        };
+        let bytes = self.enter_block(&section, block, |layout| layout.stretch_of(key, id))?;
+        let (number, place) = (self.stretch_number, (key, id));
+        section.decode_from(&bytes, block, number, place, &mut self.stretch)?;
+        self.bytes = Some(bytes);
+        Ok(())
+    }
+
+    /// A block of a section, which is the open one now; the stretch is chosen.
+    fn enter_block(
+        &mut self,
+        section: &Section,
+        block: usize,
+        choose: impl FnOnce(&Layout<'_>) -> Option<usize>,
+    ) -> Result<Block, StorageError> {
         let bytes = match self.bytes.take() {
             Some(bytes) if self.block == block && self.stretches > 0 => bytes,
             _ => {
@@ -252,9 +277,7 @@ impl ChainPlace {
         let layout = section.layout(&bytes, block)?;
         let stretch = choose(&layout).ok_or_else(|| section.senseless_block(block))?;
         (self.block, self.stretches, self.stretch_number) = (block, layout.stretches(), stretch);
-        section.decode(&bytes, block, self.stretch_number, &mut self.stretch)?;
-        self.bytes = Some(bytes);
-        Ok(())
+        Ok(bytes)
     }
 
     /// Forgets the open block, since the section changes.
@@ -278,6 +301,9 @@ impl ChainPlace {
     }
 
     fn open_at(&mut self, key: &[u8], id: u64, direction: Direction) -> Result<(), StorageError> {
+        if direction == Direction::Forward && self.go_on_from(key, id) {
+            return Ok(());
+        }
         let section = match direction {
             Direction::Forward => self
                 .chain
@@ -294,14 +320,32 @@ impl ChainPlace {
             return Ok(());
         };
         let block = section.block_of(key, id)?;
-        self.open(block, |layout| layout.stretch_of(key, id))
+        match direction {
+            Direction::Forward => self.open_from(block, key, id),
+            Direction::Backward => self.open(block, |layout| layout.stretch_of(key, id)),
+        }
     }
 
-    /// Opens what follows the open stretch; false at the end of the chain.
+    /// Whether the place, or what comes next behind it, is in what is left of the open stretch, which
+    /// stands there now.
+    fn go_on_from(&mut self, key: &[u8], id: u64) -> bool {
+        let Some(bytes) = &self.bytes else {
+            return false;
+        };
+        self.stretch.go_on_from(bytes, key, id).is_some() && !self.stretch.is_empty()
+    }
+
+    /// Opens what follows what is decoded; false at the end of the chain.
     fn open_next(&mut self) -> Result<bool, StorageError> {
         let Some(section) = self.open_section() else {
             return Ok(false);
         };
+        if let Some(bytes) = &self.bytes {
+            let more = self.stretch.decode_next(bytes);
+            if more.ok_or_else(|| section.senseless_block(self.block))? {
+                return Ok(true);
+            }
+        }
         if self.stretch_number + 1 < self.stretches {
             let next = self.stretch_number + 1;
             self.open(self.block, |_| Some(next))?;

@@ -1,23 +1,21 @@
 //! `$group`: accumulators by key. Also what `$sortByCount` becomes.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::accumulator::AccumulatorState;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 
-use super::group::{Bin, Group, GroupId, count_field, field, parse_id};
-use super::group_key::GroupKey;
+use super::group::{Group, GroupId, count_field, field, parse_id};
 use super::group_spill::SpilledGroups;
+use super::group_table::{GroupTable, merged};
 use super::operand;
 use super::rows::check_size;
 use super::stage::{Kind, Setting, Transformation};
-use super::transform::context;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorter, over_memory};
+use crate::operators::{
+    BoxOperator, Counters, Memory, Operator, fold_alone, fold_parts, is_over_memory, threads,
+};
 use crate::row::{Interrupt, Row};
 
 /// Parses `{_id: expression, field: {accumulator: …}, …}`. Errors: 15947 for what is no document, 15955
@@ -109,28 +107,13 @@ impl Transformation for Group {
     }
 }
 
-/// The groups so far. The states of one stand beside each other, and those of all in one piece.
-#[derive(Default)]
-struct Bins {
-    ids: Vec<Value>,
-    states: Vec<AccumulatorState>,
-}
-
-/// Takes all rows before it gives the first. The groups that are known when memory is full stay; rows
-/// from then on are put in the order of their groups on the disk, and taken in group by group at the end.
+/// Takes all rows before it gives the first.
 struct GroupOperator {
     group: Group,
     environment: Environment,
     input: BoxOperator,
-    /// The number of the group of a key.
-    places: HashMap<GroupKey, usize, RandomState>,
-    bins: Bins,
-    /// The rows that come after memory is full.
-    late: Option<Sorter>,
     done: Option<Done>,
-    bytes: usize,
     memory: Memory,
-    key: Vec<u8>,
     counters: Counters,
 }
 
@@ -154,77 +137,39 @@ impl GroupOperator {
             group,
             environment,
             input,
-            places: HashMap::default(),
-            bins: Bins::default(),
-            late: None,
             done: None,
-            bytes: 0,
             memory,
-            key: Vec::new(),
             counters: Counters::default(),
         }
     }
 
     fn take_all(&mut self, interrupt: &dyn Interrupt) -> Result<Done, Error> {
-        while let Some(row) = self.input.next(interrupt)? {
-            match &mut self.late {
-                None => self.add(&row)?,
-                Some(sorter) => {
-                    let (group, environment) = (&self.group, &self.environment);
-                    sorter.add_with(row, |row, key| {
-                        group.append_key(&context(row, environment), key).map(drop)
-                    })?;
-                }
-            }
-        }
-        let places = std::mem::take(&mut self.places);
-        let Bins { ids, states } = std::mem::take(&mut self.bins);
-        let Some(late) = self.late.take() else {
-            return Ok(Done::Memory(ids.into_iter(), states.into_iter()));
+        let (group, environment, memory) = (&self.group, &self.environment, self.memory);
+        let begin =
+            |_| GroupTable::new(group, environment, memory.in_memory().shared_by(threads()));
+        let beside = match fold_parts(&mut self.input, interrupt, &begin) {
+            Ok(Some(tables)) => merged(tables),
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
         };
-        let mut states = states.into_iter();
-        let count = self.group.fields.len();
-        let bins = ids
-            .into_iter()
-            .map(|id| (id, states.by_ref().take(count).collect()));
-        let mut bins: Vec<Option<Bin>> = bins.map(Some).collect();
-        let known = places
-            .into_iter()
-            .filter_map(|(key, number)| Some((key, bins.get_mut(number)?.take()?)));
-        let spilled = SpilledGroups::new(known.collect(), late)?;
-        Ok(Done::Spilled(Box::new(spilled)))
-    }
-
-    fn add(&mut self, row: &Row) -> Result<(), Error> {
-        let context = context(row, &self.environment);
-        self.key.clear();
-        let id = self.group.append_key(&context, &mut self.key)?;
-        let number = match self.places.get(self.key.as_slice()) {
-            Some(number) => *number,
-            None => {
-                let id = self.group.id_value(id, &context)?;
-                let states = self.group.start(&self.environment, &id)?;
-                self.bytes += 2 * self.key.len() + size_of::<Value>() + 64;
-                self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
-                self.bins.states.extend(states);
-                self.bins.ids.push(id);
-                let number = self.bins.ids.len() - 1;
-                self.places.insert(GroupKey::new(&self.key), number);
-                number
+        // What is more than each one's part of the memory holds is taken in again, with all of it and the
+        // disk.
+        let table = match beside {
+            Ok(Some(table)) => table,
+            Err(error) if !is_over_memory(&error) => return Err(error),
+            Ok(None) | Err(_) => {
+                let table = GroupTable::new(group, environment, memory);
+                fold_alone(&mut self.input, interrupt, table)?
             }
         };
-        let count = self.group.fields.len();
-        let states = self
-            .bins
-            .states
-            .get_mut(number * count..(number + 1) * count);
-        self.bytes += self.group.feed(states.unwrap_or_default(), &context)?;
-        match self.bytes > self.memory.bytes_max {
-            true if self.memory.may_spill => self.late = Some(Sorter::new(None, self.memory)),
-            true => return Err(over_memory("$group")),
-            false => {}
-        }
-        Ok(())
+        let (known, late) = table.into_parts();
+        Ok(match late {
+            None => Done::Memory(known.ids.into_iter(), known.states.into_iter()),
+            Some(late) => {
+                let known = known.into_bins(group.fields.len());
+                Done::Spilled(Box::new(SpilledGroups::new(known, late)?))
+            }
+        })
     }
 
     /// The document of the next group.

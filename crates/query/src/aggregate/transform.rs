@@ -7,7 +7,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator};
+use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, parts_over};
 use crate::row::{Interrupt, Row};
 
 /// The values that a row's expressions see.
@@ -57,6 +57,17 @@ macro_rules! row_by_row {
 
             fn inputs(&self) -> Vec<&dyn Operator> {
                 vec![&*self.input]
+            }
+
+            fn parts(&self) -> Result<Vec<Part>, Error> {
+                let (work, environment) = (self.$work.clone(), self.environment.clone());
+                parts_over(&self.input, move |input| {
+                    Box::new($name::new(work.clone(), environment.clone(), input))
+                })
+            }
+
+            fn absorb(&mut self, counts: &[Counters]) {
+                self.input.absorb(self.counters.absorb(counts));
             }
         }
     };
@@ -121,6 +132,17 @@ impl Operator for Match {
     fn inputs(&self) -> Vec<&dyn Operator> {
         vec![&*self.input]
     }
+
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        let filter = self.filter.clone();
+        parts_over(&self.input, move |input| {
+            Box::new(Match::new(filter.clone(), input))
+        })
+    }
+
+    fn absorb(&mut self, counts: &[Counters]) {
+        self.input.absorb(self.counters.absorb(counts));
+    }
 }
 
 /// `$count`: one row, or none of none.
@@ -142,10 +164,10 @@ impl Count {
 
 impl Operator for Count {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        let mut count = 0i64;
-        while !self.counters.at_end && self.input.next(interrupt)?.is_some() {
-            count += 1;
+        if self.counters.at_end {
+            return Ok(None);
         }
+        let count = count_rows(&mut self.input, interrupt)? as i64;
         self.counters.at_end = true;
         if count == 0 {
             return Ok(None);

@@ -7,7 +7,7 @@ use windrow_mql::expression::Dependencies;
 use super::operand;
 use super::place::with_value;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator};
+use crate::operators::{BoxOperator, Counters, Operator, Part, parts_over};
 use crate::row::{Content, Interrupt, Row};
 
 /// A parsed `$unwind`.
@@ -212,5 +212,16 @@ impl Operator for UnwindOperator {
 
     fn inputs(&self) -> Vec<&dyn Operator> {
         vec![&*self.input]
+    }
+
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        let unwind = self.unwind.clone();
+        parts_over(&self.input, move |input| {
+            Box::new(UnwindOperator::new(unwind.clone(), input))
+        })
+    }
+
+    fn absorb(&mut self, counts: &[Counters]) {
+        self.input.absorb(self.counters.absorb(counts));
     }
 }

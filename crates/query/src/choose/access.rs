@@ -21,8 +21,10 @@ use crate::source::{Direction, Source, SourceIndex};
 const RANGES_COUNTED: usize = 64;
 
 // What things cost, in entries of an index read one after the other. Measured on the engine's
-// cursors: a fetch by record id is a search in the map of documents.
-const FETCH_COST: f64 = 4.0;
+// cursors: a fetch by record id is a search in the map of documents, and mostly opens another block.
+const FETCH_COST: f64 = 20.0;
+/// A document that is read behind the last one.
+const SCAN_COST: f64 = 4.0;
 /// A document beside its key.
 const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;
@@ -59,25 +61,14 @@ impl Access {
     /// What the way costs where `least` documents match of `total`: a limit ends an ordered way early.
     pub fn cost(&self, find: &Find, least: f64, total: f64) -> f64 {
         let sorts = !self.ordered && find.order().is_some();
-        let wanted = find
-            .limit
-            .map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
-        let share = if sorts {
-            1.0
-        } else {
-            early_end(wanted, least, self.documents, total)
-        };
+        let share = share_read(find, sorts, least.min(self.documents), total);
         let fetch = match &self.plan {
             Plan::IndexScan(scan) if scan.index.definition.clustered => CLUSTERED_COST,
             _ if self.covers => 0.25,
             _ => FETCH_COST,
         };
-        let sort = if sorts {
-            SORT_COST * self.documents * self.documents.max(2.0).log2()
-        } else {
-            0.0
-        };
-        share * (self.entries + fetch * self.documents) + SEEK_COST * self.seeks + sort
+        let read = share * (self.entries + fetch * self.documents);
+        read + SEEK_COST * self.seeks + sort_cost(sorts, self.documents)
     }
 
     /// Lets the scan go in a direction.
@@ -113,10 +104,25 @@ pub fn stored(mut scan: IndexScan, answers: Option<Filter>) -> Plan {
     Plan::ClusteredScan(ClusteredScan { scan, answers })
 }
 
-/// The share of a way that is gone before `wanted` documents are found.
-fn early_end(wanted: f64, least: f64, documents: f64, total: f64) -> f64 {
-    let matching = least.min(documents).max(1.0).min(total.max(1.0));
-    (wanted / matching).min(1.0)
+/// What reading all of a collection's `total` documents costs, of which about so many match.
+pub fn scan_cost(find: &Find, matching: f64, total: f64) -> f64 {
+    let sorts = find.order().is_some();
+    share_read(find, sorts, matching, total) * SCAN_COST * total + sort_cost(sorts, matching)
+}
+
+/// The share of a way that is gone before so many documents are found as are asked for: all of it,
+/// where they are sorted.
+fn share_read(find: &Find, sorts: bool, matching: f64, total: f64) -> f64 {
+    let wanted = find.limit.filter(|_| !sorts);
+    let wanted = wanted.map_or(f64::INFINITY, |limit| (limit + find.skip) as f64);
+    (wanted / matching.max(1.0).min(total.max(1.0))).min(1.0)
+}
+
+fn sort_cost(sorts: bool, documents: f64) -> f64 {
+    match sorts {
+        true => SORT_COST * documents * documents.max(2.0).log2(),
+        false => 0.0,
+    }
 }
 
 impl<'s> Scene<'s> {

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_mql::filter::Filter;
 
-use super::operator::{Counters, Operator};
+use super::operator::{Counters, Operator, Part};
+use super::parallel::parts_max;
 use crate::Error;
 use crate::row::{Interrupt, Pace, Row};
-use crate::source::{Direction, RecordCursor, Source};
+use crate::source::{Direction, RecordCursor, RecordPart, Source};
 
 pub(super) struct CollectionScan {
+    source: Arc<dyn Source>,
+    direction: Direction,
     cursor: Box<dyn RecordCursor>,
     filter: Option<Filter>,
     counters: Counters,
@@ -23,14 +26,39 @@ impl CollectionScan {
         direction: Direction,
         filter: Option<Filter>,
     ) -> Result<CollectionScan, Error> {
-        Ok(CollectionScan {
-            cursor: source.records(direction)?,
+        let cursor = source.records(direction)?;
+        Ok(CollectionScan::of(source, direction, filter, cursor))
+    }
+
+    fn of(
+        source: &Arc<dyn Source>,
+        direction: Direction,
+        filter: Option<Filter>,
+        cursor: Box<dyn RecordCursor>,
+    ) -> CollectionScan {
+        CollectionScan {
+            source: source.clone(),
+            direction,
+            cursor,
             filter,
             counters: Counters::default(),
             pace: Pace::default(),
+        }
+    }
+
+    /// The same of a part of the records.
+    fn part(&self, records: RecordPart) -> Part {
+        let (source, direction, filter) =
+            (self.source.clone(), self.direction, self.filter.clone());
+        Box::new(move || {
+            let scan = CollectionScan::of(&source, direction, filter.clone(), records()?);
+            Ok(Box::new(scan))
         })
     }
 }
+
+/// Parts of fewer records are not worth a thread.
+const PART_RECORDS_MIN: u64 = 4096;
 
 impl Operator for CollectionScan {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
@@ -57,5 +85,21 @@ impl Operator for CollectionScan {
 
     fn counters(&self) -> Counters {
         self.counters
+    }
+
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        let count = parts_max().min(self.source.count() / PART_RECORDS_MIN);
+        if count < 2 || self.direction == Direction::Backward {
+            return Ok(Vec::new());
+        }
+        let parts = self.source.parts(count)?;
+        Ok(parts
+            .into_iter()
+            .map(|records| self.part(records))
+            .collect())
+    }
+
+    fn absorb(&mut self, counts: &[Counters]) {
+        self.counters.absorb(counts);
     }
 }

@@ -15,6 +15,31 @@ pub trait Operator: Send {
     fn inputs(&self) -> Vec<&dyn Operator> {
         Vec::new()
     }
+
+    /// The same rows in parts, in order, that can be made beside each other; none where that is not
+    /// possible or not worth it. Asked before the first row.
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        Ok(Vec::new())
+    }
+
+    /// Takes over what a part of it has counted, then what the part's inputs have, from the top. It is
+    /// at its end then.
+    fn absorb(&mut self, _counts: &[Counters]) {}
+}
+
+/// Makes one part of an operator's rows.
+pub type Part = Box<dyn Fn() -> Result<BoxOperator, Error> + Send + Sync>;
+
+/// The parts of an operator that makes its rows one by one of its input's: `make` puts it on top.
+pub(crate) fn parts_over(
+    input: &BoxOperator,
+    make: impl Fn(BoxOperator) -> BoxOperator + Clone + Send + Sync + 'static,
+) -> Result<Vec<Part>, Error> {
+    let over = |part: Part| {
+        let make = make.clone();
+        Box::new(move || Ok(make(part()?))) as Part
+    };
+    Ok(input.parts()?.into_iter().map(over).collect())
 }
 
 /// An operator without its type.
@@ -37,6 +62,23 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Takes over what a part has counted; what is left of the counts is its inputs'.
+    pub(crate) fn absorb<'c>(&mut self, counts: &'c [Counters]) -> &'c [Counters] {
+        let Some((of_part, rest)) = counts.split_first() else {
+            return &[];
+        };
+        self.works += of_part.works;
+        self.returned += of_part.returned;
+        self.keys_examined += of_part.keys_examined;
+        self.documents_examined += of_part.documents_examined;
+        self.seeks += of_part.seeks;
+        self.duplicates_tested += of_part.duplicates_tested;
+        self.duplicates_dropped += of_part.duplicates_dropped;
+        self.bytes_sorted += of_part.bytes_sorted;
+        self.at_end = true;
+        rest
+    }
+
     /// Notes an answer.
     pub(crate) fn note(&mut self, row: &Option<Row>) {
         self.works += 1;

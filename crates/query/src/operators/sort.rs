@@ -3,6 +3,7 @@
 use windrow_mql::sort::Sort as Order;
 
 use super::operator::{BoxOperator, Counters, Operator};
+use super::parallel::{Intake, fold_alone, fold_parts, threads};
 use super::sorter::{Memory, Sorted, Sorter};
 use crate::Error;
 use crate::row::{Interrupt, Row};
@@ -10,8 +11,9 @@ use crate::row::{Interrupt, Row};
 /// Takes all rows of its input before it gives the first.
 pub(crate) struct Sort {
     order: Order,
-    sorter: Option<Sorter>,
-    sorted: Sorted,
+    limit: Option<u64>,
+    memory: Memory,
+    sorted: Option<Sorted>,
     input: BoxOperator,
     counters: Counters,
 }
@@ -20,25 +22,60 @@ impl Sort {
     pub fn new(order: Order, limit: Option<u64>, allow_disk_use: bool, input: BoxOperator) -> Sort {
         Sort {
             order,
-            sorter: Some(Sorter::new(limit, Memory::of(allow_disk_use))),
-            sorted: Sorted::nothing(),
+            limit,
+            memory: Memory::of(allow_disk_use),
+            sorted: None,
             input,
             counters: Counters::default(),
         }
+    }
+
+    fn sort(&mut self, interrupt: &dyn Interrupt) -> Result<Sorted, Error> {
+        let (order, limit, memory) = (&self.order, self.limit, self.memory);
+        let sorting = |memory: Memory, first: usize| Sorting {
+            order,
+            sorter: Sorter::new(limit, memory).behind(first),
+        };
+        let shared = memory.shared_by(threads());
+        // Without the disk the limit is for all rows together: one sorter counts them.
+        let beside = match memory.may_spill {
+            true => fold_parts(&mut self.input, interrupt, &|first| sorting(shared, first))?,
+            false => None,
+        };
+        let sorted = match beside {
+            Some(sorted) => sorted,
+            None => vec![fold_alone(&mut self.input, interrupt, sorting(memory, 0))?],
+        };
+        let sorters: Vec<Sorter> = sorted.into_iter().map(|it| it.sorter).collect();
+        self.counters.works += self.input.counters().returned;
+        self.counters.bytes_sorted = sorters.iter().map(|it| it.bytes() as u64).sum();
+        Sorter::finish_all(sorters)
+    }
+}
+
+/// A sorter with the order of what it takes in.
+struct Sorting<'o> {
+    order: &'o Order,
+    sorter: Sorter,
+}
+
+impl Intake for Sorting<'_> {
+    fn take(&mut self, row: Row) -> Result<(), Error> {
+        self.sorter.add(self.order, row)
+    }
+
+    fn end(&mut self) -> Result<(), Error> {
+        self.sorter.settle()
     }
 }
 
 impl Operator for Sort {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        if let Some(mut sorter) = self.sorter.take() {
-            while let Some(row) = self.input.next(interrupt)? {
-                self.counters.works += 1;
-                sorter.add(&self.order, row)?;
-            }
-            self.counters.bytes_sorted = sorter.bytes() as u64;
-            self.sorted = sorter.finish()?;
-        }
-        let row = self.sorted.next()?.map(|keyed| keyed.row);
+        let sorted = match self.sorted.take() {
+            Some(sorted) => sorted,
+            None => self.sort(interrupt)?,
+        };
+        let row = self.sorted.insert(sorted).next()?.map(|keyed| keyed.row);
         self.counters.note(&row);
         Ok(row)
     }

@@ -28,6 +28,22 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// The same without the disk.
+    pub fn in_memory(self) -> Memory {
+        Memory {
+            may_spill: false,
+            ..self
+        }
+    }
+
+    /// What each of those has that share it.
+    pub fn shared_by(self, sharers: usize) -> Memory {
+        Memory {
+            bytes_max: self.bytes_max / sharers.max(1),
+            ..self
+        }
+    }
+
     /// What every blocking step has.
     pub fn of(allow_disk_use: bool) -> Memory {
         Memory {
@@ -151,22 +167,54 @@ impl Sorter {
         Ok(())
     }
 
-    /// The rows in order.
-    pub fn finish(mut self) -> Result<Sorted, Error> {
-        let rows = self.take_sorted();
-        if self.runs.is_empty() {
-            return Ok(Sorted::Memory(rows.into_iter()));
+    /// The same for rows behind those of all sorters that begin with a smaller number: of equal keys
+    /// theirs come first.
+    pub fn behind(mut self, number: usize) -> Sorter {
+        self.number = (number as u64) << ROWS_BITS;
+        self
+    }
+
+    /// Puts what is in memory in order; to the disk, where others are.
+    pub fn settle(&mut self) -> Result<(), Error> {
+        match self.runs.is_empty() {
+            true => self.rows.sort_unstable(),
+            false => self.spill()?,
         }
-        Ok(Sorted::Disk {
-            merging: Merging::new(std::mem::take(&mut self.runs), rows)?,
-            left: self.limit.unwrap_or(usize::MAX),
-        })
+        Ok(())
+    }
+
+    /// The rows in order.
+    pub fn finish(self) -> Result<Sorted, Error> {
+        Sorter::finish_all(vec![self])
+    }
+
+    /// The rows of several in order. Their limits are the same.
+    pub fn finish_all(sorters: Vec<Sorter>) -> Result<Sorted, Error> {
+        let limit = sorters.first().and_then(|sorter| sorter.limit);
+        let (mut runs, mut in_memory) = (Vec::new(), Vec::new());
+        for mut sorter in sorters {
+            in_memory.push(sorter.take_sorted().into_iter());
+            runs.append(&mut sorter.runs);
+        }
+        match (in_memory.pop(), runs.is_empty() && in_memory.is_empty()) {
+            (Some(rows), true) => Ok(Sorted::Memory(rows)),
+            (last, _) => {
+                in_memory.extend(last);
+                Ok(Sorted::Merging {
+                    merging: Merging::new(runs, in_memory)?,
+                    left: limit.unwrap_or(usize::MAX),
+                })
+            }
+        }
     }
 
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 }
+
+/// A sorter takes up to 2^40 rows.
+const ROWS_BITS: u32 = 40;
 
 fn bytes_of(keyed: &Keyed) -> usize {
     size_of::<Keyed>() + keyed.key.len() + keyed.row.content.as_bytes().len()
@@ -175,7 +223,7 @@ fn bytes_of(keyed: &Keyed) -> usize {
 /// The rows of a [`Sorter`].
 pub(crate) enum Sorted {
     Memory(std::vec::IntoIter<Keyed>),
-    Disk { merging: Merging, left: usize },
+    Merging { merging: Merging, left: usize },
 }
 
 impl Sorted {
@@ -188,8 +236,8 @@ impl Sorted {
     pub fn next(&mut self) -> Result<Option<Keyed>, Error> {
         match self {
             Sorted::Memory(rows) => Ok(rows.next()),
-            Sorted::Disk { left: 0, .. } => Ok(None),
-            Sorted::Disk { merging, left } => {
+            Sorted::Merging { left: 0, .. } => Ok(None),
+            Sorted::Merging { merging, left } => {
                 *left -= 1;
                 merging.next()
             }
@@ -200,26 +248,31 @@ impl Sorted {
 /// Runs as one.
 pub(crate) struct Merging {
     runs: Vec<Run>,
-    rows: std::vec::IntoIter<Keyed>,
-    /// The next row of each source with the source's number; behind the runs, the rows in memory.
+    in_memory: Vec<std::vec::IntoIter<Keyed>>,
+    /// The next row of each source with the source's number; behind the runs, those in memory.
     heads: BinaryHeap<Reverse<(Keyed, usize)>>,
 }
 
 impl Merging {
-    fn new(runs: Vec<Run>, rows: Vec<Keyed>) -> Result<Merging, Error> {
+    fn new(runs: Vec<Run>, in_memory: Vec<std::vec::IntoIter<Keyed>>) -> Result<Merging, Error> {
+        let sources = runs.len() + in_memory.len();
         let mut merging = Merging {
-            heads: BinaryHeap::with_capacity(runs.len() + 1),
-            rows: rows.into_iter(),
+            heads: BinaryHeap::with_capacity(sources),
+            in_memory,
             runs,
         };
-        (0..=merging.runs.len()).try_for_each(|source| merging.advance(source))?;
+        (0..sources).try_for_each(|source| merging.advance(source))?;
         Ok(merging)
     }
 
     fn advance(&mut self, source: usize) -> Result<(), Error> {
-        let next = match self.runs.get_mut(source) {
-            Some(run) => run.next()?,
-            None => self.rows.next(),
+        let in_memory = source.checked_sub(self.runs.len());
+        let next = match in_memory.and_then(|source| self.in_memory.get_mut(source)) {
+            Some(rows) => rows.next(),
+            None => match self.runs.get_mut(source) {
+                Some(run) => run.next()?,
+                None => None,
+            },
         };
         self.heads.extend(next.map(|next| Reverse((next, source))));
         Ok(())
@@ -232,6 +285,11 @@ impl Merging {
         self.advance(source)?;
         Ok(Some(keyed))
     }
+}
+
+/// Whether it is that error.
+pub(crate) fn is_over_memory(error: &Error) -> bool {
+    error.code() == Some(OVER_MEMORY)
 }
 
 /// Error 292: a step needs more memory than it may have.

@@ -61,15 +61,7 @@ fn count_view(
     let simple = body.iter().filter(|(name, _)| *name != "collation");
     parse(simple.collect::<DocumentBuf>().as_document(), None)?;
     let mut rows = views::open(context, &views::count(body, &**source)?, source)?;
-    let mut count = 0;
-    while rows
-        .next_row(context.operation)
-        .or_command_error()?
-        .is_some()
-    {
-        count += 1;
-    }
-    Ok(count)
+    rows.count(context.operation).or_command_error()
 }
 
 /// Reads the arguments of a count command; `default`: how the collection compares.

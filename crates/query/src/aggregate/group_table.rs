@@ -1,0 +1,176 @@
+//! Groups in memory, as rows come in.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use windrow_document::Value;
+use windrow_mql::accumulator::AccumulatorState;
+use windrow_mql::filter::Environment;
+
+use super::group::{Bin, Group};
+use super::group_key::GroupKey;
+use super::transform::context;
+use crate::Error;
+use crate::operators::{Intake, Memory, Sorter, over_memory};
+use crate::row::Row;
+
+/// The groups that are known when memory is full stay; rows from then on are put in the order of their
+/// groups on the disk, where that is allowed.
+pub(super) struct GroupTable<'g> {
+    group: &'g Group,
+    environment: &'g Environment,
+    known: Groups,
+    /// The rows that come after memory is full.
+    late: Option<Sorter>,
+    bytes: usize,
+    memory: Memory,
+    key: Vec<u8>,
+}
+
+/// Groups by the order of their first rows. The states of one stand beside each other, and those of all
+/// in one piece.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// The number of the group of a key.
+    places: HashMap<GroupKey, usize, RandomState>,
+    pub ids: Vec<Value>,
+    pub states: Vec<AccumulatorState>,
+}
+
+impl Groups {
+    /// Each with its key; `count`: how many states a group has.
+    pub fn into_bins(self, count: usize) -> HashMap<GroupKey, Bin, RandomState> {
+        let mut states = self.states.into_iter();
+        let bins = self
+            .ids
+            .into_iter()
+            .map(|id| (id, states.by_ref().take(count).collect()));
+        let mut bins: Vec<Option<Bin>> = bins.map(Some).collect();
+        let known = self.places.into_iter();
+        known
+            .filter_map(|(key, number)| Some((key, bins.get_mut(number)?.take()?)))
+            .collect()
+    }
+
+    /// Adds a group; its number.
+    fn push(
+        &mut self,
+        key: GroupKey,
+        id: Value,
+        states: impl IntoIterator<Item = AccumulatorState>,
+    ) -> usize {
+        let number = self.ids.len();
+        self.ids.push(id);
+        self.states.extend(states);
+        self.places.insert(key, number);
+        number
+    }
+}
+
+impl<'g> GroupTable<'g> {
+    pub fn new(group: &'g Group, environment: &'g Environment, memory: Memory) -> GroupTable<'g> {
+        GroupTable {
+            group,
+            environment,
+            known: Groups::default(),
+            late: None,
+            bytes: 0,
+            memory,
+            key: Vec::new(),
+        }
+    }
+
+    /// The groups, and the rows that came late.
+    pub fn into_parts(self) -> (Groups, Option<Sorter>) {
+        (self.known, self.late)
+    }
+
+    fn add(&mut self, row: &Row) -> Result<(), Error> {
+        let context = context(row, self.environment);
+        self.key.clear();
+        let id = self.group.append_key(&context, &mut self.key)?;
+        let number = match self.known.places.get(self.key.as_slice()) {
+            Some(number) => *number,
+            None => {
+                let id = self.group.id_value(id, &context)?;
+                let states = self.group.start(self.environment, &id)?;
+                self.bytes += group_bytes(self.key.len());
+                self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
+                self.known.push(GroupKey::new(&self.key), id, states)
+            }
+        };
+        let count = self.group.fields.len();
+        let states = self
+            .known
+            .states
+            .get_mut(number * count..(number + 1) * count);
+        self.bytes += self.group.feed(states.unwrap_or_default(), &context)?;
+        self.check_memory()
+    }
+
+    fn check_memory(&mut self) -> Result<(), Error> {
+        match self.bytes > self.memory.bytes_max {
+            true if self.memory.may_spill => self.late = Some(Sorter::new(None, self.memory)),
+            true => return Err(over_memory("$group")),
+            false => {}
+        }
+        Ok(())
+    }
+
+    /// Takes in the groups of another table, whose rows come after its own. Both without late rows.
+    pub fn merge(&mut self, other: GroupTable<'_>) -> Result<(), Error> {
+        let count = self.group.fields.len();
+        let collation = self.environment.collation.as_deref();
+        let mut bins: Vec<(GroupKey, usize)> = other.known.places.into_iter().collect();
+        bins.sort_unstable_by_key(|(_, number)| *number);
+        let mut theirs = other.known.states.into_iter();
+        for ((key, _), id) in bins.into_iter().zip(other.known.ids) {
+            let theirs = theirs.by_ref().take(count);
+            match self.known.places.get(key.as_bytes()) {
+                None => {
+                    let states: Vec<AccumulatorState> = theirs.collect();
+                    self.bytes += group_bytes(key.as_bytes().len());
+                    self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
+                    self.known.push(key, id, states);
+                }
+                Some(number) => {
+                    let own = self.known.states.iter_mut().skip(number * count);
+                    for (own, theirs) in own.zip(theirs) {
+                        let before = own.bytes();
+                        own.merge(theirs, collation)?;
+                        self.bytes += own.bytes().saturating_sub(before);
+                    }
+                }
+            }
+            self.check_memory()?;
+        }
+        Ok(())
+    }
+}
+
+/// What a group takes besides its states, of which the key stands twice.
+fn group_bytes(key: usize) -> usize {
+    2 * key + size_of::<Value>() + 64
+}
+
+impl Intake for GroupTable<'_> {
+    fn take(&mut self, row: Row) -> Result<(), Error> {
+        let (group, environment) = (self.group, self.environment);
+        match &mut self.late {
+            None => self.add(&row),
+            Some(sorter) => sorter.add_with(row, |row, key| {
+                group.append_key(&context(row, environment), key).map(drop)
+            }),
+        }
+    }
+}
+
+/// The groups of tables in the order of their rows as one.
+pub(super) fn merged(tables: Vec<GroupTable<'_>>) -> Result<Option<GroupTable<'_>>, Error> {
+    let mut tables = tables.into_iter();
+    let Some(mut first) = tables.next() else {
+        return Ok(None);
+    };
+    tables.try_for_each(|table| first.merge(table))?;
+    Ok(Some(first))
+}

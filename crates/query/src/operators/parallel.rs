@@ -1,0 +1,320 @@
+//! Rows taken in by all cores: for steps that give nothing before they have seen everything.
+//!
+//! An operator that makes its rows one by one of its input's can make them in parts
+//! ([`Operator::parts`]). [`fold_parts`] takes the parts in with several threads. Each thread begins with a
+//! share of the parts that lie beside each other, and one that has none left takes the second half of
+//! what the slowest has before it. Parts that a thread takes in a row go into one state, so that the
+//! states, put in order, have seen the rows in their order.
+//!
+//! All queries together use no more threads than there are cores: where others are at work, a query runs
+//! on its own thread alone.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::operator::{BoxOperator, Counters, Operator, Part};
+use crate::Error;
+use crate::row::{Interrupt, Row};
+
+/// Parts for each thread, so that one which has finished finds something to take over.
+const PARTS_PER_THREAD: u64 = 16;
+
+/// How many parts are made at most.
+pub(super) fn parts_max() -> u64 {
+    *THREADS as u64 * PARTS_PER_THREAD
+}
+
+/// How many threads take in rows at most.
+pub(crate) fn threads() -> usize {
+    *THREADS
+}
+
+static THREADS: LazyLock<usize> =
+    LazyLock::new(|| thread::available_parallelism().map_or(1, usize::from));
+
+/// Threads at work besides those that queries came with.
+static HELPING: AtomicUsize = AtomicUsize::new(0);
+
+/// The right to start so many threads, until it is dropped.
+struct Helpers(usize);
+
+impl Helpers {
+    /// As many as are free, up to a number.
+    fn take(wanted: usize) -> Helpers {
+        let free = |helping: usize| THREADS.saturating_sub(1 + helping).min(wanted);
+        let taken = HELPING.fetch_update(Ordering::AcqRel, Ordering::Acquire, |helping| {
+            Some(helping + free(helping))
+        });
+        Helpers(taken.map_or(0, free))
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        HELPING.fetch_sub(self.0, Ordering::AcqRel);
+    }
+}
+
+/// What takes rows in.
+pub(crate) trait Intake: Send {
+    fn take(&mut self, row: Row) -> Result<(), Error>;
+
+    /// Called behind the last row, still beside others.
+    fn end(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl Intake for u64 {
+    fn take(&mut self, _: Row) -> Result<(), Error> {
+        *self += 1;
+        Ok(())
+    }
+}
+
+/// The number of rows.
+pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> Result<u64, Error> {
+    match fold_parts(input, interrupt, &|_| 0u64)? {
+        Some(counts) => Ok(counts.into_iter().sum()),
+        None => fold_alone(input, interrupt, 0),
+    }
+}
+
+/// Gives every row to one state.
+pub(crate) fn fold_alone<S: Intake>(
+    input: &mut BoxOperator,
+    interrupt: &dyn Interrupt,
+    mut state: S,
+) -> Result<S, Error> {
+    while let Some(row) = input.next(interrupt)? {
+        state.take(row)?;
+    }
+    state.end()?;
+    Ok(state)
+}
+
+/// Gives every row to one of the states that `begin` made, with several threads. The states together
+/// have seen all rows, and each only rows that stand before those of the next. `begin` is told a number
+/// that is smaller than that of any later state. None, and the input as it was, where that is not
+/// possible or no other thread is free; the input is as it was after an error, too.
+pub(crate) fn fold_parts<S: Intake>(
+    input: &mut BoxOperator,
+    interrupt: &dyn Interrupt,
+    begin: &(impl Fn(usize) -> S + Sync),
+) -> Result<Option<Vec<S>>, Error> {
+    let Some(interrupt) = interrupt.across_threads().filter(|_| *THREADS > 1) else {
+        return Ok(None);
+    };
+    let parts = input.parts()?;
+    let helpers = Helpers::take(parts.len().saturating_sub(1));
+    if helpers.0 == 0 {
+        return Ok(None);
+    }
+    let (states, counted) = Work::new(&parts, helpers.0 + 1, interrupt, begin).run()?;
+    counted.iter().for_each(|counts| input.absorb(counts));
+    Ok(Some(states))
+}
+
+/// A fold by several threads.
+struct Work<'w, S, B> {
+    parts: &'w [Part],
+    /// The parts that are left of each thread's share.
+    shares: Mutex<Vec<Range<usize>>>,
+    interrupt: &'w (dyn Interrupt + Sync),
+    /// The first part that failed; those behind it are not needed any more.
+    failed_part: AtomicUsize,
+    failed: Mutex<Option<(usize, Error)>>,
+    /// With the number of the first part that each has seen.
+    states: Mutex<Vec<(usize, S)>>,
+    counted: Mutex<Vec<Vec<Counters>>>,
+    begin: &'w B,
+}
+
+/// States in order, and what was counted.
+type Folded<S> = (Vec<S>, Vec<Vec<Counters>>);
+
+impl<'w, S: Intake, B: Fn(usize) -> S + Sync> Work<'w, S, B> {
+    fn new(
+        parts: &'w [Part],
+        threads: usize,
+        interrupt: &'w (dyn Interrupt + Sync),
+        begin: &'w B,
+    ) -> Self {
+        let cut = |thread: usize| thread * parts.len() / threads;
+        let shares = (0..threads).map(|thread| cut(thread)..cut(thread + 1));
+        Work {
+            parts,
+            shares: Mutex::new(shares.collect()),
+            interrupt,
+            failed_part: AtomicUsize::new(usize::MAX),
+            failed: Mutex::new(None),
+            states: Mutex::default(),
+            counted: Mutex::default(),
+            begin,
+        }
+    }
+
+    fn run(self) -> Result<Folded<S>, Error> {
+        let threads = self.shares.lock().len();
+        let work = &self;
+        thread::scope(|scope| {
+            for number in 1..threads {
+                let helper = thread::Builder::new().name("query".to_owned());
+                // A thread that the machine does not have leaves its share to the others.
+                let _ = helper.spawn_scoped(scope, move || work.help(number));
+            }
+            work.help(0);
+        });
+        if let Some((_, error)) = self.failed.into_inner() {
+            return Err(error);
+        }
+        let mut states = self.states.into_inner();
+        states.sort_by_key(|(first, _)| *first);
+        let states = states.into_iter().map(|(_, state)| state).collect();
+        Ok((states, self.counted.into_inner()))
+    }
+
+    /// Takes parts in until none are left.
+    fn help(&self, thread: usize) {
+        let mut current = None;
+        while let Some((part, is_next)) = self.next_part(thread) {
+            if !is_next {
+                self.end(current.take());
+            }
+            let (_, state) = current.get_or_insert_with(|| (part, (self.begin)(part)));
+            if let Err(error) = self.take_part(part, state) {
+                self.fail(part, error);
+            }
+        }
+        self.end(current);
+    }
+
+    fn end(&self, state: Option<(usize, S)>) {
+        if let Some((first, mut state)) = state {
+            match state.end() {
+                Ok(()) => self.states.lock().push((first, state)),
+                Err(error) => self.fail(first, error),
+            }
+        }
+    }
+
+    fn take_part(&self, number: usize, state: &mut S) -> Result<(), Error> {
+        let Some(part) = self.parts.get(number) else {
+            return Ok(());
+        };
+        let interrupt = UntilFailed {
+            part: number,
+            failed_part: &self.failed_part,
+            interrupt: self.interrupt,
+        };
+        let mut rows = part()?;
+        while let Some(row) = rows.next(&interrupt)? {
+            state.take(row)?;
+        }
+        let counts = counts_of(&*rows);
+        self.counted.lock().push(counts);
+        Ok(())
+    }
+
+    /// The error of the earliest part counts, as if the rows had come one after the other.
+    fn fail(&self, part: usize, error: Error) {
+        let mut failed = self.failed.lock();
+        if failed.as_ref().is_none_or(|(first, _)| part < *first) {
+            self.failed_part.store(part, Ordering::Release);
+            *failed = Some((part, error));
+        }
+    }
+
+    /// The next part for a thread, and whether it stands behind the one that it had before.
+    fn next_part(&self, thread: usize) -> Option<(usize, bool)> {
+        let mut shares = self.shares.lock();
+        let own = shares.get_mut(thread)?;
+        let next = match own.next() {
+            Some(part) => (part, true),
+            None => {
+                let stolen = steal(&mut shares)?;
+                let own = shares.get_mut(thread)?;
+                *own = stolen;
+                (own.next()?, false)
+            }
+        };
+        (next.0 < self.failed_part.load(Ordering::Acquire)).then_some(next)
+    }
+}
+
+/// The second half of the largest share.
+fn steal(shares: &mut [Range<usize>]) -> Option<Range<usize>> {
+    let largest = shares.iter_mut().max_by_key(|share| share.len())?;
+    let middle = largest.start + largest.len() / 2;
+    let stolen = middle..largest.end;
+    largest.end = middle;
+    (!stolen.is_empty()).then_some(stolen)
+}
+
+/// Stops parts that stand behind one that failed.
+struct UntilFailed<'w> {
+    part: usize,
+    failed_part: &'w AtomicUsize,
+    interrupt: &'w (dyn Interrupt + Sync),
+}
+
+impl Interrupt for UntilFailed<'_> {
+    fn check(&self) -> Result<(), Error> {
+        if self.failed_part.load(Ordering::Acquire) < self.part {
+            return Err(Error::Interrupted {
+                code: INTERRUPTED,
+                message: "an earlier row failed".to_owned(),
+            });
+        }
+        self.interrupt.check()
+    }
+}
+
+const INTERRUPTED: i32 = 11601;
+
+/// What an operator and those below it, each over one input, have counted.
+fn counts_of(operator: &dyn Operator) -> Vec<Counters> {
+    let mut counts = vec![operator.counters()];
+    let mut inputs = operator.inputs();
+    while let Some(input) = inputs.first().copied() {
+        counts.push(input.counters());
+        inputs = input.inputs();
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_is_taken_once_and_in_order_within_a_state() {
+        let parts: Vec<Part> = (0..100).map(|_| nothing()).collect();
+        for threads in 1..6 {
+            let work = Work::new(&parts, threads, &crate::Uninterrupted, &|_| 0);
+            let mut taken: Vec<(usize, Vec<usize>)> = Vec::new();
+            // Threads take turns unevenly.
+            for thread in (0..).map(|turn: usize| turn * turn % 31 % threads) {
+                let Some((part, is_next)) = work.next_part(thread) else {
+                    break;
+                };
+                match taken.iter_mut().rev().find(|(of, _)| *of == thread) {
+                    Some((_, run)) if is_next => run.push(part),
+                    _ => taken.push((thread, vec![part])),
+                }
+            }
+            assert!(taken.iter().all(|(_, run)| run.is_sorted()));
+            taken.sort_by_key(|(_, run)| run.first().copied());
+            let all: Vec<usize> = taken.into_iter().flat_map(|(_, run)| run).collect();
+            assert_eq!(all, (0..100).collect::<Vec<_>>(), "{threads} threads");
+        }
+    }
+
+    fn nothing() -> Part {
+        Box::new(|| Ok(Box::new(super::super::Eof::default()) as BoxOperator))
+    }
+}
