@@ -258,7 +258,7 @@ fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
 fn scan_is_cheaper(find: &Find, source: &dyn Source, ways: &[Access]) -> bool {
     let total = source.count() as f64;
     let is_ordered = find.order().is_some() && ways.iter().any(|way| way.ordered);
-    if total < SCANNED_MIN || is_ordered {
+    if total < SCANNED_MIN || is_ordered || source.prefers_indexes() {
         return false;
     }
     let least = least_documents(ways);

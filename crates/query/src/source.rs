@@ -92,6 +92,12 @@ pub trait Source: Send + Sync {
         None
     }
 
+    /// Whether an index is used wherever one can be.
+    fn prefers_indexes(&self) -> bool {
+        self.restrictions()
+            .is_some_and(Restrictions::forbids_table_scans)
+    }
+
     /// Counts a plan that uses the index.
     fn note_use(&self, _index: usize) {}
 

@@ -51,7 +51,7 @@ fn run(
     interrupt: &dyn Interrupt,
 ) -> Result<Vec<DocumentBuf>, Error> {
     let pipeline = Pipeline::parse(stages, &Default::default())?;
-    let collections = Arc::new(EngineCollections(database.engine.clone()));
+    let collections = Arc::new(EngineCollections::of(database.engine.clone()));
     let mut aggregate = Aggregate::of(pipeline);
     aggregate.allow_disk_use = true;
     let mut cursor = aggregate.open(source, &collections)?;
@@ -124,7 +124,7 @@ fn explain_counts_what_all_threads_read() {
     let database = database();
     let stages = array![{ "$match": { "bucket": 3 } }, { "$group": { "_id": null } }];
     let pipeline = Pipeline::parse(stages.as_array(), &Default::default()).unwrap();
-    let collections = Arc::new(EngineCollections(database.engine.clone()));
+    let collections = Arc::new(EngineCollections::of(database.engine.clone()));
     let mut aggregate = Aggregate::of(pipeline);
     aggregate.allow_disk_use = true;
     let verbosity = windrow_query::Verbosity::ExecutionStats;

@@ -1,7 +1,8 @@
 //! The data blocks of sections.
 
 use windrow_fold::Entry;
-use windrow_fold::block::{BlockBuilder, Layout, Stretch};
+use windrow_fold::block::BlockBuilder;
+use windrow_fold::stretch::{Layout, Stretch};
 
 /// Decodes the bytes as a block. What comes out in order is encoded again and must come back.
 pub fn run(bytes: &[u8]) {

@@ -31,7 +31,7 @@ impl Interrupt for Patience {
 }
 
 static COLLECTIONS: LazyLock<Arc<EngineCollections>> =
-    LazyLock::new(|| Arc::new(EngineCollections(database())));
+    LazyLock::new(|| Arc::new(EngineCollections::of(database())));
 
 pub fn run(bytes: &[u8]) {
     let stages = Source::new(bytes).array();

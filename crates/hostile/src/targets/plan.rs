@@ -142,7 +142,7 @@ pub fn run(bytes: &[u8]) {
             assert_eq!(found, expected, "{given} with {hint:?}");
         }
     }
-    let snapshot = EngineCollections(database())
+    let snapshot = EngineCollections::of(database())
         .source(DATABASE, COLLECTION)
         .expect("a snapshot");
     let count = Count {
@@ -160,7 +160,7 @@ type Ids = BTreeSet<String>;
 
 /// What matches, one document after the other; None where one cannot be matched.
 fn scanned(filter: &Filter) -> Option<Ids> {
-    let snapshot = EngineCollections(database())
+    let snapshot = EngineCollections::of(database())
         .source(DATABASE, COLLECTION)
         .ok()?;
     let (mut ids, mut records) = (Ids::new(), snapshot.records(Direction::Forward).ok()?);
@@ -175,7 +175,7 @@ fn scanned(filter: &Filter) -> Option<Ids> {
 
 /// What the planner's choice finds; None where an index of that name cannot be used.
 fn found(filter: &Filter, hint: Option<Hint>) -> Option<Ids> {
-    let snapshot = EngineCollections(database())
+    let snapshot = EngineCollections::of(database())
         .source(DATABASE, COLLECTION)
         .ok()?;
     let mut find = Find::of(filter.clone());

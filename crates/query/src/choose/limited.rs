@@ -37,6 +37,10 @@ impl Source for Limited<'_> {
         all.map(|definition| self.shown(definition)).collect()
     }
 
+    fn prefers_indexes(&self) -> bool {
+        true
+    }
+
     fn namespace(&self) -> String {
         self.source.namespace()
     }
