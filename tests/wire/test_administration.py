@@ -1,5 +1,8 @@
 """Commands for who runs the server: reIndex, compact, profiling, plans, and what a dropped index ends."""
 
+import bson
+from bson.raw_bson import RawBSONDocument
+
 from answers import refused
 
 
@@ -108,3 +111,45 @@ def test_the_use_of_collections_is_told(database):
     database.drop_collection("c")
     assert f"{database.name}.c" not in database.client.admin.command("top")["totals"]
     refused(lambda: database.command("top"), 13)
+
+
+def test_validate_tells_what_was_asked_for(database):
+    database.c.create_index("a")
+    database.c.insert_many([{"a": one} for one in range(10)])
+    for options in [{}, {"full": True}, {"background": True}, {"repair": True}]:
+        found = database.command({"validate": "c", **options})
+        assert found["valid"] and not found["repaired"], options
+        assert found["keysPerIndex"] == {"_id_": 10, "a_1": 10}, options
+        assert found["missingIndexEntries"] == found["extraIndexEntries"] == [], options
+        assert found["corruptRecords"] == found["warnings"] == [], options
+    found = database.command({"validate": "c", "metadata": True})
+    assert found["valid"] and found["nIndexes"] == 2
+    for options in [{"background": True, "full": True}, {"background": True, "repair": True},
+                    {"metadata": True, "full": True},
+                    {"checkBSONConformance": True, "repair": True}]:
+        refused(lambda: database.command({"validate": "c", **options}), 72)
+
+
+def test_documents_that_bson_would_have_otherwise_are_counted(database):
+    fields = bson.encode({"_id": 1})[4:-1] + 2 * bson.encode({"a": 1})[4:-1]
+    twice = (len(fields) + 5).to_bytes(4, "little") + fields + b"\0"
+    database.c.insert_one(RawBSONDocument(twice))
+    database.c.insert_one({"a": 1})
+    assert database.command("validate", "c")["warnings"] == []
+    found = database.command("validate", "c", checkBSONConformance=True)
+    assert found["valid"] and found["nNonCompliantDocuments"] == 1
+    assert "the field 'a' is there twice" in found["warnings"][0]
+
+
+def test_an_index_made_anew_is_the_same(database):
+    """reIndex dropped the indexes before it built them: a server that ended in between had lost
+    them."""
+    database.c.create_index("a", unique=True)
+    database.c.create_index([("b", 1)], sparse=True)
+    database.c.insert_many([{"a": one, "b": [one, -one]} for one in range(1, 100)])
+    before = list(database.c.list_indexes())
+    made = database.command("reIndex", "c")
+    assert (made["nIndexesWas"], made["nIndexes"]) == (3, 3)
+    assert list(database.c.list_indexes()) == before
+    assert database.command("validate", "c", full=True)["keysPerIndex"]["b_1"] == 198
+    refused(lambda: database.c.insert_one({"a": 5}), 11000)

@@ -253,6 +253,7 @@ impl Core {
         };
         SectionOptions {
             filter: looked_up,
+            summed: index.is_some_and(|index| !index.definition.clustered),
             compression,
             position,
         }

@@ -20,7 +20,7 @@ use crate::options::{Background, EngineOptions};
 use crate::rows::{self, CollectionRow, FoldedRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
-use crate::{background, building, folding, merging, recovery};
+use crate::{background, building, folding, merging, recovery, repair};
 
 /// A data folder that is open. Closing it is dropping it.
 #[derive(Debug)]
@@ -95,6 +95,29 @@ impl Engine {
                 Ok(!unfinished.is_empty())
             }
         }
+    }
+
+    /// Makes indexes of a collection anew from its documents, while others read and write, and in their
+    /// place. `should_stop` is asked now and then, and says why.
+    pub fn rebuild(
+        &self,
+        collection: &Collection,
+        indexes: &[String],
+        should_stop: &dyn Fn() -> Option<String>,
+    ) -> Result<(), Error> {
+        let known = collection.indexes();
+        let named = known.iter().filter(|index| {
+            let name = &index.definition.name;
+            indexes.contains(name)
+        });
+        let maps: Vec<u64> = named
+            .map(|index| match index.definition.clustered {
+                // The collection itself: what is made from it is the map by record id.
+                true => collection.records_map,
+                false => index.map,
+            })
+            .collect();
+        repair::rebuild(&self.collections, collection, &maps, should_stop)
     }
 
     pub fn collection(&self, namespace: &Namespace) -> Option<Arc<Collection>> {

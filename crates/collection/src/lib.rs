@@ -9,7 +9,7 @@
 //!
 //! Reading order, from the ground: `record`, `rows`, `index`, `generation`, `state`, [`read`], `core`,
 //! `collection`, `collections`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
-//! `background`, [`engine`], `changing`, `doubles`, `views`, [`validate`](mod@validate).
+//! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod admission;
@@ -33,6 +33,7 @@ mod options;
 mod read;
 mod record;
 mod recovery;
+mod repair;
 mod rows;
 mod rules;
 mod state;
@@ -52,7 +53,7 @@ pub use namespace::Namespace;
 pub use options::{AtBlock, Background, EngineOptions};
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
 pub use statistics::{CollectionStatistics, IndexStatistics};
-pub use validate::{IndexReport, Validation};
+pub use validate::{Checks, IndexReport, Validation, WrongEntries, WrongEntry};
 pub use views::{VIEWS, View};
 pub use windrow_fold::Direction;
 pub use windrow_storage::StorageError;

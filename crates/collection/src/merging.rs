@@ -181,7 +181,8 @@ fn merge_map(
     if merged.is_some() {
         sink.finish()?;
     }
-    replace(core, collection, map, &chosen, merged)?;
+    let merged = merged.into_iter().collect();
+    replace(core, collection, map, &chosen, merged, Vec::new())?;
     core.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(true)
 }
@@ -208,13 +209,15 @@ fn is_wasteful(
     waste as f64 > WASTE_MIN * entries as f64
 }
 
-/// Puts a merged section in the place of those that it was made of.
-fn replace(
+/// Puts new sections in the place of those that they were made of, or that were wrong. `others`: what
+/// changes in the catalog with them.
+pub(crate) fn replace(
     core: &Core,
     collection: &Collection,
     map: u64,
     old: &[Arc<Section>],
-    new: Option<SectionDescriptor>,
+    new: Vec<SectionDescriptor>,
+    others: Vec<RowChange>,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut state = State::clone(&collection.state());
@@ -225,7 +228,6 @@ fn replace(
     let gone = state
         .sections_mut(map, collection.records_map)
         .is_none_or(|sections| dropped || !old.iter().all(|it| is_there(it, sections.all())));
-    let new: Vec<SectionDescriptor> = new.into_iter().collect();
     if gone {
         return core.discard(&new);
     }
@@ -234,6 +236,7 @@ fn replace(
         .map(|section| rows::delete_section(map, section.descriptor()))
         .collect();
     changes.extend(new.iter().map(|section| rows::put_section(map, section)));
+    changes.extend(others);
     let new = core.adopt(changes, new, Vec::new())?;
     collection.change_state(|state| {
         if let Some(sections) = state.sections_mut(map, collection.records_map) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
-use windrow_fold::{Cursor, Direction, Snapshot, View};
+use windrow_fold::{Cursor, Direction, EntrySum, Snapshot, View};
 use windrow_index::{Definition, Multikey};
 
 use crate::error::Error;
@@ -248,6 +248,31 @@ impl Reader {
     /// A clustered collection's keys of `_id`s by record id, for its own checks.
     pub(crate) fn id_keys(&self) -> Cursor {
         self.records_view().cursor(Direction::Forward).past_cache()
+    }
+
+    /// What that map holds of one record.
+    pub(crate) fn id_key_of(&self, id: RecordId) -> Result<Option<Bytes>, Error> {
+        Ok(self.records_view().get(&id.0.to_be_bytes(), 0)?)
+    }
+
+    /// The view of what stands apart from the documents: of a clustered collection's first index the map
+    /// by record id, of others their own.
+    fn entries_view(&self, number: usize) -> Result<&View, Error> {
+        match self.0.is_clustered && number == 0 {
+            true => Ok(self.records_view()),
+            false => self.index_view(number),
+        }
+    }
+
+    /// The sum of an index's entries, as far as it is known without reading: see [`View::kept_sum`].
+    pub(crate) fn kept_sum(&self, number: usize) -> Result<Option<EntrySum>, Error> {
+        Ok(self.entries_view(number)?.kept_sum())
+    }
+
+    /// Reads all sections of an index: see [`windrow_fold::Section::check`].
+    pub(crate) fn check_sections(&self, number: usize) -> Result<(), Error> {
+        let view = self.entries_view(number)?;
+        Ok(view.sections.all().iter().try_for_each(|it| it.check())?)
     }
 
     /// The indexes that can be used; the first is the one on `_id`.

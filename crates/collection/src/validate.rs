@@ -1,222 +1,206 @@
 //! Proof that every index says what its collection says.
 //!
-//! Both sides are read at one snapshot and summed up as a set: a hash of every entry, added. Where
-//! the sums differ the entries are compared one by one, to name the first difference.
+//! Both sides are read at one snapshot and summed up as sets: see [`windrow_fold::EntrySum`]. The
+//! documents' side is always read. The indexes' side is known without reading where nothing was deleted
+//! since their sections were merged, since sections keep the sums of their entries; otherwise, and in a
+//! full validation, it is read too, and with it every block. Where sums differ the entries are compared
+//! one by one, to name those that are wrong.
+//!
+//! No lock is taken that writers or readers wait for.
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+mod compare;
+mod conformance;
 
-use windrow_document::Document;
-use windrow_fold::Direction;
+use windrow_document::{Document, Value};
+use windrow_fold::{Direction, EntrySum};
 use windrow_index::{Multikey, Scratch};
+use windrow_storage::StorageError;
 
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::generation::append_id_key;
 use crate::read::{Reader, RecordId};
 
+/// What is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checks {
+    /// Every block of every index is read, and the structure of every document looked at.
+    pub full: bool,
+    /// Documents that BSON's specification would have otherwise are counted.
+    pub conformance: bool,
+}
+
+impl Checks {
+    pub const QUICK: Checks = Checks {
+        full: false,
+        conformance: false,
+    };
+    pub const FULL: Checks = Checks {
+        full: true,
+        conformance: false,
+    };
+}
+
 /// What was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Validation {
     pub documents: u64,
     /// What is wrong with documents.
     pub errors: Vec<String>,
+    /// The records of those.
+    pub corrupt: Vec<RecordId>,
+    /// How many documents do not conform to BSON's specification, and what is the matter with the first.
+    pub not_conforming: u64,
+    pub first_not_conforming: Option<String>,
     pub indexes: Vec<IndexReport>,
+    /// Of a clustered collection: the index that it is, as far as it is kept beside the documents.
+    pub of_ids: Option<IndexReport>,
 }
 
 impl Validation {
     pub fn is_valid(&self) -> bool {
-        self.errors.is_empty() && self.indexes.iter().all(|index| index.errors.is_empty())
+        self.errors.is_empty() && self.reports().all(IndexReport::is_valid)
+    }
+
+    /// Of all indexes, also of the one that a clustered collection is.
+    pub fn reports(&self) -> impl Iterator<Item = &IndexReport> {
+        self.of_ids.iter().chain(&self.indexes)
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct IndexReport {
     pub name: String,
     pub keys: u64,
     pub errors: Vec<String>,
+    /// Entries that documents have and the index lacks.
+    pub missing: WrongEntries,
+    /// Entries of the index that are no document's.
+    pub extra: WrongEntries,
 }
 
-/// Number and set hash of entries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sum {
-    entries: u64,
-    hash: u64,
-}
-
-impl Sum {
-    fn add(&mut self, key: &[u8], id: RecordId, payload: &[u8]) {
-        let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        self.entries += 1;
-        self.hash = self.hash.wrapping_add(hasher.hash_one((key, id, payload)));
+impl IndexReport {
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
     }
 }
 
+/// So many, and the first of them.
+#[derive(Clone, Debug, Default)]
+pub struct WrongEntries {
+    pub count: u64,
+    pub first: Vec<WrongEntry>,
+}
+
+/// An entry that is missing, or that is one too many.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WrongEntry {
+    pub key: Vec<u8>,
+    /// What stands beside the key.
+    pub payload: Vec<u8>,
+    pub record: RecordId,
+    /// The `_id` of the document, where there is one.
+    pub id: Option<Value>,
+}
+
 impl Collection {
-    /// Reads all documents and all entries and compares them. `full` checks the documents' BSON too.
-    pub fn validate(&self, full: bool) -> Result<Validation, Error> {
+    /// Reads all documents, sums up what must stand in the indexes, and compares.
+    pub fn validate(&self, checks: Checks) -> Result<Validation, Error> {
         let reader = self.lasting_reader()?;
-        let mut expected = vec![Sum::default(); reader.indexes().len()];
-        let mut validation = Validation {
-            documents: 0,
-            errors: Vec::new(),
-            indexes: Vec::new(),
+        let mut validation = Validation::default();
+        let expected = match of_documents(&reader, checks, &mut validation) {
+            Err(error) => {
+                // Without all documents nothing can be said of indexes.
+                validation.errors.push(damage(error)?);
+                return Ok(validation);
+            }
+            Ok(expected) => expected,
         };
-        let (mut scratch, mut key) = (Scratch::default(), Vec::new());
-        let mut cursor = reader.records(Direction::Forward);
-        while cursor.next()? {
-            validation.documents += 1;
-            let id = cursor.id();
-            if full && let Err(error) = Document::from_bytes(cursor.document()) {
-                validation.errors.push(format!("record {}: {error}", id.0));
-                continue;
+        for (number, expected) in expected.iter().enumerate() {
+            let report = compare::index(&reader, number, expected, checks)?;
+            match reader.is_clustered() && number == 0 {
+                true => validation.of_ids = Some(report),
+                false => validation.indexes.push(report),
             }
-            let document = Document::from_validated(cursor.document());
-            if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
-                append_id_key(of_ids.definition(), document, &mut key);
-                if key != cursor.place() {
-                    let what = "stands elsewhere than its _id says";
-                    validation.errors.push(format!("record {} {what}", id.0));
-                }
-            }
-            for (index, sum) in reader.indexes().iter().zip(&mut expected) {
-                let is_clustered = index.definition().clustered;
-                each_entry(index, document, &mut scratch, &mut |key, payload| {
-                    sum.add(key, id, if is_clustered { b"" } else { payload });
-                })?;
-            }
-        }
-        for (number, sum) in expected.into_iter().enumerate() {
-            validation.indexes.push(check_index(&reader, number, sum)?);
-        }
-        if reader.is_clustered() {
-            // It is the collection itself.
-            let of_ids = validation.indexes.remove(0);
-            validation.errors.extend(of_ids.errors);
         }
         Ok(validation)
     }
 }
 
-/// The distinct entries of a document.
-fn each_entry(
-    index: &crate::read::ReaderIndex,
-    document: Document<'_>,
-    scratch: &mut Scratch,
-    visit: &mut dyn FnMut(&[u8], &[u8]),
-) -> Result<(), Error> {
-    let definition = index.definition();
-    let mut multikey = Multikey::of(definition.fields.len());
-    let mut entries: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    definition.entries(document, scratch, &mut multikey, &mut |key, payload| {
-        entries.push((key.to_vec(), payload.to_vec()));
-    })?;
-    // Of equal keys the smallest payload counts.
-    entries.sort();
-    entries.dedup_by(|a, b| a.0 == b.0);
-    entries
-        .iter()
-        .for_each(|(key, payload)| visit(key, payload));
-    Ok(())
-}
-
-fn check_index(reader: &Reader, number: usize, expected: Sum) -> Result<IndexReport, Error> {
-    let index = reader.indexes().get(number);
-    let found = match index.is_some_and(|index| index.definition().clustered) {
-        false => sum_of_entries(reader, number)?,
-        true => sum_of_records(reader)?,
-    };
-    let name = reader
-        .indexes()
-        .get(number)
-        .map(|index| index.name().to_owned());
-    let mut report = IndexReport {
-        name: name.unwrap_or_default(),
-        keys: found.entries,
-        errors: Vec::new(),
-    };
-    if found != expected {
-        let first = first_difference(reader, number)?;
-        report.errors.push(format!(
-            "index '{}' has {} entries where the documents have {}; {first}",
-            report.name, found.entries, expected.entries
-        ));
+/// The text of an error that names damaged bytes; others are passed on.
+fn damage(error: Error) -> Result<String, Error> {
+    match error {
+        Error::Storage(StorageError::Damaged { .. }) => Ok(error.to_string()),
+        other => Err(other),
     }
-    Ok(report)
 }
 
-fn sum_of_entries(reader: &Reader, number: usize) -> Result<Sum, Error> {
-    let mut sum = Sum::default();
-    let mut cursor = reader.entries(number, Direction::Forward)?;
+/// What the documents say of an index.
+struct Expected {
+    sum: EntrySum,
+    multikey: Multikey,
+}
+
+/// Reads all documents.
+fn of_documents(
+    reader: &Reader,
+    checks: Checks,
+    validation: &mut Validation,
+) -> Result<Vec<Expected>, Error> {
+    let expected = reader.indexes().iter().map(|index| Expected {
+        sum: EntrySum::default(),
+        multikey: Multikey::of(index.definition().fields.len()),
+    });
+    let mut expected: Vec<Expected> = expected.collect();
+    let (mut scratch, mut key) = (Scratch::default(), Vec::new());
+    let mut cursor = reader.records(Direction::Forward);
     while cursor.next()? {
-        sum.add(cursor.key(), cursor.id(), cursor.payload());
-    }
-    Ok(sum)
-}
-
-/// Of a clustered collection the documents have been read by their `_id`s: what is left to be compared is
-/// the map by record id.
-fn sum_of_records(reader: &Reader) -> Result<Sum, Error> {
-    let mut sum = Sum::default();
-    let mut cursor = reader.id_keys();
-    while cursor.next()? {
-        let id = cursor.key().first_chunk().copied();
-        let id = RecordId(id.map_or(0, u64::from_be_bytes));
-        sum.add(cursor.payload(), id, b"");
-    }
-    Ok(sum)
-}
-
-/// Looks for an entry that a document has and the index lacks, then the other way round.
-fn first_difference(reader: &Reader, number: usize) -> Result<String, Error> {
-    let Some(index) = reader.indexes().get(number) else {
-        return Ok(String::new());
-    };
-    let (mut scratch, mut lacking) = (Scratch::default(), None);
-    let mut records = reader.records(Direction::Forward);
-    while lacking.is_none() && records.next()? {
-        let id = records.id();
-        let mut entries = Vec::new();
-        let document = Document::from_validated(records.document());
-        each_entry(index, document, &mut scratch, &mut |key, _| {
-            entries.push(key.to_vec())
-        })?;
-        for key in entries {
-            if lacking.is_none() && !has(reader, number, &key, id)? {
-                lacking = Some(format!("record {} lacks key {}", id.0, hex(&key)));
+        validation.documents += 1;
+        let id = cursor.id();
+        if checks.full
+            && let Err(error) = Document::from_bytes(cursor.document())
+        {
+            validation.note_corrupt(id, &error.to_string());
+            continue;
+        }
+        let document = Document::from_validated(cursor.document());
+        if checks.conformance
+            && let Some(what) = conformance::fault(document)
+        {
+            validation.note_not_conforming(id, &what);
+        }
+        if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
+            append_id_key(of_ids.definition(), document, &mut key);
+            if key != cursor.place() {
+                validation.note_corrupt(id, "stands elsewhere than its _id says");
             }
         }
-    }
-    if let Some(lacking) = lacking {
-        return Ok(lacking);
-    }
-    let mut cursor = reader.entries(number, Direction::Forward)?;
-    while cursor.next()? {
-        let id = cursor.id();
-        let mut belongs = false;
-        if let Some(bytes) = reader.get(id)? {
-            let document = Document::from_validated(&bytes);
-            each_entry(index, document, &mut scratch, &mut |key, payload| {
-                let same = index.definition().clustered || payload == cursor.payload();
-                belongs |= same && key == cursor.key();
-            })?;
-        }
-        if !belongs {
-            return Ok(format!(
-                "key {} of record {} is no document's",
-                hex(cursor.key()),
-                id.0
-            ));
+        for (index, expected) in reader.indexes().iter().zip(&mut expected) {
+            let Expected { sum, multikey } = expected;
+            let is_clustered = index.definition().clustered;
+            compare::each_entry(
+                index,
+                document,
+                &mut scratch,
+                multikey,
+                &mut |key, payload| {
+                    sum.add(key, id.0, if is_clustered { b"" } else { payload });
+                },
+            )?;
         }
     }
-    Ok("the entries differ in their order".to_owned())
+    Ok(expected)
 }
 
-fn has(reader: &Reader, number: usize, key: &[u8], id: RecordId) -> Result<bool, Error> {
-    let mut cursor = reader.entries(number, Direction::Forward)?;
-    cursor.seek(key, id)?;
-    Ok(cursor.next()? && cursor.key() == key && cursor.id() == id)
-}
+impl Validation {
+    fn note_corrupt(&mut self, id: RecordId, what: &str) {
+        self.errors.push(format!("record {}: {what}", id.0));
+        self.corrupt.push(id);
+    }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    fn note_not_conforming(&mut self, id: RecordId, what: &str) {
+        self.not_conforming += 1;
+        let first = || format!("record {}: {what}", id.0);
+        self.first_not_conforming.get_or_insert_with(first);
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, BuildPhase, Change, Collection, Direction, Engine, EngineOptions, Error,
+    BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
     Namespace, Outcome,
 };
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
@@ -228,7 +228,7 @@ impl Life {
             found.len(),
             self.model.len()
         );
-        let validation = collection.validate(true).unwrap();
+        let validation = collection.validate(Checks::FULL).unwrap();
         assert!(validation.is_valid(), "{validation:?}");
         let bytes: usize = self
             .model
@@ -308,7 +308,7 @@ fn check_unique_indexes(kind: &DocumentBuf) {
     assert!(matches!(set(9), Ok(Outcome::Replaced)));
     batch.commit().unwrap();
     assert_eq!(insert(&[thing(9, 2), thing(10, 9)], false), (1, vec![1]));
-    assert!(collection.validate(true).unwrap().is_valid());
+    assert!(collection.validate(Checks::FULL).unwrap().is_valid());
 }
 
 #[test]
@@ -448,7 +448,7 @@ fn check_writers_beside_builds(kind: &DocumentBuf) {
             build(&collection, doc! { "key": key, "name": (name.as_str()) }).unwrap();
         }
     });
-    let validation = collection.validate(true).unwrap();
+    let validation = collection.validate(Checks::FULL).unwrap();
     assert!(validation.is_valid(), "{validation:?}");
     assert_eq!(validation.indexes.len(), collection.index_count());
     assert_eq!(collection.indexes().len(), 7);
@@ -541,7 +541,7 @@ fn check_killed_build(kind: &DocumentBuf) {
         (1..40_000).contains(&again),
         "{again} documents were read again"
     );
-    assert!(collection.validate(true).unwrap().is_valid());
+    assert!(collection.validate(Checks::FULL).unwrap().is_valid());
 }
 
 #[test]

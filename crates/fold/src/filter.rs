@@ -4,15 +4,11 @@
 //! question touches one cache line and is answered from the page's bytes as they lie in the cache.
 //! With 10 bits a key about 1 in 100 absent keys passes.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 const LINE_BYTES: usize = 64;
 const BITS_PER_KEY: usize = 10;
 const PROBES: u32 = 6;
 
-pub fn hash(key: &[u8]) -> u64 {
-    xxh3_64(key)
-}
+pub(crate) use crate::sum::key_hash as hash;
 
 /// The page of these hashes.
 pub fn build(hashes: &[u64]) -> Vec<u8> {

@@ -16,7 +16,7 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`stretch`], [`section`], [`sections`], [`cursor`], [`view`],
+//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`stretch`], [`sum`], [`section`], [`sections`], [`cursor`], [`view`],
 //! [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,7 @@ pub mod sections;
 pub mod snapshots;
 pub mod sorter;
 pub mod stretch;
+pub mod sum;
 pub mod tail;
 pub mod varint;
 pub mod view;
@@ -42,6 +43,7 @@ pub use entry::Entry;
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Age, Snapshot, Snapshots};
 pub use sorter::Sorter;
+pub use sum::EntrySum;
 pub use tail::Tail;
 pub use view::View;
 pub use windrow_storage::StorageError;

@@ -30,6 +30,7 @@ pub use write::{RunSink, SectionOptions, SectionWriter};
 
 use crate::filter;
 use crate::stretch::{Layout, Stretch};
+use crate::sum::EntrySum;
 use fences::Fences;
 
 /// How many data blocks one filter page speaks for.
@@ -232,6 +233,42 @@ impl Section {
     ) -> Result<usize, StorageError> {
         let found = self.layout(block, number)?.stretch_of(key, id);
         found.ok_or_else(|| self.senseless_block(number))
+    }
+
+    /// The sum of its entries as its descriptor has it.
+    pub fn kept_sum(&self) -> Option<EntrySum> {
+        self.descriptor.hash.map(|hash| EntrySum {
+            entries: self.descriptor.entries,
+            hash,
+        })
+    }
+
+    /// Reads all of it, past the cache, and says by an error what is not as it was written.
+    pub fn check(&self) -> Result<(), StorageError> {
+        let (mut sum, mut entries, mut stretch) = (EntrySum::default(), 0, Stretch::default());
+        for number in 0..self.block_count()? {
+            let block = self.read(number, false)?;
+            for within in 0..self.layout(&block, number)?.stretches() {
+                self.decode(&block, number, within, &mut stretch)?;
+                for at in 0..stretch.len() {
+                    let entry = stretch.get(&block, at);
+                    let entry = entry.ok_or_else(|| self.senseless_block(number))?;
+                    entries += 1;
+                    if self.descriptor.hash.is_some() {
+                        sum.add(entry.key, entry.id, entry.payload);
+                    }
+                }
+            }
+        }
+        let summed_otherwise = self.kept_sum().is_some_and(|kept| kept != sum);
+        if entries == self.descriptor.entries && !summed_otherwise {
+            return Ok(());
+        }
+        let root = self.descriptor.root_offset;
+        Err(StorageError::Damaged {
+            place: format!("run {}, the section at byte {root}", self.descriptor.run),
+            what: "its entries are not those that it was written with".to_owned(),
+        })
     }
 
     pub(crate) fn senseless_block(&self, number: usize) -> StorageError {

@@ -217,6 +217,7 @@ mod tests {
         sorter.add(&key, id, &payload);
         let options = SectionOptions {
             filter: true,
+            summed: true,
             compression: Compression::Lz4,
             position: 1,
         };

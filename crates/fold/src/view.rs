@@ -12,6 +12,7 @@ use crate::entry::compare_keys;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
 use crate::stretch::Stretch;
+use crate::sum::EntrySum;
 
 /// A map at a snapshot.
 #[derive(Clone, Debug)]
@@ -108,6 +109,29 @@ impl View {
             self.snapshot,
             Direction::Forward,
         ))
+    }
+
+    /// The sum of its entries, from what sections keep of theirs and from the chunks. None where only
+    /// reading tells: where something was deleted, or the snapshot is older than a section. Where a place
+    /// stands in two sources it counts twice: a sum that is not the expected one proves nothing yet.
+    pub fn kept_sum(&self) -> Option<EntrySum> {
+        let mut sum = EntrySum::default();
+        for section in self.sections.all() {
+            if section.descriptor().position > self.snapshot {
+                return None;
+            }
+            sum.join(section.kept_sum()?);
+        }
+        for chunk in &self.chunks {
+            let entries = (0..chunk.len()).filter_map(|number| chunk.get(number));
+            for entry in entries.filter(|entry| entry.position <= self.snapshot) {
+                if entry.deleted {
+                    return None;
+                }
+                sum.add(entry.key, entry.id, entry.payload);
+            }
+        }
+        Some(sum)
     }
 
     /// About so many keys, in order, that cut the entries into parts of like size. From fences and

@@ -118,6 +118,7 @@ impl Map {
         let sink = RunSink::new(self.storage.runs.create().unwrap());
         let options = SectionOptions {
             filter: true,
+            summed: true,
             compression: Compression::Lz4,
             position,
         };

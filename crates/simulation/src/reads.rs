@@ -1,6 +1,6 @@
 //! Steps that read, and hold the engine's answers against the model.
 
-use windrow_collection::{Direction, Reader};
+use windrow_collection::{Checks, Direction, Reader};
 use windrow_document::{Document, ValueRef};
 
 use crate::model::Documents;
@@ -36,8 +36,10 @@ impl World {
 
     fn validate_one(&self, name: &str) {
         let collection = self.collection(name);
-        let validation = collection.validate(true).expect("a validation");
-        assert!(validation.is_valid(), "{name}: {validation:?}");
+        for checks in [Checks::QUICK, Checks::FULL] {
+            let validation = collection.validate(checks).expect("a validation");
+            assert!(validation.is_valid(), "{name}, {checks:?}: {validation:?}");
+        }
         let things = self.with(|state| state.things(name).clone());
         let ready = collection.indexes().into_iter().skip(1);
         let ready: Vec<String> = ready

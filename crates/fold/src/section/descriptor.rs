@@ -25,6 +25,10 @@ pub struct SectionDescriptor {
     /// None where the last key was too long to be kept here.
     pub last_key: Option<Vec<u8>>,
     pub last_id: u64,
+    /// The sum of the entries' hashes, see [`EntrySum`](crate::EntrySum). None where some are deletions
+    /// or versions of the same, which can only be summed up together with what they hide, where entries
+    /// are not summed up at all, and where the section was written before sums were.
+    pub hash: Option<u64>,
 }
 
 /// Descriptors are rows of the catalog, which are small.
@@ -88,6 +92,9 @@ impl SectionDescriptor {
                 bytes.extend_from_slice(key);
             }
         }
+        if let Some(hash) = self.hash {
+            bytes.extend_from_slice(&hash.to_le_bytes());
+        }
         bytes
     }
 
@@ -113,7 +120,11 @@ impl SectionDescriptor {
             0 => None,
             length => Some(varint::take_bytes(&mut bytes, length - 1)?.to_vec()),
         };
-        bytes.is_empty().then_some(SectionDescriptor {
+        let hash = match bytes {
+            [] => None,
+            bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
+        };
+        Some(SectionDescriptor {
             run,
             root_offset,
             root_length: u32::try_from(root_length).ok()?,
@@ -126,6 +137,7 @@ impl SectionDescriptor {
             first_id,
             last_key,
             last_id,
+            hash,
         })
     }
 }
@@ -149,6 +161,7 @@ mod tests {
             first_id: 3,
             last_key: Some(b"".to_vec()),
             last_id: u64::MAX,
+            hash: None,
         };
         let bytes = descriptor.encode();
         assert_eq!(SectionDescriptor::decode(&bytes), Some(descriptor.clone()));
@@ -156,6 +169,11 @@ mod tests {
             last_key: None,
             ..descriptor
         };
+        let summed = SectionDescriptor {
+            hash: Some(u64::MAX - 1),
+            ..open.clone()
+        };
+        assert_eq!(SectionDescriptor::decode(&summed.encode()), Some(summed));
         assert_eq!(SectionDescriptor::decode(&open.encode()), Some(open));
         for length in 0..bytes.len() {
             assert_eq!(SectionDescriptor::decode(&bytes[..length]), None);

@@ -11,6 +11,7 @@ use super::fences::{FenceWriter, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
 use crate::entry::{Entry, common_prefix};
 use crate::filter;
+use crate::sum::EntrySum;
 
 /// A run file into which several threads write sections. Blocks are compressed by their threads;
 /// only appending them is done one after the other.
@@ -75,6 +76,9 @@ impl RunSink {
 pub struct SectionOptions {
     /// Whether single keys are looked up here: filter pages are written.
     pub filter: bool,
+    /// Whether the sum of its entries is kept: not of documents, whose bytes are their checksums' to
+    /// prove.
+    pub summed: bool,
     pub compression: Compression,
     /// The newest log position that is being folded.
     pub position: u64,
@@ -96,7 +100,10 @@ pub struct SectionWriter<'s> {
     separator: Vec<u8>,
     separator_id: u64,
     last_key: Vec<u8>,
+    last_key_hash: u64,
     last_id: u64,
+    /// None once there is something that cannot be summed up.
+    sum: Option<EntrySum>,
     first: Option<(Vec<u8>, u64)>,
     entries: u64,
     deletions: u64,
@@ -119,7 +126,9 @@ impl<'s> SectionWriter<'s> {
             separator: Vec::new(),
             separator_id: 0,
             last_key: Vec::new(),
+            last_key_hash: 0,
             last_id: 0,
+            sum: options.summed.then(EntrySum::default),
             first: None,
             entries: 0,
             deletions: 0,
@@ -147,9 +156,13 @@ impl<'s> SectionWriter<'s> {
         if self.block.is_empty() {
             self.begin_block(entry);
         }
-        if self.options.filter && (new_key || self.block.is_empty()) {
-            self.hashes.push(filter::hash(entry.key));
+        if new_key && (self.options.filter || self.options.summed) {
+            self.last_key_hash = filter::hash(entry.key);
         }
+        if self.options.filter && (new_key || self.block.is_empty()) {
+            self.hashes.push(self.last_key_hash);
+        }
+        self.add_to_sum(entry, new_key);
         if new_key {
             self.last_key.clear();
             self.last_key.extend_from_slice(entry.key);
@@ -159,6 +172,16 @@ impl<'s> SectionWriter<'s> {
         self.entries += 1;
         self.deletions += u64::from(entry.deleted);
         Ok(())
+    }
+
+    #[inline]
+    fn add_to_sum(&mut self, entry: &Entry<'_>, new_key: bool) {
+        let is_version = !new_key && self.last_id == entry.id;
+        match &mut self.sum {
+            Some(_) if entry.deleted || is_version => self.sum = None,
+            Some(sum) => sum.add_hashed(self.last_key_hash, entry.id, entry.payload),
+            None => {}
+        }
     }
 
     /// Chooses the shortest separator between the last entry and this one.
@@ -265,6 +288,7 @@ impl<'s> SectionWriter<'s> {
             first_id: if first_cut { 0 } else { first_id },
             last_key: (!last_cut).then_some(self.last_key),
             last_id: self.last_id,
+            hash: self.sum.map(|sum| sum.hash),
         }))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_collection::Checks;
 use windrow_storage::{MemoryDisk, RowChange, Storage};
 
 use super::engines::{open, storage_options};
@@ -31,7 +32,7 @@ pub fn run(bytes: &[u8]) {
     };
     for database in engine.databases() {
         for collection in engine.collections(&database) {
-            let _ = collection.validate(true);
+            let _ = collection.validate(Checks::FULL);
         }
     }
     let _ = engine.fold();

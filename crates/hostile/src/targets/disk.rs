@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Collection, Direction, Engine, Namespace};
+use windrow_collection::{BuildControl, Checks, Collection, Direction, Engine, Namespace};
 use windrow_document::{DocumentBuf, doc};
 use windrow_index::Definition;
 use windrow_storage::{Crash, Disk, MemoryDisk};
@@ -111,8 +111,11 @@ fn check(engine: &Engine, expected: &BTreeMap<u64, DocumentBuf>) {
                 assert_eq!(expected.get(id), Some(document), "record {id}");
             }
         }
-        if let Ok(validation) = collection.validate(true) {
-            assert!(validation.is_valid(), "{validation:?}");
+        if let Ok(validation) = collection.validate(Checks::FULL) {
+            let of_indexes = validation.reports().flat_map(|index| &index.errors);
+            for error in validation.errors.iter().chain(of_indexes) {
+                assert!(error.contains(" is damaged: "), "{error}");
+            }
         }
     }
 }

@@ -152,7 +152,7 @@ pub(crate) fn double_text(number: f64) -> String {
     }
     let whole = number as i64;
     if whole as f64 == number
-        && whole.abs() < 1_000_000
+        && whole.unsigned_abs() < 1_000_000
         && (whole != 0 || number.is_sign_positive())
     {
         return whole.to_string();

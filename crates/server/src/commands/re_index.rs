@@ -1,21 +1,18 @@
-//! `reIndex`: drops the indexes of a collection and builds them anew, but for the one on `_id`, by
-//! which its documents are known. Who reads or writes meanwhile does so without them.
-
-use std::sync::atomic::Ordering::Relaxed;
+//! `reIndex`: makes the indexes of a collection anew from its documents, but for the one on `_id`. Who
+//! reads or writes meanwhile does so with those that there were: new entries take the place of the old
+//! ones in one step.
 
 use windrow_document::{Value, doc};
-use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::index_builds::{self, Build};
 use crate::{namespace, views};
 
 pub const RE_INDEX: Command = Command {
     name: "reIndex",
-    help: "drops the indexes of a collection and builds them anew",
+    help: "makes the indexes of a collection anew",
     arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY
@@ -35,25 +32,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         ));
     }
     let others = before.iter().filter(|one| !one.definition.is_of_ids());
-    let definitions: Vec<Definition> = others.map(|one| (*one.definition).clone()).collect();
-    for definition in &definitions {
-        collection.drop_index(&definition.name).or_command_error()?;
-        let cursors = &context.state.cursors;
-        cursors.end_using(&namespace.to_string(), &definition.name);
-    }
-    if !definitions.is_empty() {
-        let build = Build {
-            engine: engine.clone(),
-            collection: collection.clone(),
-            definitions,
-            log: context.state.services.log.clone(),
-            context: context.client.name(),
-        };
-        let metrics = &context.state.metrics;
-        metrics.index_builds.fetch_add(1, Relaxed);
-        index_builds::run(build, context.operation)
-            .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))?;
-    }
+    let names: Vec<String> = others.map(|one| one.definition.name.clone()).collect();
+    let stop = || {
+        let stopped = context.operation.check().err();
+        stopped.map(|error| error.to_string())
+    };
+    engine
+        .rebuild(&collection, &names, &stop)
+        .or_command_error()?;
     let after = collection.indexes();
     let described = after
         .iter()

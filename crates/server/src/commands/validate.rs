@@ -1,8 +1,9 @@
-//! `validate`: proves that every index says what its collection says.
+//! `validate`: proves that every index says what its collection says, and makes those anew that do not.
 
-use windrow_collection::{IndexReport, Validation};
-use windrow_document::{DocumentBuf, Value, doc};
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_collection::{Checks, Collection, IndexReport, Validation, WrongEntry};
+use windrow_document::{DocumentBuf, Value, doc, key};
+use windrow_index::{Definition, KeyKind};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
@@ -12,56 +13,267 @@ use crate::{namespace, views};
 
 pub const VALIDATE: Command = Command {
     name: "validate",
-    help: "compares a collection with its indexes; full: true reads the documents' bytes too",
-    arguments: Accepted::Any,
+    help: "compares a collection with its indexes; full: true reads every block, repair: true makes \
+           wrong indexes anew",
+    arguments: Accepted::Only(&[
+        "full",
+        "repair",
+        "metadata",
+        "checkBSONConformance",
+        "background",
+        // Of old; drivers say it still.
+        "scandata",
+    ]),
     run,
     ..Command::EMPTY
 };
 
+/// What is asked for.
+struct Asked {
+    checks: Checks,
+    repair: bool,
+    /// Only the definitions of indexes are looked at.
+    metadata: bool,
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let full = Arguments::new(request).flag("full")?;
+    let asked = asked(&Arguments::new(request))?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");
     let collection = views::collection(context, &namespace, missing)?;
-    let validation = collection.validate(full).or_command_error()?;
-    Ok(Reply::ok(describe(&validation, &namespace.to_string())))
+    let found = look(&collection, &asked)?;
+    let mut described = Description::of(&collection, &found);
+    if asked.repair && found.reports().any(|index| !index.is_valid()) {
+        let wrong = found.reports().filter(|index| !index.is_valid());
+        let wrong: Vec<String> = wrong.map(|index| index.name.clone()).collect();
+        let stop = || {
+            let stopped = context.operation.check().err();
+            stopped.map(|error| error.to_string())
+        };
+        let engine = &context.state.services.engine;
+        engine
+            .rebuild(&collection, &wrong, &stop)
+            .or_command_error()?;
+        described = Description::of(&collection, &look(&collection, &asked)?).after(&found);
+    }
+    Ok(Reply::ok(described.reply(&namespace.to_string())))
 }
 
-fn describe(validation: &Validation, namespace: &str) -> DocumentBuf {
-    let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
-    for index in &validation.indexes {
-        keys.push(&index.name, index.keys as i64);
-        details.push(&index.name, detail(index));
+fn asked(arguments: &Arguments<'_>) -> Result<Asked, CommandError> {
+    let asked = Asked {
+        checks: Checks {
+            full: arguments.flag("full")?,
+            conformance: arguments.flag("checkBSONConformance")?,
+        },
+        repair: arguments.flag("repair")?,
+        metadata: arguments.flag("metadata")?,
+    };
+    let background = arguments.flag("background")?;
+    let refuse = |together: &str| {
+        let message = format!("Running the validate command with {together} is not supported");
+        Err(CommandError::new(ErrorCode::InvalidOptions, message))
+    };
+    let Asked { checks, .. } = asked;
+    match asked {
+        Asked { repair: true, .. } if background => {
+            refuse("{ background: true } and { repair: true }")
+        }
+        _ if background && checks.full => refuse("{ background: true } and { full: true }"),
+        _ if background && checks.conformance => {
+            refuse("{ background: true } and { checkBSONConformance: true }")
+        }
+        Asked { metadata: true, .. }
+            if background || asked.repair || checks.full || checks.conformance =>
+        {
+            refuse("{ metadata: true } and any other options")
+        }
+        Asked { repair: true, .. } if checks.conformance => {
+            refuse("{ checkBSONConformance: true } and { repair: true }")
+        }
+        asked => Ok(asked),
     }
-    let of_indexes = validation.indexes.iter().flat_map(|index| &index.errors);
-    let errors: Vec<String> = validation
-        .errors
-        .iter()
-        .chain(of_indexes)
-        .cloned()
-        .collect();
-    let none = || Value::Array(windrow_document::array![]);
-    doc! {
-        "nInvalidDocuments": (validation.errors.len() as i64),
-        "nrecords": (validation.documents as i64),
-        "nIndexes": (validation.indexes.len() as i32),
-        "keysPerIndex": keys,
-        "indexDetails": details,
-        "ns": namespace,
-        "valid": (validation.is_valid()),
-        "warnings": (none()),
-        "errors": errors,
-        "extraIndexEntries": (none()),
-        "missingIndexEntries": (none()),
-        "corruptRecords": (none()),
+}
+
+fn look(collection: &Collection, asked: &Asked) -> Result<Validation, CommandError> {
+    if !asked.metadata {
+        return collection.validate(asked.checks).or_command_error();
+    }
+    // Definitions are parsed when a folder is opened, and refused there.
+    let mut indexes = collection.indexes();
+    if collection.is_clustered() {
+        indexes.remove(0);
+    }
+    let report = |name: &str| IndexReport {
+        name: name.to_owned(),
+        ..IndexReport::default()
+    };
+    Ok(Validation {
+        documents: collection.count(),
+        indexes: indexes
+            .iter()
+            .map(|it| report(&it.definition.name))
+            .collect(),
+        ..Validation::default()
+    })
+}
+
+/// What the reply says.
+struct Description {
+    collection_uuid: [u8; 16],
+    validation: Validation,
+    warnings: Vec<String>,
+    /// What was wrong with indexes and is no longer.
+    repaired: Option<Repaired>,
+    missing: Vec<Value>,
+    extra: Vec<Value>,
+}
+
+#[derive(Clone, Copy)]
+struct Repaired {
+    inserted: u64,
+    removed: u64,
+}
+
+impl Description {
+    fn of(collection: &Collection, validation: &Validation) -> Description {
+        let definitions = collection.indexes();
+        let definition = |name: &str| {
+            let found = definitions.iter().find(|it| it.definition.name == name);
+            found.map(|it| it.definition.clone())
+        };
+        let (mut missing, mut extra) = (Vec::new(), Vec::new());
+        for index in validation.reports() {
+            let definition = definition(&index.name);
+            let describe = |entry: &WrongEntry| entry_document(index, definition.as_deref(), entry);
+            missing.extend(index.missing.first.iter().map(describe));
+            extra.extend(index.extra.first.iter().map(describe));
+        }
+        let mut warnings = Vec::new();
+        if let Some(first) = &validation.first_not_conforming {
+            warnings.push(format!(
+                "Detected one or more documents in this collection not conformant to BSON \
+                 specifications: {}, of which the first is {first}",
+                validation.not_conforming
+            ));
+        }
+        Description {
+            collection_uuid: collection.uuid(),
+            validation: validation.clone(),
+            warnings,
+            repaired: None,
+            missing,
+            extra,
+        }
+    }
+
+    /// The same, after what was found before was repaired: its errors are warnings now.
+    fn after(mut self, before: &Validation) -> Description {
+        let sum = |of: fn(&IndexReport) -> u64| before.reports().map(of).sum::<u64>();
+        let repaired = Repaired {
+            inserted: sum(|index| index.missing.count),
+            removed: sum(|index| index.extra.count),
+        };
+        let wrong = before.reports().filter(|index| !index.is_valid());
+        for index in wrong {
+            self.warnings.extend(index.errors.iter().cloned());
+            let name = &index.name;
+            self.warnings
+                .push(format!("Made the index '{name}' anew from the documents"));
+        }
+        self.repaired = Some(repaired);
+        self
+    }
+
+    fn reply(self, namespace: &str) -> DocumentBuf {
+        let validation = &self.validation;
+        let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
+        for index in &validation.indexes {
+            keys.push(&index.name, index.keys as i64);
+            details.push(&index.name, detail(index));
+        }
+        let of_indexes = validation.reports().flat_map(|index| &index.errors);
+        let errors: Vec<String> = validation
+            .errors
+            .iter()
+            .chain(of_indexes)
+            .cloned()
+            .collect();
+        let corrupt: Vec<i64> = validation.corrupt.iter().map(|id| id.0 as i64).collect();
+        let uuid = Value::Binary {
+            subtype: 4,
+            bytes: self.collection_uuid.to_vec(),
+        };
+        let mut reply = doc! {
+            "ns": namespace,
+            "uuid": uuid,
+            "nInvalidDocuments": (validation.corrupt.len() as i64),
+            "nNonCompliantDocuments": (validation.not_conforming as i64),
+            "nrecords": (validation.documents as i64),
+            "nIndexes": (validation.indexes.len() as i32),
+            "keysPerIndex": keys,
+            "indexDetails": details,
+            "valid": (validation.is_valid()),
+            "repaired": (self.repaired.is_some()),
+            "warnings": (self.warnings),
+            "errors": errors,
+            "extraIndexEntries": (self.extra),
+            "missingIndexEntries": (self.missing),
+            "corruptRecords": corrupt,
+        };
+        if let Some(Repaired { inserted, removed }) = self.repaired {
+            reply.push("numRemovedCorruptRecords", 0i64);
+            reply.push("numRemovedExtraIndexEntries", removed as i64);
+            reply.push("numInsertedMissingIndexEntries", inserted as i64);
+        }
+        reply
     }
 }
 
 fn detail(index: &IndexReport) -> DocumentBuf {
-    let mut detail = doc! { "valid": (index.errors.is_empty()) };
-    if !index.errors.is_empty() {
+    let mut detail = doc! { "valid": (index.is_valid()) };
+    if !index.is_valid() {
         detail.push("errors", index.errors.clone());
     }
     detail
+}
+
+fn entry_document(
+    index: &IndexReport,
+    definition: Option<&Definition>,
+    entry: &WrongEntry,
+) -> Value {
+    let mut document = doc! {
+        "indexName": (index.name.as_str()), "recordId": (entry.record.0 as i64),
+    };
+    if let Some(id) = &entry.id {
+        document.push("idKey", doc! { "_id": (id.clone()) });
+    }
+    let values = definition.and_then(|definition| key_document(definition, entry));
+    match values {
+        Some(values) => document.push("indexKey", values),
+        None => document.push(
+            "indexKey",
+            Value::Binary {
+                subtype: 0,
+                bytes: entry.key.clone(),
+            },
+        ),
+    }
+    document.into()
+}
+
+/// The values of a key; None where it does not give values back.
+fn key_document(definition: &Definition, entry: &WrongEntry) -> Option<DocumentBuf> {
+    let is_plain = !definition.is_text() && definition.wildcard.is_none();
+    if !is_plain || definition.collation.is_some() {
+        return None;
+    }
+    let mut reader = key::Reader::new(&entry.key, &entry.payload);
+    let mut values = DocumentBuf::new();
+    for field in &definition.fields {
+        let value = reader.value(field.kind == KeyKind::Descending)?;
+        values.push(&field.path.to_string(), value);
+    }
+    Some(values)
 }

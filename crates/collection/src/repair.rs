@@ -1,0 +1,312 @@
+//! Indexes made anew from the documents, in place of what they hold.
+//!
+//! In order: what was written so far is folded → merges are kept off → the entries of all documents that
+//! stand in sections, with those of versions that open snapshots see, are sorted and written → one change
+//! of the catalog puts these sections in the place of the old ones. Readers and writers go on meanwhile,
+//! and what they write is folded behind it. A crash leaves everything as it was.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use windrow_document::Document;
+use windrow_fold::cursor::Merge;
+use windrow_fold::merge::{self, Keep};
+use windrow_fold::sections::Sections;
+use windrow_fold::{ChunkBuilder, Entry, RunSink, SectionDescriptor, SectionOptions, Sorter};
+use windrow_index::{Definition, Multikey, Scratch};
+use windrow_storage::StorageError;
+
+use crate::collection::Collection;
+use crate::collections::Collections;
+use crate::core::Core;
+use crate::error::Error;
+use crate::generation::append_id_key;
+use crate::index::Index;
+use crate::state::State;
+use crate::{folding, merging};
+
+/// Makes these maps of a collection anew. `should_stop` is asked now and then, and says why.
+pub(crate) fn rebuild(
+    collections: &Collections,
+    collection: &Collection,
+    maps: &[u64],
+    should_stop: &dyn Fn() -> Option<String>,
+) -> Result<(), Error> {
+    folding::fold(collections)?;
+    let core = &*collections.core;
+    let _merging = core.merging.lock();
+    for map in maps {
+        let state = State::clone(&collection.state());
+        if let Some(target) = Target::find(collection, &state, *map) {
+            let work = Work {
+                core,
+                collection,
+                target,
+                should_stop,
+            };
+            work.run(&state)?;
+        }
+    }
+    Ok(())
+}
+
+/// A map that is made from documents.
+enum Target {
+    Index(Arc<Index>),
+    /// The keys of `_id`s by record id, of a clustered collection.
+    Records(Arc<Definition>),
+}
+
+impl Target {
+    /// None where the collection has no such map any more, or an index build has it still.
+    fn find(collection: &Collection, state: &State, map: u64) -> Option<Target> {
+        if state.dropped {
+            return None;
+        }
+        if map == collection.records_map {
+            return State::clustered_by(&state.indexes).map(Target::Records);
+        }
+        let found = state.indexes.iter().find(|it| it.index.map == map)?;
+        let index = &found.index;
+        (index.is_ready() && !index.definition.clustered).then(|| Target::Index(index.clone()))
+    }
+}
+
+struct Work<'w> {
+    core: &'w Core,
+    collection: &'w Collection,
+    target: Target,
+    should_stop: &'w dyn Fn() -> Option<String>,
+}
+
+/// What was made, and what of it is not written yet.
+struct Made {
+    /// Of documents that all snapshots see as they are.
+    settled: Sorter,
+    /// Of those of which some see other versions.
+    versions: ChunkBuilder,
+    sections: Vec<SectionDescriptor>,
+    multikey: Multikey,
+    scratch: Scratch,
+}
+
+/// A version of a document: from which position on it counts, and its entries, none where it is deleted.
+struct Version {
+    position: u64,
+    entries: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Work<'_> {
+    fn run(&self, state: &State) -> Result<(), Error> {
+        let records = self.collection.records_map;
+        let map = match &self.target {
+            Target::Index(index) => index.map,
+            Target::Records(_) => records,
+        };
+        let old = State::clone(state)
+            .sections_mut(map, records)
+            .map_or(Vec::new(), |sections| sections.all().to_vec());
+        let documents: Vec<&Arc<Sections>> = state.document_maps().collect();
+        // Documents stand in the last of the maps that make up the collection.
+        let Some(documents) = documents.last() else {
+            return Ok(());
+        };
+        let of_old = old.iter().map(|section| section.descriptor());
+        let positions = documents.descriptors().chain(of_old);
+        let position = positions.map(|it| it.position).max().unwrap_or(0);
+        let sink = self.core.sink()?;
+        let keep = Keep {
+            snapshots: self.core.snapshot_positions(),
+            drop_deletions: true,
+        };
+        let made = self.make(documents, &sink, position, &keep)?;
+        if !made.sections.is_empty() {
+            sink.finish()?;
+        }
+        let mut others = Vec::new();
+        if let Target::Index(index) = &self.target {
+            index.note_multikey(&made.multikey);
+            others.push(index.row().put(self.collection.id, index.map));
+        }
+        merging::replace(self.core, self.collection, map, &old, made.sections, others)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match (self.should_stop)() {
+            Some(why) => Err(Error::Interrupted(why)),
+            None if self.core.is_closing() => {
+                Err(Error::Interrupted("the database is closed".to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn options(&self, position: u64) -> SectionOptions {
+        let index = match &self.target {
+            Target::Index(index) => Some(&**index),
+            Target::Records(_) => None,
+        };
+        self.core.section_options(index, position)
+    }
+
+    /// Reads every document and writes its entries.
+    fn make(
+        &self,
+        documents: &Sections,
+        sink: &RunSink,
+        position: u64,
+        keep: &Keep,
+    ) -> Result<Made, Error> {
+        let fields = match &self.target {
+            Target::Index(index) => index.definition.fields.len(),
+            Target::Records(_) => 0,
+        };
+        let oldest = keep.snapshots.first().copied().unwrap_or(0);
+        let mut made = Made {
+            settled: Sorter::new(),
+            versions: ChunkBuilder::new(oldest, 0),
+            sections: Vec::new(),
+            multikey: Multikey::of(fields),
+            scratch: Scratch::default(),
+        };
+        let bytes_max = (self.core.builds.bytes_max() / 2) as usize;
+        let mut merge = Merge::of_chains(documents.chains().iter())?;
+        while merge.current().is_some() {
+            let (id, versions) = self.take(&mut merge, oldest, &mut made)?;
+            note(self.entry_id(id), versions, oldest, &mut made);
+            if made.settled.bytes() + made.versions.bytes() >= bytes_max {
+                self.check()?;
+                self.write(&mut made, sink, position, keep)?;
+            }
+        }
+        self.check()?;
+        self.write(&mut made, sink, position, keep)?;
+        Ok(made)
+    }
+
+    /// Goes past a record; its versions down to the one that the oldest snapshot sees, newest first.
+    fn take(
+        &self,
+        merge: &mut Merge,
+        oldest: u64,
+        made: &mut Made,
+    ) -> Result<(u64, Vec<Version>), Error> {
+        let (mut versions, mut place) = (Vec::<Version>::new(), None);
+        while let Some(entry) = merge.current() {
+            let (key, id) = place.get_or_insert_with(|| (entry.key.to_vec(), entry.id));
+            if (entry.key, entry.id) != (key.as_slice(), *id) {
+                break;
+            }
+            let is_wanted = versions.last().is_none_or(|it| it.position > oldest);
+            if is_wanted {
+                let entries = match entry.deleted {
+                    true => BTreeMap::new(),
+                    false => self.entries(entry.payload, entry.id, made)?,
+                };
+                versions.push(Version {
+                    position: entry.position.max(oldest),
+                    entries,
+                });
+            }
+            merge.advance()?;
+        }
+        Ok((place.map_or(0, |(_, id)| id), versions))
+    }
+
+    /// The entries of a document: keys with their payloads, of equal keys the smallest.
+    fn entries(
+        &self,
+        document: &[u8],
+        id: u64,
+        made: &mut Made,
+    ) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, Error> {
+        let document = Document::from_bytes(document).map_err(|error| StorageError::Damaged {
+            place: format!("the document of record {id}"),
+            what: error.to_string(),
+        })?;
+        let mut entries = BTreeMap::new();
+        match &self.target {
+            Target::Index(index) => {
+                let mut add = |key: &[u8], payload: &[u8]| {
+                    let known = entries.entry(key.to_vec());
+                    let least: &mut Vec<u8> = known.or_insert_with(|| payload.to_vec());
+                    if payload < least.as_slice() {
+                        *least = payload.to_vec();
+                    }
+                };
+                let Made {
+                    scratch, multikey, ..
+                } = made;
+                let definition = &index.definition;
+                definition.entries(document, scratch, multikey, &mut add)?;
+            }
+            Target::Records(of_ids) => {
+                let mut key = Vec::new();
+                append_id_key(of_ids, document, &mut key);
+                entries.insert(id.to_be_bytes().to_vec(), key);
+            }
+        }
+        Ok(entries)
+    }
+
+    fn write(
+        &self,
+        made: &mut Made,
+        sink: &RunSink,
+        position: u64,
+        keep: &Keep,
+    ) -> Result<(), Error> {
+        let options = self.options(position);
+        let section = made.settled.write(sink, options)?;
+        made.sections.extend(section);
+        let empty = ChunkBuilder::new(keep.snapshots.first().copied().unwrap_or(0), 0);
+        let versions = std::mem::replace(&mut made.versions, empty).finish();
+        if !versions.is_empty() {
+            let mut merge = Merge::of_chunks(&[Arc::new(versions)])?;
+            let section = merge::write(&mut merge, None, keep, sink, options)?;
+            made.sections.extend(section);
+        }
+        Ok(())
+    }
+
+    /// Under which id the entries of a record stand.
+    fn entry_id(&self, record: u64) -> u64 {
+        match self.target {
+            Target::Index(_) => record,
+            Target::Records(_) => 0,
+        }
+    }
+}
+
+/// Adds the entries of a record's versions, which come newest first: of each what came and what went.
+fn note(id: u64, versions: Vec<Version>, oldest: u64, made: &mut Made) {
+    let is_settled = |version: &Version| version.position <= oldest;
+    if let [version] = versions.as_slice()
+        && is_settled(version)
+    {
+        let entries = version.entries.iter();
+        entries.for_each(|(key, payload)| made.settled.add(key, id, payload));
+        return;
+    }
+    let mut before = BTreeMap::<Vec<u8>, Vec<u8>>::new();
+    for version in versions.into_iter().rev() {
+        let gone = before
+            .keys()
+            .filter(|key| !version.entries.contains_key(*key));
+        let gone = gone.map(|key| (key.as_slice(), &b""[..], true));
+        let come = version.entries.iter();
+        let come = come
+            .filter(|(key, payload)| before.get(*key) != Some(*payload))
+            .map(|(key, payload)| (key.as_slice(), payload.as_slice(), false));
+        for (key, payload, deleted) in gone.chain(come) {
+            made.versions.add(Entry {
+                key,
+                id,
+                position: version.position,
+                deleted,
+                payload,
+            });
+        }
+        before = version.entries;
+    }
+}

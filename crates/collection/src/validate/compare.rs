@@ -1,0 +1,238 @@
+//! One index against what the documents say of it.
+
+use windrow_document::{Document, Value, ValueRef};
+use windrow_fold::{Cursor, Direction, EntrySum};
+use windrow_index::{Multikey, Scratch};
+
+use super::{Checks, Expected, IndexReport, WrongEntries, WrongEntry, damage};
+use crate::error::Error;
+use crate::read::{EntryCursor, Reader, ReaderIndex, RecordId};
+
+/// So many wrong entries of each sort are named.
+const SHOWN_MAX: usize = 100;
+
+/// Keys with what stands beside them.
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The distinct entries of a document. `multikey`: the paths that met arrays are added to it.
+pub fn each_entry(
+    index: &ReaderIndex,
+    document: Document<'_>,
+    scratch: &mut Scratch,
+    multikey: &mut Multikey,
+    visit: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<(), Error> {
+    let mut entries = Entries::new();
+    let mut add = |key: &[u8], payload: &[u8]| entries.push((key.to_vec(), payload.to_vec()));
+    let definition = index.definition();
+    definition.entries(document, scratch, multikey, &mut add)?;
+    // Of equal keys the smallest payload counts.
+    entries.sort();
+    entries.dedup_by(|a, b| a.0 == b.0);
+    entries
+        .iter()
+        .for_each(|(key, payload)| visit(key, payload));
+    Ok(())
+}
+
+/// Compares the index of that number. Blocks that cannot be read are errors of the report.
+pub fn index(
+    reader: &Reader,
+    number: usize,
+    expected: &Expected,
+    checks: Checks,
+) -> Result<IndexReport, Error> {
+    let mut report = IndexReport::default();
+    let Some(index) = reader.indexes().get(number) else {
+        return Ok(report);
+    };
+    report.name = index.name().to_owned();
+    if let Err(error) = compare(reader, number, expected, checks, &mut report) {
+        report.errors.push(damage(error)?);
+    }
+    let known = index.multikey();
+    let knows_all = expected
+        .multikey
+        .0
+        .iter()
+        .zip(&known.0)
+        .all(|(met, known)| met & !known == 0);
+    if !knows_all {
+        let what = "does not know of all paths with arrays";
+        report
+            .errors
+            .push(format!("index '{}' {what}", report.name));
+    }
+    Ok(report)
+}
+
+fn compare(
+    reader: &Reader,
+    number: usize,
+    expected: &Expected,
+    checks: Checks,
+    report: &mut IndexReport,
+) -> Result<(), Error> {
+    if checks.full {
+        reader.check_sections(number)?;
+    } else if reader.kept_sum(number)? == Some(expected.sum) {
+        report.keys = expected.sum.entries;
+        return Ok(());
+    }
+    let found = sum(&mut Found::of(reader, number)?)?;
+    report.keys = found.entries;
+    if found != expected.sum {
+        (report.missing, report.extra) = differences(reader, number)?;
+        let error = describe(report, found, expected.sum);
+        report.errors.push(error);
+    }
+    Ok(())
+}
+
+fn describe(report: &IndexReport, found: EntrySum, expected: EntrySum) -> String {
+    let first = match (report.missing.first.first(), report.extra.first.first()) {
+        (Some(entry), _) => format!("record {} lacks key {}", entry.record.0, hex(&entry.key)),
+        (None, Some(entry)) => {
+            let key = hex(&entry.key);
+            format!("key {key} of record {} is no document's", entry.record.0)
+        }
+        (None, None) => "what stands beside the keys differs".to_owned(),
+    };
+    format!(
+        "index '{}' has {} entries where the documents have {}; {first}",
+        report.name, found.entries, expected.entries
+    )
+}
+
+/// The entries that an index has, one after the other. Of a clustered collection the documents have been
+/// read by their `_id`s: what is left to be compared is the map by record id.
+enum Found {
+    Entries(EntryCursor),
+    Clustered(Cursor),
+}
+
+impl Found {
+    fn of(reader: &Reader, number: usize) -> Result<Found, Error> {
+        let index = reader.indexes().get(number);
+        Ok(
+            match index.is_some_and(|index| index.definition().clustered) {
+                true => Found::Clustered(reader.id_keys()),
+                false => Found::Entries(reader.entries(number, Direction::Forward)?),
+            },
+        )
+    }
+
+    fn next(&mut self) -> Result<bool, Error> {
+        match self {
+            Found::Entries(cursor) => cursor.next(),
+            Found::Clustered(cursor) => Ok(cursor.next()?),
+        }
+    }
+
+    /// Key, record id and payload.
+    fn entry(&self) -> (&[u8], RecordId, &[u8]) {
+        match self {
+            Found::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
+            Found::Clustered(cursor) => {
+                let id = cursor.key().first_chunk().copied();
+                let id = RecordId(id.map_or(0, u64::from_be_bytes));
+                (cursor.payload(), id, b"")
+            }
+        }
+    }
+}
+
+fn sum(found: &mut Found) -> Result<EntrySum, Error> {
+    let mut sum = EntrySum::default();
+    while found.next()? {
+        let (key, id, payload) = found.entry();
+        sum.add(key, id.0, payload);
+    }
+    Ok(sum)
+}
+
+/// The entries that documents have and the index lacks, and the other way round.
+fn differences(reader: &Reader, number: usize) -> Result<(WrongEntries, WrongEntries), Error> {
+    let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
+    let Some(index) = reader.indexes().get(number) else {
+        return Ok((missing, extra));
+    };
+    let mut scratch = Scratch::default();
+    let mut records = reader.records(Direction::Forward);
+    while records.next()? {
+        let (document, id) = (Document::from_validated(records.document()), records.id());
+        for (key, payload) in entries_of(index, document, &mut scratch)? {
+            if !has(reader, number, &key, id, &payload)? {
+                missing.note(&key, &payload, id, document.get("_id"));
+            }
+        }
+    }
+    let mut found = Found::of(reader, number)?;
+    while found.next()? {
+        let (key, id, payload) = found.entry();
+        let bytes = reader.get(id)?;
+        let document = bytes.as_ref().map(|it| Document::from_validated(it));
+        let entries = match document {
+            Some(document) => entries_of(index, document, &mut scratch)?,
+            None => Entries::new(),
+        };
+        if !entries.iter().any(|it| it.0 == key && it.1 == payload) {
+            extra.note(key, payload, id, document.and_then(|it| it.get("_id")));
+        }
+    }
+    Ok((missing, extra))
+}
+
+/// The entries of a document as [`Found`] shows them.
+fn entries_of(
+    index: &ReaderIndex,
+    document: Document<'_>,
+    scratch: &mut Scratch,
+) -> Result<Entries, Error> {
+    let (mut entries, mut multikey) = (Entries::new(), Multikey::default());
+    let is_clustered = index.definition().clustered;
+    each_entry(
+        index,
+        document,
+        scratch,
+        &mut multikey,
+        &mut |key, payload| {
+            let payload = if is_clustered { b"" } else { payload };
+            entries.push((key.to_vec(), payload.to_vec()));
+        },
+    )?;
+    Ok(entries)
+}
+
+fn has(
+    reader: &Reader,
+    number: usize,
+    key: &[u8],
+    id: RecordId,
+    payload: &[u8],
+) -> Result<bool, Error> {
+    if reader.is_clustered() && number == 0 {
+        return Ok(reader.id_key_of(id)?.is_some_and(|found| found == key));
+    }
+    let mut cursor = reader.entries(number, Direction::Forward)?;
+    cursor.seek(key, id)?;
+    Ok(cursor.next()? && (cursor.key(), cursor.id(), cursor.payload()) == (key, id, payload))
+}
+
+impl WrongEntries {
+    fn note(&mut self, key: &[u8], payload: &[u8], record: RecordId, id: Option<ValueRef<'_>>) {
+        self.count += 1;
+        if self.first.len() < SHOWN_MAX {
+            self.first.push(WrongEntry {
+                key: key.to_vec(),
+                payload: payload.to_vec(),
+                record,
+                id: id.map(ValueRef::to_value) as Option<Value>,
+            });
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,292 @@
+//! Indexes that are wrong on disk, though every checksum is right: sections that say too much or too
+//! little are put there behind the engine's back, with storage alone. Validation names what is wrong,
+//! quick and full alike, and the index made anew is right.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{
+    Background, BuildControl, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
+    Namespace, Reader, RecordId, Validation, Work,
+};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
+use windrow_fold::{Entry, RunSink, SectionDescriptor, SectionOptions, SectionWriter};
+use windrow_index::Definition;
+use windrow_storage::{Compression, MemoryDisk, RowChange, Storage, StorageOptions};
+
+fn open(disk: &MemoryDisk) -> Arc<Engine> {
+    let options = EngineOptions {
+        threads: 1,
+        background: Background::Caller,
+        ..EngineOptions::with_memory(64 << 20)
+    };
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn collection(engine: &Engine) -> Arc<Collection> {
+    engine
+        .collection(&Namespace::new("d", "c").unwrap())
+        .unwrap()
+}
+
+/// A folded collection of a hundred documents with an index on `a` (multikey) and one on `b`.
+fn folder(options: DocumentBuf) -> MemoryDisk {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    let namespace = Namespace::new("d", "c").unwrap();
+    let collection = engine.create(&namespace, options.as_document()).unwrap();
+    let indexes = [
+        doc! { "key": { "a": 1 }, "name": "a_1" },
+        doc! { "key": { "b": -1 }, "name": "b_-1", "unique": true },
+    ];
+    let parse = |it: &DocumentBuf| Definition::parse(it.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    collection
+        .create_indexes(indexes.iter().map(parse).collect(), &control)
+        .unwrap();
+    let document = |id: i32| doc! { "_id": id, "a": [(id % 7), (id % 5)], "b": (id * 2) };
+    let bytes: Vec<u8> = (1..=100).flat_map(|id| document(id).into_bytes()).collect();
+    collection.insert(Bytes::from(bytes), true).unwrap();
+    engine.fold().unwrap();
+    engine.close().unwrap();
+    disk
+}
+
+/// The rows of sections: the number of the map, the key of the row, the descriptor.
+fn sections(storage: &Storage) -> Vec<(u64, Vec<u8>, SectionDescriptor)> {
+    let rows = storage.catalog.scan(b"s").into_iter();
+    rows.map(|(key, value)| {
+        let map = u64::from_be_bytes(*key[1..].first_chunk().unwrap());
+        (map, key, SectionDescriptor::decode(&value).unwrap())
+    })
+    .collect()
+}
+
+fn storage(disk: &MemoryDisk) -> Storage {
+    Storage::open(Arc::new(disk.clone()), StorageOptions::default()).unwrap()
+}
+
+/// Writes a section of these entries (key, record, deleted) and puts it into the map as its youngest.
+fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
+    let storage = storage(disk);
+    let youngest = sections(&storage).iter().map(|it| it.2.position).max();
+    let sink = RunSink::new(storage.runs.create().unwrap());
+    let options = SectionOptions {
+        filter: true,
+        summed: true,
+        compression: Compression::Lz4,
+        position: youngest.unwrap(),
+    };
+    let mut writer = SectionWriter::new(&sink, options);
+    for (key, id, deleted) in entries {
+        let entry = Entry {
+            key,
+            id: *id,
+            position: 0,
+            deleted: *deleted,
+            payload: b"",
+        };
+        writer.push(&entry, true).unwrap();
+    }
+    let section = writer.finish().unwrap().unwrap();
+    sink.finish().unwrap();
+    let mut row = vec![b's'];
+    for number in [map, section.run, section.root_offset] {
+        row.extend_from_slice(&number.to_be_bytes());
+    }
+    let row = RowChange::put(row, section.encode());
+    storage.catalog.change(vec![row], |_| {}).unwrap();
+}
+
+/// The map of an index, or of records where the collection is clustered and the name that of its `_id`s.
+fn map_of(disk: &MemoryDisk, name: &str) -> u64 {
+    let storage = storage(disk);
+    let rows = storage.catalog.scan(b"i").into_iter();
+    let named = |value: &[u8]| {
+        let row = DocumentBuf::from_bytes(value.to_vec()).unwrap();
+        let specification = row.get("spec").unwrap().as_document().unwrap().to_buf();
+        specification.get("name") == Some(ValueRef::String(name))
+    };
+    let mut found = rows.filter(|(_, value)| named(value));
+    let (key, _) = found.next().unwrap();
+    u64::from_be_bytes(*key[9..].first_chunk().unwrap())
+}
+
+fn key_of(value: impl Into<Value>, descending: bool) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key::append_directed(&mut bytes, value.into().as_ref(), descending);
+    bytes
+}
+
+/// What both ways to look find is the same.
+fn validate(collection: &Collection) -> Validation {
+    let quick = collection.validate(Checks::QUICK).unwrap();
+    let full = collection.validate(Checks::FULL).unwrap();
+    assert_eq!(quick.is_valid(), full.is_valid(), "{quick:?}\n{full:?}");
+    full
+}
+
+/// The index of that name is wrong as is said, and no other; made anew it is right, also after a start.
+fn check(disk: &MemoryDisk, name: &str, missing: u64, extra: u64, expected: &str) {
+    let engine = open(disk);
+    let damaged = collection(&engine);
+    let found = validate(&damaged);
+    for index in found.reports() {
+        assert_eq!(index.is_valid(), index.name != name, "{index:?}");
+    }
+    let wrong = found.reports().find(|index| index.name == name);
+    let wrong = wrong.unwrap();
+    assert_eq!((wrong.missing.count, wrong.extra.count), (missing, extra));
+    assert!(wrong.errors[0].contains(expected), "{:?}", wrong.errors);
+    let names = [name.to_owned()];
+    engine.rebuild(&damaged, &names, &|| None).unwrap();
+    check_whole(&engine);
+    engine.close().unwrap();
+    drop((damaged, engine));
+    check_whole(&open(disk));
+}
+
+/// Everything is right, and can be written and folded.
+fn check_whole(engine: &Engine) {
+    let collection = collection(engine);
+    let found = validate(&collection);
+    assert!(found.is_valid(), "{found:?}");
+    let reader = collection.reader().unwrap();
+    for id in [1, 50, 100] {
+        assert!(reader.find(ValueRef::Int32(id)).unwrap().is_some(), "{id}");
+    }
+    drop(reader);
+    engine.fold().unwrap();
+    assert!(validate(&collection).is_valid());
+}
+
+#[test]
+fn entries_that_are_gone() {
+    let disk = folder(doc! {});
+    let map = map_of(&disk, "a_1");
+    let gone = [(key_of(1, false), 1, true), (key_of(3, false), 3, true)];
+    add_section(&disk, map, &gone);
+    check(&disk, "a_1", 2, 0, "record 1 lacks key");
+}
+
+#[test]
+fn entries_that_are_no_documents() {
+    let disk = folder(doc! {});
+    let map = map_of(&disk, "b_-1");
+    let more = [
+        (key_of(999, true), 5, false),
+        (key_of(-4, true), 7777, false),
+    ];
+    add_section(&disk, map, &more);
+    check(&disk, "b_-1", 0, 2, "is no document's");
+}
+
+#[test]
+fn a_section_that_the_catalog_lost() {
+    let disk = folder(doc! {});
+    let map = map_of(&disk, "b_-1");
+    let folder = storage(&disk);
+    let lost = sections(&folder).into_iter().filter(|it| it.0 == map);
+    let changes = lost.map(|(_, key, _)| RowChange::delete(key)).collect();
+    folder.catalog.change(changes, |_| {}).unwrap();
+    drop(folder);
+    check(
+        &disk,
+        "b_-1",
+        100,
+        0,
+        "has 0 entries where the documents have 100",
+    );
+}
+
+#[test]
+fn the_index_on_ids() {
+    let disk = folder(doc! {});
+    let map = map_of(&disk, "_id_");
+    add_section(&disk, map, &[(key_of(50, false), 50, true)]);
+    check(&disk, "_id_", 1, 0, "record 50 lacks key");
+}
+
+#[test]
+fn the_records_of_a_clustered_collection() {
+    let clustered =
+        doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true, "name": "by" } };
+    let disk = folder(clustered);
+    let by_id = map_of(&disk, "by");
+    // The map by record id has the number before that of the `_id`s.
+    let id = 50u64.to_be_bytes().to_vec();
+    add_section(&disk, by_id - 1, &[(id, 0, true)]);
+    check(&disk, "by", 1, 0, "record 50 lacks key");
+}
+
+/// A block of an index does not pass its checksum: nothing else does it take with it.
+#[test]
+fn a_block_that_cannot_be_read() {
+    let disk = folder(doc! {});
+    let map = map_of(&disk, "a_1");
+    let folder = storage(&disk);
+    let all = sections(&folder);
+    let (_, _, section) = all.iter().find(|it| it.0 == map).unwrap();
+    // A section's blocks stand before its root.
+    let at = section.root_offset - 20;
+    drop(folder);
+    disk.spoil(&format!("runs/{:012}.run", section.run), |bytes| {
+        bytes[at as usize] ^= 1;
+    });
+    let engine = open(&disk);
+    let damaged = collection(&engine);
+    let found = damaged.validate(Checks::FULL).unwrap();
+    let wrong: Vec<_> = found.indexes.iter().filter(|it| !it.is_valid()).collect();
+    assert_eq!(wrong.len(), 1, "{found:?}");
+    assert!(wrong[0].errors[0].contains(" is damaged: "), "{wrong:?}");
+    let names = [wrong[0].name.clone()];
+    engine.rebuild(&damaged, &names, &|| None).unwrap();
+    check_whole(&engine);
+}
+
+/// Who reads at an older snapshot sees what he saw, though the index is made anew meanwhile, and who stops
+/// that leaves the index as it was.
+#[test]
+fn readers_and_stops() {
+    let disk = folder(doc! {});
+    let engine = open(&disk);
+    let collection = collection(&engine);
+    let names = ["a_1".to_owned(), "_id_".to_owned()];
+    let old = collection.reader().unwrap();
+    let before = entries(&old);
+    let bytes = Bytes::from(doc! { "_id": 200, "a": 1, "b": 1 }.into_bytes());
+    collection.insert(bytes, true).unwrap();
+    let mut batch = collection.batch();
+    let replace = Change::Replace(doc! { "_id": 3, "a": [1, 77], "b": 6 });
+    for (record, change) in [(RecordId(3), replace), (RecordId(5), Change::Delete)] {
+        batch.change(record, |_| Ok::<_, Error>(change)).unwrap();
+    }
+    batch.commit().unwrap();
+    let stop = || Some("enough".to_owned());
+    let stopped = engine.rebuild(&collection, &names, &stop);
+    assert!(stopped.unwrap_err().to_string().contains("enough"));
+    assert!(validate(&collection).is_valid());
+    let new = entries(&collection.reader().unwrap());
+    engine.rebuild(&collection, &names, &|| None).unwrap();
+    assert_eq!(entries(&old), before);
+    assert_eq!(entries(&collection.reader().unwrap()), new);
+    assert!(validate(&collection).is_valid());
+    drop(old);
+    while engine.work(Work::Compact).unwrap() {}
+    assert!(validate(&collection).is_valid());
+    assert_eq!(entries(&collection.reader().unwrap()), new);
+}
+
+fn entries(reader: &Reader) -> Vec<(Vec<u8>, RecordId)> {
+    let mut entries = reader.entries(1, Direction::Forward).unwrap();
+    let next = || {
+        entries
+            .next()
+            .unwrap()
+            .then(|| (entries.key().to_vec(), entries.id()))
+    };
+    std::iter::from_fn(next).collect()
+}
