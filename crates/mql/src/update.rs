@@ -87,6 +87,8 @@ pub struct UpdateContext<'a> {
     /// Of a pipeline: the command's `let` and the statement's `c`, as given to
     /// [`Update::parse_with`].
     pub variables: Option<&'a Variables>,
+    /// Zero timestamps in replacements stay what they are.
+    pub keeps_zero_timestamps: bool,
 }
 
 impl<'a> UpdateContext<'a> {
@@ -97,6 +99,7 @@ impl<'a> UpdateContext<'a> {
             now_millis,
             timestamp,
             variables: None,
+            keeps_zero_timestamps: false,
         }
     }
 
@@ -185,6 +188,7 @@ impl Update {
             root: original,
             now_millis: context.now_millis,
             timestamp: context.timestamp,
+            keeps_zero_timestamps: context.keeps_zero_timestamps,
             is_insert: false,
             collation: context.filter.and_then(Filter::collation),
         };
@@ -209,6 +213,7 @@ impl Update {
             root: Document::EMPTY,
             now_millis: context.now_millis,
             timestamp: context.timestamp,
+            keeps_zero_timestamps: context.keeps_zero_timestamps,
             is_insert: true,
             collation: filter.collation(),
         };

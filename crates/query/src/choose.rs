@@ -5,13 +5,18 @@
 //! has. A scan of the collection is taken where there is no candidate, and of a large one where most
 //! documents would be fetched one by one.
 //!
-//! Reading order: this file, [`access`] (ways to the documents of a conjunction), [`order`], `hint`, `near`.
+//! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
+//! `intersected`, `skipping`, `ways`, `hint`, `near`.
 
 pub mod access;
 mod hint;
+mod intersected;
 mod limited;
+mod merged;
 mod near;
 pub mod order;
+mod skipping;
+mod ways;
 
 use windrow_document::Value;
 use windrow_document::path::Path;

@@ -228,7 +228,7 @@ fn print(plan: &Plan, run: Option<&dyn Operator>) -> DocumentBuf {
         .enumerate()
         .map(|(number, input)| Value::Document(print(input, operators.get(number).copied())));
     match plan {
-        Plan::Or(_) => {
+        Plan::Or(_) | Plan::SortMerge { .. } | Plan::AndSorted(_) => {
             let list: ArrayBuf = printed.collect();
             builder.append("inputStages", ValueRef::Array(list.as_array()));
         }
@@ -262,6 +262,8 @@ fn name(plan: &Plan) -> &'static str {
             Cells::Plane(_) => "GEO_NEAR_2D",
         },
         Plan::Or(_) => "OR",
+        Plan::SortMerge { .. } => "SORT_MERGE",
+        Plan::AndSorted(_) => "AND_SORTED",
         Plan::Fetch { .. } => "FETCH",
         Plan::Sort { .. } => "SORT",
         Plan::Skip { .. } => "SKIP",
@@ -335,7 +337,11 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
             clustered: true,
         } => append_one_id(id, builder),
         Plan::ClusteredScan(scan) => append_clustered(scan, builder),
-        Plan::Eof | Plan::IdHack { .. } | Plan::Or(_) => {}
+        Plan::SortMerge { sort, .. } => {
+            let pattern = sort.to_document();
+            builder.append("sortPattern", ValueRef::Document(pattern.as_document()));
+        }
+        Plan::Eof | Plan::IdHack { .. } | Plan::Or(_) | Plan::AndSorted(_) => {}
         Plan::ReturnKey { .. } | Plan::RecordIds { .. } => {}
     }
 }
@@ -506,7 +512,7 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
             add("dupsDropped", counters.duplicates_dropped);
         }
         Plan::Text(_) => add("keysExamined", counters.keys_examined),
-        Plan::Or(_) => {
+        Plan::Or(_) | Plan::SortMerge { .. } => {
             add("dupsTested", counters.duplicates_tested);
             add("dupsDropped", counters.duplicates_dropped);
         }

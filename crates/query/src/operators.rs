@@ -3,12 +3,14 @@
 //! Every step of a [`Plan`] becomes one [`Operator`]; [`open`] builds the tree. An operator owns what
 //! it reads from, so a cursor can wait between two batches for as long as it likes.
 
+mod and;
 mod collection_scan;
 mod fetch;
 pub(crate) mod id_set;
 mod index_scan;
 mod key_document;
 mod keyed;
+mod merge;
 mod near;
 mod operator;
 mod or;
@@ -53,6 +55,13 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         Plan::Text(scan) => Box::new(text::TextOperator::new(source.clone(), scan)),
         Plan::Near(scan) => Box::new(near::NearOperator::new(source.clone(), scan)),
         Plan::Or(inputs) => Box::new(or::Or::new(
+            inputs.iter().map(input).collect::<Result<_, _>>()?,
+        )),
+        Plan::SortMerge { sort, inputs } => Box::new(merge::SortMerge::new(
+            sort.clone(),
+            inputs.iter().map(input).collect::<Result<_, _>>()?,
+        )),
+        Plan::AndSorted(inputs) => Box::new(and::AndSorted::new(
             inputs.iter().map(input).collect::<Result<_, _>>()?,
         )),
         Plan::Fetch {

@@ -38,6 +38,13 @@ pub enum Plan {
     Near(Box<NearScan>),
     /// The rows of all inputs, each record once.
     Or(Vec<Plan>),
+    /// The rows of all inputs, which are each in order, in order; each record once.
+    SortMerge {
+        sort: Sort,
+        inputs: Vec<Plan>,
+    },
+    /// The records that all inputs have, which come by record id.
+    AndSorted(Vec<Plan>),
     /// Gets the document of each row; keeps those that match.
     Fetch {
         filter: Option<Filter>,
@@ -142,7 +149,9 @@ impl Plan {
             | Plan::ClusteredScan(_)
             | Plan::Text(_)
             | Plan::Near(_) => Vec::new(),
-            Plan::Or(inputs) => inputs.iter().collect(),
+            Plan::Or(inputs) | Plan::SortMerge { inputs, .. } | Plan::AndSorted(inputs) => {
+                inputs.iter().collect()
+            }
             Plan::Fetch { input, .. }
             | Plan::Sort { input, .. }
             | Plan::Skip { input, .. }

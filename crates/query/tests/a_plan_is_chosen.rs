@@ -352,3 +352,107 @@ fn a_large_collection_is_scanned_where_an_index_leads_to_most_of_it() {
     check(sorted(most(), doc! { "a": 1 }), "FETCH IXSCAN(a)");
     check(hinted(most(), "a"), "FETCH IXSCAN(a)");
 }
+
+fn ids(database: &Database, find: Find) -> Vec<i32> {
+    let mut cursor = find.open(&database.source()).unwrap();
+    let mut found = Vec::new();
+    while let Some(row) = cursor.next(&Uninterrupted).unwrap() {
+        match row.as_document().get("_id") {
+            Some(ValueRef::Int32(id)) => found.push(id),
+            other => panic!("{other:?}"),
+        }
+    }
+    found
+}
+
+fn limited(find: Find, limit: u64) -> Find {
+    Find {
+        limit: Some(limit),
+        ..find
+    }
+}
+
+/// 4,000 documents, of which many have each value.
+fn large() -> Database {
+    let document = |id: i32| {
+        let tags = if id % 7 == 0 {
+            vec![id % 5, 9]
+        } else {
+            vec![id % 5]
+        };
+        let tags: windrow_document::ArrayBuf = tags.into_iter().map(Value::from).collect();
+        doc! { "_id": id, "a": (id % 40), "b": (id % 37), "c": (4000 - id), "d": (id % 3),
+        "e": (id % 1000), "t": tags }
+    };
+    let documents: Vec<DocumentBuf> = (0..4000).map(document).collect();
+    Database::new(
+        &documents,
+        vec![
+            doc! { "key": { "a": 1, "c": 1 }, "name": "ac" },
+            doc! { "key": { "a": 1 }, "name": "a" },
+            doc! { "key": { "b": 1 }, "name": "b" },
+            doc! { "key": { "d": 1, "e": 1 }, "name": "de" },
+            doc! { "key": { "t": 1, "c": -1 }, "name": "tc" },
+        ],
+    )
+}
+
+#[test]
+fn scans_in_order_are_merged() {
+    let database = large();
+    let some = || find(doc! { "a": { "$in": [1, 5, 7] } });
+    let by_c = |find, direction: i32| limited(sorted(find, doc! { "c": direction }), 4);
+    check(
+        &database,
+        by_c(some(), 1),
+        "LIMIT FETCH SORT_MERGE[IXSCAN(ac), IXSCAN(ac), IXSCAN(ac)]",
+    );
+    assert_eq!(ids(&database, by_c(some(), 1)), [3967, 3965, 3961, 3927]);
+    assert_eq!(ids(&database, by_c(some(), -1)), [1, 5, 7, 41]);
+    let either = || find(doc! { "$or": [{ "a": 1 }, { "a": 5, "c": { "$lt": 100 } }] });
+    check(
+        &database,
+        by_c(either(), 1),
+        "LIMIT FETCH SORT_MERGE[IXSCAN(ac), IXSCAN(ac)]",
+    );
+    assert_eq!(ids(&database, by_c(either(), 1)), [3965, 3961, 3925, 3921]);
+    // Of a field with arrays a record comes by several scans, and counts once.
+    let tags = || find(doc! { "t": { "$in": [0, 9] } });
+    check(
+        &database,
+        by_c(tags(), 1),
+        "LIMIT FETCH SORT_MERGE[IXSCAN(tc), IXSCAN(tc)]",
+    );
+    assert_eq!(ids(&database, by_c(tags(), 1)), [3997, 3995, 3990, 3985]);
+    assert_eq!(ids(&database, by_c(tags(), -1)), [0, 5, 7, 10]);
+}
+
+#[test]
+fn two_indexes_are_intersected() {
+    let database = large();
+    let both = || find(doc! { "a": 3, "b": 5 });
+    check(&database, both(), "FETCH AND_SORTED[IXSCAN(a), IXSCAN(b)]");
+    let expected: Vec<i32> = (0..4000)
+        .filter(|id| id % 40 == 3 && id % 37 == 5)
+        .collect();
+    assert_eq!(ids(&database, both()), expected);
+    // One that finds little is enough.
+    check(
+        &database,
+        find(doc! { "b": 5, "_id": 5 }),
+        "FETCH IXSCAN(_id_)",
+    );
+}
+
+#[test]
+fn a_missing_prefix_is_skipped() {
+    let database = large();
+    let some = || find(doc! { "e": 17 });
+    check(&database, some(), "FETCH IXSCAN(de)");
+    assert_eq!(
+        ids(&database, sorted(some(), doc! { "_id": 1 })),
+        [17, 1017, 2017, 3017]
+    );
+    // The index whose first field has fewer values.
+    check(&database, find(doc! { "c": 17 }), "FETCH IXSCAN(tc)");
+}

@@ -361,7 +361,11 @@ fn insert(
     check_depth(new.as_document())?;
     let new = match new.get("_id") {
         Some(_) => new,
-        None => with_id_in_front(new.as_document(), &context.state.object_ids),
+        None => with_id_in_front(
+            new.as_document(),
+            &context.state.object_ids,
+            updating.context.keeps_zero_timestamps,
+        ),
     };
     let engine = &context.state.services.engine;
     let collection = engine.collection_or_create(namespace).or_command_error()?;

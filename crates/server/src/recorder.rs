@@ -90,7 +90,7 @@ fn profile(ended: &Ended<'_>, millis: i64) -> DocumentBuf {
 
 /// What cannot be kept is not: the operation itself has ended already.
 fn keep(state: &State, database: &str, profile: DocumentBuf) {
-    let profile = with_id_in_front(profile.as_document(), &state.object_ids);
+    let profile = with_id_in_front(profile.as_document(), &state.object_ids, false);
     if let Ok(collection) = collection(state, database) {
         drop(collection.insert(Bytes::from(profile.into_bytes()), false));
     }

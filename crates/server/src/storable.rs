@@ -59,13 +59,18 @@ const ID_NAME: &[u8] = b"_id\0";
 const FIRST_TYPE: usize = 4;
 
 /// Makes the documents ready. With `ordered`, nothing behind the first that is refused.
-pub fn prepare(documents: &Documents<'_>, ordered: bool, ids: &ObjectIdSource) -> Prepared {
+/// `keeps_zero`: timestamps of zero stay what they are.
+pub fn prepare(
+    documents: &Documents<'_>,
+    (ordered, keeps_zero): (bool, bool),
+    ids: &ObjectIdSource,
+) -> Prepared {
     let mut output = Output::new(documents);
     let mut prepared = Prepared::default();
     let buffer = documents.buffer();
     for (number, range) in documents.ranges().enumerate() {
         let bytes = buffer.get(range.clone()).unwrap_or_default();
-        match examine(Document::from_validated(bytes), ids) {
+        match examine(Document::from_validated(bytes), ids, keeps_zero) {
             Ok(None) => output.take(range),
             Ok(Some(changed)) => output.put(changed.as_bytes()),
             Err(error) => {
@@ -163,10 +168,12 @@ impl<'a> Output<'a> {
     }
 }
 
-/// None where the document can be stored as it is; else the document to store.
+/// None where the document can be stored as it is; else the document to store. `keeps_zero`: timestamps
+/// of zero stay what they are.
 pub fn examine(
     document: Document<'_>,
     ids: &ObjectIdSource,
+    keeps_zero: bool,
 ) -> Result<Option<DocumentBuf>, CommandError> {
     let bytes = document.as_bytes();
     if bytes.len() > DOCUMENT_BYTES_MAX {
@@ -183,11 +190,11 @@ pub fn examine(
     if has_id_in_front && is_plain(bytes) {
         return Ok(None);
     }
-    let needs_change = look_closely(document)?;
+    let needs_change = look_closely(document)? && !keeps_zero;
     if has_id_in_front && !needs_change {
         return Ok(None);
     }
-    let changed = with_id_in_front(document, ids);
+    let changed = with_id_in_front(document, ids, keeps_zero);
     if changed.as_bytes().len() > DOCUMENT_BYTES_MAX {
         return Err(CommandError::new(
             ErrorCode::BSONObjectTooLarge,
@@ -250,8 +257,13 @@ fn check_id_names(id: Document<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// The document with its `_id`, or a new one, in front, and the time in timestamps of zero.
-pub fn with_id_in_front(document: Document<'_>, ids: &ObjectIdSource) -> DocumentBuf {
+/// The document with its `_id`, or a new one, in front, and the time in timestamps of zero, where these
+/// are not kept.
+pub fn with_id_in_front(
+    document: Document<'_>,
+    ids: &ObjectIdSource,
+    keeps_zero: bool,
+) -> DocumentBuf {
     let mut builder =
         DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 17));
     let id = document.get("_id");
@@ -266,7 +278,7 @@ pub fn with_id_in_front(document: Document<'_>, ids: &ObjectIdSource) -> Documen
             continue;
         }
         match element.value() {
-            Some(ValueRef::Timestamp(timestamp)) if timestamp.bits() == 0 => {
+            Some(ValueRef::Timestamp(timestamp)) if timestamp.bits() == 0 && !keeps_zero => {
                 let name = element.name_str().unwrap_or_default();
                 builder.append(name, ValueRef::Timestamp(writes::timestamp()));
             }
@@ -322,7 +334,7 @@ mod tests {
         let list: Vec<Value> = documents.into_iter().map(Value::from).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
         let documents = request.documents("documents").unwrap().unwrap();
-        let prepared = prepare(&documents, ordered, &ObjectIdSource::new(1));
+        let prepared = prepare(&documents, (ordered, false), &ObjectIdSource::new(1));
         let bytes: Vec<u8> = expected
             .iter()
             .flat_map(|it| it.as_bytes().to_vec())
@@ -360,7 +372,7 @@ mod tests {
     fn a_timestamp_of_zero_becomes_the_time() {
         let zero = Value::Timestamp(Timestamp::from_bits(0));
         let document = doc! { "_id": 1, "t": (zero.clone()), "o": { "t": zero } };
-        let changed = examine(document.as_document(), &ObjectIdSource::new(1))
+        let changed = examine(document.as_document(), &ObjectIdSource::new(1), false)
             .unwrap()
             .unwrap();
         let time = |value: Option<ValueRef<'_>>| match value {
@@ -378,7 +390,7 @@ mod tests {
         let list: Vec<Value> = (0..3).map(|id| Value::from(large(id))).collect();
         let request = request_for_tests(&doc! { "insert": "c", "documents": list, "$db": "a" });
         let documents = request.documents("documents").unwrap().unwrap();
-        let prepared = prepare(&documents, true, &ObjectIdSource::new(1));
+        let prepared = prepare(&documents, (true, false), &ObjectIdSource::new(1));
         let firsts: Vec<usize> = prepared.chunks.iter().map(|chunk| chunk.first).collect();
         assert_eq!(firsts, [0, 1, 2]);
         for (chunk, id) in prepared.chunks.iter().zip(0..) {

@@ -124,6 +124,23 @@ pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, Comma
     Ok(DocumentValidation::bypassed_if(bypassed))
 }
 
+/// How a command stores its documents.
+#[derive(Clone, Copy)]
+pub struct Storing {
+    pub validation: DocumentValidation,
+    /// Timestamps of zero at the top level stay what they are; else they become the time.
+    pub keeps_zero_timestamps: bool,
+}
+
+impl Storing {
+    pub fn parse(arguments: &Arguments<'_>) -> Result<Storing, CommandError> {
+        Ok(Storing {
+            validation: validation(arguments)?,
+            keeps_zero_timestamps: switch(arguments, "bypassEmptyTsReplacement", false)?,
+        })
+    }
+}
+
 /// The time as a timestamp; no two calls give the same.
 pub fn timestamp() -> Timestamp {
     static LAST: AtomicU64 = AtomicU64::new(0);

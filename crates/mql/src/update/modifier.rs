@@ -14,6 +14,8 @@ pub(super) struct Run<'a> {
     pub root: Document<'a>,
     pub now_millis: i64,
     pub timestamp: Timestamp,
+    /// Zero timestamps in replacements stay what they are.
+    pub keeps_zero_timestamps: bool,
     /// Whether an upsert makes a new document, so that `$setOnInsert` counts.
     pub is_insert: bool,
     /// How strings are compared; None: by their bytes.

@@ -24,7 +24,13 @@ impl Replacement {
 
     pub fn apply(&self, run: &Run<'_>) -> Result<Option<DocumentBuf>, Error> {
         storable::check_depth(self.depth)?;
-        replace(run, self.document.as_document(), Some(run.timestamp))
+        let document = self.document.as_document();
+        let dollar = document.iter().find(|(name, _)| name.starts_with('$'));
+        if let Some((name, _)) = dollar.filter(|_| !run.is_insert && run.root != document) {
+            return Err(storable::dollar_name(name));
+        }
+        let clock = (!run.keeps_zero_timestamps).then_some(run.timestamp);
+        replace(run, document, clock)
     }
 }
 
@@ -45,9 +51,6 @@ pub(super) fn replace(
         builder.append("_id", id);
     }
     for (name, value) in replacement.iter().filter(|(name, _)| *name != "_id") {
-        if name.starts_with('$') && !run.is_insert {
-            return Err(storable::dollar_name(name));
-        }
         builder.append(name, at_clock(value, clock));
     }
     let document = builder.finish();

@@ -92,7 +92,8 @@ fn whole(prefix: &[u8]) -> KeyRange {
     (prefix.to_vec(), to)
 }
 
-fn directed(intervals: &Intervals, descending: bool) -> Vec<KeyRange> {
+/// The ranges of key bytes of a field, in the order of the index.
+pub fn directed(intervals: &Intervals, descending: bool) -> Vec<KeyRange> {
     let ranges = intervals
         .as_slice()
         .iter()

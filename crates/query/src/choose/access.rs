@@ -1,4 +1,4 @@
-//! Ways to the documents of a conjunction: one index, or for a `$or` one a branch.
+//! A way to the documents of a conjunction by one index, and what it costs.
 
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ const SORT_COST: f64 = 0.5;
 
 /// A filter's conjunction before a collection.
 pub struct Scene<'s> {
-    root: &'s Node,
-    predicates: Predicates,
-    source: &'s dyn Source,
+    pub(super) root: &'s Node,
+    pub(super) predicates: Predicates,
+    pub(super) source: &'s dyn Source,
     /// The one index that may be used, where a hint names it.
-    only: Option<usize>,
+    pub(super) only: Option<usize>,
 }
 
 /// A way, and what it takes.
@@ -48,7 +48,7 @@ pub struct Access {
     pub entries: f64,
     /// Documents found, about.
     pub documents: f64,
-    seeks: f64,
+    pub seeks: f64,
     /// The keys have all that is asked for.
     pub covers: bool,
     /// Nothing of the filter is left to check.
@@ -58,6 +58,27 @@ pub struct Access {
 }
 
 impl Access {
+    /// Of no rows: what others are added to.
+    pub fn nothing(certain: bool) -> Access {
+        Access {
+            plan: Plan::Eof,
+            entries: 0.0,
+            documents: 0.0,
+            seeks: 0.0,
+            covers: false,
+            certain,
+            ordered: false,
+        }
+    }
+
+    /// Takes over the work of another.
+    pub fn add(&mut self, other: &Access) {
+        self.entries += other.entries;
+        self.documents += other.documents;
+        self.seeks += other.seeks;
+        self.certain &= other.certain;
+    }
+
     /// What the way costs where `least` documents match of `total`: a limit ends an ordered way early.
     pub fn cost(&self, find: &Find, least: f64, total: f64) -> f64 {
         let sorts = !self.ordered && find.order().is_some();
@@ -164,39 +185,8 @@ impl<'s> Scene<'s> {
         self.scan(index.into(), find)
     }
 
-    /// All ways worth a look: those that restrict, and those that have the order.
-    pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
-        let mut ways = Vec::new();
-        for candidate in self.candidates(find.order())? {
-            let Some(mut access) = self.scan(candidate, find)? else {
-                continue;
-            };
-            access.lead_in_order(find.order());
-            let Plan::IndexScan(scan) = &access.plan else {
-                continue;
-            };
-            if scan.bounds.restricts() || access.ordered {
-                ways.push(access);
-            }
-        }
-        ways.extend(self.by_or()?);
-        Ok(ways)
-    }
-
-    /// The cheapest way that restricts, order or not.
-    pub fn best(&self) -> Result<Option<Access>, Error> {
-        let find = Find::of(windrow_mql::filter::Filter::all());
-        let mut ways = self.ways(&find)?;
-        let total = self.source.count() as f64;
-        ways.sort_by(|one, other| {
-            let cost = |way: &Access| way.cost(&find, way.documents, total);
-            cost(one).total_cmp(&cost(other))
-        });
-        Ok(ways.into_iter().next())
-    }
-
     /// The indexes that may be used and could help.
-    fn candidates(&self, order: Option<&Sort>) -> Result<Vec<Candidate>, Error> {
+    pub(super) fn candidates(&self, order: Option<&Sort>) -> Result<Vec<Candidate>, Error> {
         let mut found = Vec::new();
         for (number, definition) in self.source.indexes().into_iter().enumerate() {
             let is_out = self.only.is_some_and(|only| only != number);
@@ -290,50 +280,6 @@ impl<'s> Scene<'s> {
         paths.extend(find.order().into_iter().flat_map(sorted_paths));
         paths.iter().all(|path| has_plain(index, path))
     }
-
-    /// For each branch of a `$or` the best way.
-    fn by_or(&self) -> Result<Option<Access>, Error> {
-        let (branches, alone) = match self.root {
-            Node::Or(branches) => (branches, true),
-            Node::And(children) => {
-                let or = children.iter().find_map(|child| match child {
-                    Node::Or(branches) => Some(branches),
-                    _ => None,
-                });
-                match or {
-                    Some(branches) => (branches, false),
-                    None => return Ok(None),
-                }
-            }
-            _ => return Ok(None),
-        };
-        let mut whole = Access {
-            plan: Plan::Eof,
-            entries: 0.0,
-            documents: 0.0,
-            seeks: 0.0,
-            covers: false,
-            certain: alone,
-            ordered: false,
-        };
-        let mut inputs = Vec::with_capacity(branches.len());
-        for branch in branches {
-            let scene = Scene {
-                only: self.only,
-                ..Scene::new(branch, self.predicates.collation.as_ref(), self.source)
-            };
-            let Some(way) = scene.best()? else {
-                return Ok(None);
-            };
-            whole.entries += way.entries;
-            whole.documents += way.documents;
-            whole.seeks += way.seeks;
-            whole.certain &= way.certain;
-            inputs.push(way.into_rows());
-        }
-        whole.plan = Plan::Or(inputs);
-        Ok(Some(whole))
-    }
 }
 
 fn starts_with(order: &Sort, first: &Path) -> bool {
@@ -341,7 +287,7 @@ fn starts_with(order: &Sort, first: &Path) -> bool {
     matches!(order.pattern().first(), Some(SortField::Path { path, .. }) if path == first)
 }
 
-fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
+pub fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
     order.pattern().iter().filter_map(|field| match field {
         SortField::Path { path, .. } => Some(path.clone()),
         SortField::TextScore { .. } => None,
@@ -350,7 +296,7 @@ fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
 
 /// Whether the path is a field of the index that never met an array, and no other field lies around or
 /// within it: the document that a key makes then has its value there.
-fn has_plain(index: &SourceIndex, path: &Path) -> bool {
+pub fn has_plain(index: &SourceIndex, path: &Path) -> bool {
     let fields = &index.definition.fields;
     let is_field = fields.iter().enumerate().any(|(number, field)| {
         let is_value = field.kind.is_plain();

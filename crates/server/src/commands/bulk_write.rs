@@ -3,7 +3,7 @@
 mod operation;
 mod results;
 
-use windrow_collection::{DocumentValidation, Namespace};
+use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, Value, ValueRef};
 use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
 
@@ -12,6 +12,7 @@ use crate::arguments::{Arguments, statements};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::metrics::Kind;
+use crate::writes::Storing;
 use crate::{listed, writes};
 use operation::{Action, Operation};
 use results::Results;
@@ -25,6 +26,7 @@ pub const BULK_WRITE: Command = Command {
     in_api_version_1: true,
     arguments: Accepted::Only(&[
         "bypassDocumentValidation",
+        "bypassEmptyTsReplacement",
         "cursor",
         "errorsOnly",
         "let",
@@ -43,7 +45,7 @@ const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 struct Bulk<'a> {
     namespaces: Vec<Namespace>,
     variables: Option<Document<'a>>,
-    validation: DocumentValidation,
+    storing: Storing,
     ordered: bool,
 }
 
@@ -56,7 +58,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let bulk = Bulk {
         namespaces: parse_namespaces(&namespaces)?,
         variables: arguments.document("let")?,
-        validation: writes::validation(&arguments)?,
+        storing: Storing::parse(&arguments)?,
         ordered: writes::switch(&arguments, "ordered", true)?,
     };
     let operations = statements(request, "ops")?;
@@ -167,7 +169,7 @@ impl Bulk<'_> {
         let count = documents.count();
         let how = insert::How {
             ordered: self.ordered,
-            validation: self.validation,
+            storing: self.storing,
         };
         let (_, failed) = insert::insert(context, namespace, &documents, how)?;
         let mut failed = failed.into_iter().peekable();
@@ -197,7 +199,7 @@ impl Bulk<'_> {
             context,
             namespace,
             &statement,
-            (self.variables, self.validation),
+            (self.variables, self.storing),
         );
         match updated {
             Ok(updated) => results.updated(place, &updated),

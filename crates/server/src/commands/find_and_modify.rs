@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Change, DocumentValidation, Namespace};
+use windrow_collection::{Change, Namespace};
 use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
@@ -23,7 +23,7 @@ use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
 use crate::views;
-use crate::writes::{self, acknowledge};
+use crate::writes::{self, Storing, acknowledge};
 
 pub const FIND_AND_MODIFY: Command = Command {
     name: "findAndModify",
@@ -48,6 +48,7 @@ const FIELDS: &[&str] = &[
     "upsert",
     "arrayFilters",
     "bypassDocumentValidation",
+    "bypassEmptyTsReplacement",
     "collation",
     "hint",
     "let",
@@ -62,7 +63,7 @@ pub struct Asked {
     upsert: bool,
     new: bool,
     fields: Option<Projection>,
-    validation: DocumentValidation,
+    storing: Storing,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -100,11 +101,12 @@ impl Asked {
             context: UpdateContext {
                 filter: Some(&self.find.filter),
                 variables: Some(&self.environment.variables),
+                keeps_zero_timestamps: self.storing.keeps_zero_timestamps,
                 ..changes::update_context()
             },
             many: false,
             upsert: self.upsert,
-            validation: self.validation,
+            validation: self.storing.validation,
         };
         let Updated {
             tally,
@@ -137,7 +139,7 @@ impl Asked {
                     context,
                     &collection,
                     &self.find,
-                    self.validation,
+                    self.storing.validation,
                     &mut decide,
                 )?;
                 tally.examined.note(Examined::default(), context.operation);
@@ -179,7 +181,7 @@ impl Asked {
         let flags = Flags::parse(&arguments)?;
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
-        let validation = writes::validation(&arguments)?;
+        let storing = Storing::parse(&arguments)?;
         let collation = collation::of(arguments.document("collation")?, default)?;
         let environment = queries::environment(document("let")?, collation.clone())?;
         let variables = &environment.variables;
@@ -200,7 +202,7 @@ impl Asked {
             update,
             upsert: flags.upsert,
             new: flags.new,
-            validation,
+            storing,
             environment,
         })
     }

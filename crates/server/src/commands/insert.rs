@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use windrow_collection::{DocumentValidation, Error as CollectionError, Namespace};
+use windrow_collection::{Error as CollectionError, Namespace};
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, Documents, Reply, Request};
 
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::storable::{self, Chunk, Prepared};
-use crate::writes::{self, WriteErrors, acknowledge, collection_name, writable};
+use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name, writable};
 use crate::{namespace, views};
 
 pub const INSERT: Command = Command {
@@ -22,7 +22,12 @@ pub const INSERT: Command = Command {
     kind: Kind::Insert,
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["bypassDocumentValidation", "documents", "ordered"]),
+    arguments: Accepted::Only(&[
+        "bypassDocumentValidation",
+        "bypassEmptyTsReplacement",
+        "documents",
+        "ordered",
+    ]),
     run,
     ..Command::EMPTY
 };
@@ -34,11 +39,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
-    let validation = writes::validation(&arguments)?;
-    let how = How {
-        ordered,
-        validation,
-    };
+    let storing = Storing::parse(&arguments)?;
+    let how = How { ordered, storing };
     let documents = statements(request, "documents")?;
     let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
@@ -65,7 +67,7 @@ fn can_hold(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandE
 pub struct How {
     /// The first that cannot be inserted is the last that is tried.
     pub ordered: bool,
-    pub validation: DocumentValidation,
+    pub storing: Storing,
 }
 
 /// The documents that could not be inserted, by their numbers, and why.
@@ -87,7 +89,11 @@ pub fn insert(
             (0..refused).map(|number| (number, error.clone())).collect(),
         ));
     }
-    let prepared = storable::prepare(documents, how.ordered, &context.state.object_ids);
+    let prepared = storable::prepare(
+        documents,
+        (how.ordered, how.storing.keeps_zero_timestamps),
+        &context.state.object_ids,
+    );
     insert_prepared(context, namespace, prepared, how)
 }
 
@@ -146,11 +152,8 @@ fn insert_chunk(
     loop {
         let collection = engine.collection_or_create(namespace).or_command_error()?;
         attempts += 1;
-        let How {
-            ordered,
-            validation,
-        } = how;
-        match collection.insert_checked(documents.clone(), ordered, validation) {
+        let validation = how.storing.validation;
+        match collection.insert_checked(documents.clone(), how.ordered, validation) {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use windrow_collection::{DocumentValidation, Namespace};
+use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
@@ -20,7 +20,7 @@ use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
 use crate::views;
-use crate::writes::{self, WriteErrors, acknowledge, collection_name};
+use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
 
 pub const UPDATE: Command = Command {
     name: "update",
@@ -28,7 +28,13 @@ pub const UPDATE: Command = Command {
     kind: Kind::Update,
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["bypassDocumentValidation", "let", "ordered", "updates"]),
+    arguments: Accepted::Only(&[
+        "bypassDocumentValidation",
+        "bypassEmptyTsReplacement",
+        "let",
+        "ordered",
+        "updates",
+    ]),
     run,
     ..Command::EMPTY
 };
@@ -73,7 +79,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
-    let validation = writes::validation(&arguments)?;
+    let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
     let updates = statements(request, "updates")?;
     let parsed: Result<Vec<Statement<'_>>, CommandError> =
@@ -82,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let mut totals = Totals::default();
     for (number, statement) in parsed?.iter().enumerate() {
-        match one(context, &namespace, statement, (variables, validation)) {
+        match one(context, &namespace, statement, (variables, storing)) {
             Ok(updated) => totals.add(number, &updated),
             Err(error) if writes::ends_command(&error) => return Err(error),
             Err(error) => totals.errors.push(number, &error),
@@ -129,7 +135,7 @@ pub fn one(
     context: &Context<'_>,
     namespace: &Namespace,
     statement: &Statement<'_>,
-    (variables, validation): (Option<Document<'_>>, DocumentValidation),
+    (variables, storing): (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
     context.state.metrics.updates.fetch_add(1, Relaxed);
     writes::check_upsert_target(namespace, statement.upsert)?;
@@ -145,11 +151,12 @@ pub fn one(
         context: UpdateContext {
             filter: Some(&find.filter),
             variables: Some(&variables),
+            keeps_zero_timestamps: storing.keeps_zero_timestamps,
             ..changes::update_context()
         },
         many: statement.many,
         upsert: statement.upsert,
-        validation,
+        validation: storing.validation,
     };
     changes::update(context, namespace, &updating, false)
 }

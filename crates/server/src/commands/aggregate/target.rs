@@ -48,7 +48,7 @@ impl Target {
 
     /// The document as it is stored: with its `_id` in front.
     pub fn storable(&self, document: Document<'_>) -> Result<DocumentBuf, CommandError> {
-        let changed = storable::examine(document, &self.ids)?;
+        let changed = storable::examine(document, &self.ids, false)?;
         Ok(changed.unwrap_or_else(|| document.to_buf()))
     }
 

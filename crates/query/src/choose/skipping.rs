@@ -1,0 +1,114 @@
+//! Scans of an index whose first field the filter says nothing about: from value to value of that
+//! field, reading what the fields behind it are restricted to.
+//!
+//! It pays where the first field has few values. How many these are is found by going from one to the
+//! next, up to a limit.
+
+use windrow_document::key;
+use windrow_index::KeyKind;
+
+use super::access::{Access, Scene};
+use crate::Error;
+use crate::bounds::interval::after;
+use crate::bounds::range::directed;
+use crate::find::Find;
+use crate::plan::Plan;
+use crate::source::{Direction, RecordId, Source, SourceIndex};
+
+/// Smaller collections are read whole as fast.
+const DOCUMENTS_MIN: u64 = 1000;
+
+/// Values of the first field, at most.
+const VALUES_MAX: usize = 64;
+
+/// Entries that a scan reads of each value before it seeks.
+const ENTRIES_A_VALUE: f64 = 8.0;
+
+/// All such ways.
+pub fn ways(scene: &Scene<'_>, source: &dyn Source, find: &Find) -> Result<Vec<Access>, Error> {
+    let mut found = Vec::new();
+    if source.count() < DOCUMENTS_MIN {
+        return Ok(found);
+    }
+    for (number, definition) in source.indexes().into_iter().enumerate() {
+        let is_plain = definition.fields.iter().all(|field| field.kind.is_plain());
+        let is_special = definition.hidden || definition.clustered || definition.is_wildcard();
+        if !is_plain || is_special || definition.fields.len() < 2 {
+            continue;
+        }
+        let index = SourceIndex {
+            number,
+            multikey: source.multikey(number)?,
+            definition,
+        };
+        if scene.has_all(&index) {
+            found.extend(way(scene, source, index, find)?);
+        }
+    }
+    Ok(found)
+}
+
+fn way(
+    scene: &Scene<'_>,
+    source: &dyn Source,
+    index: SourceIndex,
+    find: &Find,
+) -> Result<Option<Access>, Error> {
+    let number = index.number;
+    let Some(mut access) = scene.scan(index.into(), find)? else {
+        return Ok(None);
+    };
+    let Plan::IndexScan(scan) = &access.plan else {
+        return Ok(None);
+    };
+    let descends = |field: usize| {
+        let field = scan.index.definition.fields.get(field);
+        field.is_some_and(|field| field.kind == KeyKind::Descending)
+    };
+    let wanted = match scan.bounds.fields.as_slice() {
+        [first, second, ..] if first.is_full() && !second.is_full() => {
+            directed(second, descends(1))
+        }
+        _ => return Ok(None),
+    };
+    let Some(values) = values(source, number, descends(0))? else {
+        return Ok(None);
+    };
+    let mut entries = 0;
+    for value in &values {
+        for (from, to) in &wanted {
+            let (from, to) = (
+                [value.as_slice(), from].concat(),
+                [value.as_slice(), to].concat(),
+            );
+            entries += source.count_about(number, &from, &to)?;
+        }
+    }
+    access.documents = entries as f64;
+    access.entries = entries as f64 + ENTRIES_A_VALUE * values.len() as f64;
+    access.seeks = 2.0 * values.len() as f64;
+    access.lead_in_order(find.order());
+    Ok(Some(access))
+}
+
+/// The key bytes of the values of the first field; None where they are too many.
+fn values(
+    source: &dyn Source,
+    index: usize,
+    descends: bool,
+) -> Result<Option<Vec<Vec<u8>>>, Error> {
+    let mut cursor = source.entries(index, Direction::Forward)?;
+    let mut found: Vec<Vec<u8>> = Vec::new();
+    while cursor.next()? {
+        let key = cursor.key();
+        let mut reader = key::Reader::new(key, &[]);
+        if found.len() == VALUES_MAX || reader.value(descends).is_none() {
+            return Ok(None);
+        }
+        let length = key.len() - reader.rest().len();
+        let value = key.get(..length).unwrap_or_default().to_vec();
+        cursor.seek(&after(&value), RecordId(0))?;
+        found.push(value);
+    }
+    Ok(Some(found))
+}

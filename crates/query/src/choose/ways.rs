@@ -1,0 +1,114 @@
+//! All ways to the documents of a filter: each index, and several together.
+
+use windrow_mql::filter::{Filter, Node};
+
+use super::access::{Access, Scene};
+use super::{intersected, merged, skipping};
+use crate::Error;
+use crate::find::Find;
+use crate::plan::Plan;
+
+impl Scene<'_> {
+    /// All ways worth a look: those that restrict, and those that have the order.
+    pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
+        let mut ways = Vec::new();
+        for candidate in self.candidates(find.order())? {
+            let Some(mut access) = self.scan(candidate, find)? else {
+                continue;
+            };
+            access.lead_in_order(find.order());
+            let Plan::IndexScan(scan) = &access.plan else {
+                continue;
+            };
+            if scan.bounds.restricts() || access.ordered {
+                ways.extend(merged::of_points(&access, find));
+                ways.push(access);
+            }
+        }
+        ways.extend(self.by_or(find)?);
+        if self.only.is_none() {
+            ways.extend(intersected::of(&ways, self.source.count() as f64));
+        }
+        if self.only.is_none() && !ways.iter().any(restricts) {
+            ways.extend(skipping::ways(self, self.source, find)?);
+        }
+        Ok(ways)
+    }
+
+    /// The cheapest way that restricts and has the order.
+    pub fn best_in_order(&self, find: &Find) -> Result<Option<Access>, Error> {
+        let total = self.source.count() as f64;
+        let ways = self.ways(find)?.into_iter();
+        let ordered = ways.filter(|way| way.ordered && restricts(way));
+        Ok(ordered.min_by(|one, other| {
+            let cost = |way: &Access| way.cost(find, way.documents, total);
+            cost(one).total_cmp(&cost(other))
+        }))
+    }
+
+    /// The cheapest way that restricts, order or not.
+    pub fn best(&self) -> Result<Option<Access>, Error> {
+        let find = Find::of(Filter::all());
+        let mut ways = self.ways(&find)?;
+        let total = self.source.count() as f64;
+        ways.sort_by(|one, other| {
+            let cost = |way: &Access| way.cost(&find, way.documents, total);
+            cost(one).total_cmp(&cost(other))
+        });
+        Ok(ways.into_iter().next())
+    }
+
+    /// For each branch of a `$or` the best way; and, where there is an order, in that order.
+    fn by_or(&self, find: &Find) -> Result<Vec<Access>, Error> {
+        let Some((branches, alone)) = branches(self.root) else {
+            return Ok(Vec::new());
+        };
+        let branches: Vec<Scene<'_>> = branches
+            .iter()
+            .map(|branch| Scene {
+                only: self.only,
+                ..Scene::new(branch, self.predicates.collation.as_ref(), self.source)
+            })
+            .collect();
+        let mut whole = Access::nothing(alone);
+        let mut inputs = Vec::with_capacity(branches.len());
+        for branch in &branches {
+            let Some(way) = branch.best()? else {
+                return Ok(Vec::new());
+            };
+            whole.add(&way);
+            inputs.push(way.into_rows());
+        }
+        whole.plan = Plan::Or(inputs);
+        let mut ways = vec![whole];
+        let in_order: Result<Option<Vec<Access>>, Error> = match find.order() {
+            Some(_) => branches
+                .iter()
+                .map(|branch| branch.best_in_order(find))
+                .collect(),
+            None => Ok(None),
+        };
+        ways.extend(in_order?.and_then(|branches| merged::of_branches(branches, alone, find)));
+        Ok(ways)
+    }
+}
+
+/// The branches of the filter's `$or`, and whether there is nothing beside it.
+fn branches(root: &Node) -> Option<(&[Node], bool)> {
+    match root {
+        Node::Or(branches) => Some((branches, true)),
+        Node::And(children) => children.iter().find_map(|child| match child {
+            Node::Or(branches) => Some((branches.as_slice(), false)),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a way reads less than everything.
+fn restricts(way: &Access) -> bool {
+    match &way.plan {
+        Plan::IndexScan(scan) => scan.bounds.restricts(),
+        _ => true,
+    }
+}
