@@ -20,11 +20,13 @@ ARGUMENTS ?=
 # make simulate SEEDS=10000 FIRST=1
 SEEDS ?= 1000
 FIRST ?= 1
+# make soak ROUNDS=1000
+ROUNDS ?= 100
 # make fuzz TARGET=filter SECONDS=3600
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor simulate fuzz $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor simulate soak fuzz $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -34,6 +36,7 @@ help:
 	@echo 'make oracle           recorded conversations with MongoDB: what passes, by area'
 	@echo 'make oracle-floor     raise tests/oracle-floor.txt to what passes now'
 	@echo 'make simulate SEEDS=…  the engine on a simulated disk, beside a model'
+	@echo 'make soak             a loaded server is killed $(ROUNDS) times; nothing that it said is lost'
 	@echo 'make fuzz TARGET=… SECONDS=…  libFuzzer on a reader of outside bytes; fuzz/fuzz_targets has their'
 	@echo '                      names; needs a nightly compiler and cargo-fuzz'
 	@echo 'make bench-w1 …       a workload beside its baseline; ARGUMENTS="--documents 1000"; there are'
@@ -63,6 +66,10 @@ lint:
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	@if cargo deny --version >/dev/null 2>&1; then cargo deny check; \
 	else echo 'cargo-deny is not installed: licences are checked by tests/test_licences.py alone'; fi
+
+# A hundred kills of a loaded server.
+soak: build .cache/venv/ready
+	CRASH_ROUNDS=$(ROUNDS) $(PYTHON) -m pytest tests/crash
 
 oracle: build .cache/venv/ready
 	$(PYTHON) tests/oracle/replay.py $(ARGUMENTS)

@@ -11,7 +11,7 @@ from pymongo import MongoClient, WriteConcern
 from pymongo.errors import ConnectionFailure, DuplicateKeyError
 
 WORDS = ["apple", "banana", "cherry", "grape", "lemon", "mango", "olive", "peach"]
-COLLECTIONS = ("plain", "indexed", "texts")
+COLLECTIONS = ("plain", "indexed", "texts", "clustered")
 JOURNALED = WriteConcern(w=1, j=True)
 
 
@@ -46,7 +46,7 @@ class Writer:
     def one_operation(self, database):
         name = self.random.choice(COLLECTIONS)
         collection = database[name]
-        if self.random.random() < 0.1:
+        if self.random.random() < 0.3:
             collection = collection.with_options(write_concern=JOURNALED)
         operations = [(self.insert_one, 30), (self.insert_batch, 12), (self.update_one, 25),
                       (self.update_many, 4), (self.replace_one, 8), (self.find_and_modify, 5),
@@ -73,8 +73,13 @@ class Writer:
                 "u": self.number * 10 ** 9 + self.made,
                 "t": [self.random.randrange(300) for _ in range(self.random.randrange(6))],
                 "s": " ".join(self.random.choices(WORDS, k=self.random.randrange(1, 5))),
+                "rare": " ".join(self.word() for _ in range(self.random.randrange(60))),
                 "pad": "".join(self.random.choices(string.ascii_letters, k=10))
                        * self.random.randrange(1, 60)}
+
+    def word(self):
+        """One that is nowhere else: each is a key of its own in a text index."""
+        return "".join(self.random.choices(string.ascii_lowercase, k=self.random.randrange(3, 12)))
 
     def some(self, name):
         """The _id of a document of this writer, or None."""

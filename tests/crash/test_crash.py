@@ -19,9 +19,10 @@ from windrow_server import Server
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+from care import Care  # noqa: E402
 from model import COLLECTIONS, WORDS, Writer  # noqa: E402
 
-ROUNDS = int(os.environ.get("CRASH_ROUNDS", 20))
+ROUNDS = int(os.environ.get("CRASH_ROUNDS", 10))
 SEED = int(os.environ.get("CRASH_SEED", time.time_ns() % 1_000_000))
 WRITERS = 4
 RESTART_SECONDS = 5
@@ -52,14 +53,18 @@ class Rounds:
         self.wrong = []
         self.restarts = []
         self.builds_seen = 0
+        self.cared = 0
 
     def prepare(self):
         database = self.server.client().crash
         for name in COLLECTIONS:
-            database.create_collection(name)
+            by_id = {"key": {"_id": 1}, "unique": True}
+            options = {"clusteredIndex": by_id} if name == "clustered" else {}
+            database.create_collection(name, **options)
+        database.clustered.create_index("t")
         for name, key in INDEXES.items():
             database.indexed.create_index(key, name=name, unique=name == "u_1")
-        database.texts.create_index([("s", TEXT)])
+        database.texts.create_index([("s", TEXT), ("rare", TEXT)])
         database.texts.create_index("t")
 
     def run(self, number):
@@ -68,6 +73,8 @@ class Rounds:
         threads = [threading.Thread(target=one.run, args=(self.server.uri, stop))
                    for one in self.writers]
         build = Build(self.server) if number % 2 else None
+        care = Care(self.server.uri, f"{SEED}/{number}")
+        threads.append(care.thread)
         for thread in threads:
             thread.start()
         time.sleep(self.random.uniform(0.2, 1.5))
@@ -78,8 +85,10 @@ class Rounds:
         for thread in [*threads, *([build.thread] if build else [])]:
             thread.join()
         self.restarts.append(self.server.start())
+        self.cared += care.done
         self.note(number, [f"writer {one.number}: {one.failure!r}" for one in self.writers
                            if one.failure])
+        self.note(number, [f"care: {care.failure!r}"] if care.failure else [])
         database = self.server.client().crash
         self.note(number, self.check_documents(database))
         self.note(number, self.check_indexes(database))
@@ -113,6 +122,10 @@ class Rounds:
             wrong += same_ids(database.indexed, index, self.expected("indexed"))
         for index in ["_id_", "t_1"]:
             wrong += same_ids(database.texts, index, self.expected("texts"))
+        wrong += same_ids(database.clustered, "t_1", self.expected("clustered"))
+        for name in database.list_collection_names():
+            if not database.command("validate", name)["valid"]:
+                wrong.append(f"{name} is not valid")
         return wrong + self.check_words(database.texts) + self.check_elements(database)
 
     def check_words(self, texts):
@@ -126,7 +139,7 @@ class Rounds:
 
     def check_elements(self, database):
         wrong = []
-        for name in ("indexed", "texts"):
+        for name in ("indexed", "texts", "clustered"):
             for element in self.random.sample(range(300), 20):
                 expected = {identifier for identifier, one in self.expected(name).items()
                             if element in one["t"]}
@@ -202,6 +215,7 @@ def test_no_acknowledged_write_is_lost_and_every_index_equals_its_collection(cra
     assert crashed.wrong == []
     assert len(crashed.restarts) == ROUNDS
     assert sum(writer.acknowledged for writer in crashed.writers) > ROUNDS * 20
+    assert crashed.cared > ROUNDS
 
 
 def test_a_killed_server_answers_again_soon(crashed):
