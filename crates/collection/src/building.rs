@@ -48,7 +48,11 @@ impl Collection {
     ) -> Result<CreatedIndexes, Error> {
         let core = self.core()?;
         let before = self.index_count();
-        let indexes = self.register(&core, definitions)?;
+        let stops = || core.waits_in_vain() || (control.should_stop)().is_some();
+        let indexes = {
+            let _exclusion = self.exclude(&stops)?;
+            self.register(&core, definitions)?
+        };
         let created = indexes
             .iter()
             .map(|index| index.definition.name.clone())
@@ -105,6 +109,7 @@ impl Collection {
             .collect();
         changes.push(rows::put_next_id(core.next_id()));
         core.storage.catalog.change(changes, |_| {})?;
+        self.note_changed(core);
         self.change_state(|state| {
             let new = indexes.iter().cloned();
             state.indexes.extend(new.map(|index| IndexState {
@@ -166,6 +171,9 @@ impl Collection {
                     seconds: checking.elapsed().as_secs_f64(),
                 });
             }
+            // Transactions that are open know the indexes, but not that they are unique.
+            let _exclusion =
+                self.exclude(&|| core.waits_in_vain() || (control.should_stop)().is_some())?;
             if self.finish(core, indexes, checked)? {
                 break;
             }
@@ -200,6 +208,7 @@ impl Collection {
             changes.push(row.put(self.id, index.map));
         }
         core.storage.catalog.change(changes, |_| {})?;
+        self.note_changed(core);
         indexes.iter().for_each(|index| index.set_ready());
         Ok(true)
     }
@@ -221,6 +230,7 @@ impl Collection {
             });
         }
         if index.is_ready() {
+            let _exclusion = self.exclude(&|| core.waits_in_vain())?;
             self.remove(&core, &index)
         } else {
             // Its build notices, and removes it.
@@ -264,6 +274,7 @@ impl Collection {
                 .map(|it| rows::delete_section(index.map, it)),
         );
         core.storage.catalog.change(changes, |_| {})?;
+        self.note_changed(core);
         index.set_dropped();
         self.change_state(|state| state.indexes.retain(|it| it.index.map != index.map));
         found

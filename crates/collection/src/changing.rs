@@ -28,6 +28,12 @@ impl Engine {
         drop_target: bool,
         stay_temporary: bool,
     ) -> Result<(), Error> {
+        let (source, target) = (self.collection(from), self.collection(to));
+        let in_vain = || self.core.waits_in_vain();
+        let both = source.iter().chain(&target);
+        // Before the lock of names, which transactions take where they create collections.
+        let exclusions: Result<Vec<_>, _> = both.map(|it| it.exclude(&in_vain)).collect();
+        let _exclusions = exclusions?;
         let _naming = self.collections.naming.lock();
         let source = self.collection(from);
         let source = match source {
@@ -58,6 +64,7 @@ impl Engine {
             changes.extend(self.drop_changes(target));
         }
         self.core.storage.catalog.change(changes, |_| {})?;
+        source.note_changed(&self.core);
         let renamed = || source.set_row(row);
         self.collections.rename(&source, target.as_deref(), renamed);
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
@@ -71,6 +78,7 @@ impl Collection {
         change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
     ) -> Result<(), E> {
         let core = self.core()?;
+        let _exclusion = self.exclude(&|| core.waits_in_vain())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_there()?;
@@ -83,6 +91,7 @@ impl Collection {
             .catalog
             .change(new.replace(&old, self.id), |_| {})
             .map_err(Error::from)?;
+        self.note_changed(&core);
         self.set_row(new);
         Ok(())
     }
@@ -95,6 +104,7 @@ impl Collection {
         change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
     ) -> Result<(), E> {
         let core = self.core()?;
+        let _exclusion = self.exclude(&|| core.waits_in_vain())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_there()?;
@@ -109,6 +119,7 @@ impl Collection {
             .catalog
             .change(vec![row.put(self.id, index.map)], |_| {})
             .map_err(Error::from)?;
+        self.note_changed(&core);
         let changed = Arc::new(index.with_definition(definition));
         self.change_state(|state| {
             let found = state.indexes.iter_mut();

@@ -15,6 +15,7 @@ use crate::claims::Claims;
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
+use crate::holds::{Exclusion, GiveUp, Holds, Uses};
 use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::read::Reader;
@@ -51,6 +52,11 @@ pub struct Collection {
     pub(crate) claims: Claims,
     pub(crate) arrivals: Arrivals,
     pub(crate) document_locks: Vec<Mutex<()>>,
+    /// What open transactions hold of it, and which use it.
+    pub(crate) holds: Holds,
+    pub(crate) uses: Uses,
+    /// A position behind the last change of what it is: its name, options and indexes.
+    changed: AtomicU64,
     next_record: AtomicU64,
     count: AtomicI64,
     bytes: AtomicI64,
@@ -90,6 +96,9 @@ impl Collection {
             claims: Claims::default(),
             arrivals: Arrivals::default(),
             document_locks: (0..DOCUMENT_LOCKS).map(|_| Mutex::default()).collect(),
+            holds: Holds::default(),
+            uses: Uses::default(),
+            changed: AtomicU64::new(0),
             next_record: AtomicU64::new(folded.next_record.max(1)),
             count: AtomicI64::new(folded.count),
             bytes: AtomicI64::new(folded.bytes),
@@ -180,7 +189,24 @@ impl Collection {
     fn reader_of_age(&self, age: Age) -> Result<Reader, Error> {
         let snapshot = self.core()?.snapshot(age);
         let state = self.state();
-        Ok(Reader::new(state, snapshot, self.next_record()))
+        Ok(Reader::new(state, snapshot, self.next_record(), None))
+    }
+
+    /// Waits until no open transaction uses the collection, and keeps new ones from it until the answer
+    /// is dropped: for who is to change what the collection is.
+    pub fn exclude(&self, give_up: &GiveUp<'_>) -> Result<Exclusion<'_>, Error> {
+        self.uses.exclude(give_up)
+    }
+
+    /// Says that its name, options or indexes have been changed in the catalog.
+    pub(crate) fn note_changed(&self, core: &Core) {
+        let written = core.storage.log.written().0;
+        self.changed.fetch_max(written, Ordering::AcqRel);
+    }
+
+    /// Whether it is what it was at a position since the start of the engine.
+    pub(crate) fn is_unchanged_since(&self, position: u64) -> bool {
+        self.changed.load(Ordering::Acquire) <= position
     }
 
     pub(crate) fn core(&self) -> Result<Arc<Core>, Error> {

@@ -12,7 +12,7 @@ use windrow_storage::{Compression, RowChange, RunId, Storage};
 use crate::building::pool::BuildPool;
 use crate::error::Error;
 use crate::index::Index;
-use crate::options::EngineOptions;
+use crate::options::{Background as BackgroundWork, EngineOptions};
 
 /// See the module.
 pub(crate) struct Core {
@@ -30,6 +30,8 @@ pub(crate) struct Core {
     run_sections: Mutex<HashMap<u64, usize>>,
     /// Memory that tails hold, in bytes.
     pub tail_bytes: Arc<AtomicU64>,
+    /// The same of what open transactions have written.
+    pub transaction_bytes: Arc<AtomicU64>,
     /// Bytes of tails at which a fold begins.
     fold_from_bytes: AtomicU64,
     pub builds: BuildPool,
@@ -107,6 +109,7 @@ impl Core {
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
             tail_bytes: Arc::default(),
+            transaction_bytes: Arc::default(),
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
             background: Background::default(),
@@ -257,6 +260,11 @@ impl Core {
             compression,
             position,
         }
+    }
+
+    /// Whether to wait for a transaction is in vain: nobody is there who could end it.
+    pub fn waits_in_vain(&self) -> bool {
+        self.is_closing() || self.options.background == BackgroundWork::Caller
     }
 
     pub fn is_closing(&self) -> bool {

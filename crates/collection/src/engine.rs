@@ -6,21 +6,20 @@ use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_index::Multikey;
 use windrow_storage::{Disk, RowChange, Storage};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
-use crate::index::Index;
 use crate::merging::Effort;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
-use crate::rows::{self, CollectionRow, FoldedRow};
-use crate::rules::of_ids;
+use crate::record::transaction::Origin;
+use crate::rows;
 use crate::state::IndexState;
-use crate::{background, building, folding, merging, recovery, repair};
+use crate::transaction::Transaction;
+use crate::{background, building, creating, folding, merging, recovery, repair};
 
 /// A data folder that is open. Closing it is dropping it.
 #[derive(Debug)]
@@ -173,52 +172,42 @@ impl Engine {
     ) -> Result<Arc<Collection>, Error> {
         let core = &self.core;
         let _changing = core.catalog_change.lock();
-        let definition = Arc::new(of_ids(options.as_document())?);
-        let (id, records, ids_map) = (core.take_id(), core.take_id(), core.take_id());
-        let row = CollectionRow {
-            namespace: namespace.clone(),
-            uuid: random_uuid(core.options.random),
-            options,
-            records,
-        };
         let since = core.storage.log.written().0;
-        let index = Index::new(ids_map, definition, since, true, Multikey::default());
-        let folded = FoldedRow {
-            position: since,
-            ..FoldedRow::default()
-        };
-        let mut changes = row.put(id);
-        changes.push(folded.put(id));
-        changes.push(index.row().put(id, ids_map));
-        changes.push(rows::put_next_id(core.next_id()));
+        let collection = creating::new_collection(core, namespace, options, since)?;
+        let changes = creating::rows_of(core, &collection);
         core.storage.catalog.change(changes, |_| {})?;
-        let indexes = vec![IndexState {
-            index: Arc::new(index),
-            sections: Arc::default(),
-        }];
-        let collection = Collection::new(id, row, folded, Arc::default(), indexes, core);
+        collection.note_changed(core);
         self.collections.insert(&collection);
         Ok(collection)
     }
 
+    /// Begins a transaction, which reads what has been written before.
+    pub fn begin(&self, origin: Origin) -> Transaction {
+        Transaction::begin(&self.collections, origin)
+    }
+
     /// Drops a collection; false where there is none.
     pub fn drop_collection(&self, namespace: &Namespace) -> Result<bool, Error> {
-        let _naming = self.collections.naming.lock();
         let Some(collection) = self.collection(namespace) else {
             return Ok(false);
         };
+        // Before the lock of names, which transactions take where they create collections.
+        let _exclusion = collection.exclude(&|| self.core.waits_in_vain())?;
+        let _naming = self.collections.naming.lock();
+        if collection.is_dropped() {
+            return Ok(false);
+        }
         self.drop_named(&collection)?;
         Ok(true)
     }
 
     /// Drops all collections of a database; how many there were.
     pub fn drop_database(&self, database: &str) -> Result<usize, Error> {
-        let _naming = self.collections.naming.lock();
-        let collections = self.collections(database);
-        collections
-            .iter()
-            .try_for_each(|collection| self.drop_named(collection))?;
-        Ok(collections.len())
+        let mut dropped = 0;
+        for collection in self.collections(database) {
+            dropped += usize::from(self.drop_collection(&collection.namespace())?);
+        }
+        Ok(dropped)
     }
 
     fn drop_named(&self, collection: &Arc<Collection>) -> Result<(), Error> {
@@ -326,13 +315,4 @@ impl Drop for Engine {
     fn drop(&mut self) {
         let _ = self.close();
     }
-}
-
-/// Version 4: random.
-fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
-    let mut uuid = [0; 16];
-    random(&mut uuid);
-    uuid[6] = uuid[6] & 0x0F | 0x40;
-    uuid[8] = uuid[8] & 0x3F | 0x80;
-    uuid
 }

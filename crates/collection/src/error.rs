@@ -34,6 +34,22 @@ pub enum Error {
     SnapshotTooOld,
     /// Somebody else's: the index build, or the collection, was dropped or killed meanwhile.
     Interrupted(String),
+    /// Another transaction's: it has changed, or holds, what this one was to change. Begun anew, it may
+    /// do.
+    WriteConflict(String),
+    /// A write or a change of a collection was to wait for a transaction no longer.
+    WaitGivenUp,
+    /// Somebody else's: he changes a collection that a transaction wanted to use.
+    LockTimeout,
+    /// Somebody else's: a collection that a transaction wanted to use is another since the transaction
+    /// began.
+    CollectionChanged(String),
+    /// The caller's: not within a transaction.
+    NotInTransaction(String),
+    /// The caller's: more bytes than a transaction may write.
+    TransactionTooLarge { bytes: usize, limit: usize },
+    /// All open transactions together have written more than there is memory for.
+    NoRoomForTransactions,
     /// The machine's: see the storage's error.
     Storage(StorageError),
 }
@@ -85,6 +101,30 @@ impl fmt::Display for Error {
                  what it saw may be gone: read again",
             ),
             Error::Interrupted(why) => formatter.write_str(why),
+            Error::WriteConflict(what) => write!(
+                formatter,
+                "Caused by :: Write conflict during plan execution and yielding is disabled. :: {what}. \
+                 Please retry your operation or multi-document transaction."
+            ),
+            Error::WaitGivenUp => {
+                formatter.write_str("the wait for an open transaction was given up")
+            }
+            Error::LockTimeout => formatter.write_str(
+                "Unable to acquire lock within 5ms: the collection is being changed",
+            ),
+            Error::CollectionChanged(name) => write!(
+                formatter,
+                "Unable to read from a snapshot due to pending collection catalog changes to \
+                 collection '{name}'; please retry the operation"
+            ),
+            Error::NotInTransaction(what) => formatter.write_str(what),
+            Error::TransactionTooLarge { bytes, limit } => write!(
+                formatter,
+                "Total size of all transaction operations must be less than {limit}, but is {bytes}",
+            ),
+            Error::NoRoomForTransactions => formatter.write_str(
+                "transaction is too large and will not fit in the memory for open transactions",
+            ),
             Error::Storage(error) => error.fmt(formatter),
         }
     }

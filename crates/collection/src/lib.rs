@@ -7,8 +7,8 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `record`, `rows`, `index`, `generation`, `state`, [`read`], `core`,
-//! `collection`, `collections`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
+//! Reading order, from the ground: `record`, `rows`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
+//! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
@@ -21,11 +21,13 @@ mod claims;
 mod collection;
 mod collections;
 mod core;
+mod creating;
 mod doubles;
 mod engine;
 mod error;
 mod folding;
 mod generation;
+mod holds;
 mod index;
 mod merging;
 mod namespace;
@@ -38,6 +40,7 @@ mod rows;
 mod rules;
 mod state;
 mod statistics;
+mod transaction;
 mod validate;
 mod views;
 mod write;
@@ -48,16 +51,19 @@ pub use cap::Cap;
 pub use collection::Collection;
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};
+pub use holds::{Exclusion, GiveUp};
 pub use index::{Index, Progress};
-pub use namespace::Namespace;
+pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
+pub use record::transaction::Origin;
 pub use statistics::{CollectionStatistics, IndexStatistics};
+pub use transaction::Transaction;
 pub use validate::{Checks, IndexReport, Validation, WrongEntries, WrongEntry};
-pub use views::{VIEWS, View};
+pub use views::View;
 pub use windrow_fold::Direction;
 pub use windrow_storage::StorageError;
-pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome};
+pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, Terms};
 
 /// The largest document, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 << 20;

@@ -11,6 +11,9 @@ pub struct Namespace {
     pub collection: String,
 }
 
+/// The collection that has the views of its database.
+pub const VIEWS: &str = "system.views";
+
 /// The longest namespace, in bytes, and the longest name of a database.
 const NAMESPACE_BYTES_MAX: usize = 255;
 const DATABASE_BYTES_MAX: usize = 63;
@@ -42,6 +45,14 @@ impl Namespace {
             database: database.to_owned(),
             collection: collection.to_owned(),
         })
+    }
+
+    /// The collection that has the views of its database.
+    pub(crate) fn views_of(database: &str) -> Namespace {
+        Namespace {
+            database: database.to_owned(),
+            collection: VIEWS.to_owned(),
+        }
     }
 
     /// Splits at the first dot.

@@ -4,11 +4,12 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
-use windrow_fold::{Cursor, Direction, EntrySum, Snapshot, View};
+use windrow_fold::sections::Sections;
+use windrow_fold::{Chunk, Cursor, Direction, EntrySum, Snapshot, View};
 use windrow_index::{Definition, Multikey};
 
 use crate::error::Error;
-use crate::generation::append_id_key;
+use crate::generation::{Generation, append_id_key};
 use crate::state::{IndexState, State};
 
 /// The number of a document in its collection, given in order of insertion.
@@ -31,6 +32,15 @@ struct Inner {
     is_clustered: bool,
     indexes: Vec<ReaderIndex>,
     next_record: u64,
+    own: Option<Own>,
+}
+
+/// What a transaction has written itself, up to a position of its own: its readers see it over the
+/// rest.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub tail: Arc<Generation>,
+    pub position: u64,
 }
 
 /// A ready index as a reader knows it.
@@ -66,7 +76,12 @@ impl ReaderIndex {
 
 impl Reader {
     /// `next_record`: one more than the largest record id there can be.
-    pub(crate) fn new(state: Arc<State>, snapshot: Snapshot, next_record: u64) -> Reader {
+    pub(crate) fn new(
+        state: Arc<State>,
+        snapshot: Snapshot,
+        next_record: u64,
+        own: Option<Own>,
+    ) -> Reader {
         let ready = state.indexes.iter().filter(|it| it.index.is_ready());
         let indexes: Vec<ReaderIndex> = ready
             .map(|state| ReaderIndex {
@@ -82,7 +97,31 @@ impl Reader {
             is_clustered,
             indexes,
             next_record,
+            own,
         }))
+    }
+
+    /// A view of these sections and tails, and of what the reader's transaction has written.
+    fn view(
+        &self,
+        sections: &Arc<Sections>,
+        chunks_of: impl Fn(&Generation, u64) -> Arc<Vec<Arc<Chunk>>>,
+    ) -> View {
+        let position = self.position();
+        let mut chunks = Vec::new();
+        for generation in self.0.state.generations() {
+            chunks.extend(chunks_of(generation, position).iter().cloned());
+        }
+        let others = chunks.len();
+        if let Some(own) = &self.0.own {
+            chunks.extend(chunks_of(&own.tail, own.position).iter().cloned());
+        }
+        View {
+            sections: sections.clone(),
+            own: chunks.len() - others,
+            chunks,
+            snapshot: position,
+        }
     }
 
     /// Fails once the snapshot is too old.
@@ -110,18 +149,10 @@ impl Reader {
 
     /// The map by record id.
     fn records_view(&self) -> &View {
-        self.0.records.get_or_init(|| {
-            let (state, position) = (&self.0.state, self.position());
-            let mut chunks = Vec::new();
-            for generation in state.generations() {
-                chunks.extend(generation.records(position).iter().cloned());
-            }
-            View {
-                sections: state.records.clone(),
-                chunks,
-                snapshot: position,
-            }
-        })
+        let records = &self.0.state.records;
+        self.0
+            .records
+            .get_or_init(|| self.view(records, Generation::records))
     }
 
     /// The map by `_id`.
@@ -166,6 +197,20 @@ impl Reader {
             }
             None => self.get(id),
         }
+    }
+
+    /// The position that made the newest version of a document, where it is there; 0 where that is
+    /// older than every snapshot. `seen`: some version of it.
+    pub(crate) fn version(&self, id: RecordId, seen: Document<'_>) -> Result<Option<u64>, Error> {
+        self.check()?;
+        let mut key = Vec::new();
+        if let Some(of_ids) = self.0.indexes.first().filter(|_| self.0.is_clustered) {
+            append_id_key(of_ids.definition(), seen, &mut key);
+        }
+        let mut cursor = self.documents_view().cursor(Direction::Forward);
+        cursor.seek(&key, id.0)?;
+        let is_there = cursor.next()? && cursor.id() == id.0 && cursor.key() == key;
+        Ok(is_there.then(|| cursor.position()))
     }
 
     /// The document of an `_id`, with its record.
@@ -307,16 +352,9 @@ impl Reader {
     }
 
     fn make_view(&self, state: &IndexState) -> View {
-        let position = self.position();
-        let mut chunks = Vec::new();
-        for generation in self.0.state.generations() {
-            chunks.extend(generation.index(&state.index, position).iter().cloned());
-        }
-        View {
-            sections: state.sections.clone(),
-            chunks,
-            snapshot: position,
-        }
+        self.view(&state.sections, |generation, position| {
+            generation.index(&state.index, position)
+        })
     }
 
     /// Makes the entries of an index up to the snapshot, so that its [`ReaderIndex::multikey`] holds

@@ -1,4 +1,5 @@
-//! What a commit writes into the log, and the commit in memory.
+//! What a commit writes into the log, and the commit in memory. That of several collections is a
+//! [`transaction`].
 //!
 //! ```text
 //! payload      collection id u64 LE | operation*
@@ -14,6 +15,9 @@
 //! the old document up.
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+pub mod net;
+pub mod transaction;
+
 use bytes::Bytes;
 use windrow_document::Document;
 use windrow_fold::varint;
@@ -27,7 +31,7 @@ pub struct Commit {
     pub bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     Insert {
         first: u64,
@@ -73,6 +77,9 @@ impl Effect {
 const INSERT: u8 = 1;
 const UPDATE: u8 = 2;
 const DELETE: u8 = 3;
+
+/// Bytes of the collection's id, with which a payload begins.
+pub const ID_BYTES: usize = 8;
 
 /// The front of a payload that inserts these documents, which follow it.
 pub fn insert_header(collection: u64, first: u64, count: u32, bytes: u32) -> Vec<u8> {
@@ -154,7 +161,10 @@ pub fn collection_of(payload: &[u8]) -> Option<u64> {
 /// The commit of a payload, and its effect. None where it is not what this module writes.
 pub fn decode(position: u64, payload: Bytes) -> Option<(Commit, Effect)> {
     let bytes = payload.len();
-    let mut reader = Reader { payload, at: 8 };
+    let mut reader = Reader {
+        payload,
+        at: ID_BYTES,
+    };
     let (mut operations, mut effect) = (Vec::new(), Effect::default());
     while let Some(kind) = reader.byte() {
         let (operation, its_effect) = reader.operation(kind)?;

@@ -1,6 +1,6 @@
 //! Opening: collections and indexes from the catalog, tails from the log.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,10 +12,13 @@ use windrow_storage::{Position, Storage, StorageError};
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
+use crate::creating;
 use crate::error::Error;
 use crate::index::Index;
 use crate::options::EngineOptions;
 use crate::record;
+use crate::record::net::net;
+use crate::record::transaction::{self, Kind};
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
@@ -37,7 +40,8 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
         let row = CollectionRow::read(id, &value, &core.storage.catalog)?;
         open_collection(&collections, id, row, &mut sections)?;
     }
-    replay(&collections, Position(folded))?;
+    let committed = replay(&collections, Position(folded))?;
+    settle_creations(&collections, &committed)?;
     for collection in collections.all() {
         note_largest_id(&collection)?;
     }
@@ -99,28 +103,70 @@ fn open_collection(
 
 /// Takes commits into the tails. What was folded already, or belongs to a collection that was
 /// dropped, is passed over.
-fn replay(collections: &Collections, folded: Position) -> Result<(), Error> {
+fn replay(collections: &Collections, folded: Position) -> Result<HashSet<u64>, Error> {
+    let mut committed = HashSet::new();
     let log = &collections.core.storage.log;
     let first = folded.next().max(log.first());
     for record in log.read_from(first) {
         let record = record?;
-        let id = record::collection_of(&record.payload);
-        let collection = id.and_then(|id| collections.by_id(id));
-        let Some(collection) = collection else {
-            continue;
-        };
         let position = record.position.0;
-        if position <= collection.state().active.newest() {
-            continue;
+        match transaction::kind_of(Bytes::from(record.payload)) {
+            Some(Kind::Single(payload)) => take_in(collections, position, payload)?,
+            Some(Kind::Several(transaction)) => {
+                for part in transaction.parts {
+                    committed.extend(record::collection_of(&part));
+                    take_in(collections, position, part)?;
+                }
+            }
+            None => return Err(undecodable(position)),
         }
-        let Some((commit, effect)) = record::decode(position, Bytes::from(record.payload)) else {
-            let place = format!("log record {position}");
-            let what = "it cannot be decoded".to_owned();
-            return Err(StorageError::Damaged { place, what }.into());
-        };
-        collection.publish(commit, effect);
     }
+    Ok(committed)
+}
+
+/// Drops collections that a transaction was about to create, and keeps those whose transaction is in
+/// the log. `committed`: the collections that transactions of the log have written to.
+fn settle_creations(collections: &Collections, committed: &HashSet<u64>) -> Result<(), Error> {
+    let catalog = &collections.core.storage.catalog;
+    let mut changes = Vec::new();
+    for (key, _) in catalog.scan(&[rows::CREATION]) {
+        let Some([id]) = rows::numbers(&key) else {
+            continue;
+        };
+        changes.push(rows::delete_creation(id));
+        let collection = collections.by_id(id);
+        if let Some(collection) = collection.filter(|_| !committed.contains(&id)) {
+            changes.extend(creating::deletions_of(&collections.core, &collection));
+            collections.remove(&collection);
+        }
+    }
+    match changes.is_empty() {
+        true => Ok(()),
+        false => Ok(catalog.change(changes, |_| {}).map(drop)?),
+    }
+}
+
+/// Takes in a commit of one collection, or the part that a transaction has of it.
+fn take_in(collections: &Collections, position: u64, payload: Bytes) -> Result<(), Error> {
+    let id = record::collection_of(&payload);
+    let collection = id.and_then(|id| collections.by_id(id));
+    let Some(collection) = collection else {
+        return Ok(());
+    };
+    if position <= collection.state().active.newest() {
+        return Ok(());
+    }
+    let decoded = record::decode(position, payload);
+    let (mut commit, effect) = decoded.ok_or_else(|| undecodable(position))?;
+    commit.operations = net(commit.operations);
+    collection.publish(commit, effect);
     Ok(())
+}
+
+fn undecodable(position: u64) -> Error {
+    let place = format!("log record {position}");
+    let what = "it cannot be decoded".to_owned();
+    StorageError::Damaged { place, what }.into()
 }
 
 fn note_largest_id(collection: &Collection) -> Result<(), Error> {

@@ -8,6 +8,8 @@
 //! "s" map id | run | root offset, u64 BE each     a section's descriptor
 //! "b" map id u64 BE | first place                 the place behind those that an unfinished build has
 //!                                                 done: record ids u64 BE; keys, cut, where clustered
+//! "t" collection id u64 BE                        a transaction creates it, and has perhaps not
+//!                                                 committed: empty
 //! "n"                                             BSON: next (the next id to be given)
 //! "p"                                             BSON: position (all before it is folded)
 //! ```
@@ -26,6 +28,7 @@ pub const FOLDED: u8 = b'f';
 pub const INDEX: u8 = b'i';
 pub const SECTION: u8 = b's';
 pub const BUILD: u8 = b'b';
+pub const CREATION: u8 = b't';
 const NEXT_ID: &[u8] = b"n";
 const FOLD_POSITION: &[u8] = b"p";
 
@@ -274,6 +277,15 @@ pub fn delete_section(map: u64, section: &SectionDescriptor) -> RowChange {
 
 pub fn read_section(value: &[u8]) -> Result<SectionDescriptor, StorageError> {
     SectionDescriptor::decode(value).ok_or_else(|| damaged("a section's row"))
+}
+
+/// Says that a transaction is about to create a collection.
+pub fn put_creation(collection: u64) -> RowChange {
+    RowChange::put(key(CREATION, &[collection]), Vec::new())
+}
+
+pub fn delete_creation(collection: u64) -> RowChange {
+    RowChange::delete(key(CREATION, &[collection]))
 }
 
 pub fn put_next_id(next: u64) -> RowChange {

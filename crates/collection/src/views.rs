@@ -15,9 +15,6 @@ use crate::read::RecordId;
 use crate::rules::collation_of;
 use crate::write::Change;
 
-/// The collection that has the views of its database.
-pub const VIEWS: &str = "system.views";
-
 /// What a view shows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct View {
@@ -60,17 +57,10 @@ impl View {
     }
 }
 
-fn views_of(database: &str) -> Namespace {
-    Namespace {
-        database: database.to_owned(),
-        collection: VIEWS.to_owned(),
-    }
-}
-
 impl Engine {
     /// The view of that name.
     pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
-        let Some(views) = self.collection(&views_of(&namespace.database)) else {
+        let Some(views) = self.collection(&Namespace::views_of(&namespace.database)) else {
             return Ok(None);
         };
         let reader = views.reader()?;
@@ -84,7 +74,7 @@ impl Engine {
 
     /// The views of a database with their names.
     pub fn views(&self, database: &str) -> Result<Vec<(String, View)>, Error> {
-        let Some(views) = self.collection(&views_of(database)) else {
+        let Some(views) = self.collection(&Namespace::views_of(database)) else {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
@@ -106,7 +96,7 @@ impl Engine {
         if self.collection(namespace).is_some() || self.view(namespace)?.is_some() {
             return Err(Error::NamespaceExists(namespace.to_string()));
         }
-        let views = views_of(&namespace.database);
+        let views = Namespace::views_of(&namespace.database);
         let views = match self.collection(&views) {
             Some(views) => views,
             None => self.create_named(&views, DocumentBuf::new())?,
@@ -136,7 +126,7 @@ impl Engine {
 
     fn replace_view(&self, namespace: &Namespace, change: &Change) -> Result<bool, Error> {
         let _naming = self.collections.naming.lock();
-        let Some(views) = self.collection(&views_of(&namespace.database)) else {
+        let Some(views) = self.collection(&Namespace::views_of(&namespace.database)) else {
             return Ok(false);
         };
         let name = namespace.to_string();

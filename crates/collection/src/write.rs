@@ -7,23 +7,29 @@ mod batch;
 mod checks;
 mod entries;
 mod plan;
+mod terms;
 mod trim;
 mod unique;
 
 pub use batch::{Batch, Change, Outcome};
 pub use checks::DocumentValidation;
 pub(crate) use entries::entries_of;
+pub use terms::Terms;
+
+use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_index::Scratch;
 
-use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::Error;
+use crate::holds::Ticket;
 use crate::record;
 use crate::state::IndexState;
+use crate::transaction::Transaction;
 use checks::Checks;
 use plan::{IdKeys, InsertPlan};
+use unique::{Claiming, Planned};
 
 /// What an insert did.
 #[derive(Debug, Default)]
@@ -33,37 +39,64 @@ pub struct Inserted {
     pub errors: Vec<(usize, Error)>,
 }
 
+/// What became of an insert.
+enum Attempt {
+    Done(Inserted),
+    /// Nothing: a transaction holds a key.
+    HeldBy(Arc<Ticket>),
+}
+
 impl Collection {
     /// Inserts documents that stand in one buffer one after the other, validated, each with its
     /// `_id`. `ordered`: the first that cannot be inserted ends it.
     pub fn insert(&self, documents: Bytes, ordered: bool) -> Result<Inserted, Error> {
-        self.insert_checked(documents, ordered, DocumentValidation::Asked)
+        self.insert_on(documents, ordered, &Terms::default())
     }
 
-    /// As [`insert`](Self::insert), with or without the collection's validator.
-    pub fn insert_checked(
+    /// As [`insert`](Self::insert), on other terms.
+    pub fn insert_on(
         &self,
         documents: Bytes,
         ordered: bool,
-        validation: DocumentValidation,
+        terms: &Terms<'_>,
     ) -> Result<Inserted, Error> {
         let Some(cap) = self.cap() else {
-            return self.insert_untrimmed(documents, ordered, validation);
+            return self.insert_patiently(&documents, ordered, terms);
         };
+        if terms.transaction.is_some() {
+            let message = format!("cannot write to the capped collection {}", self.namespace());
+            let errors = vec![(0, Error::NotInTransaction(message))];
+            return Ok(Inserted { count: 0, errors });
+        }
         let inserting = self.arrivals.begin();
-        let inserted = self.insert_untrimmed(documents, ordered, validation)?;
+        let inserted = self.insert_patiently(&documents, ordered, terms)?;
         self.trim(&cap)?;
         drop(inserting);
         self.arrivals.note();
         Ok(inserted)
     }
 
+    /// Inserts once no open transaction holds a key of the documents.
+    fn insert_patiently(
+        &self,
+        documents: &Bytes,
+        ordered: bool,
+        terms: &Terms<'_>,
+    ) -> Result<Inserted, Error> {
+        loop {
+            match self.insert_untrimmed(documents, ordered, terms)? {
+                Attempt::Done(inserted) => return Ok(inserted),
+                Attempt::HeldBy(transaction) => transaction.wait(terms.give_up)?,
+            }
+        }
+    }
+
     fn insert_untrimmed(
         &self,
-        documents: Bytes,
+        documents: &Bytes,
         ordered: bool,
-        validation: DocumentValidation,
-    ) -> Result<Inserted, Error> {
+        terms: &Terms<'_>,
+    ) -> Result<Attempt, Error> {
         self.admit()?;
         let _schema = self.schema.read();
         let state = self.state();
@@ -74,20 +107,34 @@ impl Collection {
         let mut checks = Checks::of(&state.indexes);
         let rules = self.rules();
         checks.cap = rules.cap();
-        checks.rules = Some(&*rules).filter(|rules| rules.validates() && validation.is_asked());
-        let plan = self.plan_insert(&documents, ordered, checks, &state.indexes, &mut claim)?;
+        checks.rules =
+            Some(&*rules).filter(|rules| rules.validates() && terms.validation.is_asked());
+        let claiming = Claiming {
+            claim: &mut claim,
+            transaction: terms.transaction,
+        };
+        let planned = self.plan_insert(documents, ordered, checks, &state.indexes, claiming)?;
+        let plan = match planned {
+            Planned::Plan(plan) => plan,
+            Planned::HeldBy(transaction) => return Ok(Attempt::HeldBy(transaction)),
+        };
         let count = plan.count;
         if count > 0 {
-            let kept = plan.kept_bytes(&documents);
-            self.append_insert(kept, count)?;
+            let kept = plan.kept_bytes(documents);
+            self.append_insert(kept, count, terms.transaction)?;
         }
-        Ok(Inserted {
+        Ok(Attempt::Done(Inserted {
             count,
             errors: plan.errors,
-        })
+        }))
     }
 
-    fn append_insert(&self, documents: Bytes, count: usize) -> Result<(), Error> {
+    fn append_insert(
+        &self,
+        documents: Bytes,
+        count: usize,
+        transaction: Option<&Transaction>,
+    ) -> Result<(), Error> {
         let first = self.take_records(count as u64);
         let bytes = documents.len();
         let header = record::insert_header(self.id, first, count as u32, bytes as u32);
@@ -100,7 +147,13 @@ impl Collection {
             first,
             documents: documents.clone(),
         }];
-        self.append(&[&header, &documents], operations, bytes, effect)
+        match transaction {
+            None => self.append(&[&header, &documents], operations, bytes, effect),
+            Some(transaction) => {
+                let header = Bytes::from(header).slice(record::ID_BYTES..);
+                transaction.write(self, vec![header, documents], operations, effect)
+            }
+        }
     }
 
     /// Decides for every document whether it can be inserted, and claims its unique keys.
@@ -110,8 +163,8 @@ impl Collection {
         ordered: bool,
         mut checks: Checks<'_>,
         indexes: &[IndexState],
-        claim: &mut Claim<'_>,
-    ) -> Result<InsertPlan, Error> {
+        claiming: Claiming<'_, '_>,
+    ) -> Result<Planned, Error> {
         let mut ids = IdKeys::default();
         let of_ids = indexes.first().map(|state| &*state.index.definition);
         let mut plan = InsertPlan::default();
@@ -128,10 +181,13 @@ impl Collection {
                 ids.push(of_ids, document);
             }
         }
-        let growing = ids.grows() && claim.grow(ids.first(), ids.last());
-        if !growing || checks.unique {
-            self.claim_unique(documents, ordered, growing, indexes, claim, &mut plan)?;
+        // What a transaction inserts it holds until its end, key by key.
+        let growing = claiming.transaction.is_none()
+            && ids.grows()
+            && claiming.claim.grow(ids.first(), ids.last());
+        if growing && !checks.unique {
+            return Ok(Planned::Plan(plan));
         }
-        Ok(plan)
+        self.claim_unique(documents, ordered, growing, indexes, claiming, plan)
     }
 }

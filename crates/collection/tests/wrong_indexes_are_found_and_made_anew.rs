@@ -262,7 +262,9 @@ fn readers_and_stops() {
     let mut batch = collection.batch();
     let replace = Change::Replace(doc! { "_id": 3, "a": [1, 77], "b": 6 });
     for (record, change) in [(RecordId(3), replace), (RecordId(5), Change::Delete)] {
-        batch.change(record, |_| Ok::<_, Error>(change)).unwrap();
+        batch
+            .change(record, |_| Ok::<_, Error>(change.clone()))
+            .unwrap();
     }
     batch.commit().unwrap();
     let stop = || Some("enough".to_owned());

@@ -176,6 +176,8 @@ impl Merge {
 pub struct Cursor {
     merge: Merge,
     snapshot: u64,
+    /// The first of the sources of which everything is seen.
+    own: u32,
     started: bool,
     /// Whether the merge still stands on the entry that was shown.
     shown: bool,
@@ -198,11 +200,26 @@ impl Cursor {
         Cursor {
             merge: Merge::new(chains.chain(chunks).collect(), direction),
             snapshot,
+            own: u32::MAX,
             started: false,
             shown: false,
             last_key: Vec::new(),
             last_id: None,
         }
+    }
+
+    /// Sees everything that so many of the youngest sources have, whatever its position.
+    pub(crate) fn seeing_last(mut self, sources: usize) -> Cursor {
+        let first = self.merge.sources.len().saturating_sub(sources);
+        self.own = u32::try_from(first).unwrap_or(u32::MAX);
+        self
+    }
+
+    /// Whether the entry that comes next is from a source of which everything is seen.
+    #[inline]
+    fn is_own(&self) -> bool {
+        let first = self.merge.heap.first();
+        first.is_some_and(|standing| standing.source >= self.own)
     }
 
     /// Reads blocks past the cache: for long scans, which would push everything else out.
@@ -233,7 +250,7 @@ impl Cursor {
         }
         while let Some(entry) = self.merge.current() {
             let repeated = self.last_id == Some(entry.id) && same_key(&self.last_key, entry.key);
-            if !repeated && entry.position <= self.snapshot {
+            if !repeated && (entry.position <= self.snapshot || self.is_own()) {
                 if !same_key(&self.last_key, entry.key) {
                     self.last_key.clear();
                     self.last_key.extend_from_slice(entry.key);
@@ -265,6 +282,11 @@ impl Cursor {
         compare_keys(&self.last_key, key)
             .then(self.id().cmp(&id))
             .is_lt()
+    }
+
+    /// The log position that made it; 0 where that is older than every snapshot.
+    pub fn position(&self) -> u64 {
+        self.merge.current().map_or(0, |entry| entry.position)
     }
 
     /// Its payload.

@@ -20,15 +20,23 @@ pub struct View {
     pub sections: Arc<Sections>,
     /// Tail chunks, oldest first; all younger than the sections.
     pub chunks: Vec<Arc<Chunk>>,
-    /// Entries after this log position are not seen.
+    /// Entries after this log position are not seen, but for those of the last `own` chunks.
     pub snapshot: u64,
+    /// So many of the chunks, the youngest, are a transaction's own writes: it sees all of them.
+    pub own: usize,
 }
 
 impl View {
     /// A cursor before the first entry (after the last, backward).
     pub fn cursor(&self, direction: Direction) -> Cursor {
         let chains = self.sections.chains();
-        Cursor::new(chains.iter(), &self.chunks, self.snapshot, direction)
+        let cursor = Cursor::new(chains.iter(), &self.chunks, self.snapshot, direction);
+        cursor.seeing_last(self.own)
+    }
+
+    /// The number of the first chunk that is a transaction's own.
+    fn first_own(&self) -> usize {
+        self.chunks.len() - self.own
     }
 
     /// The payload under a key and id, or None.
@@ -73,13 +81,14 @@ impl View {
 
     /// What the chunks say: None where they say nothing.
     fn get_in_chunks(&self, key: &[u8], id: u64) -> Option<Option<Bytes>> {
-        for chunk in self.chunks.iter().rev() {
+        for (place, chunk) in self.chunks.iter().enumerate().rev() {
+            let is_own = place >= self.first_own();
             let end = chunk.upper_bound(key, id);
             for number in chunk.lower_bound(key, id)..end {
                 let Some(entry) = chunk.get(number) else {
                     break;
                 };
-                if entry.position <= self.snapshot {
+                if is_own || entry.position <= self.snapshot {
                     return Some((!entry.deleted).then(|| chunk.payload(number)));
                 }
             }
@@ -102,13 +111,12 @@ impl View {
             let first = chunk.get(chunk.lower_bound(key, 0));
             first.is_some_and(|entry| entry.key == key)
         };
-        let chunks: Vec<Arc<Chunk>> = self.chunks.iter().filter(holds).cloned().collect();
-        Ok(Cursor::new(
-            kept.iter(),
-            &chunks,
-            self.snapshot,
-            Direction::Forward,
-        ))
+        let (others, own) = self.chunks.split_at(self.first_own());
+        let mut chunks: Vec<Arc<Chunk>> = others.iter().filter(holds).cloned().collect();
+        let first_own = chunks.len();
+        chunks.extend(own.iter().filter(holds).cloned());
+        let cursor = Cursor::new(kept.iter(), &chunks, self.snapshot, Direction::Forward);
+        Ok(cursor.seeing_last(chunks.len() - first_own))
     }
 
     /// The sum of its entries, from what sections keep of theirs and from the chunks. None where only

@@ -68,6 +68,7 @@ impl Map {
             sections: self.sections.clone(),
             chunks: chunks.to_vec(),
             snapshot: self.position,
+            own: 0,
         }
     }
 

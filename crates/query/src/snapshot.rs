@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Reader};
+use windrow_collection::{Collection, Reader, Transaction};
 use windrow_document::{Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
@@ -23,17 +23,22 @@ pub struct Snapshot {
 impl Snapshot {
     /// The collection as it is now.
     pub fn of(collection: &Collection) -> Result<Arc<dyn Source>, Error> {
-        Snapshot::restricted(collection, None)
+        Snapshot::within(collection, None, None)
     }
 
-    /// The same; `restrictions`: what plans must keep to.
-    pub fn restricted(
+    /// The same, or what a transaction sees of it; `restrictions`: what plans must keep to.
+    pub fn within(
         collection: &Collection,
+        transaction: Option<&Transaction>,
         restrictions: Option<Arc<Restrictions>>,
     ) -> Result<Arc<dyn Source>, Error> {
+        let reader = match transaction {
+            None => collection.reader()?,
+            Some(transaction) => transaction.reader(collection)?,
+        };
         Ok(Arc::new(Snapshot {
             restrictions,
-            reader: collection.reader()?,
+            reader,
             namespace: collection.namespace().to_string(),
             count: collection.count(),
         }))

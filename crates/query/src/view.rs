@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Engine, Namespace};
+use windrow_collection::{Collection, Engine, Namespace, Transaction};
 use windrow_document::{ArrayBuf, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
@@ -20,51 +20,78 @@ pub const DEPTH_MAX: usize = 20;
 const DEPTH_EXCEEDED: i32 = 165;
 const NOT_ON_VIEWS: i32 = 166;
 
-/// What stands under a name: a snapshot of a collection, a view, or nothing. `restrictions`: what
-/// plans must keep to.
-pub fn source(
-    engine: &Engine,
-    namespace: &Namespace,
-    restrictions: Option<&Arc<Restrictions>>,
-) -> Result<Arc<dyn Source>, Error> {
-    let snapshot =
-        |collection: &Collection| Snapshot::restricted(collection, restrictions.cloned());
-    if let Some(collection) = engine.collection(namespace) {
-        return snapshot(&collection);
+/// The collections and views of an engine, as everybody sees them or as a transaction does.
+#[derive(Clone)]
+pub struct EngineCollections {
+    pub engine: Arc<Engine>,
+    /// What plans must keep to.
+    pub restrictions: Option<Arc<Restrictions>>,
+    pub transaction: Option<Arc<Transaction>>,
+}
+
+impl EngineCollections {
+    /// As everybody sees them, and with free plans.
+    pub fn of(engine: Arc<Engine>) -> EngineCollections {
+        EngineCollections {
+            engine,
+            restrictions: None,
+            transaction: None,
+        }
     }
-    let Some(first) = engine.view(namespace)? else {
-        return Ok(Arc::new(NoCollection {
-            namespace: namespace.to_string(),
-        }));
-    };
-    let collation = first.collation;
-    let mut pipelines = vec![first.pipeline];
-    let mut below = Namespace {
-        database: namespace.database.clone(),
-        collection: first.on,
-    };
-    let base: Arc<dyn Source> = loop {
-        if let Some(collection) = engine.collection(&below) {
-            break snapshot(&collection)?;
+
+    /// What stands under a name: a snapshot of a collection, a view, or nothing.
+    pub fn open(&self, namespace: &Namespace) -> Result<Arc<dyn Source>, Error> {
+        if let Some(snapshot) = self.snapshot(namespace)? {
+            return Ok(snapshot);
         }
-        let Some(view) = engine.view(&below)? else {
-            break Arc::new(NoCollection {
-                namespace: below.to_string(),
-            });
+        let Some(first) = self.engine.view(namespace)? else {
+            return Ok(nothing(namespace));
         };
-        pipelines.push(view.pipeline);
-        below.collection = view.on;
-        if pipelines.len() > DEPTH_MAX {
-            return Err(too_deep());
-        }
-    };
-    let stages = pipelines.iter().rev().flat_map(|pipeline| pipeline.iter());
-    Ok(Arc::new(ViewSource {
+        let collation = first.collation;
+        let mut pipelines = vec![first.pipeline];
+        let mut below = Namespace {
+            database: namespace.database.clone(),
+            collection: first.on,
+        };
+        let base = loop {
+            if let Some(snapshot) = self.snapshot(&below)? {
+                break snapshot;
+            }
+            let Some(view) = self.engine.view(&below)? else {
+                break nothing(&below);
+            };
+            pipelines.push(view.pipeline);
+            below.collection = view.on;
+            if pipelines.len() > DEPTH_MAX {
+                return Err(too_deep());
+            }
+        };
+        let stages = pipelines.iter().rev().flat_map(|pipeline| pipeline.iter());
+        Ok(Arc::new(ViewSource {
+            namespace: namespace.to_string(),
+            base,
+            collation,
+            stages: stages.collect(),
+        }))
+    }
+
+    /// A snapshot of the collection of that name, where there is one.
+    fn snapshot(&self, namespace: &Namespace) -> Result<Option<Arc<dyn Source>>, Error> {
+        let transaction = self.transaction.as_deref();
+        let collection = match transaction {
+            None => self.engine.collection(namespace),
+            Some(transaction) => transaction.collection(namespace)?,
+        };
+        let restrictions = self.restrictions.clone();
+        let snapshot = |it: Arc<Collection>| Snapshot::within(&it, transaction, restrictions);
+        collection.map(snapshot).transpose()
+    }
+}
+
+fn nothing(namespace: &Namespace) -> Arc<dyn Source> {
+    Arc::new(NoCollection {
         namespace: namespace.to_string(),
-        base,
-        collation,
-        stages: stages.collect(),
-    }))
+    })
 }
 
 /// The error of views on more views than are allowed.
@@ -138,28 +165,10 @@ impl Source for ViewSource {
     }
 }
 
-/// The collections and views of an engine.
-#[derive(Clone)]
-pub struct EngineCollections {
-    pub engine: Arc<Engine>,
-    /// What plans must keep to.
-    pub restrictions: Option<Arc<Restrictions>>,
-}
-
-impl EngineCollections {
-    /// Those whose plans are free.
-    pub fn of(engine: Arc<Engine>) -> EngineCollections {
-        EngineCollections {
-            engine,
-            restrictions: None,
-        }
-    }
-}
-
 impl Collections for EngineCollections {
     fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error> {
         let namespace = Namespace::new(database, collection)?;
-        source(&self.engine, &namespace, self.restrictions.as_ref())
+        self.open(&namespace)
     }
 }
 

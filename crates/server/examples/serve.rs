@@ -1,6 +1,7 @@
 //! A server whose data lives in memory and ends with it.
 //!
 //!     cargo run -p windrow-server --example serve -- 127.0.0.1:27017
+//!     cargo run -p windrow-server --example serve -- 127.0.0.1:27017 rs0    # a replica set of one
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = doc! { "net": { "bindIp": (arguments.get(1).cloned()) } };
     let config = Config {
         listen: vec![listen],
+        replica_set: arguments.get(2).cloned(),
         arguments,
         options,
         ..Config::default()

@@ -10,18 +10,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     Batch, Change, Collection, DocumentValidation, Error as CollectionError, Namespace, Outcome,
+    Terms,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Update, UpdateContext};
-use windrow_query::{Error as QueryError, Find, Interrupt, Restrictions, Row, Snapshot};
+use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::clock;
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 use crate::queries::{self, Examined, Running};
+use crate::retries::Done;
 use crate::storable::{check_depth, with_id_in_front};
-use crate::writes;
 
 /// What became of the documents that a query found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +45,9 @@ pub fn change_all(
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
-    let mut running = start(
-        context.operation,
-        collection,
-        find,
-        Some(&context.state.restrictions),
-    )?;
-    let mut batch = collection.batch().with_validation(validation);
+    let mut running = start(context, collection, find)?;
+    let give_up = || context.gives_up();
+    let mut batch = collection.batch_on(context.terms(validation, &give_up));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
@@ -113,12 +111,7 @@ pub fn change_one(
     };
     loop {
         context.check()?;
-        let mut running = start(
-            context.operation,
-            collection,
-            &find,
-            Some(&context.state.restrictions),
-        )?;
+        let mut running = start(context, collection, &find)?;
         let row = running.next(context.operation)?;
         let examined = running.examined();
         let Some(row) = row else {
@@ -127,7 +120,8 @@ pub fn change_one(
                 ..Tally::default()
             });
         };
-        let mut batch = collection.batch().with_validation(validation);
+        let give_up = || context.gives_up();
+        let mut batch = collection.batch_on(context.terms(validation, &give_up));
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
@@ -139,8 +133,8 @@ pub fn change_one(
     }
 }
 
-/// Changes the first document that the query finds, once. None where there is none. The plan is free:
-/// it is the server's own query, by a unique index.
+/// Changes the first document that the query finds, once, outside of transactions. None where there is
+/// none. The plan is free: it is the server's own query, by a unique index.
 pub fn change_found(
     operation: &Operation,
     collection: &Collection,
@@ -148,11 +142,17 @@ pub fn change_found(
     validation: DocumentValidation,
     decide: &mut Decide<'_>,
 ) -> Result<Option<Found>, CommandError> {
-    let mut running = start(operation, collection, find, None)?;
+    let source = Snapshot::of(collection).or_command_error()?;
+    let mut running = Running::start(find, &source, operation)?;
     let Some(row) = running.next(operation)? else {
         return Ok(None);
     };
-    let mut batch = collection.batch().with_validation(validation);
+    let give_up = || operation.check().is_err();
+    let mut batch = collection.batch_on(Terms {
+        validation,
+        give_up: &give_up,
+        transaction: None,
+    });
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
     Ok(Some(match outcome {
@@ -170,13 +170,14 @@ pub enum Found {
 }
 
 fn start(
-    operation: &Operation,
+    context: &Context<'_>,
     collection: &Collection,
     find: &Find,
-    restrictions: Option<&Arc<Restrictions>>,
 ) -> Result<Running, CommandError> {
-    let source = Snapshot::restricted(collection, restrictions.cloned()).or_command_error()?;
-    Running::start(find, &source, operation)
+    let transaction = context.transaction().map(|it| &**it);
+    let restrictions = Some(Arc::clone(&context.state.restrictions));
+    let source = Snapshot::within(collection, transaction, restrictions).or_command_error()?;
+    Running::start(find, &source, context.operation)
 }
 
 /// None where the document is gone, or does not match any more.
@@ -251,6 +252,21 @@ pub struct Updated {
     pub inserted: Option<DocumentBuf>,
 }
 
+/// The answer to an update that was made before, of what it has done.
+pub fn updated_before(done: &Done) -> Result<Updated, CommandError> {
+    let inserted = done.as_update()?.cloned();
+    let changed = u64::from(inserted.is_none());
+    Ok(Updated {
+        tally: Tally {
+            matched: changed,
+            changed,
+            ..Tally::default()
+        },
+        inserted,
+        ..Updated::default()
+    })
+}
+
 /// How often an upsert looks again after another one has inserted its document.
 pub const UPSERT_ATTEMPTS: usize = 4;
 
@@ -322,16 +338,15 @@ fn existing(
     namespace: &Namespace,
     updating: &Updating<'_>,
 ) -> Result<Option<Arc<Collection>>, CommandError> {
-    let engine = &context.state.services.engine;
     if updating.upsert {
-        return engine
+        return context
             .collection_or_create(namespace)
             .map(Some)
             .or_command_error();
     }
-    let collection = engine.collection(namespace);
+    let collection = context.collection(namespace)?;
     if collection.is_none() {
-        let nothing = queries::source(context.state, namespace)?;
+        let nothing = queries::source(context, namespace)?;
         updating.find.open(&nothing).or_command_error()?;
     }
     Ok(collection)
@@ -367,10 +382,11 @@ fn insert(
             updating.context.keeps_zero_timestamps,
         ),
     };
-    let engine = &context.state.services.engine;
-    let collection = engine.collection_or_create(namespace).or_command_error()?;
+    let collection = context.collection_or_create(namespace).or_command_error()?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
-    let inserted = collection.insert_checked(bytes, true, updating.validation);
+    let give_up = || context.gives_up();
+    let terms = context.terms(updating.validation, &give_up);
+    let inserted = collection.insert_on(bytes, true, &terms);
     let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {
         Some((_, error)) => Err(error.into_command_error()),
@@ -385,5 +401,5 @@ pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
 
 /// The time and the timestamp of one command's updates.
 pub fn update_context() -> UpdateContext<'static> {
-    UpdateContext::at(queries::now_millis(), writes::timestamp())
+    UpdateContext::at(queries::now_millis(), clock::timestamp())
 }

@@ -1,8 +1,19 @@
 //! Points in time as replies and logs write them.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_document::Value;
+use windrow_document::{Timestamp, Value};
+
+/// The time as a timestamp; no two calls give the same.
+pub(crate) fn timestamp() -> Timestamp {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let seconds = millis(SystemTime::now()) as u64 / 1000;
+    let earliest = seconds << 32 | 1;
+    let next = |last: u64| (last + 1).max(earliest);
+    let last = LAST.fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
+    Timestamp::from_bits(next(last.unwrap_or_default()))
+}
 
 /// Milliseconds since 1970, as a BSON date.
 pub(crate) fn date(time: SystemTime) -> Value {

@@ -24,6 +24,6 @@ pub fn of(
 
 /// How a collection compares strings where a command says nothing.
 pub fn default_of(context: &Context<'_>, namespace: &Namespace) -> Option<Arc<Collation>> {
-    let engine = &context.state.services.engine;
-    engine.collection(namespace)?.collation()
+    // A collection that cannot be had fails when it is opened.
+    context.collection(namespace).ok()??.collation()
 }

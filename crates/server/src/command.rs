@@ -22,6 +22,14 @@ pub struct Command {
     pub read_concern: bool,
     /// Whether it takes a write concern.
     pub write_concern: bool,
+    /// Whether and how it may be part of a transaction.
+    pub in_transactions: InTransactions,
+    /// Whether it ends a transaction: it may say how durable that has to be.
+    pub ends_transaction: bool,
+    /// Whether it may have a transaction number outside of transactions, to be sent again.
+    pub retryable: bool,
+    /// What is looked at before a transaction is begun or joined: what fails here does not end it.
+    pub check: Check,
     /// Whether it is part of MongoDB's stable API, version 1.
     pub in_api_version_1: bool,
     /// What of a request is no part of it, where the command is: a sentence.
@@ -33,6 +41,18 @@ pub struct Command {
 
 /// How a command runs: with its request and its surroundings to a reply.
 pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
+
+/// See [`Command::check`].
+pub type Check = fn(&Request) -> Result<(), CommandError>;
+
+/// Whether a command may be part of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InTransactions {
+    Refused,
+    /// But not as its first.
+    Following,
+    Allowed,
+}
 
 /// The arguments of a command.
 #[derive(Clone, Copy)]
@@ -53,6 +73,10 @@ impl Command {
         admin_only: false,
         read_concern: false,
         write_concern: false,
+        in_transactions: InTransactions::Refused,
+        ends_transaction: false,
+        retryable: false,
+        check: |_| Ok(()),
         in_api_version_1: false,
         outside_api_version_1: |_| None,
         arguments: Accepted::Only(&[]),

@@ -15,6 +15,8 @@ pub struct Config {
     pub cursors_max: usize,
     /// Commands that take longer are logged, in milliseconds.
     pub slow_ms: u64,
+    /// The name of the replica set that the server says to be the only member of.
+    pub replica_set: Option<String>,
     /// The command line, for `getCmdLineOpts`.
     pub arguments: Vec<String>,
     /// What became of the command line, in MongoDB's shape (`{net: {port}, storage: {dbPath}}`).
@@ -28,6 +30,7 @@ impl Default for Config {
             connections_max: 10_000,
             cursors_max: 100_000,
             slow_ms: 100,
+            replica_set: None,
             arguments: Vec::new(),
             options: DocumentBuf::new(),
         }

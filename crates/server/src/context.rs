@@ -1,9 +1,16 @@
 //! What a command has at hand while it runs.
 
+use std::sync::Arc;
+
+use windrow_collection::{
+    Collection, DocumentValidation, Exclusion, GiveUp, Namespace, Terms, Transaction,
+};
 use windrow_wire::CommandError;
 
 use crate::client::Client;
+use crate::errors::OrCommandError;
 use crate::generic::Generic;
+use crate::joined::Joined;
 use crate::operations::Operation;
 use crate::state::State;
 
@@ -17,11 +24,62 @@ pub struct Context<'a> {
     pub operation: &'a Operation,
     /// Session, read and write concern, limit of time.
     pub generic: &'a Generic,
+    /// The transaction or retryable write that it is part of.
+    pub joined: Option<&'a Joined>,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Fails where the command should not go on. See [`Operation::check`].
     pub fn check(&self) -> Result<(), CommandError> {
         self.operation.check()
+    }
+
+    /// The transaction that the command is part of.
+    pub fn transaction(&self) -> Option<&'a Arc<Transaction>> {
+        self.joined?.transaction()
+    }
+
+    /// The collection of that name, as the command's transaction sees it where there is one.
+    pub fn collection(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Option<Arc<Collection>>, CommandError> {
+        match self.transaction() {
+            None => Ok(self.state.services.engine.collection(namespace)),
+            Some(transaction) => transaction.collection(namespace).or_command_error(),
+        }
+    }
+
+    /// The same, created where there is none. Error where it is a view.
+    pub fn collection_or_create(
+        &self,
+        namespace: &Namespace,
+    ) -> Result<Arc<Collection>, windrow_collection::Error> {
+        match self.transaction() {
+            None => self.state.services.engine.collection_or_create(namespace),
+            Some(transaction) => transaction.collection_or_create(namespace),
+        }
+    }
+
+    /// On what terms the command writes; `give_up` as [`gives_up`](Self::gives_up) says.
+    pub fn terms<'t>(&self, validation: DocumentValidation, give_up: &'t GiveUp<'t>) -> Terms<'t>
+    where
+        'a: 't,
+    {
+        Terms {
+            validation,
+            transaction: self.transaction().map(|it| &**it),
+            give_up,
+        }
+    }
+
+    /// Waits until no transaction uses a collection that is to be changed, and keeps them from it.
+    pub fn exclude<'c>(&self, collection: &'c Collection) -> Result<Exclusion<'c>, CommandError> {
+        collection.exclude(&|| self.gives_up()).or_command_error()
+    }
+
+    /// Whether a wait for a transaction of somebody else should end.
+    pub fn gives_up(&self) -> bool {
+        self.check().is_err()
     }
 }

@@ -60,11 +60,21 @@ pub struct CursorOwner {
     /// "database.collection"
     pub namespace: String,
     pub session: Option<SessionId>,
+    /// The number of the transaction that opened it.
+    pub transaction: Option<i64>,
     pub options: CursorOptions,
     /// The command that opened it, for the log of slow operations.
     pub command: DocumentBuf,
     /// The names of the indexes that it reads.
     pub indexes: Vec<String>,
+}
+
+/// Who asks for a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    pub session: Option<SessionId>,
+    /// The number of the transaction that asks.
+    pub transaction: Option<i64>,
 }
 
 struct Cursor {
@@ -137,18 +147,18 @@ impl Cursors {
         Ok(id)
     }
 
-    /// Takes a cursor out for a `getMore` on `namespace` in `session`. It goes back, or is closed,
+    /// Takes a cursor out for a `getMore` on `namespace` of `asker`. It goes back, or is closed,
     /// through what is returned.
     pub fn take(
         &self,
         id: i64,
         namespace: &str,
-        session: Option<SessionId>,
+        asker: Asker,
         operation: &Operation,
     ) -> Result<Taken<'_>, CommandError> {
         let mut open = lock(&self.open);
         let cursor = open.get_mut(&id).ok_or_else(|| not_found(id))?;
-        check_owner(id, &cursor.owner, namespace, session)?;
+        check_owner(id, &cursor.owner, namespace, asker)?;
         let in_use = State::InUse {
             operation: operation.id,
         };
@@ -199,6 +209,14 @@ impl Cursors {
         self.end(
             |owner| owner.namespace == namespace && reads(owner),
             "index dropped",
+        );
+    }
+
+    /// The same for those of a session's transactions, which have ended.
+    pub fn end_transactions(&self, session: SessionId) {
+        self.end(
+            |owner| owner.session == Some(session) && owner.transaction.is_some(),
+            "the transaction that opened the cursor has ended",
         );
     }
 
@@ -331,7 +349,7 @@ fn check_owner(
     id: i64,
     owner: &CursorOwner,
     namespace: &str,
-    session: Option<SessionId>,
+    asker: Asker,
 ) -> Result<(), CommandError> {
     if owner.namespace != namespace {
         let message = format!(
@@ -340,11 +358,20 @@ fn check_owner(
         );
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
-    let (code, what) = match (owner.session, session) {
-        (one, other) if one == other => return Ok(()),
-        (Some(_), None) => (50736, "which was created in a session, without an lsid"),
-        (None, _) => (50737, "which was not created in a session, in a session"),
-        _ => (50738, "which was created in another session"),
+    let sessions = match (owner.session, asker.session) {
+        (one, other) if one == other => None,
+        (Some(_), None) => Some((50737, "which was created in a session, without an lsid")),
+        (None, _) => Some((50736, "which was not created in a session, in a session")),
+        _ => Some((50738, "which was created in another session")),
+    };
+    let transactions = match (owner.transaction, asker.transaction) {
+        (one, other) if one == other => None,
+        (Some(_), None) => Some((50740, "which was created in a transaction, outside of it")),
+        (None, _) => Some((50739, "which was not created in a transaction, in one")),
+        _ => Some((50741, "which was created in another transaction")),
+    };
+    let Some((code, what)) = sessions.or(transactions) else {
+        return Ok(());
     };
     Err(CommandError::new(
         ErrorCode(code),
@@ -391,6 +418,7 @@ pub(crate) mod tests {
         CursorOwner {
             namespace: "a.b".into(),
             session,
+            transaction: None,
             options,
             command: DocumentBuf::new(),
             indexes: Vec::new(),
@@ -416,8 +444,13 @@ pub(crate) mod tests {
                 .is_err()
         );
         with_operation(|operation| {
-            let mut taken = cursors.take(id, "a.b", None, operation).unwrap();
-            let busy = cursors.take(id, "a.b", None, operation).err().unwrap();
+            let mut taken = cursors
+                .take(id, "a.b", Asker::default(), operation)
+                .unwrap();
+            let busy = cursors
+                .take(id, "a.b", Asker::default(), operation)
+                .err()
+                .unwrap();
             assert_eq!(busy.code, ErrorCode::CursorInUse);
             assert_eq!(
                 taken
@@ -428,10 +461,15 @@ pub(crate) mod tests {
                 2
             );
             taken.put_back();
-            let mut taken = cursors.take(id, "a.b", None, operation).unwrap();
+            let mut taken = cursors
+                .take(id, "a.b", Asker::default(), operation)
+                .unwrap();
             assert!(taken.next_batch(operation, 9, 100).unwrap().finished);
             drop(taken);
-            let gone = cursors.take(id, "a.b", None, operation).err().unwrap();
+            let gone = cursors
+                .take(id, "a.b", Asker::default(), operation)
+                .err()
+                .unwrap();
             assert_eq!(gone.code, ErrorCode::CursorNotFound);
         });
         assert_eq!(cursors.counts().open, 0);
@@ -448,7 +486,7 @@ pub(crate) mod tests {
         cursors.end_where(|namespace| namespace == "a.c", "dropped");
         with_operation(|operation| {
             cursors
-                .take(one, "a.b", None, operation)
+                .take(one, "a.b", Asker::default(), operation)
                 .unwrap()
                 .put_back();
             cursors.end_where(|namespace| namespace == "a.b", "dropped");
@@ -457,7 +495,10 @@ pub(crate) mod tests {
                 (one, ErrorCode::CursorNotFound),
                 (other, ErrorCode::QueryPlanKilled),
             ] {
-                let error = cursors.take(id, "a.b", None, operation).err().unwrap();
+                let error = cursors
+                    .take(id, "a.b", Asker::default(), operation)
+                    .err()
+                    .unwrap();
                 assert_eq!(error.code, code);
             }
         });
@@ -471,7 +512,9 @@ pub(crate) mod tests {
             .open(owner(None, false), Box::new(Numbers(0..5)))
             .unwrap();
         with_operation(|operation| {
-            let taken = cursors.take(id, "a.b", None, operation).unwrap();
+            let taken = cursors
+                .take(id, "a.b", Asker::default(), operation)
+                .unwrap();
             assert_eq!(cursors.kill(id), (Killed::Killed, Some(operation.id)));
             taken.put_back();
         });
@@ -480,23 +523,35 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cursor_answers_its_owner_only() {
-        let (one, other) = (Some(SessionId([1; 16])), Some(SessionId([2; 16])));
-        let check = |of: Option<SessionId>, namespace: &str, by: Option<SessionId>, code: i32| {
+        let asker = |session: u8, transaction: Option<i64>| Asker {
+            session: (session > 0).then_some(SessionId([session; 16])),
+            transaction,
+        };
+        let check = |of: Asker, namespace: &str, by: Asker, code: i32| {
             let cursors = Cursors::new(9);
-            let id = cursors
-                .open(owner(of, false), Box::new(Numbers(0..5)))
-                .unwrap();
+            let owner = CursorOwner {
+                transaction: of.transaction,
+                ..owner(of.session, false)
+            };
+            let id = cursors.open(owner, Box::new(Numbers(0..5))).unwrap();
             with_operation(|operation| {
                 let found = cursors.take(id, namespace, by, operation).err();
                 assert_eq!(found.map_or(0, |error| error.code.number()), code);
             });
         };
-        check(None, "a.b", None, 0);
+        let (nobody, one, other) = (asker(0, None), asker(1, None), asker(2, None));
+        check(nobody, "a.b", nobody, 0);
         check(one, "a.b", one, 0);
-        check(None, "a.c", None, 13);
-        check(one, "a.b", None, 50736);
-        check(None, "a.b", one, 50737);
+        check(nobody, "a.c", nobody, 13);
+        check(one, "a.b", nobody, 50737);
+        check(nobody, "a.b", one, 50736);
         check(one, "a.b", other, 50738);
+        let (first, second) = (asker(1, Some(1)), asker(1, Some(2)));
+        check(first, "a.b", first, 0);
+        check(first, "a.b", one, 50740);
+        check(one, "a.b", first, 50739);
+        check(first, "a.b", second, 50741);
+        check(nobody, "a.b", first, 50736);
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::command::{Accepted, Command};
 use crate::commands::find;
 use crate::context::Context;
 use crate::generic::{Generic, is_generic};
+use crate::joined::Joined;
+use crate::joining;
 use crate::log::Severity;
 use crate::metrics::Kind;
 use crate::namespace;
@@ -91,14 +93,23 @@ fn execute(
             .operations
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
-    let context = Context {
-        state,
-        client,
-        operation,
-        generic,
+    let run = |joined: Option<&Joined>| {
+        let context = Context {
+            state,
+            client,
+            operation,
+            generic,
+            joined,
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| (command.run)(request, &context)));
+        let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
+        outcome.map_err(|error| why(error, operation))
     };
-    let outcome = catch_unwind(AssertUnwindSafe(|| (command.run)(request, &context)));
-    let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
+    let outcome = match &generic.numbered {
+        None => run(None),
+        Some(numbered) => joining::join(state, request, command, numbered, operation)
+            .and_then(|joined| joined.leave(state, run(Some(&joined)))),
+    };
     let took = operation.started.elapsed();
     state.metrics.took(command.kind, took);
     let namespace = operation.namespace();
@@ -116,6 +127,14 @@ fn execute(
         return Ok(Reply::ok(DocumentBuf::new()));
     }
     Ok(reply)
+}
+
+/// An operation that was interrupted says why.
+fn why(error: CommandError, operation: &Operation) -> CommandError {
+    match error.code {
+        ErrorCode::Interrupted => operation.check().err().unwrap_or(error),
+        _ => error,
+    }
 }
 
 /// What is left of a command that broke: its client learns that it did, everybody else goes on.

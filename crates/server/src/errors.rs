@@ -51,7 +51,15 @@ impl IntoCommandError for CollectionError {
             CollectionError::IndexNotFound(_) => ErrorCode::IndexNotFound,
             CollectionError::DocumentTooLarge { .. } => ErrorCode::BSONObjectTooLarge,
             CollectionError::SnapshotTooOld => ErrorCode::SnapshotUnavailable,
-            CollectionError::Interrupted(_) => ErrorCode::Interrupted,
+            CollectionError::Interrupted(_) | CollectionError::WaitGivenUp => {
+                ErrorCode::Interrupted
+            }
+            CollectionError::WriteConflict(_) => ErrorCode::WriteConflict,
+            CollectionError::LockTimeout => ErrorCode::LockTimeout,
+            CollectionError::CollectionChanged(_) => ErrorCode::SnapshotUnavailable,
+            CollectionError::NotInTransaction(_) => ErrorCode::OperationNotSupportedInTransaction,
+            CollectionError::TransactionTooLarge { .. } => ErrorCode::TransactionTooLarge,
+            CollectionError::NoRoomForTransactions => ErrorCode::TransactionTooLargeForCache,
         };
         CommandError::new(code, message)
     }

@@ -15,7 +15,7 @@ use crate::version::MONGODB_VERSION;
 /// The collection or view of the command that is explained.
 pub fn open(context: &Context<'_>, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
     context.operation.set_namespace(&namespace.to_string());
-    queries::source(context.state, namespace)
+    queries::source(context, namespace)
 }
 
 /// Explains a pipeline.
@@ -26,7 +26,7 @@ pub fn aggregate(
     command: Document<'_>,
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
-    let collections = queries::collections(context.state);
+    let collections = queries::collections(context);
     let explained = aggregate
         .explain(source, &collections, verbosity, context.operation)
         .or_command_error()?;

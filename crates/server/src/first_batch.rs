@@ -80,6 +80,7 @@ mod tests {
                     client: &client,
                     operation,
                     generic: &generic,
+                    joined: None,
                 };
                 let source = Box::new(Numbers(0..count));
                 let first = FirstBatch { limit, single };

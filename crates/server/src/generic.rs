@@ -51,10 +51,40 @@ pub fn is_generic(name: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Generic {
     pub session: Option<SessionId>,
+    pub numbered: Option<Numbered>,
     pub time_limit: Option<Duration>,
     pub read_concern: ReadConcern,
     pub write_concern: WriteConcern,
     pub comment: Option<Value>,
+}
+
+/// That a command is one of a session's transaction, or a write that may be sent again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbered {
+    pub session: SessionId,
+    /// The number that the session gave the transaction or the write.
+    pub number: i64,
+    pub part: Part,
+    /// The numbers of the command's statements; None: from 0 on.
+    pub statements: Option<Statements>,
+}
+
+/// What a command with a transaction number is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A write that is sent again where its client does not know what came of it.
+    RetryableWrite,
+    /// The first command of a transaction.
+    Start,
+    /// One that follows.
+    Continuation,
+}
+
+/// The numbers of statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statements {
+    From(i32),
+    Each(Vec<i32>),
 }
 
 /// How much of what was written a read must see. A server without replicas has one answer to all
@@ -65,6 +95,7 @@ pub enum ReadConcern {
     Local,
     Available,
     Majority,
+    Snapshot,
 }
 
 /// When a write is acknowledged.

@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Reading order: [`config`], [`server`], [`client`], [`connection`], [`dispatch`], [`commands`], [`command`], [`context`],
-//! [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
+//! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
-//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`cursors`], `tailing`,
+//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`,
 //! [`listed`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`usage`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -50,9 +50,12 @@ mod explained;
 mod first_batch;
 pub mod generic;
 pub mod index_builds;
+pub mod joined;
+mod joining;
 pub mod listed;
 pub mod log;
 mod machine;
+mod member;
 pub mod metrics;
 pub mod namespace;
 pub mod operations;
@@ -62,6 +65,7 @@ pub mod profiling;
 pub mod queries;
 mod random;
 mod recorder;
+pub mod retries;
 pub mod server;
 pub mod sessions;
 pub mod shell_text;
@@ -71,6 +75,7 @@ pub mod stop;
 mod storable;
 mod sync;
 mod tailing;
+pub mod transactions;
 pub mod usage;
 pub mod validators;
 mod version;

@@ -9,6 +9,7 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
+use crate::joined::Joined;
 use crate::operations::Operation;
 
 /// What is left of a list.
@@ -103,6 +104,7 @@ fn owner(request: &Request, context: &Context<'_>, namespace: &str) -> CursorOwn
     CursorOwner {
         namespace: namespace.to_owned(),
         session: context.generic.session,
+        transaction: context.joined.and_then(Joined::transaction_number),
         options: CursorOptions::default(),
         command: request.body().to_buf(),
         indexes: Vec::new(),

@@ -32,6 +32,9 @@ const BUILD_MEMORY: &str = "maxIndexBuildMemoryUsageMegabytes";
 /// Whether filters must not be answered by scans of collections.
 pub const NO_TABLE_SCAN: &str = "notablescan";
 
+/// How long a transaction may be open, in seconds.
+pub const TRANSACTION_SECONDS: &str = "transactionLifetimeLimitSeconds";
+
 /// In order of their names. MongoDB's names and defaults, of those that mean something here.
 const TABLE: &[Parameter] = &[
     fixed("authenticationMechanisms", || {
@@ -55,6 +58,11 @@ const TABLE: &[Parameter] = &[
     },
     set(NO_TABLE_SCAN, Accepts::Flag, || false.into()),
     set("quiet", Accepts::Flag, || false.into()),
+    set(
+        TRANSACTION_SECONDS,
+        Accepts::Whole(1, i32::MAX as i64),
+        || 60.into(),
+    ),
     set("ttlMonitorEnabled", Accepts::Flag, || true.into()),
     set(
         "ttlMonitorSleepSecs",

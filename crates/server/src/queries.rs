@@ -9,16 +9,17 @@ use windrow_mql::expression::{Context as ExpressionContext, Expression, Scope, V
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::{
-    Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source, view,
+    Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::errors::OrCommandError;
+use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
-use crate::{clock, plan_summary, state::State};
+use crate::{clock, plan_summary};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -63,15 +64,19 @@ pub fn named(
 
 /// A snapshot of a collection; of one that is not there, one without documents; or a view, which is
 /// read by its parts only.
-pub fn source(state: &State, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
-    view::source(&state.services.engine, namespace, Some(&state.restrictions)).or_command_error()
+pub fn source(
+    context: &Context<'_>,
+    namespace: &Namespace,
+) -> Result<Arc<dyn Source>, CommandError> {
+    collections(context).open(namespace).or_command_error()
 }
 
 /// The other collections that a pipeline may name.
-pub fn collections(state: &State) -> Arc<EngineCollections> {
+pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
     Arc::new(EngineCollections {
-        engine: Arc::clone(&state.services.engine),
-        restrictions: Some(Arc::clone(&state.restrictions)),
+        engine: Arc::clone(&context.state.services.engine),
+        restrictions: Some(Arc::clone(&context.state.restrictions)),
+        transaction: context.transaction().cloned(),
     })
 }
 
@@ -253,6 +258,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
     CursorOwner {
         namespace,
         session: context.generic.session,
+        transaction: context.joined.and_then(Joined::transaction_number),
         options: CursorOptions::default(),
         command: command.to_buf(),
         indexes: Vec::new(),

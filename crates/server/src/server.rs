@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::expiry::keep_expiring;
 use crate::log::Severity;
+use crate::parameters::TRANSACTION_SECONDS;
 use crate::state::{Services, State};
 use crate::stop::{Stop, wake};
 
@@ -202,11 +203,20 @@ fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets go of sessions and cursors that nobody uses any more.
+/// Lets go of transactions that last too long, and of sessions and cursors that nobody uses any more.
 fn keep_house(state: &State) {
     while !state.stop.wait(Duration::from_secs(1)) {
         let now = Instant::now();
+        let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
+        for session in state
+            .histories
+            .expire(Duration::from_secs(limit.unsigned_abs()))
+        {
+            let code = ErrorCode::TransactionExceededLifetimeLimitSeconds;
+            state.operations.kill_session(session, code);
+        }
         for session in state.sessions.expire(now) {
+            state.histories.forget(session);
             state.cursors.kill_session(session);
             state
                 .operations

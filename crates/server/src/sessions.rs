@@ -29,7 +29,8 @@ impl SessionId {
         for (name, value) in document {
             match name {
                 "id" => id = Some(uuid(value, field)?),
-                "uid" | "txnNumber" | "txnUUID" => {}
+                "uid" => check_user(value, field)?,
+                "txnNumber" | "txnUUID" => {}
                 _ => {
                     let message = format!("BSON field '{field}.{name}' is an unknown field.");
                     return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
@@ -52,6 +53,26 @@ impl SessionId {
     /// `{id: UUID}`.
     pub fn to_document(self) -> DocumentBuf {
         doc! { "id": (self.to_value()) }
+    }
+}
+
+/// The digest of a user's name, as clients send it on that they have learnt from a server.
+const USER_BYTES: usize = 32;
+
+fn check_user(value: ValueRef<'_>, field: &str) -> Result<(), CommandError> {
+    match value {
+        ValueRef::Binary { bytes, .. } if bytes.len() == USER_BYTES => Ok(()),
+        ValueRef::Binary { bytes, .. } => Err(CommandError::new(
+            ErrorCode::UnsupportedFormat,
+            format!("Unsupported SHA256Block hash length: {}", bytes.len()),
+        )),
+        other => Err(CommandError::new(
+            ErrorCode::TypeMismatch,
+            format!(
+                "BSON field '{field}.uid' is the wrong type '{}', expected type 'binData'",
+                other.type_of().name()
+            ),
+        )),
     }
 }
 

@@ -15,6 +15,7 @@ use crate::client::Connections;
 use crate::config::Config;
 use crate::cursors::Cursors;
 use crate::log::Log;
+use crate::member::Member;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
 use crate::parameters::Parameters;
@@ -22,6 +23,7 @@ use crate::profiling::Profiling;
 use crate::random;
 use crate::sessions::Sessions;
 use crate::stop::Stop;
+use crate::transactions::Histories;
 use crate::usage::Usage;
 
 /// What a server is given by the program around it.
@@ -58,6 +60,7 @@ pub struct State {
     pub profiling: Profiling,
     pub operations: Operations,
     pub sessions: Sessions,
+    pub histories: Histories,
     pub cursors: Cursors,
     pub connections: Connections,
     pub metrics: Metrics,
@@ -68,6 +71,8 @@ pub struct State {
     pub started_at: SystemTime,
     /// "host:port", as replies name the server.
     pub host: String,
+    /// The replica set that the server is the only member of, if it is to be one.
+    pub member: Option<Member>,
     /// Made anew at each start, so that drivers notice a restart.
     pub process_id: ObjectId,
     /// The `_id`s of documents that come without.
@@ -83,6 +88,7 @@ impl State {
         let slow_ms = config.slow_ms;
         State {
             host: format!("{}:{port}", crate::machine::hostname()),
+            member: Member::of(&config, port),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
             config,
@@ -92,6 +98,7 @@ impl State {
             services,
             operations: Operations::default(),
             sessions: Sessions::default(),
+            histories: Histories::default(),
             metrics: Metrics::default(),
             usage: Usage::default(),
             buffers: Buffers::default(),

@@ -12,7 +12,7 @@ use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Type, ValueRef};
 use windrow_wire::{CommandError, Documents, ErrorCode};
 
-use crate::writes;
+use crate::clock;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -280,7 +280,7 @@ pub fn with_id_in_front(
         match element.value() {
             Some(ValueRef::Timestamp(timestamp)) if timestamp.bits() == 0 && !keeps_zero => {
                 let name = element.name_str().unwrap_or_default();
-                builder.append(name, ValueRef::Timestamp(writes::timestamp()));
+                builder.append(name, ValueRef::Timestamp(clock::timestamp()));
             }
             _ => builder.append_element(&element),
         }

@@ -128,7 +128,7 @@ pub fn open(
     aggregate: &Aggregate,
     source: &Arc<dyn Source>,
 ) -> Result<windrow_query::Cursor, CommandError> {
-    let collections = queries::collections(context.state);
+    let collections = queries::collections(context);
     aggregate.open(source, &collections).or_command_error()
 }
 

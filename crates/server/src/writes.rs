@@ -1,18 +1,15 @@
 //! What the commands that write have in common: where they write, what went wrong with which of
 //! their statements, and when they are acknowledged.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::SystemTime;
-
 use windrow_collection::{DocumentValidation, Namespace};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Timestamp, Type, Value, ValueRef};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::clock;
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::generic::Statements;
 use crate::namespace::check_collection;
 
 /// The collection that a write command names with its first argument.
@@ -56,6 +53,43 @@ pub fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
         database: database.to_owned(),
         collection: name.to_owned(),
     })
+}
+
+/// Fails where a transaction is to write to a collection of the server's own.
+pub fn check_in_transaction(
+    context: &Context<'_>,
+    namespace: &Namespace,
+) -> Result<(), CommandError> {
+    if context.transaction().is_none() || !namespace.collection.starts_with("system.") {
+        return Ok(());
+    }
+    let message = format!("Cannot write to system collection {namespace} within a transaction.");
+    Err(CommandError::new(SYSTEM_IN_TRANSACTION, message))
+}
+
+/// MongoDB's code of writes to system collections within transactions.
+const SYSTEM_IN_TRANSACTION: ErrorCode = ErrorCode(50_791);
+
+/// Fails where the numbers of a command's statements are not as many as those are.
+pub fn check_statement_count(context: &Context<'_>, count: usize) -> Result<(), CommandError> {
+    let numbered = context.generic.numbered.as_ref();
+    match numbered.and_then(|numbered| numbered.statements.as_ref()) {
+        Some(Statements::Each(each)) if each.len() != count => Err(CommandError::new(
+            ErrorCode::InvalidLength,
+            format!(
+                "Number of statement ids must match the number of batch entries. Got {} statement \
+                 ids but operation batch size is {count}",
+                each.len()
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The error of a statement for many documents in a retryable write.
+pub fn not_retryable() -> CommandError {
+    let message = "Cannot use (or request) retryable writes with multi=true";
+    CommandError::new(ErrorCode::InvalidOptions, message)
 }
 
 /// Whether an upsert may create this collection.
@@ -141,16 +175,6 @@ impl Storing {
     }
 }
 
-/// The time as a timestamp; no two calls give the same.
-pub fn timestamp() -> Timestamp {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let seconds = clock::millis(SystemTime::now()) as u64 / 1000;
-    let earliest = seconds << 32 | 1;
-    let next = |last: u64| (last + 1).max(earliest);
-    let last = LAST.fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
-    Timestamp::from_bits(next(last.unwrap_or_default()))
-}
-
 /// The statements of a command that failed, in order.
 #[derive(Debug, Default)]
 pub struct WriteErrors(Vec<Value>);
@@ -196,11 +220,16 @@ pub fn sync_if_wanted(context: &Context<'_>) -> Result<(), CommandError> {
 }
 
 /// Whether an error ends the whole command, not only the statement that met it: the operation was
-/// killed, or is over its time.
+/// killed, is over its time, or its transaction cannot go on.
 pub fn ends_command(error: &CommandError) -> bool {
     matches!(
         error.code,
         ErrorCode::Interrupted
+            | ErrorCode::WriteConflict
+            | ErrorCode::LockTimeout
+            | ErrorCode::SnapshotUnavailable
+            | ErrorCode::TransactionTooLarge
+            | ErrorCode::TransactionTooLargeForCache
             | ErrorCode::InterruptedAtShutdown
             | ErrorCode::MaxTimeMSExpired
             | ErrorCode::ClientMarkedKilled

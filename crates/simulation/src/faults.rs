@@ -17,6 +17,10 @@ impl World {
             Error::Storage(storage) if storage.is_full() => {
                 assert!(was_full || fault == Fault::Broken, "{error}");
             }
+            Error::WaitGivenUp => {
+                let is_open = self.with(|state| state.open.is_some());
+                assert!(is_open, "there is no transaction to wait for");
+            }
             Error::Storage(_) => assert_eq!(fault, Fault::Broken, "{error}"),
             _ => panic!("{error:?}"),
         }
@@ -181,7 +185,7 @@ impl World {
             self.crash();
             return;
         }
-        match self.below(if inside { 62 } else { 70 }) {
+        match self.below(if inside { 70 } else { 78 }) {
             0..14 => self.insert(),
             14..28 => self.change(),
             28..31 => self.settle(),
@@ -198,9 +202,10 @@ impl World {
             57 if self.once_in(3) => self.drop_collection(),
             58 => self.fill_or_free(),
             59 if self.once_in(3) => self.break_disk(),
-            62..65 => self.validate(),
-            65..67 => self.resume_builds(),
-            67 => self.crash(),
+            62..70 => self.transact(),
+            70..73 => self.validate(),
+            73..75 => self.resume_builds(),
+            75 => self.crash(),
             _ => {}
         }
     }

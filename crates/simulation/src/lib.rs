@@ -6,7 +6,7 @@
 //! read. There are no threads that do anything unasked, no clock and no random bytes but the seed's, so
 //! that a run of the same seed writes the same bytes.
 //!
-//! Reading order: [`random`], [`model`], [`world`], `writes`, `reads`, `work`, `faults`, [`run`](mod@run).
+//! Reading order: [`random`], [`model`], [`world`], `writes`, `reads`, `transactions`, `work`, `faults`, [`run`](mod@run).
 #![forbid(unsafe_code)]
 
 mod faults;
@@ -14,6 +14,7 @@ pub mod model;
 pub mod random;
 mod reads;
 pub mod run;
+mod transactions;
 mod work;
 pub mod world;
 mod writes;

@@ -110,7 +110,7 @@ impl World {
     }
 }
 
-fn check_records(reader: &Reader, expected: &Documents, name: &str) {
+pub(crate) fn check_records(reader: &Reader, expected: &Documents, name: &str) {
     let mut cursor = reader.records(Direction::Forward);
     let mut found = 0;
     while cursor.next().expect("a document") {

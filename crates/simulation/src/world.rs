@@ -1,12 +1,13 @@
 //! The engine, its disk, its model, and what is going on.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::{
-    AtBlock, Background, Collection, Engine, EngineOptions, Error, Namespace, Reader,
+    AtBlock, Background, Collection, Engine, EngineOptions, Error, Namespace, Reader, Transaction,
 };
 use windrow_storage::{Compression, MemoryDisk, StorageError};
 
@@ -35,6 +36,7 @@ pub(crate) struct State {
     /// What is going on, and must not begin a second time inside itself.
     pub busy: Vec<Busy>,
     pub held: Vec<Held>,
+    pub open: Option<Open>,
     /// The run is at its end: nothing happens inside steps any more.
     pub ending: bool,
     pub next_index: u64,
@@ -64,6 +66,17 @@ pub(crate) enum Busy {
 pub(crate) struct Held {
     pub reader: Reader,
     pub documents: Documents,
+}
+
+/// A transaction that is open, and what it must see.
+pub(crate) struct Open {
+    pub transaction: Arc<Transaction>,
+    /// As everything was when it began.
+    pub before: Model,
+    /// With its own writes.
+    pub model: Model,
+    /// What it has written: collections and `_id`s.
+    pub touched: BTreeSet<(String, i32)>,
 }
 
 /// How the engine of a run is set up.
@@ -111,6 +124,7 @@ impl World {
                 was_full: false,
                 busy: Vec::new(),
                 held: Vec::new(),
+                open: None,
                 ending: false,
                 next_index: 0,
                 trace: seed,
@@ -183,7 +197,10 @@ impl World {
     /// Notes what a write that failed may have made nevertheless: nothing where the log refused it, or
     /// goes on to take others.
     pub(crate) fn may_have_written(&self, error: &Error, change: impl FnOnce(&mut Model)) {
-        let is_refused = matches!(error, Error::Storage(StorageError::RefusingWrites { .. }));
+        let is_refused = matches!(
+            error,
+            Error::Storage(StorageError::RefusingWrites { .. }) | Error::WaitGivenUp
+        );
         self.with(|state| {
             if state.fault == Fault::Broken && !is_refused {
                 let mut model = state.model.clone();
@@ -205,6 +222,7 @@ impl World {
     pub(crate) fn reopen(&self, disk: MemoryDisk) -> Result<(), Error> {
         let (knobs, old) = self.with(|state| {
             state.held.clear();
+            state.open = None;
             (state.options, state.engine.clone())
         });
         drop(old);
@@ -223,6 +241,7 @@ impl World {
         let other = open(&MemoryDisk::new(), knobs, Weak::new()).expect("an empty disk opens");
         let old = self.with(|state| {
             state.held.clear();
+            state.open = None;
             std::mem::replace(&mut state.engine, other)
         });
         drop(old);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Change, Collection, Error, Outcome};
+use windrow_collection::{Change, Collection, DocumentValidation, Error, Outcome, Terms};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
 use crate::model::{Model, Things, unique_of};
@@ -11,7 +11,13 @@ use crate::random::Random;
 use crate::world::{World, namespace};
 
 /// `_id`s are below this, so that many are met again.
-const IDS: u64 = 200;
+pub(crate) const IDS: u64 = 200;
+/// Nobody else is there who could end a transaction that is waited for.
+const IMPATIENT: Terms<'static> = Terms {
+    validation: DocumentValidation::Asked,
+    transaction: None,
+    give_up: &|| true,
+};
 const NAMES: [&str; 3] = ["one", "two", "three"];
 const WORDS: [&str; 8] = [
     "wind",
@@ -147,7 +153,7 @@ impl World {
         let apply = |model: &mut Model| {
             model.entry(name.clone()).or_default().documents = after;
         };
-        match collection.insert(Bytes::from(buffer), false) {
+        match collection.insert_on(Bytes::from(buffer), false, &IMPATIENT) {
             Ok(inserted) => {
                 self.note("insert", documents);
                 let found: Vec<usize> = inserted.errors.iter().map(|(one, _)| *one).collect();
@@ -250,7 +256,7 @@ impl World {
     }
 }
 
-fn has_unique(collection: &Collection) -> bool {
+pub(crate) fn has_unique(collection: &Collection) -> bool {
     let mut indexes = collection.indexes().into_iter().skip(1);
     indexes.any(|index| index.definition.unique && index.is_ready())
 }
@@ -266,7 +272,7 @@ fn replace(
     let Some(record) = found else {
         return Ok(Outcome::Gone);
     };
-    let mut batch = collection.batch();
+    let mut batch = collection.batch_on(IMPATIENT);
     let outcome = batch.change(record, |newest| {
         assert_eq!(Some(newest.as_bytes()), old.map(DocumentBuf::as_bytes));
         Ok::<Change, Error>(match delete {

@@ -39,6 +39,7 @@ Options:
   --snapshot-seconds-max N
                       how long a query may read at one moment before it fails, since what it sees
                       takes space [default: 600]
+  --replica-set NAME  present itself as a replica set of one, for clients that insist on one
   --logpath FILE      append the log to a file [default: standard error]
   -h, --help          this text
 
@@ -58,6 +59,7 @@ struct Options {
     memory: u64,
     build_priority: BuildPriority,
     snapshot_age_max: Duration,
+    replica_set: Option<String>,
     logpath: Option<PathBuf>,
 }
 
@@ -75,6 +77,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut data, mut listen, mut memory, mut logpath) = (None, Vec::new(), None, None);
     let mut build_priority = BuildPriority::default();
     let mut snapshot_age_max = Duration::from_secs(600);
+    let mut replica_set = None;
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
@@ -86,6 +89,9 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             }
             Long("snapshot-seconds-max") => {
                 snapshot_age_max = seconds_of(&arguments.value()?.string()?)?;
+            }
+            Long("replica-set" | "replSet") => {
+                replica_set = Some(name_of(arguments.value()?.string()?)?);
             }
             Long("logpath") => logpath = Some(PathBuf::from(arguments.value()?)),
             other => return Err(other.unexpected().into()),
@@ -100,6 +106,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         memory: memory.unwrap_or_else(memory::default_bytes),
         build_priority,
         snapshot_age_max,
+        replica_set,
         logpath,
     }))
 }
@@ -133,6 +140,16 @@ fn seconds_of(text: &str) -> Result<Duration, Failure> {
     })
 }
 
+/// The name of a replica set: one that can stand in a connection string.
+fn name_of(text: String) -> Result<String, Failure> {
+    match text.is_empty() || text.contains(['/', '?', '&', ',', '=', ' ']) {
+        false => Ok(text),
+        true => Err(Failure::Usage(format!(
+            "--replica-set {text:?} is no name: it is not empty and holds none of / ? & , = and space"
+        ))),
+    }
+}
+
 fn priority_of(text: &str) -> Result<BuildPriority, Failure> {
     match text {
         "low" => Ok(BuildPriority::Low),
@@ -156,6 +173,7 @@ fn serve(options: Options) -> Result<(), Failure> {
         listen: options.listen.clone(),
         arguments: std::env::args().collect(),
         options: as_mongodb_says(&options),
+        replica_set: options.replica_set.clone(),
         ..Config::default()
     };
     let services = Services {
@@ -275,6 +293,9 @@ fn as_mongodb_says(options: &Options) -> DocumentBuf {
         "net": { "bindIp": (hosts.join(",")), "port": (i32::from(port)) },
         "storage": { "dbPath": (options.data.display().to_string()) },
     };
+    if let Some(name) = &options.replica_set {
+        said.push("replication", doc! { "replSet": (name.as_str()) });
+    }
     if let Some(path) = &options.logpath {
         let log = doc! { "destination": "file", "path": (path.display().to_string()) };
         said.push("systemLog", log);
@@ -306,6 +327,7 @@ mod tests {
             memory: 1 << 30,
             build_priority: BuildPriority::Normal,
             snapshot_age_max: Duration::from_secs(600),
+            replica_set: None,
             logpath: None,
         };
         check(&["--data", "d", "--memory=1GiB"], Ok(options));
@@ -315,6 +337,7 @@ mod tests {
             memory: 20_000_000,
             build_priority: BuildPriority::Low,
             snapshot_age_max: Duration::from_secs(5),
+            replica_set: Some("rs0".into()),
             logpath: Some("l".into()),
         };
         check(
@@ -330,6 +353,8 @@ mod tests {
                 "--build-priority",
                 "low",
                 "--snapshot-seconds-max=5",
+                "--replica-set",
+                "rs0",
                 "--logpath",
                 "l",
             ],
@@ -341,6 +366,7 @@ mod tests {
         check(&["--data", "d", "--memory", "1MB"], Err("16MiB"));
         check(&["--data", "d", "--build-priority", "0"], Err("high"));
         check(&["--data", "d", "--snapshot-seconds-max=-1"], Err("-1"));
+        check(&["--data", "d", "--replica-set", "a/b"], Err("a/b"));
         check(&["--data", "d", "--port", "1"], Err("--port"));
         check(&["--data", "d", "more"], Err("more"));
         check(&["--data"], Err("--data"));

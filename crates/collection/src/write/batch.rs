@@ -13,12 +13,14 @@ use parking_lot::MutexGuard;
 use windrow_document::{Document, DocumentBuf};
 use windrow_index::Scratch;
 
-use super::checks::{DocumentValidation, check_fits};
+use super::checks::check_fits;
 use super::entries::entries_of;
-use super::unique::holder;
+use super::terms::Terms;
+use super::unique::Looking;
 use crate::claims::{Added, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
+use crate::holds::{Held, Ticket};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::record::{self, IndexChange};
@@ -59,7 +61,14 @@ pub struct Batch<'c> {
     schema: Option<parking_lot::RwLockReadGuard<'c, ()>>,
     /// Since when it has held the schema.
     since: Instant,
-    validation: DocumentValidation,
+    terms: Terms<'c>,
+}
+
+/// What became of a change that was wanted.
+enum Made {
+    Done(Outcome),
+    /// Nothing: a transaction holds a unique key that would come to the document.
+    HeldBy(Arc<Ticket>),
 }
 
 /// A key that comes to a unique index.
@@ -72,6 +81,11 @@ struct UniqueKey {
 impl Collection {
     /// Begins a batch of changes.
     pub fn batch(&self) -> Batch<'_> {
+        self.batch_on(Terms::default())
+    }
+
+    /// The same on other terms.
+    pub fn batch_on<'c>(&'c self, terms: Terms<'c>) -> Batch<'c> {
         Batch {
             collection: self,
             payload: record::begin(self.id),
@@ -80,23 +94,17 @@ impl Collection {
             claim: self.claims.begin(),
             schema: None,
             since: Instant::now(),
-            validation: DocumentValidation::Asked,
+            terms,
         }
     }
 }
 
 impl<'c> Batch<'c> {
-    /// The same batch with or without the collection's validator.
-    pub fn with_validation(mut self, validation: DocumentValidation) -> Batch<'c> {
-        self.validation = validation;
-        self
-    }
-
     /// Locks a document and makes of its newest version what `decide` says.
     pub fn change<E: From<Error>>(
         &mut self,
         id: RecordId,
-        decide: impl FnOnce(Document<'_>) -> Result<Change, E>,
+        decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
         self.change_found(id, |reader| reader.get(id), decide)
     }
@@ -107,7 +115,7 @@ impl<'c> Batch<'c> {
         &mut self,
         id: RecordId,
         seen: Document<'_>,
-        decide: impl FnOnce(Document<'_>) -> Result<Change, E>,
+        decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
         self.change_found(id, |reader| reader.get_seen(id, seen), decide)
     }
@@ -115,24 +123,20 @@ impl<'c> Batch<'c> {
     fn change_found<E: From<Error>>(
         &mut self,
         id: RecordId,
-        find: impl FnOnce(&Reader) -> Result<Option<Bytes>, Error>,
-        decide: impl FnOnce(Document<'_>) -> Result<Change, E>,
+        find: impl Fn(&Reader) -> Result<Option<Bytes>, Error>,
+        mut decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
-        self.lock(id)?;
-        let newest = find(&self.collection.reader()?)?;
-        let Some(bytes) = newest else {
-            return Ok(Outcome::Gone);
-        };
-        let old = Document::from_validated(&bytes);
-        let outcome = match decide(old)? {
-            Change::Keep => Outcome::Kept,
-            Change::Replace(new) => {
-                self.replace(id, old, new.as_document())?;
-                Outcome::Replaced
-            }
-            Change::Delete => {
-                self.delete(id, old)?;
-                Outcome::Deleted
+        let outcome = loop {
+            self.lock(id)?;
+            let newest = find(&self.reader()?)?;
+            let Some(bytes) = newest else {
+                return Ok(Outcome::Gone);
+            };
+            let old = Document::from_validated(&bytes);
+            let change = decide(old)?;
+            match self.make(id, old, &change)? {
+                Made::Done(outcome) => break outcome,
+                Made::HeldBy(transaction) => self.wait_for(&transaction)?,
             }
         };
         if self.payload.len() >= BYTES_MAX || self.ids.len() >= CHANGES_MAX {
@@ -141,9 +145,53 @@ impl<'c> Batch<'c> {
         Ok(outcome)
     }
 
+    /// What the batch sees: the newest there is, or what its transaction does.
+    fn reader(&self) -> Result<Reader, Error> {
+        match self.terms.transaction {
+            None => self.collection.reader(),
+            Some(transaction) => transaction.reader(self.collection),
+        }
+    }
+
+    /// Makes of a version that was seen what is to become of it.
+    fn make(&mut self, id: RecordId, old: Document<'_>, change: &Change) -> Result<Made, Error> {
+        if *change == Change::Keep {
+            return Ok(Made::Done(Outcome::Kept));
+        }
+        if let Some(transaction) = self.terms.transaction {
+            transaction.hold_document(self.collection, id, old)?;
+        }
+        match change {
+            Change::Keep => Ok(Made::Done(Outcome::Kept)),
+            Change::Replace(new) => self.replace(id, old, new.as_document()),
+            Change::Delete => self.delete(id, old),
+        }
+    }
+
+    /// Lets go of everything, and waits for a transaction's end.
+    fn wait_for(&mut self, transaction: &Ticket) -> Result<(), Error> {
+        self.commit()?;
+        transaction.wait(self.terms.give_up)
+    }
+
+    /// Holds the document's lock, once no other transaction holds the document.
+    fn lock(&mut self, id: RecordId) -> Result<(), Error> {
+        loop {
+            self.lock_shortly(id)?;
+            let holds = &self.collection.holds;
+            if self.terms.transaction.is_some() || !holds.any() {
+                return Ok(());
+            }
+            match holds.holder(&Held::Document(id)) {
+                Some(transaction) => self.wait_for(&transaction)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
     /// Holds the document's lock; commits first where waiting for it could be waiting in a circle,
     /// or where this batch has changed the document already.
-    fn lock(&mut self, id: RecordId) -> Result<(), Error> {
+    fn lock_shortly(&mut self, id: RecordId) -> Result<(), Error> {
         if self.ids.contains(&id) {
             self.commit()?;
         }
@@ -172,7 +220,12 @@ impl<'c> Batch<'c> {
         Ok(())
     }
 
-    fn replace(&mut self, id: RecordId, old: Document<'_>, new: Document<'_>) -> Result<(), Error> {
+    fn replace(
+        &mut self,
+        id: RecordId,
+        old: Document<'_>,
+        new: Document<'_>,
+    ) -> Result<Made, Error> {
         let bytes = new.as_bytes().len();
         if bytes > crate::DOCUMENT_BYTES_MAX {
             return Err(Error::DocumentTooLarge { bytes });
@@ -180,7 +233,7 @@ impl<'c> Batch<'c> {
         if let Some(cap) = self.collection.cap() {
             cap.check_change(old, new)?;
         }
-        if self.validation.is_asked() {
+        if self.terms.validation.is_asked() {
             self.validate(old, new)?;
         }
         let mut scratch = Scratch::default();
@@ -194,6 +247,7 @@ impl<'c> Batch<'c> {
             check_fits(&index.definition, new, &mut scratch)?;
             let change = difference(index, old, new, &mut scratch)?;
             if index.refuses_doubles() {
+                self.hold_gone(&change)?;
                 unique.extend(change.come.iter().map(|(key, shape)| UniqueKey {
                     index: index.clone(),
                     key: key.clone(),
@@ -205,10 +259,25 @@ impl<'c> Batch<'c> {
             }
         }
         unique.sort_by(|a, b| (a.index.map, &a.key).cmp(&(b.index.map, &b.key)));
-        self.claim(&unique, id)?;
+        if let Some(holder) = self.claim(&unique, id)? {
+            return Ok(Made::HeldBy(holder));
+        }
         record::push_update(&mut self.payload, id.0, old.as_bytes().len(), new, &changes);
         self.ids.push(id);
-        Ok(())
+        Ok(Made::Done(Outcome::Replaced))
+    }
+
+    /// A transaction holds unique keys that it gives up, too: it may not commit.
+    fn hold_gone(&self, change: &IndexChange) -> Result<(), Error> {
+        let Some(transaction) = self.terms.transaction else {
+            return Ok(());
+        };
+        let mut gone = change.gone.iter();
+        gone.try_for_each(|key| {
+            transaction
+                .hold_key(self.collection, change.map, key)
+                .map(drop)
+        })
     }
 
     fn validate(&self, old: Document<'_>, new: Document<'_>) -> Result<(), Error> {
@@ -224,9 +293,9 @@ impl<'c> Batch<'c> {
 
     /// Claims the unique keys that come to a record, which are in order. What this batch has changed
     /// before is written first: it may free a key, and must not hold one while this waits.
-    fn claim(&mut self, unique: &[UniqueKey], own: RecordId) -> Result<(), Error> {
+    fn claim(&mut self, unique: &[UniqueKey], own: RecordId) -> Result<Option<Arc<Ticket>>, Error> {
         if unique.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         self.flush(Some(own))?;
         let mut look_up = Vec::new();
@@ -236,33 +305,46 @@ impl<'c> Batch<'c> {
                 look_up.push(wanted);
             }
         }
-        let reader = self.collection.reader()?;
+        let holds = &self.collection.holds;
+        if self.terms.transaction.is_none() && holds.any() {
+            let key = |it: &UniqueKey| Held::Key(it.index.map, it.key.clone());
+            let mut holders = unique.iter().map(|it| holds.holder(&key(it)));
+            if let Some(holder) = holders.find_map(|holder| holder) {
+                return Ok(Some(holder));
+            }
+        }
+        let looking = Looking::new(self.collection, self.terms.transaction)?;
         for UniqueKey { index, key, shape } in look_up {
-            if holder(&reader, index, key, Some(own))? {
+            if looking.is_there(index, key, true, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));
             }
         }
-        Ok(())
+        Ok(None)
     }
 
-    fn delete(&mut self, id: RecordId, old: Document<'_>) -> Result<(), Error> {
+    fn delete(&mut self, id: RecordId, old: Document<'_>) -> Result<Made, Error> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         for state in &self.collection.state().indexes {
             let gone: Vec<Vec<u8>> = entries_of(&state.index, old, &mut scratch)?
                 .into_keys()
                 .collect();
-            if !gone.is_empty() {
-                changes.push(IndexChange {
-                    map: state.index.map,
-                    gone,
-                    come: Vec::new(),
-                });
+            if gone.is_empty() {
+                continue;
             }
+            let change = IndexChange {
+                map: state.index.map,
+                gone,
+                come: Vec::new(),
+            };
+            if state.index.refuses_doubles() {
+                self.hold_gone(&change)?;
+            }
+            changes.push(change);
         }
         record::push_delete(&mut self.payload, id.0, old.as_bytes().len(), &changes);
         self.ids.push(id);
-        Ok(())
+        Ok(Made::Done(Outcome::Deleted))
     }
 
     /// Writes what has come together, and lets go of the locks.
@@ -319,8 +401,14 @@ impl<'c> Batch<'c> {
                 self.collection.namespace().to_string(),
             ));
         }
-        self.collection
-            .append(&[&payload], commit.operations, commit.bytes, effect)
+        let collection = self.collection;
+        match self.terms.transaction {
+            None => collection.append(&[&payload], commit.operations, commit.bytes, effect),
+            Some(transaction) => {
+                let operations = payload.slice(record::ID_BYTES..);
+                transaction.write(collection, vec![operations], commit.operations, effect)
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Unique keys: claimed, then looked up.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, key};
@@ -11,9 +12,11 @@ use super::plan::InsertPlan;
 use crate::claims::{Added, Claim};
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
+use crate::holds::{Held, Holds, Taken, Ticket};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::state::IndexState;
+use crate::transaction::{Transaction, conflict};
 
 /// A document's unique key: its map, its bytes, and its shape.
 type Place = ((u64, Vec<u8>), Vec<u8>);
@@ -40,9 +43,9 @@ impl Collection {
         ordered: bool,
         ids_settled: bool,
         indexes: &[IndexState],
-        claim: &mut Claim<'_>,
-        plan: &mut InsertPlan,
-    ) -> Result<(), Error> {
+        claiming: Claiming<'_, '_>,
+        mut plan: InsertPlan,
+    ) -> Result<Planned, Error> {
         let unique = |state: &&IndexState| {
             let is_settled = ids_settled && state.index.definition.is_of_ids();
             state.index.refuses_doubles() && !is_settled
@@ -54,11 +57,16 @@ impl Collection {
             let bytes = documents.get(*offset..offset + length).unwrap_or_default();
             places.push(wanted.want(Document::from_validated(bytes), &indexes)?);
         }
-        wanted.claim(claim);
-        let reader = self.reader()?;
+        wanted.claim(claiming.claim);
+        if claiming.transaction.is_none()
+            && let Some(holder) = wanted.holder(&self.holds)
+        {
+            return Ok(Planned::HeldBy(holder));
+        }
+        let looking = Looking::new(self, claiming.transaction)?;
         let mut kept = Vec::with_capacity(plan.kept.len());
         for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(places) {
-            match self.take_keys(&mut wanted, keys, &reader)? {
+            match self.take_keys(&mut wanted, keys, &looking)? {
                 None => kept.push(place),
                 Some(error) => plan.errors.push((place.2, error)),
             }
@@ -72,7 +80,7 @@ impl Collection {
         }
         plan.count = kept.len();
         plan.kept = kept;
-        Ok(())
+        Ok(Planned::Plan(plan))
     }
 
     /// Takes a document's keys; the error where one of them is there already.
@@ -80,14 +88,13 @@ impl Collection {
         &self,
         wanted: &mut Wanted<'_>,
         keys: Vec<Place>,
-        reader: &Reader,
+        looking: &Looking<'_>,
     ) -> Result<Option<Error>, Error> {
         for (place, shape) in &keys {
             let Some(key) = wanted.keys.get(place) else {
                 continue;
             };
-            let held = key.taken || key.look_up && holder(reader, key.index, &place.1, None)?;
-            if held {
+            if key.taken || looking.is_there(key.index, &place.1, key.look_up, None)? {
                 return Ok(Some(self.duplicate(key.index, &place.1, shape)));
             }
         }
@@ -112,7 +119,75 @@ impl Collection {
     }
 }
 
+/// What an insert claims with.
+pub(super) struct Claiming<'a, 'c> {
+    pub claim: &'a mut Claim<'c>,
+    /// It holds what it claims until its end.
+    pub transaction: Option<&'a Transaction>,
+}
+
+/// Which documents go in.
+pub(super) enum Planned {
+    Plan(InsertPlan),
+    /// It is not known: a transaction holds one of the keys, and nothing may be held while it is waited
+    /// for.
+    HeldBy(Arc<Ticket>),
+}
+
+/// Looks whether keys are there: as everybody sees it, or as a transaction does.
+pub(super) struct Looking<'a> {
+    collection: &'a Collection,
+    newest: Reader,
+    own: Option<(&'a Transaction, Reader)>,
+}
+
+impl<'a> Looking<'a> {
+    pub fn new(
+        collection: &'a Collection,
+        transaction: Option<&'a Transaction>,
+    ) -> Result<Looking<'a>, Error> {
+        let own = transaction.map(|it| Ok::<_, Error>((it, it.reader(collection)?)));
+        Ok(Looking {
+            collection,
+            newest: collection.reader()?,
+            own: own.transpose()?,
+        })
+    }
+
+    /// Whether a record other than `own` has the key, which is claimed; `look_up`: somebody may. A
+    /// transaction takes hold of a key that it may have; one that only others can see is a conflict.
+    pub fn is_there(
+        &self,
+        index: &Index,
+        key: &[u8],
+        look_up: bool,
+        own: Option<RecordId>,
+    ) -> Result<bool, Error> {
+        let Some((transaction, reader)) = &self.own else {
+            return Ok(look_up && holder(&self.newest, index, key, own)?);
+        };
+        if holder(reader, index, key, own)? {
+            return Ok(true);
+        }
+        let taken = transaction.hold_key(self.collection, index.map, key)?;
+        let is_new = taken == Taken::Now && look_up;
+        match is_new && holder(&self.newest, index, key, own)? {
+            true => Err(conflict(self.collection, "a unique key")),
+            false => Ok(false),
+        }
+    }
+}
+
 impl<'i> Wanted<'i> {
+    /// The transaction that holds one of the keys, if one does.
+    fn holder(&self, holds: &Holds) -> Option<Arc<Ticket>> {
+        if !holds.any() {
+            return None;
+        }
+        let mut places = self.keys.keys();
+        places.find_map(|(map, key)| holds.holder(&Held::Key(*map, key.clone())))
+    }
+
     /// Notes the unique keys of a document and returns where they stand.
     fn want(
         &mut self,
@@ -147,7 +222,7 @@ impl<'i> Wanted<'i> {
 }
 
 /// Whether a record other than `own` has the key, as far as the reader sees.
-pub(super) fn holder(
+fn holder(
     reader: &Reader,
     index: &Index,
     key: &[u8],

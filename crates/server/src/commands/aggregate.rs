@@ -1,6 +1,7 @@
 //! `aggregate`: documents through the stages of a pipeline.
 
 mod given;
+mod in_transactions;
 mod merging;
 mod own_documents;
 mod replacing;
@@ -16,7 +17,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::BatchSource;
 use crate::errors::OrCommandError;
@@ -41,6 +42,8 @@ pub const AGGREGATE: Command = Command {
     outside_api_version_1: stable_api::of_aggregate,
     // They are checked here: the code is another than that of other commands.
     arguments: Accepted::Any,
+    in_transactions: InTransactions::Allowed,
+    check: |request| check_request(request.body()),
     run,
     ..Command::EMPTY
 };
@@ -59,14 +62,16 @@ const FIELDS: &[&str] = &[
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
     if body.get("explain").is_some_and(ValueRef::is_truthy) {
+        in_transactions::check(context, body)?;
         return explain(context, request.database(), body, Verbosity::QueryPlanner);
     }
     let first = parse_cursor(body)?;
+    in_transactions::check(context, body)?;
     let namespace = named(request.database(), body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
     let (aggregate, source) = prepare(context, &namespace, body)?;
-    let collections = queries::collections(context.state);
+    let collections = queries::collections(context);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
     let owner = queries::owner(context, text, body);
     let source: Box<dyn BatchSource> = match aggregate.pipeline.output() {
@@ -80,6 +85,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
     first_batch::reply(context, owner, source, first)
+}
+
+/// What is wrong with a command that can be told by itself.
+fn check_request(body: Document<'_>) -> Result<(), CommandError> {
+    if own_documents::first_stage(body).is_some_and(|(name, _)| in_transactions::is_refused(name)) {
+        return Ok(());
+    }
+    parse(body, None).map(drop)
 }
 
 /// Says how a pipeline runs.
@@ -116,7 +129,7 @@ fn prepare(
         };
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
-    let source = queries::source(context.state, namespace)?;
+    let source = queries::source(context, namespace)?;
     check_view(body, &*source)?;
     Ok((parse(body, source.collation())?, source))
 }

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
 
 use super::{delete, insert, update};
 use crate::arguments::{Arguments, statements};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::metrics::Kind;
 use crate::writes::Storing;
@@ -34,6 +34,8 @@ pub const BULK_WRITE: Command = Command {
         "ops",
         "ordered",
     ]),
+    in_transactions: InTransactions::Allowed,
+    retryable: true,
     run,
     ..Command::EMPTY
 };
@@ -67,6 +69,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .map(|one| Operation::parse(one, bulk.namespaces.len()))
         .collect::<Result<_, _>>()?;
     context.operation.set_namespace("admin.$cmd.bulkWrite");
+    writes::check_statement_count(context, operations.len())?;
+    for namespace in &bulk.namespaces {
+        writes::check_in_transaction(context, namespace)?;
+    }
     let mut results = Results::new(errors_only);
     bulk.run(context, &operations, &mut results)?;
     writes::sync_if_wanted(context)?;
@@ -171,7 +177,7 @@ impl Bulk<'_> {
             ordered: self.ordered,
             storing: self.storing,
         };
-        let (_, failed) = insert::insert(context, namespace, &documents, how)?;
+        let (_, failed) = insert::insert_once(context, namespace, &documents, (first, how))?;
         let mut failed = failed.into_iter().peekable();
         for number in 0..count {
             match failed.next_if(|(place, _)| *place == number) {
@@ -195,13 +201,10 @@ impl Bulk<'_> {
         results: &mut Results,
     ) -> Result<usize, CommandError> {
         let statement = update::Statement::parse(statement)?;
-        let updated = update::one(
-            context,
-            namespace,
-            &statement,
-            (self.variables, self.storing),
-        );
+        let with = (self.variables, self.storing);
+        let updated = update::once(context, namespace, (place, &statement), with);
         match updated {
+            Err(error) if writes::ends_command(&error) => return Err(error),
             Ok(updated) => results.updated(place, &updated),
             Err(error) => results.failed(place, true, &error)?,
         }
@@ -216,7 +219,8 @@ impl Bulk<'_> {
         results: &mut Results,
     ) -> Result<usize, CommandError> {
         let statement = delete::Statement::parse(statement)?;
-        match delete::one(context, namespace, &statement, self.variables) {
+        match delete::once(context, namespace, (place, &statement), self.variables) {
+            Err(error) if writes::ends_command(&error) => return Err(error),
             Ok(tally) => results.deleted(place, tally.changed),
             Err(error) => results.failed(place, false, &error)?,
         }

@@ -56,6 +56,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = format!("ns does not exist: {namespace}");
         CommandError::new(ErrorCode::NamespaceNotFound, message)
     })?;
+    let _exclusion = context.exclude(&collection)?;
     let wanted = Wanted::parse(request, &namespace)?;
     if wanted.names(EXPIRES) && !collection.is_clustered() {
         return Err(clustered::expiry_elsewhere());

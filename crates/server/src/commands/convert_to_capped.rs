@@ -37,6 +37,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let message = format!("cannot convert a clustered collection to capped: {namespace}");
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
+    let _exclusion = context.exclude(&collection)?;
     let bytes = create::rounded(size.unsigned_abs());
     collection.cap_to(bytes).or_command_error()?;
     let name = namespace.to_string();

@@ -37,7 +37,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
-    let source = queries::source(context.state, &namespace)?;
+    let source = queries::source(context, &namespace)?;
     let number = match source.view() {
         Some(_) => count_view(context, body, &source)?,
         None => {

@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::coll_stats;
 use crate::arguments::Arguments;
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, stable_api, validators};
@@ -45,6 +45,7 @@ pub const CREATE: Command = Command {
         "validator",
         "viewOn",
     ]),
+    in_transactions: InTransactions::Allowed,
     run,
     ..Command::EMPTY
 };
@@ -76,10 +77,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .for_each(|(name, value)| options.push(name, value));
     }
     namespace::check_creation(&namespace)?;
-    let engine = &context.state.services.engine;
-    engine
-        .create(&namespace, options.as_document())
-        .or_command_error()?;
+    let created = match context.transaction() {
+        None => {
+            let engine = &context.state.services.engine;
+            engine.create(&namespace, options.as_document())
+        }
+        Some(transaction) => transaction.create(&namespace, options.as_document()),
+    };
+    created.or_command_error()?;
     let mut reply = DocumentBuf::new();
     if arguments.get("autoIndexId").is_some() {
         let note = "the autoIndexId option is deprecated and will be removed in a future release";

@@ -14,7 +14,7 @@ use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
@@ -29,6 +29,7 @@ pub const CREATE_INDEXES: Command = Command {
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_create_indexes,
     arguments: Accepted::Any,
+    in_transactions: InTransactions::Allowed,
     run,
     ..Command::EMPTY
 };
@@ -40,7 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let engine = &context.state.services.engine;
-    let existing = engine.collection(&namespace);
+    let existing = context.collection(&namespace)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
     let wanted = parse(request, existing.as_deref(), collation.as_ref())?;
     namespace::check_creation(&namespace)?;
@@ -53,12 +54,20 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let is_created = existing.is_none();
     let collection = match existing {
         Some(collection) => collection,
-        None => engine.collection_or_create(&namespace).or_command_error()?,
+        None => context
+            .collection_or_create(&namespace)
+            .or_command_error()?,
     };
     index_builds::wait_ready(&collection, &names, context.operation)?;
     if new.is_empty() {
         let count = collection.index_count();
         return Ok(reply(None, count, count, names.len()));
+    }
+    if let Some(transaction) = context.transaction() {
+        let made = transaction.create_indexes(&collection, new);
+        let made = made.or_command_error()?;
+        let passed_over = names.len() - made.created.len();
+        return Ok(reply(Some(true), made.before, made.after, passed_over));
     }
     let build = Build {
         engine: engine.clone(),

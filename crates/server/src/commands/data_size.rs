@@ -120,7 +120,7 @@ impl Wanted {
         namespace: &Namespace,
         context: &Context<'_>,
     ) -> Result<Counted, CommandError> {
-        let source = queries::source(context.state, namespace)?;
+        let source = queries::source(context, namespace)?;
         let mut running = Running::start(find, &source, context.operation)?;
         let mut counted = Counted::default();
         while let Some(row) = running.next(context.operation)? {

@@ -11,11 +11,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
+use crate::retries::Done;
 use crate::views;
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
@@ -26,6 +27,9 @@ pub const DELETE: Command = Command {
     write_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&["bypassDocumentValidation", "deletes", "let", "ordered"]),
+    in_transactions: InTransactions::Allowed,
+    retryable: true,
+    check: |request| parse(request).map(drop),
     run,
     ..Command::EMPTY
 };
@@ -41,21 +45,28 @@ pub struct Statement<'a> {
     hint: Option<Hint>,
 }
 
+/// The statements of a command.
+fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
+    let deletes = statements(request, "deletes")?;
+    deletes.iter().map(Statement::parse).collect()
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
-    let deletes = statements(request, "deletes")?;
-    let parsed: Result<Vec<Statement<'_>>, CommandError> =
-        deletes.iter().map(Statement::parse).collect();
+    let parsed = parse(request);
     let namespace = writes::existing(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
+    let parsed = parsed?;
+    writes::check_in_transaction(context, &namespace)?;
+    writes::check_statement_count(context, parsed.len())?;
     let (mut count, mut examined) = (0, Examined::default());
     let mut errors = WriteErrors::default();
-    for (number, statement) in parsed?.iter().enumerate() {
-        match one(context, &namespace, statement, variables) {
+    for (number, statement) in parsed.iter().enumerate() {
+        match once(context, &namespace, (number, statement), variables) {
             Ok(tally) => {
                 count += tally.changed;
                 examined += tally.examined;
@@ -75,8 +86,35 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-/// Runs one statement, with the command's `let`.
-pub fn one(
+/// Runs one statement, with the command's `let`; one that has been run before, of a retryable write,
+/// only answers again. `place`: its number in the command.
+pub fn once(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    (place, statement): (usize, &Statement<'_>),
+    variables: Option<Document<'_>>,
+) -> Result<Tally, CommandError> {
+    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
+        return one(context, namespace, statement, variables);
+    };
+    if joined.done(place)?.is_some() {
+        return Ok(Tally {
+            matched: 1,
+            changed: 1,
+            ..Tally::default()
+        });
+    }
+    if !statement.one {
+        return Err(writes::not_retryable());
+    }
+    let tally = one(context, namespace, statement, variables)?;
+    if tally.changed > 0 {
+        joined.note(place, || Done::Deleted(None));
+    }
+    Ok(tally)
+}
+
+fn one(
     context: &Context<'_>,
     namespace: &Namespace,
     statement: &Statement<'_>,
@@ -85,8 +123,8 @@ pub fn one(
     context.state.metrics.deletes.fetch_add(1, Relaxed);
     views::refuse(context, namespace)?;
     let find = statement.find(variables, collation::default_of(context, namespace))?;
-    let Some(collection) = context.state.services.engine.collection(namespace) else {
-        let nothing = queries::source(context.state, namespace)?;
+    let Some(collection) = context.collection(namespace)? else {
+        let nothing = queries::source(context, namespace)?;
         return find
             .open(&nothing)
             .map(|_| Tally::default())

@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -21,6 +21,7 @@ pub const DISTINCT: Command = Command {
     kind: Kind::Command,
     read_concern: true,
     arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
+    in_transactions: InTransactions::Allowed,
     run,
     ..Command::EMPTY
 };
@@ -29,7 +30,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
-    let source = queries::source(context.state, &namespace)?;
+    let source = queries::source(context, &namespace)?;
     let values = match source.view() {
         Some(_) => {
             let rows = &mut views::open(context, &views::distinct(body, &*source)?, &source)?;

@@ -33,6 +33,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let not_found = || CommandError::new(ErrorCode::NamespaceNotFound, "ns not found");
     let collection = engine.collection(&namespace).ok_or_else(not_found)?;
+    let _exclusion = context.exclude(&collection)?;
     let indexes = collection.index_count();
     if !engine.drop_collection(&namespace).or_command_error()? {
         return Err(not_found());

@@ -24,7 +24,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let database = request.database();
     let engine = &context.state.services.engine;
+    let collections = engine.collections(database);
+    let exclusions = collections.iter().map(|it| context.exclude(it));
+    let exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
     let dropped = engine.drop_database(database).or_command_error()?;
+    drop(exclusions);
     let prefix = format!("{database}.");
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one.starts_with(&prefix), "database dropped");

@@ -30,6 +30,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let missing = || format!("ns not found {namespace}");
     let collection = views::collection(context, &namespace, missing)?;
+    let _exclusion = context.exclude(&collection)?;
     let before = collection.index_count() as i32;
     let wanted = request.get("index");
     // All names are found before the first index goes.

@@ -11,7 +11,7 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::truncated;
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::CursorOptions;
 use crate::errors::OrCommandError;
@@ -32,6 +32,7 @@ pub const FIND: Command = Command {
     outside_api_version_1: stable_api::of_find,
     // They are checked here: the code is another than that of other commands.
     arguments: Accepted::Any,
+    in_transactions: InTransactions::Allowed,
     run,
     ..Command::EMPTY
 };
@@ -87,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = queries::named(request.database(), body, ErrorCode::FailedToParse)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
-    let source = queries::source(context.state, &namespace)?;
+    let source = queries::source(context, &namespace)?;
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }

@@ -16,12 +16,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
+use crate::retries::{Done, Image, Modification};
 use crate::views;
 use crate::writes::{self, Storing, acknowledge};
 
@@ -34,6 +35,8 @@ pub const FIND_AND_MODIFY: Command = Command {
     in_api_version_1: true,
     // They are checked here: the code is another than that of other commands.
     arguments: Accepted::Any,
+    in_transactions: InTransactions::Allowed,
+    retryable: true,
     run,
     ..Command::EMPTY
 };
@@ -74,17 +77,18 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let asked = Asked::parse(body, default)?;
     views::refuse(context, &namespace)?;
     writes::check_upsert_target(&namespace, asked.upsert)?;
-    let (outcome, value) = match &asked.update {
-        Some(update) => asked.update(context, &namespace, update)?,
-        None => asked.remove(context, &namespace)?,
-    };
-    let value = match value {
-        Some(document) => Value::from(asked.project(document)?),
-        None => Value::Null,
+    writes::check_in_transaction(context, &namespace)?;
+    let joined = context.joined.filter(|it| it.is_retryable_write());
+    let done = joined.map(|it| it.done(0)).transpose()?.flatten();
+    let (outcome, value) = match (done, &asked.update) {
+        // What is sent again gets the whole document, as in MongoDB.
+        (Some(done), _) => asked.answer_again(&done)?,
+        (None, Some(update)) => asked.update(context, &namespace, update)?,
+        (None, None) => asked.remove(context, &namespace)?,
     };
     let mut reply = DocumentBuf::new();
     reply.push("lastErrorObject", outcome);
-    reply.push("value", value);
+    reply.push("value", value.map_or(Value::Null, Value::from));
     acknowledge(reply, context)
 }
 
@@ -120,7 +124,42 @@ impl Asked {
         if let Some(inserted) = &inserted {
             outcome.push("upserted", changes::id(inserted));
         }
-        Ok((outcome, if self.new { inserted.or(after) } else { before }))
+        if let Some(joined) = context.joined {
+            match (&inserted, &before, &after) {
+                (Some(inserted), ..) => joined.note(0, || Done::Inserted(inserted.clone())),
+                (None, Some(before), Some(after)) if tally.changed > 0 => joined.note(0, || {
+                    Done::Updated(Some(match self.new {
+                        true => Image::After(after.clone()),
+                        false => Image::Before(before.clone()),
+                    }))
+                }),
+                _ => {}
+            }
+        }
+        let value = if self.new { inserted.or(after) } else { before };
+        Ok((outcome, self.project(value)?))
+    }
+
+    /// The answer to what has been done before.
+    fn answer_again(
+        &self,
+        done: &Done,
+    ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
+        let value = done.as_modification(Modification {
+            removes: self.removes(),
+            upserts: self.upsert,
+            new: self.new,
+        })?;
+        let mut outcome = doc! { "n": 1 };
+        match done {
+            Done::Deleted(_) => {}
+            Done::Updated(_) => outcome.push("updatedExisting", true),
+            Done::Inserted(document) => {
+                outcome.push("updatedExisting", false);
+                outcome.push("upserted", changes::id(document));
+            }
+        }
+        Ok((outcome, value.cloned()))
     }
 
     fn remove(
@@ -133,7 +172,7 @@ impl Asked {
             removed = Some(document.to_buf());
             Ok(Change::Delete)
         };
-        match context.state.services.engine.collection(namespace) {
+        match context.collection(namespace)? {
             Some(collection) => {
                 let tally = changes::change_one(
                     context,
@@ -145,21 +184,23 @@ impl Asked {
                 tally.examined.note(Examined::default(), context.operation);
             }
             None => {
-                let nothing = queries::source(context.state, namespace)?;
+                let nothing = queries::source(context, namespace)?;
                 self.find.open(&nothing).or_command_error()?;
             }
         }
         let outcome = doc! { "n": (i32::from(removed.is_some())) };
-        Ok((outcome, removed))
+        if let (Some(joined), Some(removed)) = (context.joined, &removed) {
+            joined.note(0, || Done::Deleted(Some(removed.clone())));
+        }
+        Ok((outcome, self.project(removed)?))
     }
 
-    fn project(&self, document: DocumentBuf) -> Result<DocumentBuf, CommandError> {
-        match &self.fields {
-            Some(fields) => fields
-                .apply(document.as_document(), &Meta::default())
-                .or_command_error(),
-            None => Ok(document),
-        }
+    fn project(&self, document: Option<DocumentBuf>) -> Result<Option<DocumentBuf>, CommandError> {
+        let (Some(fields), Some(document)) = (&self.fields, &document) else {
+            return Ok(document);
+        };
+        let projected = fields.apply(document.as_document(), &Meta::default());
+        projected.map(Some).or_command_error()
     }
 
     /// Whether the document is removed.

@@ -7,9 +7,10 @@ use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
-use crate::cursors::{CursorOptions, SourceBatch, Taken};
+use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
+use crate::joined::Joined;
 use crate::metrics::Kind;
 use crate::namespace;
 
@@ -17,6 +18,7 @@ pub const GET_MORE: Command = Command {
     name: "getMore",
     help: "gives the next documents of a cursor",
     kind: Kind::GetMore,
+    in_transactions: InTransactions::Allowed,
     in_api_version_1: true,
     arguments: Accepted::Only(&[
         "batchSize",
@@ -38,10 +40,14 @@ struct Wanted {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let wanted = parse(request)?;
-    let (operation, session) = (context.operation, context.generic.session);
+    let operation = context.operation;
+    let asker = Asker {
+        session: context.generic.session,
+        transaction: context.joined.and_then(Joined::transaction_number),
+    };
     operation.set_namespace(&wanted.namespace);
     let cursors = &context.state.cursors;
-    let mut cursor = cursors.take(wanted.cursor, &wanted.namespace, session, operation)?;
+    let mut cursor = cursors.take(wanted.cursor, &wanted.namespace, asker, operation)?;
     if let Err(error) = check_time_limit(cursor.owner.options, context) {
         cursor.put_back();
         return Err(error);
@@ -152,6 +158,7 @@ mod tests {
         let owner = CursorOwner {
             namespace: "a.c".into(),
             session,
+            transaction: None,
             options,
             command: DocumentBuf::new(),
             indexes: Vec::new(),

@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::clock;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::sessions::TIMEOUT_MINUTES;
 use crate::version::windrow;
@@ -22,6 +22,7 @@ pub const HELLO: Command = Command {
     help: "tells what a client must know to speak with the server",
     in_api_version_1: true,
     arguments: Accepted::Any,
+    in_transactions: InTransactions::Following,
     run: |request, context| run(request, context, "isWritablePrimary"),
     ..Command::EMPTY
 };
@@ -80,6 +81,9 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     reply.push("minWireVersion", 0);
     reply.push("maxWireVersion", WIRE_VERSION_MAX);
     reply.push("readOnly", false);
+    if let Some(member) = &context.state.member {
+        member.describe(&mut reply);
+    }
     reply
 }
 

@@ -4,14 +4,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use windrow_collection::{Error as CollectionError, Namespace};
-use windrow_document::DocumentBuf;
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Documents, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
+use crate::retries::Done;
 use crate::storable::{self, Chunk, Prepared};
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name, writable};
 use crate::{namespace, views};
@@ -22,6 +23,9 @@ pub const INSERT: Command = Command {
     kind: Kind::Insert,
     write_concern: true,
     in_api_version_1: true,
+    in_transactions: InTransactions::Allowed,
+    retryable: true,
+    check: |request| statements(request, "documents").map(drop),
     arguments: Accepted::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
@@ -44,7 +48,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let documents = statements(request, "documents")?;
     let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
-    let (count, failed) = insert(context, &namespace, &documents, how)?;
+    writes::check_in_transaction(context, &namespace)?;
+    writes::check_statement_count(context, documents.count())?;
+    let (count, failed) = insert_once(context, &namespace, &documents, (0, how))?;
     let mut errors = WriteErrors::default();
     failed
         .iter()
@@ -73,8 +79,60 @@ pub struct How {
 /// The documents that could not be inserted, by their numbers, and why.
 pub type Failed = Vec<(usize, CommandError)>;
 
+/// Inserts documents: how many, and which not; those that have been inserted before, by a retryable
+/// write, only count again. `place`: the number of the first in its command.
+pub fn insert_once(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    documents: &Documents<'_>,
+    (place, how): (usize, How),
+) -> Result<(usize, Failed), CommandError> {
+    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
+        return insert(context, namespace, documents, how);
+    };
+    let mut is_done = Vec::with_capacity(documents.count());
+    for number in 0..documents.count() {
+        is_done.push(joined.done(place + number)?.is_some());
+    }
+    let note = |number: usize, document: Document<'_>| {
+        let id = document.get("_id").unwrap_or(ValueRef::Null);
+        joined.note(place + number, || Done::Inserted(doc! { "_id": id }));
+    };
+    if !is_done.contains(&true) {
+        let (count, failed) = insert(context, namespace, documents, how)?;
+        let mut refused = failed.iter().map(|(number, _)| *number).peekable();
+        for (number, document) in documents.iter().enumerate() {
+            match refused.next_if_eq(&number) {
+                Some(_) if how.ordered => break,
+                Some(_) => {}
+                None => note(number, document),
+            }
+        }
+        return Ok((count, failed));
+    }
+    let (mut count, mut all_failed) = (0, Failed::new());
+    for (number, document) in documents.iter().enumerate() {
+        if is_done.get(number) == Some(&true) {
+            count += 1;
+            continue;
+        }
+        let alone: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
+        let alone = Documents::from_array(alone.as_array(), "insert.documents")?;
+        let (inserted, failed) = insert(context, namespace, &alone, how)?;
+        count += inserted;
+        if inserted > 0 {
+            note(number, document);
+        }
+        all_failed.extend(failed.into_iter().map(|(_, error)| (number, error)));
+        if how.ordered && !all_failed.is_empty() {
+            break;
+        }
+    }
+    Ok((count, all_failed))
+}
+
 /// Inserts documents: how many, and which not.
-pub fn insert(
+fn insert(
     context: &Context<'_>,
     namespace: &Namespace,
     documents: &Documents<'_>,
@@ -147,13 +205,16 @@ fn insert_chunk(
     documents: Bytes,
     how: How,
 ) -> Result<windrow_collection::Inserted, CommandError> {
-    let engine = &context.state.services.engine;
     let mut attempts = 0;
+    let give_up = || context.gives_up();
+    let terms = context.terms(how.storing.validation, &give_up);
     loop {
-        let collection = engine.collection_or_create(namespace).or_command_error()?;
+        let collection = context.collection_or_create(namespace);
         attempts += 1;
-        let validation = how.storing.validation;
-        match collection.insert_checked(documents.clone(), how.ordered, validation) {
+        match collection
+            .or_command_error()?
+            .insert_on(documents.clone(), how.ordered, &terms)
+        {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

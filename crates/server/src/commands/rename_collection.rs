@@ -29,6 +29,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     check(&source, &target)?;
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
+    let both = [&source, &target].map(|one| engine.collection(one));
+    let exclusions = both.iter().flatten().map(|it| context.exclude(it));
+    let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
     engine
         .rename(&source, &target, drop_target, stay_temporary)
         .or_command_error()?;

@@ -1,39 +1,54 @@
-//! Commands of replica sets, which a server without replication refuses with MongoDB's answer, so
-//! that tools see what kind of server it is.
+//! Commands of replica sets. A server that is not to be a set of one refuses them with MongoDB's answer,
+//! so that tools see what kind of server it is.
 
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_document::doc;
+use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::member::Member;
 
 pub const REPL_SET_GET_CONFIG: Command = Command {
     name: "replSetGetConfig",
-    help: "the configuration of a replica set, which this server is not part of",
-    ..REFUSED
+    help: "the configuration of the replica set",
+    run: |_, context| {
+        let configuration = member(context)?.configuration();
+        Ok(Reply::ok(doc! { "config": configuration }))
+    },
+    ..OF_SETS
 };
 
 pub const REPL_SET_GET_STATUS: Command = Command {
     name: "replSetGetStatus",
-    help: "the state of a replica set, which this server is not part of",
-    ..REFUSED
+    help: "the state of the replica set",
+    run: |_, context| Ok(Reply::ok(member(context)?.status())),
+    ..OF_SETS
 };
 
 pub const REPL_SET_STEP_DOWN: Command = Command {
     name: "replSetStepDown",
-    help: "makes a primary of a replica set step down, which this server is not part of",
-    ..REFUSED
+    help: "makes the primary of a replica set step down",
+    run: |_, context| {
+        let member = member(context)?;
+        let message = format!("{} is the only member of its set", member.me);
+        Err(CommandError::new(
+            ErrorCode::ExceededTimeLimit,
+            format!("No electable secondaries caught up: {message}"),
+        ))
+    },
+    ..OF_SETS
 };
 
-const REFUSED: Command = Command {
+const OF_SETS: Command = Command {
     admin_only: true,
     arguments: Accepted::Any,
-    run,
     ..Command::EMPTY
 };
 
-fn run(_: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
-    Err(CommandError::new(
-        ErrorCode::NoReplicationEnabled,
-        "not running with --replSet",
-    ))
+fn member<'a>(context: &Context<'a>) -> Result<&'a Member, CommandError> {
+    let not_one = || {
+        let message = "not running with --replSet";
+        CommandError::new(ErrorCode::NoReplicationEnabled, message)
+    };
+    context.state.member.as_ref().ok_or_else(not_one)
 }

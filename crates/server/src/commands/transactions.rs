@@ -1,33 +1,48 @@
-//! `commitTransaction` and `abortTransaction`, which need a replica set: refused as MongoDB does
-//! where no transaction runs.
+//! `commitTransaction` and `abortTransaction`: the ends of a transaction.
 
+use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
+use crate::joined::Joined;
+use crate::writes::acknowledge;
 
 pub const ABORT_TRANSACTION: Command = Command {
     name: "abortTransaction",
     help: "gives up a transaction",
-    ..REFUSED
+    run: |request, context| {
+        of(request, context)?.abort(context.state)?;
+        Ok(Reply::ok(DocumentBuf::new()))
+    },
+    ..ENDS
 };
 
 pub const COMMIT_TRANSACTION: Command = Command {
     name: "commitTransaction",
     help: "makes the writes of a transaction visible",
-    ..REFUSED
+    run: |request, context| {
+        of(request, context)?.commit(context.state)?;
+        acknowledge(DocumentBuf::new(), context)
+    },
+    ..ENDS
 };
 
-const REFUSED: Command = Command {
+const ENDS: Command = Command {
     admin_only: true,
     write_concern: true,
+    in_transactions: InTransactions::Following,
+    ends_transaction: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&["recoveryToken"]),
-    run,
     ..Command::EMPTY
 };
 
-fn run(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
-    let message = format!("{} must be run within a transaction", request.command());
-    Err(CommandError::new(ErrorCode::CommandFailed, message))
+/// The transaction that the command is to end.
+fn of<'a>(request: &Request, context: &Context<'a>) -> Result<&'a Joined, CommandError> {
+    let joined = context.joined.filter(|it| !it.is_retryable_write());
+    joined.ok_or_else(|| {
+        let message = format!("{} must be run within a transaction", request.command());
+        CommandError::new(ErrorCode::CommandFailed, message)
+    })
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::Namespace;
-use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef};
+use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
@@ -14,11 +14,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
+use crate::retries::Done;
 use crate::views;
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
 
@@ -28,6 +29,9 @@ pub const UPDATE: Command = Command {
     kind: Kind::Update,
     write_concern: true,
     in_api_version_1: true,
+    in_transactions: InTransactions::Allowed,
+    retryable: true,
+    check: |request| parse(request).map(drop),
     arguments: Accepted::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
@@ -75,20 +79,28 @@ struct Totals {
     errors: WriteErrors,
 }
 
+/// The statements of a command.
+fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
+    let updates = statements(request, "updates")?;
+    updates.iter().map(Statement::parse).collect()
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
     let ordered = writes::switch(&arguments, "ordered", true)?;
     let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
-    let updates = statements(request, "updates")?;
-    let parsed: Result<Vec<Statement<'_>>, CommandError> =
-        updates.iter().map(Statement::parse).collect();
+    let parsed = parse(request);
     let namespace = writes::existing(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
+    let parsed = parsed?;
+    writes::check_in_transaction(context, &namespace)?;
+    writes::check_statement_count(context, parsed.len())?;
     let mut totals = Totals::default();
-    for (number, statement) in parsed?.iter().enumerate() {
-        match one(context, &namespace, statement, (variables, storing)) {
+    for (number, statement) in parsed.iter().enumerate() {
+        let with = (variables, storing);
+        match once(context, &namespace, (number, statement), with) {
             Ok(updated) => totals.add(number, &updated),
             Err(error) if writes::ends_command(&error) => return Err(error),
             Err(error) => totals.errors.push(number, &error),
@@ -130,8 +142,35 @@ impl Totals {
     }
 }
 
-/// Runs one statement, with the command's `let` and whether its documents are validated.
-pub fn one(
+/// Runs one statement, with the command's `let` and whether its documents are validated; one that has
+/// been run before, of a retryable write, only answers again. `place`: its number in the command.
+pub fn once(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    (place, statement): (usize, &Statement<'_>),
+    with: (Option<Document<'_>>, Storing),
+) -> Result<Updated, CommandError> {
+    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
+        return one(context, namespace, statement, with);
+    };
+    if let Some(done) = joined.done(place)? {
+        return changes::updated_before(&done);
+    }
+    if statement.many {
+        return Err(writes::not_retryable());
+    }
+    let updated = one(context, namespace, statement, with)?;
+    match &updated.inserted {
+        Some(inserted) => joined.note(place, || {
+            Done::Inserted(doc! { "_id": (changes::id(inserted)) })
+        }),
+        None if updated.tally.changed > 0 => joined.note(place, || Done::Updated(None)),
+        None => {}
+    }
+    Ok(updated)
+}
+
+fn one(
     context: &Context<'_>,
     namespace: &Namespace,
     statement: &Statement<'_>,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use windrow_document::{Document, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
-use super::{Generic, ReadConcern, WriteConcern};
+use super::{Generic, Numbered, Part, ReadConcern, Statements, WriteConcern};
 use crate::arguments::{Arguments, truncated};
 use crate::command::Command;
 use crate::sessions::SessionId;
@@ -17,12 +17,15 @@ impl Generic {
         check_api(request, &arguments, command)?;
         check_read_preference(&arguments)?;
         let session = parse_session(&arguments)?;
-        check_transaction(&arguments, session)?;
+        let numbered = parse_numbered(&arguments, session)?;
+        let part = numbered.as_ref().map(|numbered| numbered.part);
+        check_concerns(&arguments, command, part)?;
         Ok(Generic {
             session,
             time_limit: parse_time_limit(arguments.get("maxTimeMS"))?,
-            read_concern: parse_read_concern(&arguments, command)?,
+            read_concern: parse_read_concern(&arguments, command, part)?,
             write_concern: parse_write_concern(&arguments, command)?,
+            numbered,
             comment: arguments.get("comment").map(ValueRef::to_value),
         })
     }
@@ -100,23 +103,22 @@ fn parse_session(arguments: &Arguments<'_>) -> Result<Option<SessionId>, Command
         .transpose()
 }
 
-/// Refuses transactions and retryable writes as a MongoDB without replication does, after the same
-/// checks of their arguments.
-fn check_transaction(
+/// Reads what a command is part of, with MongoDB's checks.
+fn parse_numbered(
     arguments: &Arguments<'_>,
     session: Option<SessionId>,
-) -> Result<(), CommandError> {
+) -> Result<Option<Numbered>, CommandError> {
     let number = match arguments.get("txnNumber") {
         Some(ValueRef::Int64(number)) => Some(number),
+        None | Some(ValueRef::Null) => None,
         Some(other) => {
             return Err(arguments.wrong_type("txnNumber", other.type_of(), &[Type::Int64]));
         }
-        None => None,
     };
     let autocommit = arguments.bool("autocommit")?;
     let start = arguments.bool("startTransaction")?;
     let message = match (number, autocommit, start) {
-        (None, None, None) => return Ok(()),
+        (None, None, None) => return Ok(None),
         (Some(_), _, _) if session.is_none() => {
             "Transaction number requires a session ID to also be specified"
         }
@@ -132,14 +134,39 @@ fn check_transaction(
             "'startTransaction' field requires 'autocommit' field to also be specified"
         }
         (_, _, Some(false)) => "Specifying startTransaction=false is not allowed.",
-        _ => {
-            return Err(CommandError::new(
-                ErrorCode::IllegalOperation,
-                "Transaction numbers are only allowed on a replica set member or mongos",
-            ));
-        }
+        _ => "",
     };
-    Err(invalid_options(message))
+    let (Some(session), Some(number), "") = (session, number, message) else {
+        return Err(invalid_options(message));
+    };
+    let part = match (autocommit, start) {
+        (None, _) => Part::RetryableWrite,
+        (_, Some(_)) => Part::Start,
+        (_, None) => Part::Continuation,
+    };
+    Ok(Some(Numbered {
+        session,
+        number,
+        part,
+        statements: parse_statements(arguments)?,
+    }))
+}
+
+/// `stmtId`, the number of the first statement, or `stmtIds`, that of each.
+fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, CommandError> {
+    let number = |name: &str, value: ValueRef<'_>| match value {
+        ValueRef::Int32(number) => Ok(number),
+        other => Err(arguments.wrong_type(name, other.type_of(), &[Type::Int32])),
+    };
+    if let Some(first) = arguments.get("stmtId") {
+        return number("stmtId", first).map(|first| Some(Statements::From(first)));
+    }
+    let Some(each) = arguments.array("stmtIds")? else {
+        return Ok(None);
+    };
+    let each: Result<Vec<i32>, CommandError> =
+        each.iter().map(|value| number("stmtIds", value)).collect();
+    each.map(|each| Some(Statements::Each(each)))
 }
 
 /// `maxTimeMS`: whole milliseconds up to 2³¹-1; 0 is no limit.
@@ -159,9 +186,41 @@ pub fn parse_time_limit(value: Option<ValueRef<'_>>) -> Result<Option<Duration>,
     Ok((number > 0.0).then(|| Duration::from_millis(number as u64)))
 }
 
+/// A transaction has the read concern of its first command and the write concern of its end.
+fn check_concerns(
+    arguments: &Arguments<'_>,
+    command: &Command,
+    part: Option<Part>,
+) -> Result<(), CommandError> {
+    let in_transaction = matches!(part, Some(Part::Start | Part::Continuation));
+    if in_transaction && !command.ends_transaction && arguments.get("writeConcern").is_some() {
+        let message = format!(
+            "{} cannot be run with a write concern in a transaction",
+            command.name
+        );
+        return Err(invalid_options(message));
+    }
+    if part == Some(Part::Continuation)
+        && arguments
+            .get("readConcern")
+            .and_then(ValueRef::as_document)
+            .is_some_and(|concern| concern.get("level").is_none_or(is_known_level))
+    {
+        let message = "Only the first command in a transaction may specify a readConcern";
+        return Err(invalid_options(message));
+    }
+    Ok(())
+}
+
+fn is_known_level(level: ValueRef<'_>) -> bool {
+    const KNOWN: &[&str] = &["local", "available", "majority", "linearizable", "snapshot"];
+    level.as_str().is_some_and(|level| KNOWN.contains(&level))
+}
+
 fn parse_read_concern(
     arguments: &Arguments<'_>,
     command: &Command,
+    part: Option<Part>,
 ) -> Result<ReadConcern, CommandError> {
     let Some(value) = arguments.get("readConcern") else {
         return Ok(ReadConcern::Local);
@@ -185,6 +244,9 @@ fn parse_read_concern(
     let level = Arguments::within("readConcern", document)
         .string("level")?
         .unwrap_or("local");
+    if part == Some(Part::Start) {
+        return of_transaction(level);
+    }
     let concern = match level {
         "local" => return Ok(ReadConcern::Local),
         "available" => ReadConcern::Available,
@@ -208,6 +270,19 @@ fn parse_read_concern(
         return Err(invalid_options(message));
     }
     Ok(concern)
+}
+
+/// The read concern of a transaction's first command.
+fn of_transaction(level: &str) -> Result<ReadConcern, CommandError> {
+    match level {
+        "local" => Ok(ReadConcern::Local),
+        "majority" => Ok(ReadConcern::Majority),
+        "snapshot" => Ok(ReadConcern::Snapshot),
+        _ => Err(invalid_options(format!(
+            "The readConcern level must be either 'local' (default), 'majority' or 'snapshot' in \
+             order to run in a transaction, not '{level}'"
+        ))),
+    }
 }
 
 fn check_time(name: &str, value: ValueRef<'_>) -> Result<(), CommandError> {

@@ -116,7 +116,7 @@ impl Merging {
                 Some(Found::Overtaken) => continue,
                 None => {}
             }
-            match self.insert(target, document) {
+            match self.insert(target, document, operation) {
                 // Another one has inserted the same in between.
                 Err(error)
                     if changes::is_overtaken(&error)
@@ -186,7 +186,12 @@ impl Merging {
         Ok(Change::Replace(changed))
     }
 
-    fn insert(&self, target: &Target, document: Document<'_>) -> Result<(), CommandError> {
+    fn insert(
+        &self,
+        target: &Target,
+        document: Document<'_>,
+        operation: &Operation,
+    ) -> Result<(), CommandError> {
         match self.merge.not_matched {
             WhenNotMatched::Discard => Ok(()),
             WhenNotMatched::Fail => refuse(
@@ -201,7 +206,7 @@ impl Merging {
                 let collection = engine
                     .collection_or_create(&target.namespace)
                     .or_command_error()?;
-                target.insert(&collection, storable.into_bytes())
+                target.insert(&collection, storable.into_bytes(), operation)
             }
         }
     }

@@ -85,27 +85,35 @@ impl<'t> Replacing<'t> {
     }
 
     /// Takes a document.
-    pub fn add(&mut self, document: Document<'_>) -> Result<(), CommandError> {
+    pub fn add(
+        &mut self,
+        document: Document<'_>,
+        operation: &Operation,
+    ) -> Result<(), CommandError> {
         let document = self.target.storable(document)?;
         self.waiting.extend_from_slice(document.as_bytes());
         if self.waiting.len() < CHUNK_BYTES {
             return Ok(());
         }
-        self.insert_waiting()
+        self.insert_waiting(operation)
     }
 
-    fn insert_waiting(&mut self) -> Result<(), CommandError> {
+    fn insert_waiting(&mut self, operation: &Operation) -> Result<(), CommandError> {
         let waiting = std::mem::take(&mut self.waiting);
         if waiting.is_empty() {
             return Ok(());
         }
-        self.target.insert(&self.collection, waiting)
+        self.target.insert(&self.collection, waiting, operation)
     }
 
     /// Puts the new collection in the target's place.
-    pub fn finish(mut self) -> Result<(), CommandError> {
-        self.insert_waiting()?;
+    pub fn finish(mut self, operation: &Operation) -> Result<(), CommandError> {
+        self.insert_waiting(operation)?;
         let (engine, temporary) = (&self.target.engine, self.collection.namespace());
+        let replaced = engine.collection(&self.target.namespace);
+        let give_up = || operation.check().is_err();
+        let exclusion = replaced.as_ref().map(|it| it.exclude(&give_up));
+        let _exclusion = exclusion.transpose().or_command_error()?;
         engine
             .rename(&temporary, &self.target.namespace, true, false)
             .or_command_error()?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, DocumentValidation, Engine, Namespace};
+use windrow_collection::{Collection, DocumentValidation, Engine, Namespace, Terms};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf};
 use windrow_query::aggregate::output::{Output, OutputKind};
@@ -12,6 +12,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::log::Log;
+use crate::operations::Operation;
 use crate::{namespace, random, storable, views};
 
 /// A collection that is written to, with what writing needs after the command has ended.
@@ -53,9 +54,19 @@ impl Target {
     }
 
     /// Inserts documents that are ready to be stored, one behind the other in the buffer.
-    pub fn insert(&self, collection: &Collection, documents: Vec<u8>) -> Result<(), CommandError> {
+    pub fn insert(
+        &self,
+        collection: &Collection,
+        documents: Vec<u8>,
+        operation: &Operation,
+    ) -> Result<(), CommandError> {
+        let terms = Terms {
+            validation: self.validation,
+            give_up: &|| operation.check().is_err(),
+            transaction: None,
+        };
         let inserted = collection
-            .insert_checked(Bytes::from(documents), true, self.validation)
+            .insert_on(Bytes::from(documents), true, &terms)
             .or_command_error()?;
         match inserted.errors.into_iter().next() {
             Some((_, error)) => Err(error.into_command_error()),

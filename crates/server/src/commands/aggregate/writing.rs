@@ -84,9 +84,9 @@ impl BatchSource for Writing {
                 let mut replacing = Replacing::begin(&self.target, operation)?;
                 while let Some(content) = self.cursor.next(operation).or_command_error()? {
                     operation.check()?;
-                    replacing.add(content.as_document())?;
+                    replacing.add(content.as_document(), operation)?;
                 }
-                replacing.finish()?;
+                replacing.finish(operation)?;
             }
         }
         if self.synced {

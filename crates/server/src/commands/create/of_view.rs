@@ -62,6 +62,11 @@ pub fn create(
     arguments: &Arguments<'_>,
     view: &View,
 ) -> Result<Reply, CommandError> {
+    if context.transaction().is_some() {
+        let message = "Cannot create a view in a multi-document transaction.";
+        let code = ErrorCode::OperationNotSupportedInTransaction;
+        return Err(CommandError::new(code, message));
+    }
     if present(arguments, "idIndex") {
         let message = "'idIndex' is not allowed with 'viewOn'";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));

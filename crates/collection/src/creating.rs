@@ -1,0 +1,88 @@
+//! A new collection before anybody knows of it.
+
+use std::sync::Arc;
+
+use windrow_document::DocumentBuf;
+use windrow_index::{Definition, Multikey};
+use windrow_storage::RowChange;
+
+use crate::collection::Collection;
+use crate::core::Core;
+use crate::error::Error;
+use crate::index::Index;
+use crate::namespace::Namespace;
+use crate::rows::{self, CollectionRow, FoldedRow};
+use crate::rules::of_ids;
+use crate::state::IndexState;
+
+/// Makes a collection with its index on `_id`, in memory alone. It follows the log from `since`.
+pub(crate) fn new_collection(
+    core: &Arc<Core>,
+    namespace: &Namespace,
+    options: DocumentBuf,
+    since: u64,
+) -> Result<Arc<Collection>, Error> {
+    let definition = of_ids(options.as_document())?;
+    let id = core.take_id();
+    let row = CollectionRow {
+        namespace: namespace.clone(),
+        uuid: random_uuid(core.options.random),
+        options,
+        records: core.take_id(),
+    };
+    let folded = FoldedRow {
+        position: since,
+        ..FoldedRow::default()
+    };
+    let indexes = vec![new_index(core, definition, since)];
+    Ok(Collection::new(
+        id,
+        row,
+        folded,
+        Arc::default(),
+        indexes,
+        core,
+    ))
+}
+
+/// An index of a collection without documents: it is ready at once.
+pub(crate) fn new_index(core: &Core, definition: Definition, since: u64) -> IndexState {
+    let (map, definition) = (core.take_id(), Arc::new(definition));
+    let index = Index::new(map, definition, since, true, Multikey::default());
+    IndexState {
+        index: Arc::new(index),
+        sections: Arc::default(),
+    }
+}
+
+/// The rows that tell the catalog of a new collection and its indexes.
+pub(crate) fn rows_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
+    let state = collection.state();
+    let folded = FoldedRow {
+        position: state.active.start(),
+        ..FoldedRow::default()
+    };
+    let mut changes = collection.row().put(collection.id);
+    changes.push(folded.put(collection.id));
+    let indexes = state.indexes.iter().map(|it| &it.index);
+    changes.extend(indexes.map(|index| index.row().put(collection.id, index.map)));
+    changes.push(rows::put_next_id(core.next_id()));
+    changes
+}
+
+/// The changes that take such a collection out of the catalog again.
+pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
+    let mut changes = rows_of(core, collection);
+    changes.retain(|row| row.key != rows::put_next_id(0).key);
+    let gone = changes.into_iter().map(|row| RowChange::delete(row.key));
+    gone.collect()
+}
+
+/// Version 4: random.
+fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
+    let mut uuid = [0; 16];
+    random(&mut uuid);
+    uuid[6] = uuid[6] & 0x0F | 0x40;
+    uuid[8] = uuid[8] & 0x3F | 0x80;
+    uuid
+}

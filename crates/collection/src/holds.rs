@@ -1,0 +1,217 @@
+//! What open transactions hold: documents that they have changed, unique keys that they have taken or
+//! given up, collections that they have used.
+//!
+//! Nobody holds a lock while a transaction is open. A transaction that meets what another holds fails;
+//! a single write waits for the holder's end, and lets go of all its locks and claims before.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::Error;
+use crate::read::RecordId;
+
+/// Asked now and then by who waits for a transaction: true ends the wait.
+pub type GiveUp<'a> = dyn Fn() -> bool + 'a;
+
+/// How often who waits asks whether to give up.
+const ASK_EVERY: Duration = Duration::from_millis(10);
+
+/// Something that a transaction holds in a collection.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Held {
+    Document(RecordId),
+    /// A unique key of a map.
+    Key(u64, Vec<u8>),
+}
+
+/// A transaction as those see it who wait for its end.
+#[derive(Debug, Default)]
+pub struct Ticket {
+    has_ended: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Ticket {
+    pub fn end(&self) {
+        *self.has_ended.lock() = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the transaction's end; fails where the wait is given up.
+    pub fn wait(&self, give_up: &GiveUp<'_>) -> Result<(), Error> {
+        let mut has_ended = self.has_ended.lock();
+        while !*has_ended {
+            if give_up() {
+                return Err(Error::WaitGivenUp);
+            }
+            self.changed.wait_for(&mut has_ended, ASK_EVERY);
+        }
+        Ok(())
+    }
+}
+
+/// What is held in one collection.
+#[derive(Debug, Default)]
+pub struct Holds {
+    /// How many there are: all that writers ask where no transaction is open.
+    count: AtomicUsize,
+    held: Mutex<HashMap<Held, Arc<Ticket>>>,
+}
+
+/// What became of something that a transaction wanted to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Now,
+    Before,
+    ByAnother,
+}
+
+impl Holds {
+    /// Whether anything is held. Asked with the document's lock or the key's claim, which a transaction
+    /// has too while it takes something.
+    #[inline]
+    pub fn any(&self) -> bool {
+        self.count.load(Ordering::Acquire) > 0
+    }
+
+    pub fn take(&self, what: &Held, by: &Arc<Ticket>) -> Taken {
+        let mut held = self.held.lock();
+        match held.get(what) {
+            Some(holder) if Arc::ptr_eq(holder, by) => Taken::Before,
+            Some(_) => Taken::ByAnother,
+            None => {
+                held.insert(what.clone(), by.clone());
+                self.count.store(held.len(), Ordering::Release);
+                Taken::Now
+            }
+        }
+    }
+
+    /// Who holds it, if anybody does.
+    pub fn holder(&self, what: &Held) -> Option<Arc<Ticket>> {
+        self.held.lock().get(what).cloned()
+    }
+
+    pub fn release(&self, those: &[Held]) {
+        let mut held = self.held.lock();
+        for one in those {
+            held.remove(one);
+        }
+        if held.is_empty() {
+            held.shrink_to_fit();
+        }
+        self.count.store(held.len(), Ordering::Release);
+    }
+}
+
+/// How long a transaction waits for who changes a collection's definition.
+const USE_WAIT: Duration = Duration::from_millis(5);
+
+/// Who uses a collection: transactions until their end, or those who change what the collection is.
+#[derive(Debug, Default)]
+pub struct Uses {
+    state: Mutex<UsesState>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct UsesState {
+    transactions: usize,
+    /// Who changes it, or waits to do so.
+    changing: usize,
+}
+
+impl Uses {
+    /// Begins the use of a transaction. Fails where somebody changes the collection, or has waited for
+    /// that: he must not wait for ever.
+    pub fn begin(&self) -> Result<(), Error> {
+        let until = Instant::now() + USE_WAIT;
+        let mut state = self.state.lock();
+        while state.changing > 0 {
+            if self.changed.wait_until(&mut state, until).timed_out() {
+                return Err(Error::LockTimeout);
+            }
+        }
+        state.transactions += 1;
+        Ok(())
+    }
+
+    pub fn end(&self) {
+        self.state.lock().transactions -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Waits until no transaction uses the collection, and lets none begin until the answer is dropped.
+    pub fn exclude(&self, give_up: &GiveUp<'_>) -> Result<Exclusion<'_>, Error> {
+        let mut state = self.state.lock();
+        state.changing += 1;
+        let exclusion = Exclusion(self);
+        while state.transactions > 0 {
+            if give_up() {
+                drop(state);
+                return Err(Error::WaitGivenUp);
+            }
+            self.changed.wait_for(&mut state, ASK_EVERY);
+        }
+        Ok(exclusion)
+    }
+}
+
+/// No transaction uses the collection while it lives.
+#[derive(Debug)]
+pub struct Exclusion<'u>(&'u Uses);
+
+impl Drop for Exclusion<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().changing -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_transaction_holds_a_thing() {
+        let (holds, one, other) = (Holds::default(), Arc::default(), Arc::default());
+        let key = Held::Key(1, b"k".to_vec());
+        assert!(!holds.any());
+        assert_eq!(holds.take(&key, &one), Taken::Now);
+        assert_eq!(holds.take(&key, &one), Taken::Before);
+        assert_eq!(holds.take(&key, &other), Taken::ByAnother);
+        assert_eq!(holds.take(&Held::Key(2, b"k".to_vec()), &other), Taken::Now);
+        holds.release(std::slice::from_ref(&key));
+        assert!(holds.any() && holds.holder(&key).is_none());
+        assert_eq!(holds.take(&key, &other), Taken::Now);
+    }
+
+    #[test]
+    fn a_holder_is_waited_for_until_it_ends_or_patience_does() {
+        let ticket = Ticket::default();
+        assert!(matches!(ticket.wait(&|| true), Err(Error::WaitGivenUp)));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| ticket.wait(&|| false));
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(!waiting.is_finished());
+            ticket.end();
+            assert!(waiting.join().unwrap().is_ok());
+        });
+    }
+
+    #[test]
+    fn who_changes_a_collection_waits_for_transactions_and_they_do_not_wait_long() {
+        let uses = Uses::default();
+        uses.begin().unwrap();
+        assert!(matches!(uses.exclude(&|| true), Err(Error::WaitGivenUp)));
+        uses.end();
+        let exclusion = uses.exclude(&|| true).unwrap();
+        assert!(matches!(uses.begin(), Err(Error::LockTimeout)));
+        drop(exclusion);
+        uses.begin().unwrap();
+    }
+}

@@ -1,0 +1,223 @@
+//! What the operations of one commit come to. A transaction may change a document several times, and
+//! all entries of a commit have one position: only the last version may become entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+
+use super::{IndexChange, Operation, documents};
+
+/// What became of a document that was there before the commit, or was inserted by it.
+#[derive(Default)]
+struct Changed {
+    /// None: it is gone.
+    document: Option<Bytes>,
+    /// By map and key: the last payload, None where the key went away.
+    keys: BTreeMap<(u64, Vec<u8>), Option<Vec<u8>>>,
+}
+
+/// The same operations, where no document has two; else others that come to the same.
+pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
+    if !has_doubles(&operations) {
+        return operations;
+    }
+    let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<u64, Changed>::new());
+    for operation in operations {
+        match operation {
+            Operation::Insert { first, documents } => inserts.push((first, documents)),
+            Operation::Update {
+                id,
+                document,
+                changes,
+            } => changed.entry(id).or_default().take(Some(document), changes),
+            Operation::Delete { id, changes } => {
+                changed.entry(id).or_default().take(None, changes);
+            }
+        }
+    }
+    let mut operations = Vec::new();
+    for (first, documents) in inserts {
+        insert(first, &documents, &mut changed, &mut operations);
+    }
+    let others = changed.into_iter();
+    operations.extend(others.map(|(id, changed)| changed.operation(id)));
+    operations
+}
+
+fn has_doubles(operations: &[Operation]) -> bool {
+    let (mut inserted, mut seen) = (Vec::new(), BTreeSet::new());
+    for operation in operations {
+        match operation {
+            Operation::Insert {
+                first,
+                documents: all,
+            } => {
+                inserted.push(*first..*first + documents(all).count() as u64);
+            }
+            Operation::Update { id, .. } | Operation::Delete { id, .. } => {
+                if !seen.insert(*id) {
+                    return true;
+                }
+            }
+        }
+    }
+    inserted
+        .into_iter()
+        .any(|range| seen.range(range).next().is_some())
+}
+
+/// Inserts documents in their last versions, without those that are gone.
+fn insert(
+    first: u64,
+    buffer: &Bytes,
+    changed: &mut BTreeMap<u64, Changed>,
+    operations: &mut Vec<Operation>,
+) {
+    let (mut run, mut run_first, mut end) = (0, first, 0);
+    let mut push = |first: u64, documents: Bytes| {
+        if !documents.is_empty() {
+            operations.push(Operation::Insert { first, documents });
+        }
+    };
+    for ((offset, document), id) in documents(buffer).zip(first..) {
+        end = offset + document.as_bytes().len();
+        let Some(change) = changed.remove(&id) else {
+            continue;
+        };
+        push(run_first, buffer.slice(run..offset));
+        push(id, change.document.unwrap_or_default());
+        (run, run_first) = (end, id + 1);
+    }
+    push(run_first, buffer.slice(run..end));
+}
+
+impl Changed {
+    fn take(&mut self, document: Option<Bytes>, changes: Vec<IndexChange>) {
+        self.document = document;
+        for change in changes {
+            let map = change.map;
+            let gone = change.gone.into_iter().map(|key| (key, None));
+            let come = change.come.into_iter();
+            let come = come.map(|(key, payload)| (key, Some(payload)));
+            self.keys
+                .extend(gone.chain(come).map(|(key, what)| ((map, key), what)));
+        }
+    }
+
+    fn operation(self, id: u64) -> Operation {
+        let mut changes: Vec<IndexChange> = Vec::new();
+        for ((map, key), payload) in self.keys {
+            if changes.last().is_none_or(|last| last.map != map) {
+                changes.push(IndexChange {
+                    map,
+                    ..IndexChange::default()
+                });
+            }
+            if let Some(change) = changes.last_mut() {
+                match payload {
+                    None => change.gone.push(key),
+                    Some(payload) => change.come.push((key, payload)),
+                }
+            }
+        }
+        match self.document {
+            Some(document) => Operation::Update {
+                id,
+                document,
+                changes,
+            },
+            None => Operation::Delete { id, changes },
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    fn buffer(numbers: &[i32]) -> Bytes {
+        let documents = numbers.iter().map(|number| doc! { "_id": *number });
+        let bytes: Vec<u8> = documents.flat_map(|one| one.as_bytes().to_vec()).collect();
+        Bytes::from(bytes)
+    }
+
+    fn insert(first: u64, numbers: &[i32]) -> Operation {
+        Operation::Insert {
+            first,
+            documents: buffer(numbers),
+        }
+    }
+
+    fn changes(gone: &[&str], come: &[&str]) -> Vec<IndexChange> {
+        let key = |key: &&str| key.as_bytes().to_vec();
+        vec![IndexChange {
+            map: 7,
+            gone: gone.iter().map(key).collect(),
+            come: come.iter().map(|one| (key(one), Vec::new())).collect(),
+        }]
+    }
+
+    fn update(id: u64, number: i32, gone: &[&str], come: &[&str]) -> Operation {
+        Operation::Update {
+            id,
+            document: buffer(&[number]),
+            changes: changes(gone, come),
+        }
+    }
+
+    fn delete(id: u64, gone: &[&str]) -> Operation {
+        Operation::Delete {
+            id,
+            changes: changes(gone, &[]),
+        }
+    }
+
+    fn check(operations: Vec<Operation>, expected: Vec<Operation>) {
+        assert_eq!(net(operations), expected);
+    }
+
+    #[test]
+    fn what_has_no_doubles_stays() {
+        let operations = || {
+            vec![
+                insert(5, &[1, 2]),
+                update(3, 9, &["a"], &["b"]),
+                delete(4, &[]),
+            ]
+        };
+        check(operations(), operations());
+    }
+
+    #[test]
+    fn inserted_documents_have_their_last_version() {
+        check(
+            vec![insert(5, &[1, 2, 3]), update(6, 9, &["a"], &["b"])],
+            vec![insert(5, &[1]), insert(6, &[9]), insert(7, &[3])],
+        );
+        check(
+            vec![insert(5, &[1, 2, 3]), delete(5, &["a"]), delete(7, &["b"])],
+            vec![insert(6, &[2])],
+        );
+        check(
+            vec![insert(5, &[1]), update(5, 2, &[], &[]), delete(5, &["a"])],
+            vec![],
+        );
+    }
+
+    #[test]
+    fn the_last_word_on_a_key_counts() {
+        check(
+            vec![
+                update(3, 1, &["a"], &["b"]),
+                update(3, 2, &["b"], &["a", "c"]),
+            ],
+            vec![update(3, 2, &["b"], &["a", "c"])],
+        );
+        check(
+            vec![update(3, 1, &["a"], &["b"]), delete(3, &["b"])],
+            vec![delete(3, &["a", "b"])],
+        );
+    }
+}

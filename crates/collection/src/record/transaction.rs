@@ -1,0 +1,148 @@
+//! What a transaction writes into the log: the commits of all its collections, as one record.
+//!
+//! ```text
+//! payload      0 u64 LE: no collection has this id | session id, 16 bytes | number i64 LE | part*
+//! part         byte count u32 LE | the payload of a commit of one collection
+//! ```
+//! A collection has one part at most. Session and number are those of the client's transaction.
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use super::{Reader, collection_of};
+
+/// In place of a collection's id.
+const NO_COLLECTION: u64 = 0;
+/// Bytes before the first part.
+pub const HEADER_BYTES: usize = 32;
+/// Bytes before the operations of a part.
+pub const PART_HEADER_BYTES: usize = 12;
+
+/// Whose transaction it is: the session's id, and the number that the session gave it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    pub session: [u8; 16],
+    pub number: i64,
+}
+
+/// A transaction as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    pub origin: Origin,
+    /// For each collection the payload of a commit.
+    pub parts: Vec<Bytes>,
+}
+
+/// What a record of the log is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A commit of one collection: its payload.
+    Single(Bytes),
+    Several(Transaction),
+}
+
+/// What a payload is. None where it is neither.
+pub fn kind_of(payload: Bytes) -> Option<Kind> {
+    match collection_of(&payload)? {
+        NO_COLLECTION => decode(payload).map(Kind::Several),
+        _ => Some(Kind::Single(payload)),
+    }
+}
+
+/// The payload of a transaction, in pieces. A part: the id of a collection and the pieces of its
+/// operations.
+pub fn encode(origin: Origin, parts: Vec<(u64, Vec<Bytes>)>) -> Vec<Bytes> {
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    header.extend_from_slice(&NO_COLLECTION.to_le_bytes());
+    header.extend_from_slice(&origin.session);
+    header.extend_from_slice(&origin.number.to_le_bytes());
+    let mut payload = vec![Bytes::from(header)];
+    for (collection, operations) in parts {
+        let bytes: usize = operations.iter().map(Bytes::len).sum();
+        let mut header = Vec::with_capacity(PART_HEADER_BYTES);
+        header.extend_from_slice(&((bytes + size_of::<u64>()) as u32).to_le_bytes());
+        header.extend_from_slice(&collection.to_le_bytes());
+        payload.push(Bytes::from(header));
+        payload.extend(operations);
+    }
+    payload
+}
+
+fn decode(payload: Bytes) -> Option<Transaction> {
+    let length = payload.len();
+    let mut reader = Reader { payload, at: 8 };
+    let origin = Origin {
+        session: *reader.take(16)?.first_chunk()?,
+        number: reader.u64()?.cast_signed(),
+    };
+    let (mut parts, mut seen) = (Vec::new(), BTreeSet::new());
+    while reader.at < length {
+        let bytes = reader.u32()? as usize;
+        let part = reader.take(bytes)?;
+        let collection = collection_of(&part)?;
+        if collection == NO_COLLECTION || !seen.insert(collection) {
+            return None;
+        }
+        parts.push(part);
+    }
+    Some(Transaction { origin, parts })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::record::{decode as decode_commit, push_delete};
+
+    fn payload(origin: Origin, collections: &[u64]) -> Bytes {
+        let part = |collection: &u64| {
+            let mut operations = Vec::new();
+            push_delete(&mut operations, 6, 10, &[]);
+            let (one, other) = operations.split_at(5);
+            let pieces = [one, other].map(Bytes::copy_from_slice);
+            (*collection, pieces.to_vec())
+        };
+        let pieces = encode(origin, collections.iter().map(part).collect());
+        Bytes::from(pieces.concat())
+    }
+
+    #[test]
+    fn transactions_come_back() {
+        let origin = Origin {
+            session: [7; 16],
+            number: -3,
+        };
+        let several = payload(origin, &[5, 4]);
+        let Some(Kind::Several(found)) = kind_of(several.clone()) else {
+            panic!("{several:?}");
+        };
+        assert_eq!(found.origin, origin);
+        let collections: Vec<u64> = found
+            .parts
+            .iter()
+            .filter_map(|it| collection_of(it))
+            .collect();
+        assert_eq!(collections, [5, 4]);
+        for part in found.parts {
+            assert_eq!(decode_commit(9, part.clone()).unwrap().1.documents, -1);
+            assert_eq!(kind_of(part.clone()), Some(Kind::Single(part)));
+        }
+    }
+
+    #[test]
+    fn damaged_ones_are_none() {
+        let check = |collections: &[u64], cut: usize| {
+            let payload = payload(Origin::default(), collections);
+            let payload = payload.slice(..payload.len() - cut);
+            assert_eq!(kind_of(payload), None, "{collections:?} {cut}");
+        };
+        check(&[5], 1);
+        check(&[5, 5], 0);
+        check(&[0], 0);
+        check(&[5, 4], 20);
+        check(&[], 1);
+        check(&[], 30);
+    }
+}

@@ -1,0 +1,84 @@
+//! The commit of a transaction: one record of the log for all its collections.
+//!
+//! Readers take the newest position whose record is published as their snapshot, and this record is
+//! published in all collections before its position becomes that: so they see all of it or nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Part, State, Transaction};
+use crate::collection::Collection;
+use crate::error::Error;
+use crate::record::net::net;
+use crate::record::transaction;
+use crate::record::{Commit, Effect, Operation};
+
+/// What one collection is to publish.
+struct Publication {
+    collection: Arc<Collection>,
+    operations: Vec<Operation>,
+    bytes: usize,
+    effect: Effect,
+}
+
+impl Transaction {
+    /// Makes its writes part of the database, all at once, and ends it. Where that fails it has ended
+    /// without them, or, if the log takes no more writes, its end is not known.
+    pub fn commit(&self) -> Result<(), Error> {
+        let mut state = self.state()?;
+        let committed = match state.created.is_empty() {
+            true => self.append(&mut state),
+            false => self.append_creating(&mut state),
+        };
+        self.end(&mut state);
+        drop(state);
+        if self.core.tail_bytes() >= self.core.fold_from_bytes() {
+            self.core.background.fold.call();
+        }
+        committed
+    }
+
+    /// Appends the record, where there is anything to write.
+    pub(super) fn append(&self, state: &mut State) -> Result<(), Error> {
+        // A collection that was created has a part, though it may be empty: it says that it is there.
+        let writes = |part: &&mut Part| !part.payload.is_empty() || !part.uses;
+        let parts: Vec<&mut Part> = state.parts.values_mut().filter(writes).collect();
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let (mut pieces, mut publications) = (Vec::new(), Vec::new());
+        for part in parts {
+            let payload = std::mem::take(&mut part.payload);
+            publications.push(Publication {
+                collection: part.collection.clone(),
+                operations: net(part.operations()),
+                bytes: payload.iter().map(Bytes::len).sum(),
+                effect: part.effect,
+            });
+            pieces.push((part.collection.id, payload));
+        }
+        let payload = transaction::encode(self.origin, pieces);
+        let slices: Vec<&[u8]> = payload.iter().map(|piece| &piece[..]).collect();
+        let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();
+        let collections = self.collections.clone();
+        self.core.storage.log.append(&slices, move |position| {
+            for publication in publications {
+                publication.publish(position.0);
+            }
+            created.iter().for_each(|it| collections.insert(it));
+        })?;
+        Ok(())
+    }
+}
+
+impl Publication {
+    fn publish(self, position: u64) {
+        let commit = Commit {
+            position,
+            operations: self.operations,
+            bytes: self.bytes,
+        };
+        self.collection.publish(commit, self.effect);
+    }
+}

@@ -1,0 +1,136 @@
+//! Collections that a transaction creates, and indexes on them.
+//!
+//! Nobody else knows them before the commit, which does, in order: rows of the catalog that say what
+//! they are, each with one that says that a transaction creates it → the record of the transaction,
+//! which names them → those marks are taken away. A start that finds a mark looks whether the record
+//! is there, and keeps the collection or drops it. Catalog changes are kept out meanwhile, so that no
+//! fold lets the record go before the marks.
+
+use std::sync::Arc;
+
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_index::{Definition, conflict};
+
+use super::{State, Transaction, conflict as write_conflict};
+use crate::building::CreatedIndexes;
+use crate::collection::Collection;
+use crate::creating;
+use crate::error::Error;
+use crate::namespace::Namespace;
+use crate::rows;
+
+impl Transaction {
+    /// Creates a collection.
+    pub fn create(
+        &self,
+        namespace: &Namespace,
+        options: Document<'_>,
+    ) -> Result<Arc<Collection>, Error> {
+        if self.collection(namespace)?.is_some() || self.has_view(namespace)? {
+            return Err(Error::NamespaceExists(namespace.to_string()));
+        }
+        let since = self.snapshot.position();
+        let collection = creating::new_collection(&self.core, namespace, options.to_buf(), since)?;
+        let mut state = self.state()?;
+        state.add(&collection, self, false);
+        state.created.insert(namespace.clone(), collection.clone());
+        Ok(collection)
+    }
+
+    /// The collection of that name, created where there is none. Error where it is a view.
+    pub fn collection_or_create(&self, namespace: &Namespace) -> Result<Arc<Collection>, Error> {
+        match self.collection(namespace)? {
+            Some(collection) => Ok(collection),
+            None if self.has_view(namespace)? => Err(Error::IsView(namespace.to_string())),
+            None => self.create(namespace, DocumentBuf::new().as_document()),
+        }
+    }
+
+    /// Makes indexes on a collection that it has created itself, and which is still empty. `count`: how
+    /// many indexes there are.
+    pub fn create_indexes(
+        &self,
+        collection: &Collection,
+        definitions: Vec<Definition>,
+    ) -> Result<CreatedIndexes, Error> {
+        let state = self.state()?;
+        let part = state.parts.get(&collection.id);
+        let is_new = part.is_some_and(|part| !part.uses && part.payload.is_empty());
+        let before = collection.index_count();
+        let known = collection.indexes();
+        let known: Vec<Arc<Definition>> = known.iter().map(|it| it.definition.clone()).collect();
+        let new =
+            conflict::new_ones(&known, definitions).map_err(|error| Error::IndexConflict {
+                code: error.code,
+                message: error.message,
+            })?;
+        if !is_new && !new.is_empty() {
+            let name = collection.namespace();
+            let message = format!(
+                "Cannot create new indexes on existing collection {name} in a multi-document transaction."
+            );
+            return Err(Error::NotInTransaction(message));
+        }
+        let created = new.iter().map(|one| one.name.clone()).collect();
+        let new: Vec<_> = new
+            .into_iter()
+            .map(|one| creating::new_index(&self.core, one, self.snapshot.position()))
+            .collect();
+        collection.change_state(|state| state.indexes.extend(new));
+        Ok(CreatedIndexes {
+            before,
+            after: collection.index_count(),
+            created,
+        })
+    }
+
+    /// Whether there is a view of that name.
+    fn has_view(&self, namespace: &Namespace) -> Result<bool, Error> {
+        let Some(views) = self
+            .collections
+            .by_name(&Namespace::views_of(&namespace.database))
+        else {
+            return Ok(false);
+        };
+        let name = namespace.to_string();
+        let found = views.reader()?.find_id(ValueRef::String(&name))?;
+        Ok(found.is_some())
+    }
+
+    /// Commits where collections are created: see the module.
+    pub(super) fn append_creating(&self, state: &mut State) -> Result<(), Error> {
+        let core = &*self.core;
+        let _naming = self.collections.naming.lock();
+        for (namespace, created) in &state.created {
+            if self.collections.by_name(namespace).is_some() || self.has_view(namespace)? {
+                return Err(write_conflict(created, "the name"));
+            }
+        }
+        let _changing = core.catalog_change.lock();
+        let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();
+        let rows = created.iter().flat_map(|it| creating::rows_of(core, it));
+        let mut rows: Vec<_> = rows.collect();
+        // Each collection's rows end with the next id; a change has each row once.
+        let next_id = rows::put_next_id(core.next_id());
+        rows.retain(|row| row.key != next_id.key);
+        rows.push(next_id);
+        rows.extend(created.iter().map(|it| rows::put_creation(it.id)));
+        core.storage.catalog.change(rows, |_| {})?;
+        let appended = self.append(state);
+        if let Err(error) = appended {
+            if core.storage.log.takes_writes() {
+                let gone = created
+                    .iter()
+                    .flat_map(|it| creating::deletions_of(core, it));
+                let marks = created.iter().map(|it| rows::delete_creation(it.id));
+                let changes = gone.chain(marks).collect();
+                core.storage.catalog.change(changes, |_| {})?;
+            }
+            return Err(error);
+        }
+        created.iter().for_each(|it| it.note_changed(core));
+        let marks = created.iter().map(|it| rows::delete_creation(it.id));
+        core.storage.catalog.change(marks.collect(), |_| {})?;
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! What pipelines may not do within transactions.
+
+use windrow_document::{Array, Document, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::context::Context;
+
+/// Stages that write, or are not about documents that a transaction sees.
+const REFUSED: &[&str] = &[
+    "$changeStream",
+    "$collStats",
+    "$currentOp",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSearchIndexes",
+    "$listSessions",
+    "$merge",
+    "$out",
+    "$planCacheStats",
+];
+
+pub fn is_refused(stage: &str) -> bool {
+    REFUSED.contains(&stage)
+}
+
+/// Fails where the command is part of a transaction and does what transactions may not.
+pub fn check(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
+    if context.transaction().is_none() {
+        return Ok(());
+    }
+    let refuse = |what: &str| {
+        let message = format!("{what} cannot be used in a transaction");
+        let code = ErrorCode::OperationNotSupportedInTransaction;
+        Err(CommandError::new(code, message))
+    };
+    if body.get("explain").is_some_and(ValueRef::is_truthy) {
+        return refuse("explain");
+    }
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    match stages.and_then(refused_of) {
+        Some(stage) => refuse(stage),
+        None => Ok(()),
+    }
+}
+
+/// The first stage that is refused, in the pipeline or in one within it.
+fn refused_of(stages: Array<'_>) -> Option<&str> {
+    let mut stages = stages.iter().filter_map(ValueRef::as_document);
+    stages.find_map(|stage| {
+        let (name, operand) = stage.first()?;
+        if is_refused(name) {
+            return Some(name);
+        }
+        let within = operand.as_document()?;
+        match name {
+            "$facet" => within
+                .iter()
+                .find_map(|(_, stages)| refused_of(stages.as_array()?)),
+            _ => refused_of(within.get("pipeline")?.as_array()?),
+        }
+    })
+}

@@ -1,0 +1,106 @@
+//! What a command with a transaction number is part of, while it runs.
+
+use std::sync::Arc;
+
+use windrow_collection::Transaction;
+use windrow_wire::{CommandError, Reply};
+
+use crate::generic::{Numbered, Part, Statements};
+use crate::retries::Done;
+use crate::state::State;
+use crate::transactions::{Taken, labelled};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Joined {
+    taken: Taken,
+    numbered: Numbered,
+    transaction: Option<Arc<Transaction>>,
+}
+
+impl Joined {
+    pub(crate) fn new(
+        taken: Taken,
+        numbered: Numbered,
+        transaction: Option<Arc<Transaction>>,
+    ) -> Joined {
+        Joined {
+            taken,
+            numbered,
+            transaction,
+        }
+    }
+
+    /// Ends the transaction where a command of it has failed.
+    pub fn leave(
+        &self,
+        state: &State,
+        outcome: Result<Reply, CommandError>,
+    ) -> Result<Reply, CommandError> {
+        if self.numbered.part == Part::RetryableWrite {
+            return outcome;
+        }
+        let has_failed = match &outcome {
+            Ok(reply) => reply.to_document().get("writeErrors").is_some(),
+            Err(_) => true,
+        };
+        if self.transaction.is_some() && has_failed {
+            self.taken.abort(self.numbered.number);
+            state.cursors.end_transactions(self.numbered.session);
+        }
+        outcome.map_err(labelled)
+    }
+
+    /// The transaction that the command is part of.
+    pub fn transaction(&self) -> Option<&Arc<Transaction>> {
+        self.transaction.as_ref()
+    }
+
+    /// The number of that transaction.
+    pub fn transaction_number(&self) -> Option<i64> {
+        self.transaction.as_ref().map(|_| self.numbered.number)
+    }
+
+    pub fn is_retryable_write(&self) -> bool {
+        self.numbered.part == Part::RetryableWrite
+    }
+
+    /// Commits the transaction of the command's number.
+    pub fn commit(&self, state: &State) -> Result<(), CommandError> {
+        let committed = self.taken.commit(self.numbered.number);
+        state.cursors.end_transactions(self.numbered.session);
+        committed
+    }
+
+    /// Ends it without its writes.
+    pub fn abort(&self, state: &State) -> Result<(), CommandError> {
+        self.taken.resume(self.numbered.number)?;
+        self.taken.abort(self.numbered.number);
+        state.cursors.end_transactions(self.numbered.session);
+        Ok(())
+    }
+
+    /// What the command's statement of this place has done before, where it is a retryable write.
+    pub fn done(&self, place: usize) -> Result<Option<Done>, CommandError> {
+        match self.is_retryable_write() {
+            true => self.taken.done(self.statement(place)),
+            false => Ok(None),
+        }
+    }
+
+    /// Notes what it has done now.
+    pub fn note(&self, place: usize, done: impl FnOnce() -> Done) {
+        if self.is_retryable_write() {
+            self.taken.note(self.statement(place), done());
+        }
+    }
+
+    fn statement(&self, place: usize) -> i32 {
+        let place_number = i32::try_from(place).unwrap_or(i32::MAX);
+        match &self.numbered.statements {
+            None => place_number,
+            Some(Statements::From(first)) => first.saturating_add(place_number),
+            Some(Statements::Each(each)) => each.get(place).copied().unwrap_or(place_number),
+        }
+    }
+}

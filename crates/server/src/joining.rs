@@ -1,0 +1,71 @@
+//! From a command with a transaction number to what it is part of: which commands may be, and where a
+//! transaction begins.
+
+use windrow_wire::{CommandError, ErrorCode, Request};
+
+use crate::command::{Command, InTransactions};
+use crate::generic::{Numbered, Part};
+use crate::joined::Joined;
+use crate::operations::Operation;
+use crate::state::State;
+use crate::transactions::labelled;
+
+/// Begins what the command is the first of, or joins what is open.
+pub(crate) fn join(
+    state: &State,
+    request: &Request,
+    command: &Command,
+    numbered: &Numbered,
+    operation: &Operation,
+) -> Result<Joined, CommandError> {
+    check_allowed(request, command, numbered.part)?;
+    let (session, number) = (numbered.session, numbered.number);
+    let taken = state.histories.take(session, operation)?;
+    let transaction = match numbered.part {
+        Part::RetryableWrite => {
+            taken.begin_writes(number)?;
+            None
+        }
+        Part::Start => {
+            let transaction = taken.begin(number, &state.services.engine)?;
+            state.cursors.end_transactions(session);
+            Some(transaction)
+        }
+        // It ends, and says itself what there is to end.
+        Part::Continuation if command.ends_transaction => None,
+        Part::Continuation => Some(taken.resume(number).map_err(labelled)?),
+    };
+    Ok(Joined::new(taken, numbered.clone(), transaction))
+}
+
+/// Databases whose collections no transaction reads or writes.
+const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
+
+fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(), CommandError> {
+    let refuse = |message: String| {
+        let code = ErrorCode::OperationNotSupportedInTransaction;
+        Err(CommandError::new(code, message))
+    };
+    let name = command.name;
+    let is_own = OWN_DATABASES.contains(&request.database());
+    match (part, command.in_transactions) {
+        (Part::RetryableWrite, _) if command.retryable => Ok(()),
+        (Part::RetryableWrite, _) => Err(CommandError::new(
+            ErrorCode::NotARetryableWriteCommand,
+            format!("txnNumber may only be provided for retryable writes, not for {name}"),
+        )),
+        (_, InTransactions::Refused) => refuse(format!(
+            "Cannot run '{name}' in a multi-document transaction."
+        )),
+        (Part::Start, InTransactions::Following) => refuse(format!(
+            "Cannot start a transaction with the command '{name}'"
+        )),
+        (_, InTransactions::Allowed) if is_own && !command.admin_only => {
+            let database = request.database();
+            refuse(format!(
+                "Cannot run command against the '{database}' database in a transaction."
+            ))
+        }
+        _ => (command.check)(request),
+    }
+}

@@ -1,0 +1,121 @@
+//! A replica set of one: what clients that insist on such a set must be told.
+//!
+//! There is nothing to replicate to. What a member can do and a single server cannot (transactions,
+//! writes that are sent again) the server can in either case.
+
+use std::net::SocketAddr;
+use std::time::SystemTime;
+
+use windrow_document::{DocumentBuf, ObjectId, Timestamp, Value, doc};
+
+use crate::clock;
+use crate::config::Config;
+use crate::machine;
+
+/// The set as its only member knows it.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The set's name.
+    pub set: String,
+    /// "host:port", by which clients find the server.
+    pub me: String,
+    elected: Timestamp,
+    elected_at: SystemTime,
+}
+
+/// The number of the only election.
+const TERM: i64 = 1;
+const VERSION: i32 = 1;
+
+impl Member {
+    /// None where the server is to be none. `port`: on which it listens.
+    pub fn of(config: &Config, port: u16) -> Option<Member> {
+        let set = config.replica_set.clone()?;
+        let listens = config.listen.first().map(SocketAddr::ip);
+        let me = match listens.filter(|ip| !ip.is_unspecified()) {
+            Some(ip) => SocketAddr::from((ip, port)).to_string(),
+            None => format!("{}:{port}", machine::hostname()),
+        };
+        Some(Member {
+            set,
+            me,
+            elected: clock::timestamp(),
+            elected_at: SystemTime::now(),
+        })
+    }
+
+    /// What `hello` says of it.
+    pub fn describe(&self, reply: &mut DocumentBuf) {
+        reply.push("hosts", vec![self.me.as_str()]);
+        reply.push("setName", self.set.as_str());
+        reply.push("setVersion", VERSION);
+        reply.push("secondary", false);
+        reply.push("primary", self.me.as_str());
+        reply.push("me", self.me.as_str());
+        reply.push("electionId", Self::election_id());
+        let now = clock::date(SystemTime::now());
+        let time = Self::op_time(clock::timestamp());
+        reply.push(
+            "lastWrite",
+            doc! {
+                "opTime": (time.clone()), "lastWriteDate": (now.clone()),
+                "majorityOpTime": time, "majorityWriteDate": now,
+            },
+        );
+    }
+
+    /// As MongoDB makes it: the term in the last bytes.
+    fn election_id() -> ObjectId {
+        let mut bytes = [0; 12];
+        let (head, tail) = bytes.split_at_mut(4);
+        head.copy_from_slice(&i32::MAX.to_be_bytes());
+        tail.copy_from_slice(&TERM.to_be_bytes());
+        ObjectId(bytes)
+    }
+
+    fn op_time(time: Timestamp) -> DocumentBuf {
+        doc! { "ts": (Value::Timestamp(time)), "t": TERM }
+    }
+
+    /// What `replSetGetConfig` answers.
+    pub fn configuration(&self) -> DocumentBuf {
+        let member = doc! {
+            "_id": 0, "host": (self.me.as_str()), "arbiterOnly": false, "buildIndexes": true,
+            "hidden": false, "priority": 1, "tags": {}, "secondaryDelaySecs": 0i64, "votes": 1,
+        };
+        doc! {
+            "_id": (self.set.as_str()), "version": VERSION, "term": TERM, "members": [member],
+            "protocolVersion": 1i64, "writeConcernMajorityJournalDefault": true,
+            "settings": {
+                "chainingAllowed": true, "heartbeatIntervalMillis": 2000,
+                "heartbeatTimeoutSecs": 10, "electionTimeoutMillis": 10000,
+                "getLastErrorModes": {}, "getLastErrorDefaults": { "w": 1, "wtimeout": 0 },
+            },
+        }
+    }
+
+    /// What `replSetGetStatus` answers.
+    pub fn status(&self) -> DocumentBuf {
+        let now = clock::date(SystemTime::now());
+        let time = || Self::op_time(clock::timestamp());
+        let uptime = self.elected_at.elapsed().unwrap_or_default().as_secs();
+        let member = doc! {
+            "_id": 0, "name": (self.me.as_str()), "health": 1.0, "state": 1,
+            "stateStr": "PRIMARY", "uptime": (uptime as i32), "optime": (time()),
+            "optimeDate": (now.clone()), "electionTime": (Value::Timestamp(self.elected)),
+            "electionDate": (clock::date(self.elected_at)), "configVersion": VERSION,
+            "configTerm": (TERM as i32), "self": true,
+        };
+        doc! {
+            "set": (self.set.as_str()), "date": (now), "myState": 1, "term": TERM,
+            "syncSourceHost": "", "syncSourceId": (-1), "heartbeatIntervalMillis": 2000i64,
+            "majorityVoteCount": 1, "writeMajorityCount": 1, "votingMembersCount": 1,
+            "writableVotingMembersCount": 1,
+            "optimes": {
+                "lastCommittedOpTime": (time()), "readConcernMajorityOpTime": (time()),
+                "appliedOpTime": (time()), "durableOpTime": (time()),
+            },
+            "members": [member],
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! What each session has done with its transaction numbers: the transaction that is open, or how it
+//! ended, and the statements of retryable writes.
+//!
+//! One command at a time has a session's history; another one waits for it. Numbers only grow: a
+//! larger one ends what was before.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use windrow_collection::{Engine, Error, Origin, Transaction};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::errors::IntoCommandError;
+use crate::operations::Operation;
+use crate::retries::{Done, Retries};
+use crate::sessions::SessionId;
+use crate::sync::lock;
+
+/// The histories of all sessions that have any.
+#[derive(Debug, Default)]
+pub struct Histories(Mutex<HashMap<SessionId, Arc<History>>>);
+
+/// See the module.
+#[derive(Debug, Default)]
+struct History {
+    state: Mutex<State>,
+    freed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// A command has it.
+    in_use: bool,
+    /// The open transaction is to end as soon as no command has it.
+    doomed: bool,
+    number: i64,
+    stage: Stage,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            in_use: false,
+            doomed: false,
+            number: -1,
+            stage: Stage::Aborted,
+        }
+    }
+}
+
+/// What became of the newest number.
+#[derive(Debug)]
+enum Stage {
+    Writes(Retries),
+    Open {
+        transaction: Arc<Transaction>,
+        since: Instant,
+    },
+    Committed,
+    Aborted,
+}
+
+/// How often a command that waits for another one of its session looks whether it should go on.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// That no transaction can go on: drivers begin it anew.
+pub const TRANSIENT: &str = "TransientTransactionError";
+
+impl Histories {
+    /// Takes a session's history, once no other command has it.
+    pub fn take(&self, session: SessionId, operation: &Operation) -> Result<Taken, CommandError> {
+        let history = lock(&self.0).entry(session).or_default().clone();
+        let mut state = lock(&history.state);
+        while state.in_use {
+            operation.check()?;
+            let waited = history.freed.wait_timeout(state, LOOK_EVERY);
+            state = waited.unwrap_or_else(|broken| broken.into_inner()).0;
+        }
+        state.in_use = true;
+        drop(state);
+        Ok(Taken { session, history })
+    }
+
+    /// Ends the open transaction of a session, at once or after the command that has it.
+    pub fn abort(&self, session: SessionId) {
+        let history = lock(&self.0).get(&session).cloned();
+        if let Some(history) = history {
+            lock(&history.state).doom();
+        }
+    }
+
+    /// Forgets a session.
+    pub fn forget(&self, session: SessionId) {
+        self.abort(session);
+        lock(&self.0).remove(&session);
+    }
+
+    /// Ends the transactions that have been open for longer than allowed; the sessions of those that
+    /// commands have.
+    pub fn expire(&self, limit: Duration) -> Vec<SessionId> {
+        let all: Vec<(SessionId, Arc<History>)> = {
+            let histories = lock(&self.0);
+            histories.iter().map(|(id, it)| (*id, it.clone())).collect()
+        };
+        let mut busy = Vec::new();
+        for (session, history) in all {
+            let mut state = lock(&history.state);
+            let is_old = |since: &Instant| since.elapsed() > limit;
+            if matches!(&state.stage, Stage::Open { since, .. } if is_old(since)) {
+                state.doom();
+                busy.extend(state.in_use.then_some(session));
+            }
+        }
+        busy
+    }
+
+    /// How many transactions are open.
+    pub fn count_open(&self) -> usize {
+        let all: Vec<Arc<History>> = lock(&self.0).values().cloned().collect();
+        let is_open =
+            |history: &&Arc<History>| matches!(lock(&history.state).stage, Stage::Open { .. });
+        all.iter().filter(is_open).count()
+    }
+}
+
+impl State {
+    fn doom(&mut self) {
+        self.doomed = true;
+        if !self.in_use {
+            self.end_doomed();
+        }
+    }
+
+    fn end_doomed(&mut self) {
+        if std::mem::take(&mut self.doomed)
+            && let Stage::Open { transaction, .. } = &self.stage
+        {
+            transaction.abort();
+            self.stage = Stage::Aborted;
+        }
+    }
+
+    /// Fails where the number is older than the newest.
+    fn check_number(&self, session: SessionId, number: i64) -> Result<(), CommandError> {
+        if number >= self.number {
+            return Ok(());
+        }
+        let message = format!(
+            "Cannot start transaction {number} on session {} because a newer transaction {} has already started",
+            session.to_document(),
+            self.number
+        );
+        Err(CommandError::new(ErrorCode::TransactionTooOld, message))
+    }
+
+    /// Ends what an older number has left open.
+    fn advance(&mut self, number: i64, stage: Stage) {
+        if let Stage::Open { transaction, .. } = &self.stage {
+            transaction.abort();
+        }
+        (self.number, self.stage) = (number, stage);
+    }
+}
+
+/// A history while a command has it.
+#[derive(Debug)]
+pub struct Taken {
+    session: SessionId,
+    history: Arc<History>,
+}
+
+impl Taken {
+    /// Begins a transaction.
+    pub fn begin(&self, number: i64, engine: &Engine) -> Result<Arc<Transaction>, CommandError> {
+        let mut state = lock(&self.history.state);
+        state.check_number(self.session, number)?;
+        if number == state.number {
+            let message = format!("a transaction with the number {number} has been started before");
+            return Err(CommandError::new(
+                ErrorCode::ConflictingOperationInProgress,
+                message,
+            ));
+        }
+        let transaction = Arc::new(engine.begin(Origin {
+            session: self.session.0,
+            number,
+        }));
+        let stage = Stage::Open {
+            transaction: transaction.clone(),
+            since: Instant::now(),
+        };
+        state.advance(number, stage);
+        Ok(transaction)
+    }
+
+    /// The open transaction of this number.
+    pub fn resume(&self, number: i64) -> Result<Arc<Transaction>, CommandError> {
+        let state = lock(&self.history.state);
+        state.check_number(self.session, number)?;
+        match &state.stage {
+            Stage::Open { transaction, .. } if state.number == number => Ok(transaction.clone()),
+            Stage::Committed if state.number == number => Err(CommandError::new(
+                ErrorCode::TransactionCommitted,
+                format!("Transaction {number} has been committed."),
+            )),
+            Stage::Aborted if state.number == number => Err(no_such(format!(
+                "Transaction with {{ txnNumber: {number} }} has been aborted."
+            ))),
+            _ => Err(no_such(format!(
+                "Given transaction number {number} does not match any in-progress transactions."
+            ))),
+        }
+    }
+
+    /// Commits the transaction of this number, where that has not been done before.
+    pub fn commit(&self, number: i64) -> Result<(), CommandError> {
+        let transaction = match self.resume(number) {
+            Ok(transaction) => transaction,
+            Err(error) if error.code == ErrorCode::TransactionCommitted => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let committed = transaction.commit();
+        let mut state = lock(&self.history.state);
+        state.stage = match committed {
+            Ok(()) => Stage::Committed,
+            Err(_) => Stage::Aborted,
+        };
+        committed.map_err(|error| labelled(error.into_command_error()))
+    }
+
+    /// Ends the transaction of this number without its writes.
+    pub fn abort(&self, number: i64) {
+        let mut state = lock(&self.history.state);
+        if let Stage::Open { transaction, .. } = &state.stage
+            && state.number == number
+        {
+            transaction.abort();
+            state.stage = Stage::Aborted;
+        }
+    }
+
+    /// Begins a retryable write, or one that is sent again.
+    pub fn begin_writes(&self, number: i64) -> Result<(), CommandError> {
+        let mut state = lock(&self.history.state);
+        state.check_number(self.session, number)?;
+        match state.stage {
+            Stage::Writes(_) if state.number == number => Ok(()),
+            _ if state.number == number => Err(CommandError::new(
+                ErrorCode::IncompleteTransactionHistory,
+                format!("the number {number} is a transaction's, not a retryable write's"),
+            )),
+            _ => {
+                state.advance(number, Stage::Writes(Retries::default()));
+                Ok(())
+            }
+        }
+    }
+
+    /// What a statement of the newest retryable write has done, where it has been run before.
+    pub fn done(&self, statement: i32) -> Result<Option<Done>, CommandError> {
+        match &lock(&self.history.state).stage {
+            Stage::Writes(retries) => retries.done(statement),
+            _ => Ok(None),
+        }
+    }
+
+    /// Notes what a statement of the newest retryable write has done.
+    pub fn note(&self, statement: i32, done: Done) {
+        if let Stage::Writes(retries) = &mut lock(&self.history.state).stage {
+            retries.note(statement, done);
+        }
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let mut state = lock(&self.history.state);
+        state.in_use = false;
+        state.end_doomed();
+        drop(state);
+        self.history.freed.notify_all();
+    }
+}
+
+fn no_such(message: String) -> CommandError {
+    CommandError::new(ErrorCode::NoSuchTransaction, message)
+}
+
+/// Errors after which a transaction that is begun anew may do.
+const TRANSIENT_CODES: &[ErrorCode] = &[
+    ErrorCode::WriteConflict,
+    ErrorCode::LockTimeout,
+    ErrorCode::SnapshotTooOld,
+    ErrorCode::SnapshotUnavailable,
+    ErrorCode::NoSuchTransaction,
+];
+
+/// The error of a command within a transaction, with the label that drivers look for.
+pub fn labelled(error: CommandError) -> CommandError {
+    match TRANSIENT_CODES.contains(&error.code) && !error.labels.contains(&TRANSIENT) {
+        true => error.with_label(TRANSIENT),
+        false => error,
+    }
+}
+
+/// Whether a transaction's own error says that another one was faster.
+pub fn is_conflict(error: &Error) -> bool {
+    matches!(error, Error::WriteConflict(_))
+}
