@@ -61,11 +61,17 @@ def write_floors(floors):
     FLOORS.write_text(head + "".join(lines), encoding="utf-8")
 
 
+def options_for(path):
+    """How a server of their own is started for the cases of a file: as what they were recorded from."""
+    return ("--replica-set", "oracle") if path.parent.name == "cases-replica-set" else ()
+
+
 class Replayer:
     """Runs cases one after another against one server, its own unless a port is given."""
 
     def __init__(self, port=None):
         self.given_port = port
+        self.options = ()
         self.server = None
         self.connection = None
 
@@ -75,8 +81,14 @@ class Replayer:
         if self.server is None or self.server.process.poll() is not None:
             # The data of a server that died goes with it: the next case needs a good one.
             self.end_server()
-            self.server = Server(tempfile.mkdtemp(prefix="windrow-oracle-"))
+            self.server = Server(tempfile.mkdtemp(prefix="windrow-oracle-"), options=self.options)
         return Connection(self.server.port)
+
+    def be(self, options):
+        """Has a server with these options from now on."""
+        if options != self.options:
+            self.close()
+            self.options, self.server = options, None
 
     def run(self, case):
         commands = [decode(step["run"]) for step in case["steps"]]
@@ -118,6 +130,7 @@ def work(tasks, outcomes, only, left_out, port):
     replayer = Replayer(port)
     try:
         for path, first, end in iter(tasks.get, None):
+            replayer.be(options_for(path))
             for case in read_cases(path)[first:end]:
                 if only in case["name"] and case["name"] not in left_out:
                     outcomes.put(replayer.run(case))

@@ -430,7 +430,9 @@ fn check_writers_beside_builds(kind: &DocumentBuf) {
                         } else {
                             Change::Replace(new)
                         };
-                        batch.change(record, |_| Ok::<_, Error>(change)).unwrap();
+                        batch
+                            .change(record, |_| Ok::<_, Error>(change.clone()))
+                            .unwrap();
                     }
                     batch.commit().unwrap();
                 }

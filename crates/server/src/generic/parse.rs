@@ -505,9 +505,22 @@ mod tests {
             doc! { "x": 1, "txnNumber": (-1i64), "autocommit": false, "$db": "a" },
         );
         body(
-            20,
-            doc! { "x": 1, "lsid": session, "txnNumber": 1i64, "$db": "a" },
+            0,
+            doc! { "x": 1, "lsid": (session.clone()), "txnNumber": 1i64, "$db": "a" },
         );
+        let begins = doc! {
+            "x": 1, "lsid": session, "txnNumber": 1i64, "autocommit": false,
+            "startTransaction": true, "$db": "a",
+        };
+        body(0, begins.clone());
+        let with = |name: &str, value: DocumentBuf| {
+            let mut body = begins.clone();
+            body.push(name, value);
+            body
+        };
+        body(72, with("writeConcern", doc! { "w": 1 }));
+        body(0, with("readConcern", doc! { "level": "snapshot" }));
+        body(72, with("readConcern", doc! { "level": "available" }));
     }
 
     #[test]

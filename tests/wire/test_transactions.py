@@ -1,0 +1,219 @@
+"""Transactions, as PyMongo runs them, on a server that presents itself as a replica set of one."""
+
+import signal
+import threading
+import time
+
+import pymongo
+import pytest
+from answers import ids, refused
+from bson import Int64
+from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+from windrow_server import Server
+
+SET = ("--replica-set", "rs0")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with Server(tmp_path_factory.mktemp("server"), options=SET) as server:
+        yield server
+        assert server.process.poll() is None, server.log()[-2000:]
+        assert "panicked" not in server.log()
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with pymongo.MongoClient(f"mongodb://127.0.0.1:{server.port}/?replicaSet=rs0") as client:
+        yield client
+
+
+def test_the_server_is_found_as_a_replica_set(client, server):
+    hello = client.admin.command("hello")
+    assert (hello["setName"], hello["isWritablePrimary"]) == ("rs0", True)
+    assert hello["hosts"] == [hello["me"]] == [f"127.0.0.1:{server.port}"]
+    assert client.topology_description.topology_type_name == "ReplicaSetWithPrimary"
+    assert client.admin.command("replSetGetStatus")["members"][0]["stateStr"] == "PRIMARY"
+    assert client.admin.command("replSetGetConfig")["config"]["_id"] == "rs0"
+
+
+def test_nobody_sees_a_transaction_before_its_commit(client, database):
+    one, other = database.one, database.other
+    one.insert_one({"_id": 1, "n": 1})
+    with client.start_session() as session, session.start_transaction():
+        one.update_one({"_id": 1}, {"$inc": {"n": 1}}, session=session)
+        other.insert_one({"_id": 2}, session=session)
+        assert one.find_one(session=session) == {"_id": 1, "n": 2}
+        assert (one.find_one(), other.find_one()) == ({"_id": 1, "n": 1}, None)
+    assert (one.find_one(), other.find_one()) == ({"_id": 1, "n": 2}, {"_id": 2})
+
+
+def test_an_error_leaves_nothing(client, collection):
+    collection.insert_one({"_id": 1})
+    with client.start_session() as session:
+        with pytest.raises(DuplicateKeyError), session.start_transaction():
+            collection.insert_one({"_id": 2}, session=session)
+            collection.insert_one({"_id": 1}, session=session)
+        assert ids(collection.find()) == [1]
+        with session.start_transaction():
+            collection.insert_one({"_id": 3}, session=session)
+            session.abort_transaction()
+        assert ids(collection.find()) == [1]
+
+
+def test_a_transaction_that_meets_another_is_run_again(client, collection):
+    collection.insert_one({"_id": 1, "n": 0})
+
+    def add(session):
+        found = collection.find_one({"_id": 1}, session=session)
+        collection.update_one({"_id": 1}, {"$set": {"n": found["n"] + 1}}, session=session)
+
+    def many():
+        with client.start_session() as session:
+            for _ in range(10):
+                session.with_transaction(add)
+
+    threads = [threading.Thread(target=many) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert collection.find_one() == {"_id": 1, "n": 40}
+
+
+def test_a_conflict_is_labelled(client, collection):
+    collection.insert_one({"_id": 1, "n": 0})
+    with client.start_session() as one, client.start_session() as other:
+        one.start_transaction()
+        other.start_transaction()
+        collection.update_one({"_id": 1}, {"$inc": {"n": 1}}, session=one)
+        with pytest.raises(OperationFailure) as error:
+            collection.update_one({"_id": 1}, {"$inc": {"n": 1}}, session=other)
+        assert error.value.code == 112
+        assert error.value.has_error_label("TransientTransactionError")
+        one.commit_transaction()
+    assert collection.find_one() == {"_id": 1, "n": 1}
+
+
+def test_a_single_write_waits_for_the_transaction(client, collection):
+    collection.insert_one({"_id": 1, "n": 0})
+    with client.start_session() as session:
+        session.start_transaction()
+        collection.update_one({"_id": 1}, {"$inc": {"n": 1}}, session=session)
+        details = refused(lambda: collection.database.command(
+            "update", "c", updates=[{"q": {"_id": 1}, "u": {"$inc": {"n": 10}}}], maxTimeMS=50), 50)
+        assert details["ok"] == 0
+        waiting = threading.Thread(target=collection.update_one,
+                                   args=({"_id": 1}, {"$inc": {"n": 10}}))
+        waiting.start()
+        time.sleep(0.1)
+        assert waiting.is_alive()
+        session.commit_transaction()
+        waiting.join()
+    assert collection.find_one() == {"_id": 1, "n": 11}
+
+
+def test_reads_go_on_as_they_began(client, database):
+    database.c.insert_many([{"_id": number} for number in range(5)])
+    database.d.insert_one({"_id": 1, "c": 1})
+    with client.start_session() as session:
+        with session.start_transaction(read_concern=ReadConcern("snapshot"),
+                                       write_concern=WriteConcern("majority")):
+            assert len(list(database.c.find(session=session))) == 5
+            database.c.delete_many({"_id": {"$gt": 2}})
+            database.d.insert_one({"_id": 2, "c": 2})
+            cursor = database.c.find(session=session, batch_size=2)
+            assert ids(cursor) == [0, 1, 2, 3, 4]
+            joined = database.c.aggregate([
+                {"$lookup": {"from": "d", "localField": "_id", "foreignField": "c", "as": "d"}},
+                {"$match": {"d": {"$ne": []}}}], session=session)
+            assert ids(joined) == [1]
+            assert database.c.distinct("_id", {"_id": {"$gte": 3}}, session=session) == [3, 4]
+            assert database.c.count_documents({}, session=session) == 5
+    assert database.c.count_documents({}) == 3
+
+
+def test_collections_and_indexes_come_with_the_commit(client, database):
+    with client.start_session() as session, session.start_transaction():
+        made = database.create_collection("new", session=session)
+        made.create_index("n", unique=True, session=session)
+        made.insert_one({"_id": 1, "n": 1}, session=session)
+        database.other.insert_one({"_id": 1}, session=session)
+        assert database.list_collection_names() == []
+    assert sorted(database.list_collection_names()) == ["new", "other"]
+    assert set(database.new.index_information()) == {"_id_", "n_1"}
+    with pytest.raises(DuplicateKeyError):
+        database.new.insert_one({"_id": 2, "n": 1})
+
+
+def test_what_is_not_allowed_is_refused(client, database):
+    database.c.insert_one({"_id": 1})
+    with client.start_session() as session, session.start_transaction():
+        database.c.find_one(session=session)
+        refused(lambda: database.command("count", "c", session=session), 263)
+        refused(lambda: database.command("collMod", "c", session=session), 263)
+        assert database.c.find_one(session=session) == {"_id": 1}
+        refused(lambda: database.c.aggregate([{"$out": "d"}], session=session), 263)
+        refused(lambda: database.c.find_one(session=session), 251)
+
+
+def test_a_session_that_ends_takes_its_transaction_along(client, collection):
+    session = client.start_session()
+    session.start_transaction()
+    collection.insert_one({"_id": 1}, session=session)
+    client.admin.command("killSessions", [session.session_id])
+    refused(lambda: collection.find_one(session=session), 251)
+    collection.insert_one({"_id": 1})
+
+
+def test_a_transaction_lasts_only_so_long(client, collection):
+    client.admin.command("setParameter", 1, transactionLifetimeLimitSeconds=1)
+    with client.start_session() as session:
+        session.start_transaction()
+        collection.insert_one({"_id": 1}, session=session)
+        # It would wait for ever otherwise.
+        collection.insert_one({"_id": 1})
+        with pytest.raises(OperationFailure) as error:
+            session.commit_transaction()
+        assert error.value.code == 251
+    client.admin.command("setParameter", 1, transactionLifetimeLimitSeconds=60)
+
+
+def test_writes_that_are_sent_again_are_made_once(client, database):
+    with client.start_session() as session:
+        def send(number, *arguments, **options):
+            return database.command(*arguments, **options, lsid=session.session_id,
+                                    txnNumber=Int64(number))
+        documents = [{"_id": 1, "n": 0}, {"_id": 2}]
+        update = [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}}]
+        for _ in range(2):
+            assert send(1, "insert", "c", documents=documents)["n"] == 2
+        for _ in range(2):
+            assert send(2, "update", "c", updates=update)["nModified"] == 1
+        assert database.c.find_one({"_id": 1}) == {"_id": 1, "n": 1}
+        modified = [send(3, "findAndModify", "c", query={"_id": 1},
+                         update={"$inc": {"n": 1}}, new=True)["value"] for _ in range(2)]
+        assert modified == [{"_id": 1, "n": 2}] * 2
+        refused(lambda: send(1, "insert", "c", documents=[{"_id": 3}]), 225)
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_a_killed_server_has_all_of_it_or_nothing(tmp_path, commits):
+    with Server(tmp_path, options=SET) as server:
+        client = server.client()
+        client.test.c.insert_one({"_id": 0})
+        session = client.start_session()
+        session.start_transaction()
+        for number in range(1, 100):
+            client.test.c.insert_one({"_id": number}, session=session)
+        client.test.new.insert_one({"_id": 1}, session=session)
+        if commits:
+            session.commit_transaction()
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        server.start()
+        client = server.client()
+        assert client.test.c.count_documents({}) == (100 if commits else 1)
+        assert client.test.list_collection_names() == (["c", "new"] if commits else ["c"])
