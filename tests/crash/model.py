@@ -78,8 +78,9 @@ class Writer:
                        * self.random.randrange(1, 60)}
 
     def word(self):
-        """One that is nowhere else: each is a key of its own in a text index."""
-        return "".join(self.random.choices(string.ascii_lowercase, k=self.random.randrange(3, 12)))
+        """One that is nowhere else, not even as a stem: each is a key of its own in a text index."""
+        letters = self.random.choices(string.ascii_lowercase, k=self.random.randrange(3, 12))
+        return "q" + "".join(letters)
 
     def some(self, name):
         """The _id of a document of this writer, or None."""

@@ -72,3 +72,23 @@ def test_the_size_of_data(collection):
     few = size("dataSize", name, maxObjects=4)
     assert few["maxReached"] and few["numObjects"] == 5
     assert size("dataSize", "nothing.here")["size"] == 0
+
+
+def test_documents_are_compressed_as_the_collection_says(database):
+    """The same documents, which hold what LZ4 finds less in than Zstandard does."""
+    words = [f"{word * 7919 % 1000:03x}" for word in range(5_000)]
+    sizes = {}
+    for compressor in ["zstd", "lz4", "none"]:
+        engine = {"wiredTiger": {"configString": f"block_compressor={compressor}"}}
+        collection = database.create_collection(compressor, storageEngine=engine)
+        collection.insert_many([{"_id": number, "text": " ".join(words[number:number + 300])}
+                                for number in range(500)])
+        database.command("compact", compressor)
+        sizes[compressor] = database.command("collStats", compressor)["storageSize"]
+        listed = next(database.list_collections(filter={"name": compressor}))
+        assert listed["options"] == {"storageEngine": engine}
+        assert database.command("validate", compressor, full=True)["valid"]
+    assert sizes["zstd"] < sizes["lz4"] < sizes["none"], sizes
+    for text in ["block_compressor=snappy", "type=lsm"]:
+        engine = {"wiredTiger": {"configString": text}}
+        refused(lambda: database.create_collection("refused", storageEngine=engine), 72)

@@ -7,8 +7,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Collation, DocumentBuf};
-use windrow_fold::Age;
 use windrow_fold::sections::Sections;
+use windrow_fold::{Age, SectionOptions};
 
 use crate::cap::{Arrivals, Cap};
 use crate::claims::Claims;
@@ -330,6 +330,24 @@ impl Collection {
             .iter()
             .map(|it| state.active.bytes_unsettled(&it.index));
         indexes.max().unwrap_or(0)
+    }
+
+    /// How sections of its map by record id (no index) or of an index are written.
+    pub(crate) fn section_options(
+        &self,
+        core: &Core,
+        index: Option<&Index>,
+        position: u64,
+    ) -> SectionOptions {
+        let options = core.section_options(index, position);
+        let of_documents = index.is_none_or(|index| index.definition.clustered);
+        match self.rules().compression.filter(|_| of_documents) {
+            Some(compression) => SectionOptions {
+                compression,
+                ..options
+            },
+            None => options,
+        }
     }
 
     /// Whether and how it is capped.

@@ -195,7 +195,9 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescripto
         snapshots: core.snapshot_positions(),
         drop_deletions: false,
     };
-    let options = core.section_options(task.index.as_deref(), position);
+    let options = task
+        .collection
+        .section_options(core, task.index.as_deref(), position);
     // Sections of an index are soon merged: what compression saves of them is not worth its time, and
     // reading them back is faster. So are documents between others, in a clustered collection.
     let passing = SectionOptions {

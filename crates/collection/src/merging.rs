@@ -176,7 +176,7 @@ fn merge_map(
     let pace = Pace::new(core.clone(), collection.clone());
     let sink = core.sink_pausing(move || pace.rest())?;
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
-    let options = core.section_options(index, position);
+    let options = collection.section_options(core, index, position);
     let merged = merge::write(&mut entries, None, &keep, &sink, options)?;
     if merged.is_some() {
         sink.finish()?;

@@ -146,7 +146,7 @@ impl Work<'_> {
             Target::Index(index) => Some(&**index),
             Target::Records(_) => None,
         };
-        self.core.section_options(index, position)
+        self.collection.section_options(self.core, index, position)
     }
 
     /// Reads every document and writes its entries.

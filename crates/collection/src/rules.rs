@@ -1,4 +1,5 @@
-//! What a collection's options ask of its documents: the validator, and how many there may be.
+//! What a collection's options ask of its documents: the validator, how many there may be, and how they
+//! are compressed.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,8 +10,10 @@ use windrow_index::Definition;
 use windrow_index::definition::OF_IDS;
 use windrow_mql::collation;
 use windrow_mql::filter::{Environment, Filter, failure};
+use windrow_storage::Compression;
 
 use crate::cap::Cap;
+use crate::compression;
 use crate::error::{Error, FailedValidation};
 
 /// Read from the options whenever they change.
@@ -18,6 +21,8 @@ use crate::error::{Error, FailedValidation};
 pub(crate) struct Rules {
     validator: Option<Validator>,
     cap: Option<Cap>,
+    /// How documents are compressed, where the options say so.
+    pub compression: Option<Compression>,
 }
 
 #[derive(Debug)]
@@ -67,6 +72,8 @@ impl Rules {
         let source = source.filter(|_| text("validationLevel") != Some("off"));
         Rules {
             cap: Cap::of(options),
+            // What cannot be read was never accepted by this version.
+            compression: compression::wanted(options).unwrap_or_default(),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),
                 filter: parse(source, collation.clone()),

@@ -131,6 +131,14 @@ fn options(
     if arguments.flag("temp")? {
         options.push("temp", true);
     }
+    if let Some(engine) = arguments.document("storageEngine")? {
+        let given = doc! { "storageEngine": (engine.to_buf()) };
+        windrow_collection::wanted_compression(given.as_document())
+            .map_err(|what| CommandError::new(ErrorCode::InvalidOptions, what))?;
+        if !engine.is_empty() {
+            options.push("storageEngine", engine);
+        }
+    }
     if let Some(collation) = collation {
         options.push("collation", collation.specification());
     }
@@ -217,12 +225,10 @@ fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
             return Err(not_supported(name));
         }
     }
-    for name in ["storageEngine", "indexOptionDefaults"] {
-        let given = arguments.document(name)?;
-        if let Some((option, _)) = given.and_then(|given| given.first()) {
-            let message = format!("{name} has an option that is not known: '{option}'");
-            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
-        }
+    let given = arguments.document("indexOptionDefaults")?;
+    if let Some((option, _)) = given.and_then(|given| given.first()) {
+        let message = format!("indexOptionDefaults has an option that is not known: '{option}'");
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     Ok(())
 }

@@ -1,0 +1,108 @@
+//! How a collection's documents are compressed, as its options say.
+//!
+//! MongoDB's spelling: `storageEngine: {wiredTiger: {configString: "block_compressor=zstd"}}`, and the
+//! same under `windrow`.
+
+use windrow_document::{Document, ValueRef};
+use windrow_storage::Compression;
+
+const ENGINES: [&str; 2] = ["wiredTiger", "windrow"];
+const COMPRESSORS: [(&str, Compression); 3] = [
+    ("lz4", Compression::Lz4),
+    ("zstd", Compression::Zstd),
+    ("none", Compression::None),
+];
+
+/// What the options of a collection ask for, None where they say nothing; what is wrong with them, as a
+/// sentence.
+pub fn wanted(options: Document<'_>) -> Result<Option<Compression>, String> {
+    let Some(engines) = options.get("storageEngine").and_then(ValueRef::as_document) else {
+        return Ok(None);
+    };
+    let mut wanted = None;
+    for (engine, value) in engines.iter() {
+        if !ENGINES.contains(&engine) {
+            return Err(format!(
+                "storageEngine has an option that is not known: '{engine}'"
+            ));
+        }
+        let Some(of_engine) = value.as_document() else {
+            return Err(format!("'storageEngine.{engine}' has to be a document"));
+        };
+        for (name, value) in of_engine.iter() {
+            let Some(text) = value.as_str().filter(|_| name == "configString") else {
+                return Err(format!(
+                    "storageEngine.{engine} has an option that is not known: '{name}'"
+                ));
+            };
+            wanted = of_text(text)?.or(wanted);
+        }
+    }
+    Ok(wanted)
+}
+
+/// `block_compressor=…`, and nothing else.
+fn of_text(text: &str) -> Result<Option<Compression>, String> {
+    let parts = text.split(',').map(str::trim);
+    let mut wanted = None;
+    for part in parts.filter(|part| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        if name.trim() != "block_compressor" {
+            return Err(format!(
+                "configString has an option that is not known: '{part}'"
+            ));
+        }
+        let known = COMPRESSORS.iter().find(|(known, _)| *known == value.trim());
+        let Some((_, compression)) = known else {
+            return Err(format!(
+                "the block compressor '{value}' is not there; there are lz4, zstd and none"
+            ));
+        };
+        wanted = Some(*compression);
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    #[test]
+    fn compressors_are_named() {
+        let check = |engine: DocumentBuf, expected: Result<Option<Compression>, &str>| {
+            let options = doc! { "storageEngine": (engine.clone()) };
+            let found = wanted(options.as_document());
+            assert_eq!(found, expected.map_err(str::to_owned), "{engine}");
+        };
+        let text = |text: &str| doc! { "wiredTiger": { "configString": text } };
+        check(doc! {}, Ok(None));
+        check(text(""), Ok(None));
+        check(text("block_compressor=zstd"), Ok(Some(Compression::Zstd)));
+        check(text("block_compressor=lz4,"), Ok(Some(Compression::Lz4)));
+        check(
+            text(" block_compressor = none"),
+            Ok(Some(Compression::None)),
+        );
+        check(
+            doc! { "windrow": { "configString": "block_compressor=zstd" } },
+            Ok(Some(Compression::Zstd)),
+        );
+        check(
+            text("block_compressor=snappy"),
+            Err("the block compressor 'snappy' is not there; there are lz4, zstd and none"),
+        );
+        check(
+            text("block_compressor=zstd,access_pattern_hint=random"),
+            Err("configString has an option that is not known: 'access_pattern_hint=random'"),
+        );
+        check(
+            doc! { "rocksdb": {} },
+            Err("storageEngine has an option that is not known: 'rocksdb'"),
+        );
+        check(
+            doc! { "wiredTiger": { "x": 1 } },
+            Err("storageEngine.wiredTiger has an option that is not known: 'x'"),
+        );
+    }
+}
