@@ -160,19 +160,19 @@ impl Near {
         self
     }
 
-    /// How far a value is, in the unit of the measure; None for what is no shape, or not on the sphere.
+    /// How far a value is, in the unit of the measure; None for what is no shape, or not on the sphere, or
+    /// no distance away: in the plane a place may be infinitely far in both directions.
     pub fn distance(&self, value: ValueRef<'_>) -> Option<f64> {
         if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
             return None;
         }
         let shape = Shape::parse(value).ok()?;
-        match self.measure {
-            Measure::Plane => shape
-                .position()
-                .map(|position| self.center.distance(position)),
-            Measure::Radians => Some(shape.meters_to(self.point)? / EARTH_METERS),
-            Measure::Meters => shape.meters_to(self.point),
-        }
+        let distance = match self.measure {
+            Measure::Plane => self.center.distance(shape.position()?),
+            Measure::Radians => shape.meters_to(self.point)? / EARTH_METERS,
+            Measure::Meters => shape.meters_to(self.point)?,
+        };
+        (!distance.is_nan()).then_some(distance)
     }
 
     /// Whether a distance lies within the bounds.

@@ -39,15 +39,19 @@ static FOLDER: LazyLock<MemoryDisk> = LazyLock::new(|| {
     disk
 });
 
-/// Appends the bytes to the log as a record of that collection, in good order as far as storage is
-/// concerned, and opens the folder: it is refused, or everything in it can be read and folded.
+/// Appends the bytes to the log as a record, in good order as far as storage is concerned, and opens the
+/// folder: it is refused, or everything in it can be read and folded. The first byte says whether it is a
+/// record of the collection or a transaction's.
 pub fn run(bytes: &[u8]) {
+    let Some((first, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let collection = if first % 2 == 0 { 1u64 } else { 0 };
     let disk = FOLDER.crash(Crash::OfProcess);
     let storage = Storage::open(Arc::new(disk.clone()), storage_options()).expect("a folder");
-    let collection = 1u64.to_le_bytes();
     storage
         .log
-        .append(&[&collection, bytes], |_| {})
+        .append(&[&collection.to_le_bytes(), bytes], |_| {})
         .expect("a record");
     drop(storage);
     let Ok(engine) = open(&disk) else {
