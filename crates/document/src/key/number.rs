@@ -5,11 +5,13 @@
 //! 1D small · 1E–25 one to eight bytes · 26 huge · 27 +∞        (10–1B: bytes complemented)
 //!
 //! sized  1 ≤ |v| < 2^63: whole part w as (2w + f) in 1–8 bytes BE; f = 1: a fraction follows,
-//!        its first 63 bits as (2·bits + r) in 8 bytes BE; r = 1: its decimal digits, then 00
+//!        its first 63 bits by seven from the top, each as (2·bits + m) in a byte; m = 1: more follow,
+//!        behind the ninth its decimal digits, then 00
 //! small, huge: the largest double ≤ |v| as (2·bits + r) in 8 bytes BE;
 //!        r = 1: decimal exponent + 8192 in 2 bytes BE, decimal digits, then 00
 //! ```
-//! Only decimals ever have r = 1.
+//! Only decimals ever have r = 1, or digits. The fraction of a double has at most 52 bits, which take no
+//! more bytes than they need: most numbers that people store have few.
 
 use num_bigint::BigUint;
 
@@ -72,12 +74,13 @@ struct Body {
     tag: u8,
     bytes: [u8; 8],
     length: usize,
-    fraction: Option<u64>,
+    /// The first 63 bits of what is behind the point, and whether there are digits behind them.
+    fraction: Option<(u64, bool)>,
     rest: Vec<u8>,
 }
 
 impl Body {
-    fn sized(whole: u64, fraction: Option<u64>) -> Body {
+    fn sized(whole: u64, fraction: Option<(u64, bool)>) -> Body {
         let marked = whole << 1 | u64::from(fraction.is_some());
         let length = 8 - marked.leading_zeros() as usize / 8;
         let mut bytes = [0; 8];
@@ -112,14 +115,29 @@ fn push(key: &mut Vec<u8>, negative: bool, body: &Body) {
     let start = key.len();
     key.push(body.tag);
     key.extend_from_slice(body.bytes.get(..body.length).unwrap_or_default());
-    if let Some(fraction) = body.fraction {
-        key.extend_from_slice(&fraction.to_be_bytes());
+    if let Some((bits, has_digits)) = body.fraction {
+        push_fraction(key, bits, has_digits);
     }
     key.extend_from_slice(&body.rest);
     if negative {
         key.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
         if let Some(tag) = key.get_mut(start) {
             *tag = tag_complement(body.tag);
+        }
+    }
+}
+
+/// Groups of seven bits that hold a fraction of 63.
+pub(super) const FRACTION_GROUPS: u32 = 9;
+
+fn push_fraction(key: &mut Vec<u8>, bits: u64, has_digits: bool) {
+    for group in 1..=FRACTION_GROUPS {
+        let left = 7 * (FRACTION_GROUPS - group);
+        let behind = bits & ((1 << left) - 1);
+        let more = behind != 0 || has_digits;
+        key.push((bits >> left & 0x7F) as u8 * 2 + u8::from(more));
+        if !more {
+            break;
         }
     }
 }
@@ -156,7 +174,7 @@ fn double(key: &mut Vec<u8>, number: f64) {
     } else {
         let fraction = magnitude.fract();
         let bits = (fraction * 2f64.powi(63)) as u64;
-        Body::sized(magnitude as u64, (fraction != 0.0).then_some(bits << 1))
+        Body::sized(magnitude as u64, (fraction != 0.0).then_some((bits, false)))
     };
     push(key, number < 0.0, &body);
 }
@@ -187,7 +205,7 @@ fn sized_decimal(whole: u64, rest: BigUint, unit: &BigUint) -> Body {
     let shifted: BigUint = &rest << 63u32;
     let bits = u64::try_from(&shifted / unit).unwrap_or_default();
     let exact = &shifted % unit == BigUint::ZERO;
-    let mut body = Body::sized(whole, Some(bits << 1 | u64::from(!exact)));
+    let mut body = Body::sized(whole, Some((bits, !exact)));
     if !exact {
         let places = unit.to_string().len() - 1;
         let digits = format!("{:0>places$}", rest.to_string());

@@ -262,12 +262,23 @@ impl<'k> Decoder<'k, '_> {
             };
             return Some(i32::try_from(signed).map_or(Value::Int64(signed), Value::Int32));
         }
-        let fraction = self.marked_bits(mask)?;
-        if fraction & 1 == 1 {
-            self.skip_digits(mask)?;
-        }
-        let magnitude = whole as f64 + (fraction >> 1) as f64 / 2f64.powi(63);
+        let magnitude = whole as f64 + self.fraction(mask)?;
         Some(Value::Double(if negative { -magnitude } else { magnitude }))
+    }
+
+    fn fraction(&mut self, mask: u8) -> Option<f64> {
+        let mut bits = 0u64;
+        for group in 1..=number::FRACTION_GROUPS {
+            let byte = self.byte()? ^ mask;
+            bits |= u64::from(byte >> 1) << (7 * (number::FRACTION_GROUPS - group));
+            if byte & 1 == 0 {
+                break;
+            }
+            if group == number::FRACTION_GROUPS {
+                self.skip_digits(mask)?;
+            }
+        }
+        Some(bits as f64 / 2f64.powi(63))
     }
 
     fn marked_bits(&mut self, mask: u8) -> Option<u64> {
