@@ -92,13 +92,14 @@ fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
     create_all(&mut connection, case.indexes)?;
     eprintln!("{}: {} documents", case.name, case.documents);
     Feed::new(case.corpus, BATCH).insert(&mut connection, (0, case.documents))?;
-    settle(&mut connection, options)?;
+    settle_and_compact(&mut connection, options)?;
     let merged = sizes(&mut connection, case)?;
     connection.run(DATABASE, |one| {
         one.string("dropIndexes", COLLECTION);
         one.string("index", "*");
     })?;
     create_all(&mut connection, case.indexes)?;
+    settle_and_compact(&mut connection, options)?;
     let built = sizes(&mut connection, case)?;
     let hash = load::verify(&mut connection, case.corpus, case.documents)?;
     server.stop()?;
@@ -114,6 +115,13 @@ fn indexes(options: &Options, case: &Case) -> Result<Found, BenchError> {
         ]
     };
     Ok(((0..case.indexes.len()).flat_map(both).collect(), hash))
+}
+
+/// Waits for folds and merges, then for what a server does when it has been left alone for some seconds.
+fn settle_and_compact(connection: &mut Connection, options: &Options) -> Result<(), BenchError> {
+    settle(connection, options)?;
+    connection.run(DATABASE, |one| one.string("compact", COLLECTION))?;
+    Ok(())
 }
 
 /// The indexes index0, index1, …
@@ -162,13 +170,13 @@ fn overwrite(options: &Options) -> Result<(Row, u64), BenchError> {
     create_all(&mut connection, &USER_INDEXES)?;
     eprintln!("{documents} documents, then each replaced");
     Feed::new(&first, BATCH).insert(&mut connection, (0, documents))?;
-    settle(&mut connection, options)?;
+    settle_and_compact(&mut connection, options)?;
     let fresh = load::statistic(&mut connection, "totalSize")?;
     for start in (0..documents).step_by(BATCH as usize) {
         let end = (start + BATCH).min(documents);
         connection.succeed(&replace_message(&second, start, end))?;
     }
-    settle(&mut connection, options)?;
+    settle_and_compact(&mut connection, options)?;
     let after = load::statistic(&mut connection, "totalSize")?;
     let hash = load::verify(&mut connection, &second, documents)?;
     server.stop()?;

@@ -10,7 +10,7 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor};
-use windrow_storage::RowChange;
+use windrow_storage::{Compression, RowChange};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -25,7 +25,8 @@ use crate::state::State;
 pub(crate) enum Effort {
     /// Those with many sections of a size: readers would look into too many.
     Readers,
-    /// Also those where much is gone or replaced, whose space can come back.
+    /// Also those where much is gone or replaced, whose space can come back, and indexes that can be
+    /// written shorter.
     Space,
 }
 
@@ -151,11 +152,13 @@ fn merge_map(
     let Some(sections) = sections(&mut state) else {
         return Ok(false);
     };
-    let all = || {
-        let is_wanted = effort == Effort::Space && is_wasteful(core, collection, index, &sections);
-        is_wanted.then(|| 0..sections.all().len())
+    let all = 0..sections.all().len();
+    let for_space = || {
+        let is_wanted =
+            is_wasteful(core, collection, index, &sections) || is_loose(index, &sections);
+        (effort == Effort::Space && is_wanted).then(|| all.clone())
     };
-    let range = merge::choose(sections.all()).or_else(all);
+    let range = merge::choose(sections.all()).or_else(for_space);
     let Some(range) = range.filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };
@@ -176,7 +179,10 @@ fn merge_map(
     let pace = Pace::new(core.clone(), collection.clone());
     let sink = core.sink_pausing(move || pace.rest())?;
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
-    let options = collection.section_options(core, index, position);
+    let mut options = collection.section_options(core, index, position);
+    if effort == Effort::Space && range == all && is_packable(index) {
+        options.compression = Compression::Zstd;
+    }
     let merged = merge::write(&mut entries, None, &keep, &sink, options)?;
     if merged.is_some() {
         sink.finish()?;
@@ -207,6 +213,30 @@ fn is_wasteful(
         _ => entries.saturating_sub(collection.count()),
     };
     waste as f64 > WASTE_MIN * entries as f64
+}
+
+/// An index is written shorter where so great a part of it is not yet.
+const LOOSE_MIN: f64 = 0.25;
+/// Not worth a merge where an index takes fewer bytes.
+const LOOSE_BYTES_MIN: u64 = 256 << 10;
+
+/// Whether much of an index could be stored shorter than it was, when writers had to be kept up with.
+fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
+    let (mut loose, mut all) = (0, 0);
+    for section in sections.descriptors() {
+        all += section.bytes_stored;
+        loose += if section.packed {
+            0
+        } else {
+            section.bytes_stored
+        };
+    }
+    is_packable(index) && all >= LOOSE_BYTES_MIN && loose as f64 > LOOSE_MIN * all as f64
+}
+
+/// Not documents, nor what carries them: they are compressed as their collection asks for.
+fn is_packable(index: Option<&Index>) -> bool {
+    index.is_some_and(|index| !index.definition.clustered)
 }
 
 /// Puts new sections in the place of those that they were made of, or that were wrong. `others`: what

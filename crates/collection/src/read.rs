@@ -251,7 +251,7 @@ impl Reader {
     /// All documents, in natural order or backward: that of their records, in a clustered collection
     /// that of their `_id`s.
     pub fn records(&self, direction: Direction) -> RecordCursor {
-        let cursor = self.documents_view().cursor(direction).past_cache();
+        let cursor = self.documents_view().cursor(direction).for_scan();
         RecordCursor {
             cursor,
             end: None,
@@ -292,7 +292,7 @@ impl Reader {
 
     /// A clustered collection's keys of `_id`s by record id, for its own checks.
     pub(crate) fn id_keys(&self) -> Cursor {
-        self.records_view().cursor(Direction::Forward).past_cache()
+        self.records_view().cursor(Direction::Forward).for_scan()
     }
 
     /// What that map holds of one record.

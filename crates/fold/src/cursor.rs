@@ -8,7 +8,7 @@ mod source;
 use std::cmp::Ordering;
 
 use bytes::Bytes;
-use windrow_storage::StorageError;
+use windrow_storage::{Caching, StorageError};
 
 use crate::entry::{Entry, compare_keys, same_key};
 use crate::sections::Chain;
@@ -49,7 +49,8 @@ impl Merge {
 
     /// All entries of these chains, oldest chain first. For merges: reads past the cache.
     pub fn of_chains<'c>(chains: impl Iterator<Item = &'c Chain>) -> Result<Merge, StorageError> {
-        let sources = chains.map(|chain| Source::chain(chain.clone(), Direction::Forward, false));
+        let sources =
+            chains.map(|chain| Source::chain(chain.clone(), Direction::Forward, Caching::Past));
         let mut merge = Merge::new(sources.collect(), Direction::Forward);
         merge.start()?;
         Ok(merge)
@@ -193,7 +194,7 @@ impl Cursor {
         snapshot: u64,
         direction: Direction,
     ) -> Cursor {
-        let chains = chains.map(|chain| Source::chain(chain.clone(), direction, true));
+        let chains = chains.map(|chain| Source::chain(chain.clone(), direction, Caching::Keep));
         let chunks = chunks
             .iter()
             .map(|chunk| Source::chunk(chunk.clone(), direction));
@@ -222,12 +223,11 @@ impl Cursor {
         first.is_some_and(|standing| standing.source >= self.own)
     }
 
-    /// Reads blocks past the cache: for long scans, which would push everything else out.
-    pub fn past_cache(mut self) -> Cursor {
-        self.merge
-            .sources
-            .iter_mut()
-            .for_each(Source::read_past_cache);
+    /// Lets the cache keep blocks only where it has room: for long scans, which would push everything
+    /// else out.
+    pub fn for_scan(mut self) -> Cursor {
+        let sources = self.merge.sources.iter_mut();
+        sources.for_each(|source| source.set_caching(Caching::KeepWhereRoomIs));
         self
     }
 

@@ -23,7 +23,7 @@ mod write;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use windrow_storage::{Block, BlockAddress, RunHandle, RunId, Runs, StorageError};
+use windrow_storage::{Block, BlockAddress, Caching, RunHandle, RunId, Runs, StorageError};
 
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
@@ -100,12 +100,12 @@ impl Section {
 
     fn read_fences(&self) -> Result<Fences, StorageError> {
         let address = self.address(self.descriptor.root_offset, self.descriptor.root_length);
-        let root = self.runs.open_block_uncached(address)?;
+        let root = self.runs.open_block(address, Caching::Past)?;
         let root = fences::Root::read(&root).ok_or_else(|| self.senseless(address))?;
         let mut fences = Fences::with_filters(root.filters);
         for (offset, length) in root.fences {
             let address = self.address(offset, length);
-            let block = self.runs.open_block_uncached(address)?;
+            let block = self.runs.open_block(address, Caching::Past)?;
             fences
                 .read_block(&block)
                 .ok_or_else(|| self.senseless(address))?;
@@ -147,19 +147,15 @@ impl Section {
         Ok(self.fences()?.entries_before(block))
     }
 
-    /// Reads a data block, through the cache or past it.
-    pub fn read(&self, block: usize, cached: bool) -> Result<Block, StorageError> {
+    /// Reads a data block.
+    pub fn read(&self, block: usize, caching: Caching) -> Result<Block, StorageError> {
         let fences = self.fences()?;
         let Some((offset, length)) = fences.address(block) else {
             let address = self.address(0, 0);
             return Err(self.senseless(address));
         };
         let address = self.address(offset, length);
-        if cached {
-            self.runs.open_block(address)
-        } else {
-            self.runs.open_block_uncached(address)
-        }
+        self.runs.open_block(address, caching)
     }
 
     /// Decodes a stretch of a data block.
@@ -206,7 +202,7 @@ impl Section {
         stretch: &mut Stretch,
     ) -> Result<Option<Option<Bytes>>, StorageError> {
         let number = self.block_of(key, id)?;
-        let block = self.read(number, true)?;
+        let block = self.read(number, Caching::Keep)?;
         let within = self.stretch_of(&block, number, key, id)?;
         self.decode(&block, number, within, stretch)?;
         for at in stretch.lower_bound(key, id)..stretch.upper_bound(key, id) {
@@ -247,7 +243,7 @@ impl Section {
     pub fn check(&self) -> Result<(), StorageError> {
         let (mut sum, mut entries, mut stretch) = (EntrySum::default(), 0, Stretch::default());
         for number in 0..self.block_count()? {
-            let block = self.read(number, false)?;
+            let block = self.read(number, Caching::Past)?;
             for within in 0..self.layout(&block, number)?.stretches() {
                 self.decode(&block, number, within, &mut stretch)?;
                 for at in 0..stretch.len() {
@@ -293,7 +289,12 @@ impl Section {
             let Some((offset, length)) = fences.filter(page) else {
                 return Ok(true);
             };
-            if filter::may_hold(&self.runs.open_block(self.address(offset, length))?, hash) {
+            if filter::may_hold(
+                &self
+                    .runs
+                    .open_block(self.address(offset, length), Caching::Keep)?,
+                hash,
+            ) {
                 return Ok(true);
             }
             page += 1;

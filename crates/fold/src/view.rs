@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_storage::StorageError;
+use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
@@ -236,7 +236,7 @@ fn count_in_block(
     from: (&[u8], u64),
     to: (&[u8], u64),
 ) -> Result<u64, StorageError> {
-    let bytes = section.read(block, true)?;
+    let bytes = section.read(block, Caching::Keep)?;
     let (mut stretch, mut count) = (Stretch::default(), 0);
     let first = section.stretch_of(&bytes, block, from.0, from.1)?;
     let last = section.stretch_of(&bytes, block, to.0, to.1)?;

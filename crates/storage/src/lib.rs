@@ -49,7 +49,7 @@ pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
 pub use error::StorageError;
 pub use log::{Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX, Position};
 pub use runs::{
-    Block, BlockAddress, BlockEncoder, Compression, EncodedBlock, RunHandle, RunId, RunWriter,
-    Runs, RunsOptions, encode_block,
+    Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
+    RunWriter, Runs, RunsOptions, encode_block,
 };
 pub use storage::{Storage, StorageOptions};

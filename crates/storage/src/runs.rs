@@ -60,6 +60,17 @@ struct Shared {
     next: AtomicU64,
 }
 
+/// What the cache is to do with a block that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    /// Keep it, others have to go.
+    Keep,
+    /// Keep it as long as none has to go: for scans of everything.
+    KeepWhereRoomIs,
+    /// Not keep it: for what is read once, as by merges.
+    Past,
+}
+
 /// A run is `kept` until it is removed; after that its handles alone keep it alive.
 struct Entry {
     file: Weak<RunFile>,
@@ -120,19 +131,22 @@ impl Runs {
         self.shared.file(run).map(RunHandle)
     }
 
-    /// A block from the cache, or from the disk into the cache. Its checksum is verified when it
-    /// comes from the disk.
-    pub fn open_block(&self, address: BlockAddress) -> Result<Block, StorageError> {
-        self.shared
-            .cache
-            .get_or_load(address, || self.shared.load(address))
-    }
-
-    /// A block for a merge or a scan of everything, that is not to push others out of the cache.
-    pub fn open_block_uncached(&self, address: BlockAddress) -> Result<Block, StorageError> {
-        match self.shared.cache.peek(address) {
-            Some(block) => Ok(block),
-            None => self.shared.load(address),
+    /// A block from the cache, or from the disk. Its checksum is verified when it comes from the disk.
+    pub fn open_block(
+        &self,
+        address: BlockAddress,
+        caching: Caching,
+    ) -> Result<Block, StorageError> {
+        let cache = &self.shared.cache;
+        let load = || self.shared.load(address);
+        let keeps = match caching {
+            Caching::Keep => true,
+            Caching::KeepWhereRoomIs => cache.has_room(),
+            Caching::Past => false,
+        };
+        match keeps {
+            true => cache.get_or_load(address, load),
+            false => cache.peek(address).map_or_else(load, Ok),
         }
     }
 

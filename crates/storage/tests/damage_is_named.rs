@@ -6,8 +6,8 @@ mod common;
 use common::{open, refusal, try_open};
 use std::collections::HashSet;
 use windrow_storage::{
-    BlockAddress, Compression, Crash, Disk, MemoryDisk, Position, RowChange, RunId, Storage,
-    StorageError, encode_block,
+    BlockAddress, Caching, Compression, Crash, Disk, MemoryDisk, Position, RowChange, RunId,
+    Storage, StorageError, encode_block,
 };
 
 fn payloads(storage: &Storage) -> Result<Vec<Vec<u8>>, StorageError> {
@@ -161,7 +161,7 @@ fn in_a_run_every_byte_counts() {
         let storage = open(&flip(&disk, path, offset));
         let read: Vec<_> = blocks
             .iter()
-            .map(|(at, _)| storage.runs.open_block(*at))
+            .map(|(at, _)| storage.runs.open_block(*at, Caching::Keep))
             .collect();
         let errors: Vec<String> = read
             .iter()
@@ -202,8 +202,15 @@ fn a_block_in_the_wrong_place_is_damage() {
         let (from, length) = (first.offset as usize, first.length_stored as usize);
         bytes.copy_within(from..from + length, second.offset as usize);
     });
-    assert_eq!(&*storage.runs.open_block(first).unwrap(), &[1; 100]);
-    let error = storage.runs.open_block(second).unwrap_err().to_string();
+    assert_eq!(
+        &*storage.runs.open_block(first, Caching::Keep).unwrap(),
+        &[1; 100]
+    );
+    let error = storage
+        .runs
+        .open_block(second, Caching::Keep)
+        .unwrap_err()
+        .to_string();
     assert!(
         error.ends_with("is damaged: its checksum does not match"),
         "{error}"
@@ -212,7 +219,11 @@ fn a_block_in_the_wrong_place_is_damage() {
         offset: 10_000,
         ..first
     };
-    let error = storage.runs.open_block(beyond).unwrap_err().to_string();
+    let error = storage
+        .runs
+        .open_block(beyond, Caching::Keep)
+        .unwrap_err()
+        .to_string();
     assert!(
         error.ends_with("is damaged: it should have 116 bytes there"),
         "{error}"
@@ -221,7 +232,11 @@ fn a_block_in_the_wrong_place_is_damage() {
         run: RunId(77),
         ..first
     };
-    let error = storage.runs.open_block(missing).unwrap_err().to_string();
+    let error = storage
+        .runs
+        .open_block(missing, Caching::Keep)
+        .unwrap_err()
+        .to_string();
     assert_eq!(
         error,
         "memory:/runs/000000000077.run is damaged: the file is missing"

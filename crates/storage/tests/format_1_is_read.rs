@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::small;
 use windrow_storage::{
-    BlockAddress, Compression, Position, RealDisk, RowChange, Storage, encode_block,
+    BlockAddress, Caching, Compression, Position, RealDisk, RowChange, Storage, encode_block,
 };
 
 const HOW: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
@@ -87,7 +87,10 @@ fn every_part_of_it() {
             .get(format!("block {number}").as_bytes())
             .unwrap();
         let address = BlockAddress::from_bytes(&row).unwrap();
-        assert_eq!(*storage.runs.open_block(address).unwrap(), *block(number));
+        assert_eq!(
+            *storage.runs.open_block(address, Caching::Keep).unwrap(),
+            *block(number)
+        );
     }
     let records = storage.log.read_from(Position(1));
     let found: Vec<Vec<u8>> = records.map(|record| record.unwrap().payload).collect();

@@ -8,7 +8,7 @@ use std::thread;
 
 use common::{Random, open};
 use windrow_storage::{
-    BlockAddress, Compression, Crash, Disk, MemoryDisk, RunId, Runs, encode_block,
+    BlockAddress, Caching, Compression, Crash, Disk, MemoryDisk, RunId, Runs, encode_block,
 };
 
 const HOW: [Compression; 3] = [Compression::None, Compression::Lz4, Compression::Zstd];
@@ -33,10 +33,13 @@ fn write_run(runs: &Runs, random: &mut Random, lengths: &[usize]) -> (RunId, Wri
 fn check_blocks(runs: &Runs, blocks: &Written) {
     for (address, raw) in blocks {
         assert!(
-            *runs.open_block_uncached(*address).unwrap() == **raw,
+            *runs.open_block(*address, Caching::Past).unwrap() == **raw,
             "{address:?}"
         );
-        assert!(*runs.open_block(*address).unwrap() == **raw, "{address:?}");
+        assert!(
+            *runs.open_block(*address, Caching::Keep).unwrap() == **raw,
+            "{address:?}"
+        );
     }
 }
 
@@ -91,7 +94,7 @@ fn a_removed_run_lives_as_long_as_its_handles() {
         0,
         "its blocks are forgotten too"
     );
-    assert!(storage.runs.open_block(blocks[0].0).is_err());
+    assert!(storage.runs.open_block(blocks[0].0, Caching::Keep).is_err());
     let (second, _) = write_run(&storage.runs, &mut Random(3), &[10]);
     storage.runs.remove(second).unwrap();
     assert!(
@@ -145,7 +148,7 @@ fn reading_past_the_cache_leaves_it_alone() {
     let storage = open(&MemoryDisk::new());
     let (_, blocks) = write_run(&storage.runs, &mut Random(6), &[1000; 20]);
     for (address, raw) in &blocks {
-        assert!(*storage.runs.open_block_uncached(*address).unwrap() == **raw);
+        assert!(*storage.runs.open_block(*address, Caching::Past).unwrap() == **raw);
     }
     assert_eq!(storage.runs.cache_bytes(), 0);
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_storage::{Block, StorageError};
+use windrow_storage::{Block, Caching, StorageError};
 
 use super::Direction;
 use crate::chunk::Chunk;
@@ -42,11 +42,11 @@ struct ChainPlace {
     stretch_number: usize,
     stretches: usize,
     stretch: Stretch,
-    cached: bool,
+    caching: Caching,
 }
 
 impl Source {
-    pub fn chain(chain: Chain, direction: Direction, cached: bool) -> Source {
+    pub fn chain(chain: Chain, direction: Direction, caching: Caching) -> Source {
         let place = ChainPlace {
             chain,
             section: 0,
@@ -56,7 +56,7 @@ impl Source {
             stretch_number: 0,
             stretches: 0,
             stretch: Stretch::default(),
-            cached,
+            caching,
         };
         Source::new(Kind::Chain(Box::new(place)), direction)
     }
@@ -75,9 +75,9 @@ impl Source {
         }
     }
 
-    pub fn read_past_cache(&mut self) {
+    pub fn set_caching(&mut self, caching: Caching) {
         if let Kind::Chain(place) = &mut self.kind {
-            place.cached = false;
+            place.caching = caching;
         }
     }
 
@@ -271,7 +271,7 @@ impl ChainPlace {
             Some(bytes) if self.block == block && self.stretches > 0 => bytes,
             _ => {
                 self.shared = None;
-                section.read(block, self.cached)?
+                section.read(block, self.caching)?
             }
         };
         let layout = section.layout(&bytes, block)?;

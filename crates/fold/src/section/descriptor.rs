@@ -20,6 +20,8 @@ pub struct SectionDescriptor {
     pub bytes_stored: u64,
     /// Bytes of blocks before compression.
     pub bytes_raw: u64,
+    /// Whether its blocks were made as short as can be: with Zstandard.
+    pub packed: bool,
     pub first_key: Vec<u8>,
     pub first_id: u64,
     /// None where the last key was too long to be kept here.
@@ -80,6 +82,7 @@ impl SectionDescriptor {
             self.bytes_raw,
             self.first_id,
             self.last_id,
+            u64::from(self.packed),
             self.first_key.len() as u64,
         ] {
             varint::put(&mut bytes, number);
@@ -100,7 +103,7 @@ impl SectionDescriptor {
 
     /// None where the bytes are not what [`encode`](Self::encode) makes.
     pub fn decode(mut bytes: &[u8]) -> Option<SectionDescriptor> {
-        let mut numbers = [0; 10];
+        let mut numbers = [0; 11];
         for number in &mut numbers {
             *number = varint::take(&mut bytes)?;
         }
@@ -113,7 +116,7 @@ impl SectionDescriptor {
             deletions,
             rest @ ..,
         ] = numbers;
-        let [bytes_stored, bytes_raw, first_id, last_id] = rest;
+        let [bytes_stored, bytes_raw, first_id, last_id, packed] = rest;
         let length = varint::take(&mut bytes)?;
         let first_key = varint::take_bytes(&mut bytes, length)?.to_vec();
         let last_key = match varint::take(&mut bytes)? {
@@ -133,6 +136,7 @@ impl SectionDescriptor {
             deletions,
             bytes_stored,
             bytes_raw,
+            packed: packed != 0,
             first_key,
             first_id,
             last_key,
@@ -157,6 +161,7 @@ mod tests {
             deletions: 2,
             bytes_stored: 700,
             bytes_raw: 900,
+            packed: true,
             first_key: b"a".to_vec(),
             first_id: 3,
             last_key: Some(b"".to_vec()),

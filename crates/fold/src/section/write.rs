@@ -282,6 +282,7 @@ impl<'s> SectionWriter<'s> {
             deletions: self.deletions,
             bytes_stored: self.bytes_stored,
             bytes_raw: self.bytes_raw,
+            packed: self.options.compression == Compression::Zstd,
             first_key: first_key
                 .get(..KEY_BYTES_MAX)
                 .map_or(first_key.clone(), <[u8]>::to_vec),

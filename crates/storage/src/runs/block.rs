@@ -1,3 +1,4 @@
+use std::cell::RefCell;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -61,6 +62,24 @@ const STORED_LZ4: u8 = 1;
 const STORED_ZSTD: u8 = 2;
 const ZSTD_LEVEL: i32 = 3;
 
+/// What Zstandard works with: a megabyte of tables, of which each thread has its own.
+struct Zstd {
+    compressor: zstd::bulk::Compressor<'static>,
+    decompressor: zstd::bulk::Decompressor<'static>,
+}
+
+thread_local! {
+    /// None where there is no memory for it.
+    static ZSTD: RefCell<Option<Zstd>> = RefCell::new(
+        zstd::bulk::Compressor::new(ZSTD_LEVEL)
+            .and_then(|compressor| {
+                let decompressor = zstd::bulk::Decompressor::new()?;
+                Ok(Zstd { compressor, decompressor })
+            })
+            .ok(),
+    );
+}
+
 /// A block ready to be appended to any run.
 #[derive(Clone)]
 pub struct EncodedBlock {
@@ -105,7 +124,8 @@ impl fmt::Debug for EncodedBlock {
 }
 
 /// Compresses and checksums a block of at most 1 GB. Pure: any thread does it, the writer only
-/// appends. What compression does not make smaller by an eighth is stored as it is.
+/// appends. What compression does not make smaller by an eighth, Zstandard by a thirty-second, is stored as
+/// it is.
 ///
 /// # Panics
 /// When `raw` is longer than that.
@@ -136,9 +156,15 @@ pub fn encode_block(raw: &[u8], compression: Compression) -> EncodedBlock {
     }
 }
 
-fn pays(stored_bytes: usize, raw_bytes: usize) -> bool {
-    stored_bytes <= raw_bytes - raw_bytes / 8
+/// Whether a block is shorter by so great a part of its length.
+fn pays(stored_bytes: usize, raw_bytes: usize, part: usize) -> bool {
+    stored_bytes <= raw_bytes - raw_bytes / part
 }
+
+/// What is read often has to get shorter by an eighth.
+const LZ4_PART: usize = 8;
+/// What is to be as short as can be, by less.
+const ZSTD_PART: usize = 32;
 
 fn with_lz4(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
     bytes.resize(
@@ -147,15 +173,18 @@ fn with_lz4(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
     );
     let stored_bytes = lz4_flex::block::compress_into(raw, bytes.get_mut(HEADER_BYTES..)?).ok()?;
     bytes.truncate(HEADER_BYTES + stored_bytes);
-    pays(stored_bytes, raw.len()).then_some(STORED_LZ4)
+    pays(stored_bytes, raw.len(), LZ4_PART).then_some(STORED_LZ4)
 }
 
 fn with_zstd(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
     bytes.resize(HEADER_BYTES + zstd::zstd_safe::compress_bound(raw.len()), 0);
     let target = bytes.get_mut(HEADER_BYTES..)?;
-    let stored_bytes = zstd::bulk::compress_to_buffer(raw, target, ZSTD_LEVEL).ok()?;
+    let stored_bytes = ZSTD.with_borrow_mut(|zstd| {
+        let zstd = zstd.as_mut()?;
+        zstd.compressor.compress_to_buffer(raw, target).ok()
+    })?;
     bytes.truncate(HEADER_BYTES + stored_bytes);
-    pays(stored_bytes, raw.len()).then_some(STORED_ZSTD)
+    pays(stored_bytes, raw.len(), ZSTD_PART).then_some(STORED_ZSTD)
 }
 
 /// Encodes blocks of one kind, one after the other, and lets be what compression does not make
@@ -250,7 +279,10 @@ fn decode(bytes: &[u8], address: BlockAddress) -> Result<Block, &'static str> {
             lz4_flex::block::decompress_into(stored, target).ok()
         }),
         Some(&STORED_ZSTD) => decompress(raw_bytes, |target| {
-            zstd::bulk::decompress_to_buffer(stored, target).ok()
+            ZSTD.with_borrow_mut(|zstd| {
+                let zstd = zstd.as_mut()?;
+                zstd.decompressor.decompress_to_buffer(stored, target).ok()
+            })
         }),
         _ => Err("it is stored in a way that this version does not know"),
     }

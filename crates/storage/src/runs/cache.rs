@@ -41,6 +41,12 @@ impl BlockCache {
         self.0.peek(&address)
     }
 
+    /// Whether another block finds place without another one going, about.
+    pub fn has_room(&self) -> bool {
+        let bytes_max = self.0.capacity();
+        self.0.weight() < bytes_max - bytes_max / 8
+    }
+
     pub fn forget(&self, run: RunId) {
         self.0.retain(|address, _| address.run != run);
     }
