@@ -39,6 +39,15 @@ pub struct Inserted {
     pub errors: Vec<(usize, Error)>,
 }
 
+/// The error of a transaction that is to write to a capped collection.
+fn not_into_capped(collection: &Collection) -> Error {
+    let message = format!(
+        "cannot write to the capped collection {}",
+        collection.namespace()
+    );
+    Error::NotInTransaction(message)
+}
+
 /// What became of an insert.
 enum Attempt {
     Done(Inserted),
@@ -64,8 +73,7 @@ impl Collection {
             return self.insert_patiently(&documents, ordered, terms);
         };
         if terms.transaction.is_some() {
-            let message = format!("cannot write to the capped collection {}", self.namespace());
-            let errors = vec![(0, Error::NotInTransaction(message))];
+            let errors = vec![(0, not_into_capped(self))];
             return Ok(Inserted { count: 0, errors });
         }
         let inserting = self.arrivals.begin();

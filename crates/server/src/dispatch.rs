@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use windrow_document::DocumentBuf;
+use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::client::Client;
@@ -20,6 +20,7 @@ use crate::namespace;
 use crate::operations::Operation;
 use crate::recorder::{self, Ended};
 use crate::state::State;
+use crate::transactions::labelled;
 
 /// Runs a request and makes a reply of whatever comes of it, a panic included.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
@@ -52,7 +53,11 @@ fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic)
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
     check_arguments(request, command)?;
-    let generic = Generic::parse(request, command)?;
+    let generic = Generic::parse(request, command, state.member.is_some());
+    let generic = generic.map_err(|error| match request.get("startTransaction") {
+        Some(_) => labelled(error),
+        None => error,
+    })?;
     if let Some(session) = generic.session {
         state.sessions.touch(session)?;
     }
@@ -126,7 +131,21 @@ fn execute(
     if generic.write_concern.unacknowledged && is_write {
         return Ok(Reply::ok(DocumentBuf::new()));
     }
-    Ok(reply)
+    Ok(match &generic.write_concern.unsatisfied {
+        Some(why) => with_concern_error(&reply, why),
+        None => reply,
+    })
+}
+
+/// The reply to what was done, but not as durably as was wanted.
+fn with_concern_error(reply: &Reply, why: &CommandError) -> Reply {
+    let mut reply = reply.to_document();
+    let error = doc! {
+        "code": (why.code.number()), "codeName": (why.code.name().as_ref()),
+        "errmsg": (why.message.as_str()),
+    };
+    reply.push("writeConcernError", error);
+    Reply::document(reply)
 }
 
 /// An operation that was interrupted says why.

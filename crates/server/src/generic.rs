@@ -1,11 +1,16 @@
 //! The arguments that every command takes: which session, how durable, how long, with which
 //! version of the API. [`parse`] alone reads them.
 
+mod cluster_time;
+mod numbers;
 pub mod parse;
+mod read_concern;
+mod write_concern;
 
 use std::time::Duration;
 
 use windrow_document::Value;
+use windrow_wire::CommandError;
 
 use crate::sessions::SessionId;
 
@@ -95,16 +100,19 @@ pub enum ReadConcern {
     Local,
     Available,
     Majority,
+    Linearizable,
     Snapshot,
 }
 
 /// When a write is acknowledged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteConcern {
     /// The client does not want to know (`w: 0`).
     pub unacknowledged: bool,
     /// Not before it is synced: `j: true`, or `w: "majority"` without `j: false`.
     pub synced: bool,
+    /// Why it cannot be what the client wants, which is told with the reply to what is done.
+    pub unsatisfied: Option<CommandError>,
 }
 
 #[cfg(test)]

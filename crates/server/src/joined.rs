@@ -10,6 +10,9 @@ use crate::retries::Done;
 use crate::state::State;
 use crate::transactions::{Taken, labelled};
 
+/// The number of the statement of a command that has one.
+const ALONE: i32 = 0;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Joined {
@@ -92,6 +95,21 @@ impl Joined {
     pub fn note(&self, place: usize, done: impl FnOnce() -> Done) {
         if self.is_retryable_write() {
             self.taken.note(self.statement(place), done());
+        }
+    }
+
+    /// What the command has done before, where it is one statement whatever number it has.
+    pub fn done_alone(&self) -> Result<Option<Done>, CommandError> {
+        match self.is_retryable_write() {
+            true => self.taken.done(ALONE),
+            false => Ok(None),
+        }
+    }
+
+    /// Notes what it has done now.
+    pub fn note_alone(&self, done: impl FnOnce() -> Done) {
+        if self.is_retryable_write() {
+            self.taken.note(ALONE, done());
         }
     }
 

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Engine, Error, Origin, Transaction};
+use windrow_collection::{Engine, Origin, Transaction};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::IntoCommandError;
 use crate::operations::Operation;
 use crate::retries::{Done, Retries};
-use crate::sessions::SessionId;
+use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;
 
 /// The histories of all sessions that have any.
@@ -36,6 +36,7 @@ struct State {
     doomed: bool,
     number: i64,
     stage: Stage,
+    used: Instant,
 }
 
 impl Default for State {
@@ -45,6 +46,7 @@ impl Default for State {
             doomed: false,
             number: -1,
             stage: Stage::Aborted,
+            used: Instant::now(),
         }
     }
 }
@@ -78,6 +80,7 @@ impl Histories {
             state = waited.unwrap_or_else(|broken| broken.into_inner()).0;
         }
         state.in_use = true;
+        state.used = Instant::now();
         drop(state);
         Ok(Taken { session, history })
     }
@@ -96,14 +99,14 @@ impl Histories {
         lock(&self.0).remove(&session);
     }
 
-    /// Ends the transactions that have been open for longer than allowed; the sessions of those that
-    /// commands have.
+    /// Ends the transactions that have been open for longer than allowed, and forgets sessions that have
+    /// not been used for long; the sessions of transactions that are to end and commands have.
     pub fn expire(&self, limit: Duration) -> Vec<SessionId> {
         let all: Vec<(SessionId, Arc<History>)> = {
             let histories = lock(&self.0);
             histories.iter().map(|(id, it)| (*id, it.clone())).collect()
         };
-        let mut busy = Vec::new();
+        let (mut busy, mut stale) = (Vec::new(), Vec::new());
         for (session, history) in all {
             let mut state = lock(&history.state);
             let is_old = |since: &Instant| since.elapsed() > limit;
@@ -111,7 +114,11 @@ impl Histories {
                 state.doom();
                 busy.extend(state.in_use.then_some(session));
             }
+            if !state.in_use && state.used.elapsed() > TIMEOUT {
+                stale.push(session);
+            }
         }
+        stale.into_iter().for_each(|session| self.forget(session));
         busy
     }
 
@@ -302,9 +309,4 @@ pub fn labelled(error: CommandError) -> CommandError {
         true => error.with_label(TRANSIENT),
         false => error,
     }
-}
-
-/// Whether a transaction's own error says that another one was faster.
-pub fn is_conflict(error: &Error) -> bool {
-    matches!(error, Error::WriteConflict(_))
 }

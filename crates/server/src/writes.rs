@@ -58,12 +58,14 @@ pub fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
 /// Fails where a transaction is to write to a collection of the server's own.
 pub fn check_in_transaction(
     context: &Context<'_>,
-    namespace: &Namespace,
+    database: &str,
+    name: &str,
 ) -> Result<(), CommandError> {
-    if context.transaction().is_none() || !namespace.collection.starts_with("system.") {
+    if context.transaction().is_none() || !name.starts_with("system.") {
         return Ok(());
     }
-    let message = format!("Cannot write to system collection {namespace} within a transaction.");
+    let message =
+        format!("Cannot write to system collection {database}.{name} within a transaction.");
     Err(CommandError::new(SYSTEM_IN_TRANSACTION, message))
 }
 
@@ -81,6 +83,17 @@ pub fn check_statement_count(context: &Context<'_>, count: usize) -> Result<(), 
                  ids but operation batch size is {count}",
                 each.len()
             ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Fails where a write cannot be sent again, since nobody keeps what is done in the database.
+pub fn check_can_be_retried(database: &str) -> Result<(), CommandError> {
+    match database {
+        "local" => Err(CommandError::new(
+            ErrorCode::IllegalOperation,
+            "Cannot use retryable writes on the database 'local'",
         )),
         _ => Ok(()),
     }
@@ -227,6 +240,8 @@ pub fn ends_command(error: &CommandError) -> bool {
         ErrorCode::Interrupted
             | ErrorCode::WriteConflict
             | ErrorCode::LockTimeout
+            | ErrorCode::IncompleteTransactionHistory
+            | ErrorCode(40_638)
             | ErrorCode::SnapshotUnavailable
             | ErrorCode::TransactionTooLarge
             | ErrorCode::TransactionTooLargeForCache

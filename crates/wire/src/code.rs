@@ -179,6 +179,7 @@ error_codes! {
     195 ViewPipelineMaxSizeExceeded
     197 InvalidIndexSpecificationOption
     201 CannotBuildIndexKeys
+    205 ClusterTimeFailsRateLimiter
     206 NoSuchSession
     207 InvalidUUID
     208 TooManyLocks

@@ -15,6 +15,7 @@ use windrow_index::Scratch;
 
 use super::checks::check_fits;
 use super::entries::entries_of;
+use super::not_into_capped;
 use super::terms::Terms;
 use super::unique::Looking;
 use crate::claims::{Added, Claim};
@@ -159,6 +160,9 @@ impl<'c> Batch<'c> {
             return Ok(Made::Done(Outcome::Kept));
         }
         if let Some(transaction) = self.terms.transaction {
+            if self.collection.cap().is_some() {
+                return Err(not_into_capped(self.collection));
+            }
             transaction.hold_document(self.collection, id, old)?;
         }
         match change {

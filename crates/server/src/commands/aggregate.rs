@@ -89,10 +89,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// What is wrong with a command that can be told by itself.
 fn check_request(body: Document<'_>) -> Result<(), CommandError> {
-    if own_documents::first_stage(body).is_some_and(|(name, _)| in_transactions::is_refused(name)) {
-        return Ok(());
+    // What is refused within transactions ends them, and is refused later.
+    match in_transactions::refused_stage(body) {
+        Some(_) => Ok(()),
+        None => parse(body, None).map(drop),
     }
-    parse(body, None).map(drop)
 }
 
 /// Says how a pipeline runs.

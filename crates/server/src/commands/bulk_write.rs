@@ -71,7 +71,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace("admin.$cmd.bulkWrite");
     writes::check_statement_count(context, operations.len())?;
     for namespace in &bulk.namespaces {
-        writes::check_in_transaction(context, namespace)?;
+        writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
     }
     let mut results = Results::new(errors_only);
     bulk.run(context, &operations, &mut results)?;

@@ -61,13 +61,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     index_builds::wait_ready(&collection, &names, context.operation)?;
     if new.is_empty() {
         let count = collection.index_count();
-        return Ok(reply(None, count, count, names.len()));
+        return Ok(reply(context, None, (count, count), names.len()));
     }
     if let Some(transaction) = context.transaction() {
         let made = transaction.create_indexes(&collection, new);
         let made = made.or_command_error()?;
         let passed_over = names.len() - made.created.len();
-        return Ok(reply(Some(true), made.before, made.after, passed_over));
+        let counts = (made.before, made.after);
+        return Ok(reply(context, Some(true), counts, passed_over));
     }
     let build = Build {
         engine: engine.clone(),
@@ -81,15 +82,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let built = index_builds::run(build, context.operation)
         .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))?;
     let passed_over = names.len() - built.created.len();
-    Ok(reply(
-        Some(is_created),
-        built.before,
-        built.after,
-        passed_over,
-    ))
+    let counts = (built.before, built.after);
+    Ok(reply(context, Some(is_created), counts, passed_over))
 }
 
-fn reply(is_created: Option<bool>, before: usize, after: usize, passed_over: usize) -> Reply {
+/// `is_created`: whether the collection was, None where no index was made.
+fn reply(
+    context: &Context<'_>,
+    is_created: Option<bool>,
+    (before, after): (usize, usize),
+    passed_over: usize,
+) -> Reply {
     let mut reply = DocumentBuf::new();
     if let Some(is_created) = is_created {
         reply.push("createdCollectionAutomatically", is_created);
@@ -100,6 +103,9 @@ fn reply(is_created: Option<bool>, before: usize, after: usize, passed_over: usi
         reply.push("note", "all indexes already exist");
     } else if passed_over > 0 {
         reply.push("note", "index already exists");
+    }
+    if is_created.is_some() && context.state.member.is_some() {
+        reply.push("commitQuorum", "votingMembers");
     }
     Reply::ok(reply)
 }

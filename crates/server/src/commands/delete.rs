@@ -58,10 +58,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
     let parsed = parse(request);
+    writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writes::existing(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
     let parsed = parsed?;
-    writes::check_in_transaction(context, &namespace)?;
     writes::check_statement_count(context, parsed.len())?;
     let (mut count, mut examined) = (0, Examined::default());
     let mut errors = WriteErrors::default();
@@ -97,6 +97,7 @@ pub fn once(
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
         return one(context, namespace, statement, variables);
     };
+    writes::check_can_be_retried(&namespace.database)?;
     if joined.done(place)?.is_some() {
         return Ok(Tally {
             matched: 1,

@@ -77,9 +77,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let asked = Asked::parse(body, default)?;
     views::refuse(context, &namespace)?;
     writes::check_upsert_target(&namespace, asked.upsert)?;
-    writes::check_in_transaction(context, &namespace)?;
-    let joined = context.joined.filter(|it| it.is_retryable_write());
-    let done = joined.map(|it| it.done(0)).transpose()?.flatten();
+    writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
+    let done = context.joined.map(|it| it.done_alone());
+    let done = done.transpose()?.flatten();
     let (outcome, value) = match (done, &asked.update) {
         // What is sent again gets the whole document, as in MongoDB.
         (Some(done), _) => asked.answer_again(&done)?,
@@ -126,8 +126,8 @@ impl Asked {
         }
         if let Some(joined) = context.joined {
             match (&inserted, &before, &after) {
-                (Some(inserted), ..) => joined.note(0, || Done::Inserted(inserted.clone())),
-                (None, Some(before), Some(after)) if tally.changed > 0 => joined.note(0, || {
+                (Some(inserted), ..) => joined.note_alone(|| Done::Inserted(inserted.clone())),
+                (None, Some(before), Some(after)) if tally.changed > 0 => joined.note_alone(|| {
                     Done::Updated(Some(match self.new {
                         true => Image::After(after.clone()),
                         false => Image::Before(before.clone()),
@@ -190,7 +190,7 @@ impl Asked {
         }
         let outcome = doc! { "n": (i32::from(removed.is_some())) };
         if let (Some(joined), Some(removed)) = (context.joined, &removed) {
-            joined.note(0, || Done::Deleted(Some(removed.clone())));
+            joined.note_alone(|| Done::Deleted(Some(removed.clone())));
         }
         Ok((outcome, self.project(removed)?))
     }

@@ -46,9 +46,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let storing = Storing::parse(&arguments)?;
     let how = How { ordered, storing };
     let documents = statements(request, "documents")?;
+    writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
-    writes::check_in_transaction(context, &namespace)?;
     writes::check_statement_count(context, documents.count())?;
     let (count, failed) = insert_once(context, &namespace, &documents, (0, how))?;
     let mut errors = WriteErrors::default();
@@ -90,6 +90,10 @@ pub fn insert_once(
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
         return insert(context, namespace, documents, how);
     };
+    if let Err(error) = writes::check_can_be_retried(&namespace.database) {
+        context.collection_or_create(namespace).or_command_error()?;
+        return Ok((0, vec![(0, error)]));
+    }
     let mut is_done = Vec::with_capacity(documents.count());
     for number in 0..documents.count() {
         is_done.push(joined.done(place + number)?.is_some());

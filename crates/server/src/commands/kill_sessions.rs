@@ -3,6 +3,7 @@
 use windrow_document::{Array, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::command::Command;
 use crate::context::Context;
 use crate::sessions::{SessionId, parse_list};
@@ -31,10 +32,8 @@ pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
 };
 
 fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let users = patterns(request)?;
-    if !users.is_empty() {
-        let message = "there are no users whose sessions could be ended: give an empty list";
-        return Err(CommandError::new(ErrorCode::NotImplemented, message));
+    if let Some(user) = patterns(request)?.iter().next() {
+        return Err(no_such_user(user)?);
     }
     let sessions = context.state.sessions.all().into_iter();
     sessions.for_each(|session| kill(session, context));
@@ -55,7 +54,11 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
             let message = "of patterns of sessions only those with lsid are supported";
             return Err(CommandError::new(ErrorCode::NotImplemented, message));
         };
-        sessions.push(SessionId::parse(session, "lsid")?);
+        let place = "KillAllSessionsByPattern.lsid";
+        if session.get("uid").is_none() {
+            return Err(Arguments::within(place, session).missing("uid"));
+        }
+        sessions.push(SessionId::parse(session, place)?);
     }
     sessions
         .into_iter()
@@ -65,8 +68,28 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
 
 fn patterns(request: &Request) -> Result<Array<'_>, CommandError> {
     let list = request.get(request.command()).and_then(ValueRef::as_array);
-    let message = "a list is needed, which may be empty";
-    list.ok_or_else(|| CommandError::new(ErrorCode::TypeMismatch, message))
+    let message = format!("{} must be an array", request.command());
+    // MongoDB's own code for an element that is not the array it should be.
+    list.ok_or_else(|| CommandError::new(ErrorCode(10_065), message))
+}
+
+/// The error of a user who is named: there are none.
+fn no_such_user(user: ValueRef<'_>) -> Result<CommandError, CommandError> {
+    let place = "KillAllSessionsUser";
+    let Some(user) = user.as_document() else {
+        let found = user.type_of().name();
+        let message =
+            format!("BSON field '{place}' is the wrong type '{found}', expected 'object'");
+        return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+    };
+    let fields = Arguments::within(place, user);
+    let part = |name: &str| fields.string(name)?.ok_or_else(|| fields.missing(name));
+    let message = format!(
+        "Could not find user \"{}\" for db \"{}\"",
+        part("user")?,
+        part("db")?
+    );
+    Ok(CommandError::new(ErrorCode::UserNotFound, message))
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {

@@ -137,6 +137,7 @@ pub static COMMANDS: &[&Command] = &[
     &plan_cache::PLAN_CACHE_CLEAR_FILTERS,
     &plan_cache::PLAN_CACHE_LIST_FILTERS,
     &plan_cache::PLAN_CACHE_SET_FILTER,
+    &transactions::PREPARE_TRANSACTION,
     &profile::PROFILE,
     &refresh_sessions::REFRESH_SESSIONS,
     &re_index::RE_INDEX,

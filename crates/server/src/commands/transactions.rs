@@ -28,6 +28,20 @@ pub const COMMIT_TRANSACTION: Command = Command {
     ..ENDS
 };
 
+pub const PREPARE_TRANSACTION: Command = Command {
+    name: "prepareTransaction",
+    help: "is for the shards of a cluster, of which this server is none",
+    admin_only: true,
+    write_concern: true,
+    arguments: Accepted::Any,
+    run: |_, _| {
+        let message =
+            "failed to commit transaction: 'prepareTransaction' is only supported on shards";
+        Err(CommandError::new(ErrorCode::NoShardingEnabled, message))
+    },
+    ..Command::EMPTY
+};
+
 const ENDS: Command = Command {
     admin_only: true,
     write_concern: true,

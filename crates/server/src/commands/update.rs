@@ -92,10 +92,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
     let parsed = parse(request);
+    writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writes::existing(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
     let parsed = parsed?;
-    writes::check_in_transaction(context, &namespace)?;
     writes::check_statement_count(context, parsed.len())?;
     let mut totals = Totals::default();
     for (number, statement) in parsed.iter().enumerate() {
@@ -153,6 +153,7 @@ pub fn once(
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
         return one(context, namespace, statement, with);
     };
+    writes::check_can_be_retried(&namespace.database)?;
     if let Some(done) = joined.done(place)? {
         return changes::updated_before(&done);
     }

@@ -2,29 +2,42 @@
 
 use std::time::Duration;
 
-use windrow_document::{Document, Type, ValueRef};
+use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
-use super::{Generic, Numbered, Part, ReadConcern, Statements, WriteConcern};
-use crate::arguments::{Arguments, truncated};
+use super::read_concern::Reading;
+use super::{Generic, cluster_time, numbers, write_concern};
+use crate::arguments::Arguments;
 use crate::command::Command;
 use crate::sessions::SessionId;
 
 impl Generic {
-    /// Reads and checks the generic arguments of a request for `command`.
-    pub fn parse(request: &Request, command: &Command) -> Result<Generic, CommandError> {
+    /// Reads and checks the generic arguments of a request for `command`. `is_member`: the server is a
+    /// member of a replica set.
+    pub fn parse(
+        request: &Request,
+        command: &Command,
+        is_member: bool,
+    ) -> Result<Generic, CommandError> {
         let arguments = Arguments::new(request);
         check_api(request, &arguments, command)?;
         check_read_preference(&arguments)?;
         let session = parse_session(&arguments)?;
-        let numbered = parse_numbered(&arguments, session)?;
+        let numbered = numbers::parse(&arguments, session)?;
         let part = numbered.as_ref().map(|numbered| numbered.part);
-        check_concerns(&arguments, command, part)?;
+        if is_member {
+            cluster_time::check(&arguments)?;
+        }
+        let reading = Reading {
+            command,
+            part,
+            is_member,
+        };
         Ok(Generic {
             session,
             time_limit: parse_time_limit(arguments.get("maxTimeMS"))?,
-            read_concern: parse_read_concern(&arguments, command, part)?,
-            write_concern: parse_write_concern(&arguments, command)?,
+            read_concern: reading.parse(&arguments)?,
+            write_concern: write_concern::parse(&arguments, command, part, is_member)?,
             numbered,
             comment: arguments.get("comment").map(ValueRef::to_value),
         })
@@ -33,14 +46,6 @@ impl Generic {
 
 fn bad_value(message: impl Into<String>) -> CommandError {
     CommandError::new(ErrorCode::BadValue, message)
-}
-
-fn failed_to_parse(message: impl Into<String>) -> CommandError {
-    CommandError::new(ErrorCode::FailedToParse, message)
-}
-
-fn invalid_options(message: impl Into<String>) -> CommandError {
-    CommandError::new(ErrorCode::InvalidOptions, message)
 }
 
 fn check_api(
@@ -103,72 +108,6 @@ fn parse_session(arguments: &Arguments<'_>) -> Result<Option<SessionId>, Command
         .transpose()
 }
 
-/// Reads what a command is part of, with MongoDB's checks.
-fn parse_numbered(
-    arguments: &Arguments<'_>,
-    session: Option<SessionId>,
-) -> Result<Option<Numbered>, CommandError> {
-    let number = match arguments.get("txnNumber") {
-        Some(ValueRef::Int64(number)) => Some(number),
-        None | Some(ValueRef::Null) => None,
-        Some(other) => {
-            return Err(arguments.wrong_type("txnNumber", other.type_of(), &[Type::Int64]));
-        }
-    };
-    let autocommit = arguments.bool("autocommit")?;
-    let start = arguments.bool("startTransaction")?;
-    let message = match (number, autocommit, start) {
-        (None, None, None) => return Ok(None),
-        (Some(_), _, _) if session.is_none() => {
-            "Transaction number requires a session ID to also be specified"
-        }
-        (Some(number), _, _) if number < 0 => "Transaction number cannot be negative",
-        (None, Some(_), _) => {
-            "'autocommit' field requires a transaction number to also be specified"
-        }
-        (None, None, Some(_)) => {
-            "'startTransaction' field requires a transaction number to also be specified"
-        }
-        (_, Some(true), _) => "Specifying autocommit=true is not allowed.",
-        (_, None, Some(_)) => {
-            "'startTransaction' field requires 'autocommit' field to also be specified"
-        }
-        (_, _, Some(false)) => "Specifying startTransaction=false is not allowed.",
-        _ => "",
-    };
-    let (Some(session), Some(number), "") = (session, number, message) else {
-        return Err(invalid_options(message));
-    };
-    let part = match (autocommit, start) {
-        (None, _) => Part::RetryableWrite,
-        (_, Some(_)) => Part::Start,
-        (_, None) => Part::Continuation,
-    };
-    Ok(Some(Numbered {
-        session,
-        number,
-        part,
-        statements: parse_statements(arguments)?,
-    }))
-}
-
-/// `stmtId`, the number of the first statement, or `stmtIds`, that of each.
-fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, CommandError> {
-    let number = |name: &str, value: ValueRef<'_>| match value {
-        ValueRef::Int32(number) => Ok(number),
-        other => Err(arguments.wrong_type(name, other.type_of(), &[Type::Int32])),
-    };
-    if let Some(first) = arguments.get("stmtId") {
-        return number("stmtId", first).map(|first| Some(Statements::From(first)));
-    }
-    let Some(each) = arguments.array("stmtIds")? else {
-        return Ok(None);
-    };
-    let each: Result<Vec<i32>, CommandError> =
-        each.iter().map(|value| number("stmtIds", value)).collect();
-    each.map(|each| Some(Statements::Each(each)))
-}
-
 /// `maxTimeMS`: whole milliseconds up to 2³¹-1; 0 is no limit.
 pub fn parse_time_limit(value: Option<ValueRef<'_>>) -> Result<Option<Duration>, CommandError> {
     let Some(value) = value else { return Ok(None) };
@@ -184,190 +123,6 @@ pub fn parse_time_limit(value: Option<ValueRef<'_>>) -> Result<Option<Duration>,
         )));
     }
     Ok((number > 0.0).then(|| Duration::from_millis(number as u64)))
-}
-
-/// A transaction has the read concern of its first command and the write concern of its end.
-fn check_concerns(
-    arguments: &Arguments<'_>,
-    command: &Command,
-    part: Option<Part>,
-) -> Result<(), CommandError> {
-    let in_transaction = matches!(part, Some(Part::Start | Part::Continuation));
-    if in_transaction && !command.ends_transaction && arguments.get("writeConcern").is_some() {
-        let message = format!(
-            "{} cannot be run with a write concern in a transaction",
-            command.name
-        );
-        return Err(invalid_options(message));
-    }
-    if part == Some(Part::Continuation)
-        && arguments
-            .get("readConcern")
-            .and_then(ValueRef::as_document)
-            .is_some_and(|concern| concern.get("level").is_none_or(is_known_level))
-    {
-        let message = "Only the first command in a transaction may specify a readConcern";
-        return Err(invalid_options(message));
-    }
-    Ok(())
-}
-
-fn is_known_level(level: ValueRef<'_>) -> bool {
-    const KNOWN: &[&str] = &["local", "available", "majority", "linearizable", "snapshot"];
-    level.as_str().is_some_and(|level| KNOWN.contains(&level))
-}
-
-fn parse_read_concern(
-    arguments: &Arguments<'_>,
-    command: &Command,
-    part: Option<Part>,
-) -> Result<ReadConcern, CommandError> {
-    let Some(value) = arguments.get("readConcern") else {
-        return Ok(ReadConcern::Local);
-    };
-    let Some(document) = value.as_document() else {
-        if !command.read_concern {
-            return Err(failed_to_parse("readConcern must be an object"));
-        }
-        return Err(arguments.wrong_type("readConcern", value.type_of(), &[Type::Document]));
-    };
-    for (name, value) in document {
-        match name {
-            "level" | "provenance" | "allowTransactionTableSnapshot" => {}
-            "afterClusterTime" | "atClusterTime" | "afterOpTime" => check_time(name, value)?,
-            _ => {
-                let message = format!("Unrecognized option in readConcern: {name}");
-                return Err(invalid_options(message));
-            }
-        }
-    }
-    let level = Arguments::within("readConcern", document)
-        .string("level")?
-        .unwrap_or("local");
-    if part == Some(Part::Start) {
-        return of_transaction(level);
-    }
-    let concern = match level {
-        "local" => return Ok(ReadConcern::Local),
-        "available" => ReadConcern::Available,
-        "majority" => ReadConcern::Majority,
-        "linearizable" | "snapshot" => {
-            let message =
-                format!("node needs to be a replica set member to use read concern: {level}");
-            return Err(CommandError::new(ErrorCode::NotAReplicaSet, message));
-        }
-        _ => {
-            return Err(failed_to_parse(
-                "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
-            ));
-        }
-    };
-    if !command.read_concern {
-        let message = format!(
-            "Command {} does not support {{ readConcern: {{ level: \"{level}\" }} }}",
-            command.name
-        );
-        return Err(invalid_options(message));
-    }
-    Ok(concern)
-}
-
-/// The read concern of a transaction's first command.
-fn of_transaction(level: &str) -> Result<ReadConcern, CommandError> {
-    match level {
-        "local" => Ok(ReadConcern::Local),
-        "majority" => Ok(ReadConcern::Majority),
-        "snapshot" => Ok(ReadConcern::Snapshot),
-        _ => Err(invalid_options(format!(
-            "The readConcern level must be either 'local' (default), 'majority' or 'snapshot' in \
-             order to run in a transaction, not '{level}'"
-        ))),
-    }
-}
-
-fn check_time(name: &str, value: ValueRef<'_>) -> Result<(), CommandError> {
-    let expected = if name == "afterOpTime" {
-        Type::Document
-    } else {
-        Type::Timestamp
-    };
-    if value.type_of() == expected {
-        let message = format!("readConcern.{name} needs a replica set");
-        return Err(CommandError::new(ErrorCode::NotAReplicaSet, message));
-    }
-    let (found, expected) = (value.type_of().name(), expected.name());
-    let message = format!("\"{name}\" had the wrong type. Expected {expected}, found {found}");
-    Err(CommandError::new(ErrorCode::TypeMismatch, message))
-}
-
-fn parse_write_concern(
-    arguments: &Arguments<'_>,
-    command: &Command,
-) -> Result<WriteConcern, CommandError> {
-    let Some(document) = arguments.document("writeConcern")? else {
-        return Ok(WriteConcern::default());
-    };
-    if !command.write_concern {
-        return Err(invalid_options("Command does not support writeConcern"));
-    }
-    read_write_concern(document)
-}
-
-fn read_write_concern(document: Document<'_>) -> Result<WriteConcern, CommandError> {
-    let mut concern = WriteConcern::default();
-    let (mut journal, mut fsync, mut majority) = (None, false, false);
-    for (name, value) in document {
-        match name {
-            "j" => journal = Some(read_switch(name, value)?),
-            "fsync" => fsync = read_switch(name, value)?,
-            "w" => match value {
-                ValueRef::String("majority") => majority = true,
-                ValueRef::String("") => {}
-                ValueRef::String(mode) => {
-                    return Err(bad_value(format!(
-                        "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
-                    )));
-                }
-                other => concern.unacknowledged = read_servers(other)? == 0,
-            },
-            "wtimeout" | "wElectionId" | "wOpTime" | "getLastError" | "provenance" => {}
-            _ => {
-                return Err(failed_to_parse(format!(
-                    "unrecognized write concern field: {name}"
-                )));
-            }
-        }
-    }
-    if fsync && journal == Some(true) {
-        return Err(failed_to_parse(
-            "fsync and j options cannot be used together",
-        ));
-    }
-    concern.synced = fsync || journal.unwrap_or(majority);
-    Ok(concern)
-}
-
-fn read_switch(name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
-    if value.is_number() || matches!(value, ValueRef::Bool(_)) {
-        return Ok(value.is_truthy());
-    }
-    Err(failed_to_parse(format!(
-        "{name} must be numeric or a boolean value"
-    )))
-}
-
-/// The number of servers that `w` asks for: 0 or 1, since there is one.
-fn read_servers(value: ValueRef<'_>) -> Result<i64, CommandError> {
-    match truncated(value) {
-        None => Err(failed_to_parse("w has to be a number, string, or object")),
-        Some(servers) if !(0..=50).contains(&servers) => Err(failed_to_parse(
-            "w has to be a non-negative number and not greater than 50",
-        )),
-        Some(servers) if servers > 1 => Err(bad_value(
-            "cannot use 'w' > 1 when a host is not replicated",
-        )),
-        Some(servers) => Ok(servers),
-    }
 }
 
 #[cfg(test)]
@@ -393,7 +148,7 @@ mod tests {
     }
 
     fn check_body(command: &Command, body: &DocumentBuf, code: i32) {
-        let found = Generic::parse(&request_for_tests(body), command);
+        let found = Generic::parse(&request_for_tests(body), command, false);
         assert_eq!(
             found.map_or_else(|error| error.code.number(), |_| 0),
             code,
@@ -449,8 +204,11 @@ mod tests {
 
     #[test]
     fn a_synced_write_is_one_that_asks_for_it() {
-        let synced =
-            |document: DocumentBuf| read_write_concern(document.as_document()).unwrap().synced;
+        let synced = |document: DocumentBuf| {
+            write_concern::read(document.as_document(), false)
+                .unwrap()
+                .synced
+        };
         assert!(synced(doc! { "j": true }));
         assert!(synced(doc! { "w": "majority" }));
         assert!(!synced(doc! { "w": "majority", "j": false }));

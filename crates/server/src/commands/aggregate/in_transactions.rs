@@ -19,8 +19,10 @@ const REFUSED: &[&str] = &[
     "$planCacheStats",
 ];
 
-pub fn is_refused(stage: &str) -> bool {
-    REFUSED.contains(&stage)
+/// The first stage of a command that is refused.
+pub fn refused_stage(body: Document<'_>) -> Option<&str> {
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    stages.and_then(refused_of)
 }
 
 /// Fails where the command is part of a transaction and does what transactions may not.
@@ -36,8 +38,7 @@ pub fn check(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandErr
     if body.get("explain").is_some_and(ValueRef::is_truthy) {
         return refuse("explain");
     }
-    let stages = body.get("pipeline").and_then(ValueRef::as_array);
-    match stages.and_then(refused_of) {
+    match refused_stage(body) {
         Some(stage) => refuse(stage),
         None => Ok(()),
     }
@@ -48,7 +49,7 @@ fn refused_of(stages: Array<'_>) -> Option<&str> {
     let mut stages = stages.iter().filter_map(ValueRef::as_document);
     stages.find_map(|stage| {
         let (name, operand) = stage.first()?;
-        if is_refused(name) {
+        if REFUSED.contains(&name) {
             return Some(name);
         }
         let within = operand.as_document()?;

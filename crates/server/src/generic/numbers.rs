@@ -1,0 +1,74 @@
+//! The transaction number of a command, and the numbers of its statements.
+
+use windrow_document::{Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::{Numbered, Part, Statements};
+use crate::arguments::Arguments;
+use crate::sessions::SessionId;
+
+/// Reads what a command is part of, with MongoDB's checks.
+pub fn parse(
+    arguments: &Arguments<'_>,
+    session: Option<SessionId>,
+) -> Result<Option<Numbered>, CommandError> {
+    let number = match arguments.get("txnNumber") {
+        Some(ValueRef::Int64(number)) => Some(number),
+        None | Some(ValueRef::Null) => None,
+        Some(other) => {
+            return Err(arguments.wrong_type("txnNumber", other.type_of(), &[Type::Int64]));
+        }
+    };
+    let autocommit = arguments.bool("autocommit")?;
+    let start = arguments.bool("startTransaction")?;
+    let message = match (number, autocommit, start) {
+        (None, None, None) => return Ok(None),
+        (Some(_), _, _) if session.is_none() => {
+            "Transaction number requires a session ID to also be specified"
+        }
+        (Some(number), _, _) if number < 0 => "Transaction number cannot be negative",
+        (None, Some(_), _) => {
+            "'autocommit' field requires a transaction number to also be specified"
+        }
+        (None, None, Some(_)) => {
+            "'startTransaction' field requires a transaction number to also be specified"
+        }
+        (_, Some(true), _) => "Specifying autocommit=true is not allowed.",
+        (_, None, Some(_)) => {
+            "'startTransaction' field requires 'autocommit' field to also be specified"
+        }
+        (_, _, Some(false)) => "Specifying startTransaction=false is not allowed.",
+        _ => "",
+    };
+    let (Some(session), Some(number), "") = (session, number, message) else {
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    };
+    let part = match (autocommit, start) {
+        (None, _) => Part::RetryableWrite,
+        (_, Some(_)) => Part::Start,
+        (_, None) => Part::Continuation,
+    };
+    Ok(Some(Numbered {
+        session,
+        number,
+        part,
+        statements: parse_statements(arguments)?,
+    }))
+}
+
+/// `stmtId`, the number of the first statement, or `stmtIds`, that of each.
+fn parse_statements(arguments: &Arguments<'_>) -> Result<Option<Statements>, CommandError> {
+    let number = |name: &str, value: ValueRef<'_>| match value {
+        ValueRef::Int32(number) => Ok(number),
+        other => Err(arguments.wrong_type(name, other.type_of(), &[Type::Int32])),
+    };
+    if let Some(first) = arguments.get("stmtId") {
+        return number("stmtId", first).map(|first| Some(Statements::From(first)));
+    }
+    let Some(each) = arguments.array("stmtIds")? else {
+        return Ok(None);
+    };
+    let each: Result<Vec<i32>, CommandError> =
+        each.iter().map(|value| number("stmtIds", value)).collect();
+    each.map(|each| Some(Statements::Each(each)))
+}

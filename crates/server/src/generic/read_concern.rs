@@ -1,0 +1,201 @@
+//! The `readConcern` of a command.
+
+use std::time::SystemTime;
+
+use windrow_document::{Document, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::{Part, ReadConcern};
+use crate::arguments::Arguments;
+use crate::clock;
+use crate::command::Command;
+
+/// Who reads it, and for which command.
+#[derive(Clone, Copy)]
+pub struct Reading<'a> {
+    pub command: &'a Command,
+    /// What the command is part of.
+    pub part: Option<Part>,
+    /// Whether the server is a member of a replica set.
+    pub is_member: bool,
+}
+
+const LEVELS: &[(&str, ReadConcern)] = &[
+    ("local", ReadConcern::Local),
+    ("available", ReadConcern::Available),
+    ("majority", ReadConcern::Majority),
+    ("linearizable", ReadConcern::Linearizable),
+    ("snapshot", ReadConcern::Snapshot),
+];
+
+/// The stages of pipelines that write.
+const WRITING_STAGES: &[&str] = &["$out", "$merge"];
+
+fn invalid_options(message: impl Into<String>) -> CommandError {
+    CommandError::new(ErrorCode::InvalidOptions, message)
+}
+
+fn failed_to_parse(message: impl Into<String>) -> CommandError {
+    CommandError::new(ErrorCode::FailedToParse, message)
+}
+
+impl Reading<'_> {
+    pub fn parse(&self, arguments: &Arguments<'_>) -> Result<ReadConcern, CommandError> {
+        let Some(value) = arguments.get("readConcern") else {
+            return Ok(ReadConcern::Local);
+        };
+        let Some(document) = value.as_document() else {
+            if !self.command.read_concern || self.part == Some(Part::Start) {
+                return Err(failed_to_parse("readConcern must be an object"));
+            }
+            return Err(arguments.wrong_type("readConcern", value.type_of(), &[Type::Document]));
+        };
+        let level = self.level(document)?;
+        if self.part == Some(Part::Continuation) {
+            let message = "Only the first command in a transaction may specify a readConcern";
+            return Err(invalid_options(message));
+        }
+        self.check_times(document, level)?;
+        match level {
+            ReadConcern::Local => Ok(level),
+            _ if self.part == Some(Part::Start) => in_transaction(level),
+            ReadConcern::Linearizable | ReadConcern::Snapshot if !self.is_member => {
+                let name = name_of(level);
+                let message =
+                    format!("node needs to be a replica set member to use read concern: {name}");
+                Err(CommandError::new(ErrorCode::NotAReplicaSet, message))
+            }
+            _ => self.supported(arguments, level),
+        }
+    }
+
+    fn level(&self, document: Document<'_>) -> Result<ReadConcern, CommandError> {
+        for (name, value) in document {
+            match name {
+                "level" | "provenance" | "allowTransactionTableSnapshot" => {}
+                "afterClusterTime" | "atClusterTime" | "afterOpTime" => check_type(name, value)?,
+                _ => {
+                    let message = format!("Unrecognized option in readConcern: {name}");
+                    return Err(invalid_options(message));
+                }
+            }
+        }
+        let level = Arguments::within("readConcern", document).string("level")?;
+        let level = level.unwrap_or("local");
+        let known = LEVELS.iter().find(|(name, _)| *name == level);
+        known.map(|(_, level)| *level).ok_or_else(|| {
+            failed_to_parse(
+                "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
+            )
+        })
+    }
+
+    /// Every command takes "local". Other levels are for reads, and "linearizable" is for those that do
+    /// not write.
+    fn supported(
+        &self,
+        arguments: &Arguments<'_>,
+        level: ReadConcern,
+    ) -> Result<ReadConcern, CommandError> {
+        let is_stage = |stage: ValueRef<'_>| {
+            let name = stage.as_document().and_then(|stage| stage.first());
+            name.is_some_and(|(name, _)| WRITING_STAGES.contains(&name))
+        };
+        let pipeline = arguments.get("pipeline").and_then(ValueRef::as_array);
+        let writes = pipeline.is_some_and(|stages| stages.iter().any(is_stage));
+        match self.command.read_concern && !(level == ReadConcern::Linearizable && writes) {
+            true => Ok(level),
+            false => Err(invalid_options(format!(
+                "Command {} does not support {{ readConcern: {{ level: \"{}\" }} }}",
+                self.command.name,
+                name_of(level)
+            ))),
+        }
+    }
+
+    /// The points of time that a read wants: all that was written before is there, so that those that
+    /// have been are no reason to wait.
+    fn check_times(&self, document: Document<'_>, level: ReadConcern) -> Result<(), CommandError> {
+        let time = |name: &str| match document.get(name) {
+            Some(ValueRef::Timestamp(time)) => Some(time),
+            _ => None,
+        };
+        let (after, at) = (time("afterClusterTime"), time("atClusterTime"));
+        let has_position = document.get("afterOpTime").is_some();
+        if after.is_none() && at.is_none() && !has_position {
+            return Ok(());
+        }
+        if !self.is_member && self.part != Some(Part::Start) {
+            let message = "readConcern.afterClusterTime needs a replica set";
+            return Err(CommandError::new(ErrorCode::NotAReplicaSet, message));
+        }
+        let takes_after = matches!(
+            level,
+            ReadConcern::Local | ReadConcern::Majority | ReadConcern::Snapshot
+        );
+        if after.is_some() && !takes_after {
+            let message = "afterClusterTime field can be set only if level is equal to majority, local, or snapshot";
+            return Err(invalid_options(message));
+        }
+        if at.is_some() && (level != ReadConcern::Snapshot || after.is_some()) {
+            let message = "atClusterTime field can be set only if level is equal to snapshot, and without afterClusterTime";
+            return Err(invalid_options(message));
+        }
+        if has_position && after.is_some() {
+            return Err(invalid_options(
+                "Can not specify both afterClusterTime and afterOpTime",
+            ));
+        }
+        if after.or(at).is_some_and(|time| time.bits() > latest()) {
+            return Err(invalid_options(
+                "readConcern's cluster time must not be greater than the current clusterTime",
+            ));
+        }
+        match at {
+            // What was there at an earlier time may be gone, and nobody has kept which time that was.
+            Some(_) => Err(CommandError::new(
+                ErrorCode::SnapshotTooOld,
+                "Read timestamp is older than the oldest available timestamp",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+fn name_of(level: ReadConcern) -> &'static str {
+    let found = LEVELS.iter().find(|(_, one)| *one == level);
+    found.map_or("local", |(name, _)| name)
+}
+
+/// The newest time that there can have been: that of the clock, and of all that was done within its
+/// second.
+fn latest() -> u64 {
+    let seconds = clock::millis(SystemTime::now()) as u64 / 1000;
+    (seconds + 1) << 32
+}
+
+/// The read concern of a transaction's first command.
+fn in_transaction(level: ReadConcern) -> Result<ReadConcern, CommandError> {
+    match level {
+        ReadConcern::Local | ReadConcern::Majority | ReadConcern::Snapshot => Ok(level),
+        _ => Err(invalid_options(format!(
+            "The readConcern level must be either 'local' (default), 'majority' or 'snapshot' in \
+             order to run in a transaction, not '{}'",
+            name_of(level)
+        ))),
+    }
+}
+
+fn check_type(name: &str, value: ValueRef<'_>) -> Result<(), CommandError> {
+    let expected = if name == "afterOpTime" {
+        Type::Document
+    } else {
+        Type::Timestamp
+    };
+    if value.type_of() == expected {
+        return Ok(());
+    }
+    let (found, expected) = (value.type_of().name(), expected.name());
+    let message = format!("\"{name}\" had the wrong type. Expected {expected}, found {found}");
+    Err(CommandError::new(ErrorCode::TypeMismatch, message))
+}

@@ -1,0 +1,113 @@
+//! The `writeConcern` of a command.
+
+use windrow_document::{Document, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::{Part, WriteConcern};
+use crate::arguments::{Arguments, truncated};
+use crate::command::Command;
+
+fn bad_value(message: impl Into<String>) -> CommandError {
+    CommandError::new(ErrorCode::BadValue, message)
+}
+
+fn failed_to_parse(message: impl Into<String>) -> CommandError {
+    CommandError::new(ErrorCode::FailedToParse, message)
+}
+
+/// `is_member`: whether the server is a member of a replica set. Then a write that more members are to
+/// have is done, and its reply says that they will not.
+pub fn parse(
+    arguments: &Arguments<'_>,
+    command: &Command,
+    part: Option<Part>,
+    is_member: bool,
+) -> Result<WriteConcern, CommandError> {
+    let Some(document) = arguments.document("writeConcern")? else {
+        return Ok(WriteConcern::default());
+    };
+    let is_within = matches!(part, Some(Part::Start | Part::Continuation));
+    let refused = match (
+        is_within && !command.ends_transaction,
+        command.write_concern,
+    ) {
+        (true, _) => "A transaction has the write concern of its commit alone",
+        (_, false) => "Command does not support writeConcern",
+        _ => return read(document, is_member),
+    };
+    Err(CommandError::new(ErrorCode::InvalidOptions, refused))
+}
+
+pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConcern, CommandError> {
+    let mut concern = WriteConcern::default();
+    let (mut journal, mut fsync, mut majority) = (None, false, false);
+    for (name, value) in document {
+        match (name, value) {
+            ("j", _) => journal = Some(read_switch(name, value)?),
+            ("fsync", _) => fsync = read_switch(name, value)?,
+            ("w", ValueRef::String("majority")) => majority = true,
+            ("w", ValueRef::String("")) => {}
+            ("w", ValueRef::Null) if is_member => {}
+            ("w", ValueRef::String(mode)) if is_member => {
+                let message = format!(
+                    "No write concern mode named '{mode}' found in replica set configuration"
+                );
+                let code = ErrorCode::UnknownReplWriteConcern;
+                concern.unsatisfied = Some(CommandError::new(code, message));
+            }
+            ("w", ValueRef::String(mode)) => {
+                return Err(bad_value(format!(
+                    "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
+                )));
+            }
+            ("w", other) => match read_servers(other)? {
+                servers if servers > 1 && is_member => {
+                    let message = "Not enough data-bearing nodes";
+                    let code = ErrorCode::UnsatisfiableWriteConcern;
+                    concern.unsatisfied = Some(CommandError::new(code, message));
+                }
+                servers if servers > 1 => {
+                    return Err(bad_value(
+                        "cannot use 'w' > 1 when a host is not replicated",
+                    ));
+                }
+                servers => concern.unacknowledged = servers == 0,
+            },
+            ("wtimeout" | "wElectionId" | "wOpTime" | "getLastError" | "provenance", _) => {}
+            _ => {
+                return Err(failed_to_parse(format!(
+                    "unrecognized write concern field: {name}"
+                )));
+            }
+        }
+    }
+    if fsync && journal == Some(true) {
+        return Err(failed_to_parse(
+            "fsync and j options cannot be used together",
+        ));
+    }
+    // Who wants to know that it is synced wants to know.
+    concern.unacknowledged &= journal != Some(true);
+    concern.synced = fsync || journal.unwrap_or(majority);
+    Ok(concern)
+}
+
+fn read_switch(name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
+    if value.is_number() || matches!(value, ValueRef::Bool(_)) {
+        return Ok(value.is_truthy());
+    }
+    Err(failed_to_parse(format!(
+        "{name} must be numeric or a boolean value"
+    )))
+}
+
+/// The number of servers that `w` asks for.
+fn read_servers(value: ValueRef<'_>) -> Result<i64, CommandError> {
+    match truncated(value) {
+        None => Err(failed_to_parse("w has to be a number, string, or object")),
+        Some(servers) if !(0..=50).contains(&servers) => Err(failed_to_parse(
+            "w has to be a non-negative number and not greater than 50",
+        )),
+        Some(servers) => Ok(servers),
+    }
+}
