@@ -1,17 +1,24 @@
 """Transactions, as PyMongo runs them, on a server that presents itself as a replica set of one."""
 
+import pathlib
 import signal
+import sys
 import threading
 import time
+import uuid
 
 import pymongo
 import pytest
 from answers import ids, refused
-from bson import Int64
+from bson import Binary, Int64
 from pymongo.errors import DuplicateKeyError, OperationFailure
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 from windrow_server import Server
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from raw import Raw, op_msg, section  # noqa: E402
 
 SET = ("--replica-set", "rs0")
 
@@ -157,6 +164,7 @@ def test_what_is_not_allowed_is_refused(client, database):
         assert database.c.find_one(session=session) == {"_id": 1}
         refused(lambda: database.c.aggregate([{"$out": "d"}], session=session), 263)
         refused(lambda: database.c.find_one(session=session), 251)
+        session.abort_transaction()
 
 
 def test_a_session_that_ends_takes_its_transaction_along(client, collection):
@@ -169,6 +177,7 @@ def test_a_session_that_ends_takes_its_transaction_along(client, collection):
 
 
 def test_a_transaction_lasts_only_so_long(client, collection):
+    collection.insert_one({"_id": 0})
     client.admin.command("setParameter", 1, transactionLifetimeLimitSeconds=1)
     with client.start_session() as session:
         session.start_transaction()
@@ -181,22 +190,22 @@ def test_a_transaction_lasts_only_so_long(client, collection):
     client.admin.command("setParameter", 1, transactionLifetimeLimitSeconds=60)
 
 
-def test_writes_that_are_sent_again_are_made_once(client, database):
-    with client.start_session() as session:
-        def send(number, *arguments, **options):
-            return database.command(*arguments, **options, lsid=session.session_id,
-                                    txnNumber=Int64(number))
-        documents = [{"_id": 1, "n": 0}, {"_id": 2}]
-        update = [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}}]
-        for _ in range(2):
-            assert send(1, "insert", "c", documents=documents)["n"] == 2
-        for _ in range(2):
-            assert send(2, "update", "c", updates=update)["nModified"] == 1
+def test_writes_that_are_sent_again_are_made_once(server, database):
+    session = {"id": Binary(uuid.uuid4().bytes, 4)}
+
+    def send(number, command):
+        whole = command | {"lsid": session, "txnNumber": Int64(number), "$db": database.name}
+        return connection.send(op_msg(section(whole))).reply()
+
+    insert = {"insert": "c", "documents": [{"_id": 1, "n": 0}, {"_id": 2}]}
+    update = {"update": "c", "updates": [{"q": {"_id": 1}, "u": {"$inc": {"n": 1}}}]}
+    modify = {"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}}, "new": True}
+    with Raw(server) as connection:
+        assert [send(1, insert)["n"] for _ in range(2)] == [2, 2]
+        assert [send(2, update)["nModified"] for _ in range(2)] == [1, 1]
         assert database.c.find_one({"_id": 1}) == {"_id": 1, "n": 1}
-        modified = [send(3, "findAndModify", "c", query={"_id": 1},
-                         update={"$inc": {"n": 1}}, new=True)["value"] for _ in range(2)]
-        assert modified == [{"_id": 1, "n": 2}] * 2
-        refused(lambda: send(1, "insert", "c", documents=[{"_id": 3}]), 225)
+        assert [send(3, modify)["value"] for _ in range(2)] == [{"_id": 1, "n": 2}] * 2
+        assert send(1, insert)["code"] == 225
 
 
 @pytest.mark.parametrize("commits", [True, False])

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Change, Collection, Index};
+use windrow_collection::{Change, Collection, Index, Terms};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Filter;
@@ -44,7 +44,7 @@ fn pass(state: &State) {
     let mut left = expiring(state);
     while !left.is_empty() && !state.stop.is_requested() {
         left.retain(|(collection, definition)| {
-            let deleted = turn(collection, definition, now);
+            let deleted = turn(state, collection, definition, now);
             match &deleted {
                 Ok(count) => drop(state.metrics.ttl_deleted.fetch_add(*count, Relaxed)),
                 Err(error) => report(state, collection, error),
@@ -91,7 +91,12 @@ fn by_cluster(collection: &Collection) -> Option<Arc<Definition>> {
 }
 
 /// Deletes the first batch of what has expired; how many there were.
-fn turn(collection: &Collection, definition: &Definition, now: i64) -> Result<u64, Error> {
+fn turn(
+    state: &State,
+    collection: &Collection,
+    definition: &Definition,
+    now: i64,
+) -> Result<u64, Error> {
     let Some(filter) = expired(definition, now) else {
         return Ok(0);
     };
@@ -102,7 +107,12 @@ fn turn(collection: &Collection, definition: &Definition, now: i64) -> Result<u6
         ..Find::of(filter)
     };
     let mut cursor = find.open(&Snapshot::of(collection)?)?;
-    let (mut batch, mut count) = (collection.batch(), 0);
+    let terms = Terms {
+        // A transaction may hold what has expired.
+        give_up: &|| state.stop.is_requested(),
+        ..Terms::default()
+    };
+    let (mut batch, mut count) = (collection.batch_on(terms), 0);
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;
         // It may have been changed since the snapshot.

@@ -5,6 +5,7 @@
 //! larger one ends what was before.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,28 @@ use crate::sync::lock;
 
 /// The histories of all sessions that have any.
 #[derive(Debug, Default)]
-pub struct Histories(Mutex<HashMap<SessionId, Arc<History>>>);
+pub struct Histories {
+    all: Mutex<HashMap<SessionId, Arc<History>>>,
+    totals: Arc<Totals>,
+}
+
+/// How many transactions there have been.
+#[derive(Debug, Default)]
+struct Totals {
+    started: AtomicU64,
+    committed: AtomicU64,
+}
+
+/// For `serverStatus`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub open: u64,
+    /// Of these, those of which a command runs.
+    pub active: u64,
+    pub started: u64,
+    pub committed: u64,
+    pub aborted: u64,
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -72,7 +94,7 @@ pub const TRANSIENT: &str = "TransientTransactionError";
 impl Histories {
     /// Takes a session's history, once no other command has it.
     pub fn take(&self, session: SessionId, operation: &Operation) -> Result<Taken, CommandError> {
-        let history = lock(&self.0).entry(session).or_default().clone();
+        let history = lock(&self.all).entry(session).or_default().clone();
         let mut state = lock(&history.state);
         while state.in_use {
             operation.check()?;
@@ -82,12 +104,16 @@ impl Histories {
         state.in_use = true;
         state.used = Instant::now();
         drop(state);
-        Ok(Taken { session, history })
+        Ok(Taken {
+            session,
+            history,
+            totals: Arc::clone(&self.totals),
+        })
     }
 
     /// Ends the open transaction of a session, at once or after the command that has it.
     pub fn abort(&self, session: SessionId) {
-        let history = lock(&self.0).get(&session).cloned();
+        let history = lock(&self.all).get(&session).cloned();
         if let Some(history) = history {
             lock(&history.state).doom();
         }
@@ -96,14 +122,14 @@ impl Histories {
     /// Forgets a session.
     pub fn forget(&self, session: SessionId) {
         self.abort(session);
-        lock(&self.0).remove(&session);
+        lock(&self.all).remove(&session);
     }
 
     /// Ends the transactions that have been open for longer than allowed, and forgets sessions that have
     /// not been used for long; the sessions of transactions that are to end and commands have.
     pub fn expire(&self, limit: Duration) -> Vec<SessionId> {
         let all: Vec<(SessionId, Arc<History>)> = {
-            let histories = lock(&self.0);
+            let histories = lock(&self.all);
             histories.iter().map(|(id, it)| (*id, it.clone())).collect()
         };
         let (mut busy, mut stale) = (Vec::new(), Vec::new());
@@ -122,12 +148,23 @@ impl Histories {
         busy
     }
 
-    /// How many transactions are open.
-    pub fn count_open(&self) -> usize {
-        let all: Vec<Arc<History>> = lock(&self.0).values().cloned().collect();
-        let is_open =
-            |history: &&Arc<History>| matches!(lock(&history.state).stage, Stage::Open { .. });
-        all.iter().filter(is_open).count()
+    /// How many transactions there are and have been.
+    pub fn counts(&self) -> Counts {
+        let all: Vec<Arc<History>> = lock(&self.all).values().cloned().collect();
+        let mut counts = Counts {
+            started: self.totals.started.load(Relaxed),
+            committed: self.totals.committed.load(Relaxed),
+            ..Counts::default()
+        };
+        for history in all {
+            let state = lock(&history.state);
+            let is_open = matches!(state.stage, Stage::Open { .. });
+            counts.open += u64::from(is_open);
+            counts.active += u64::from(is_open && state.in_use);
+        }
+        let ended = counts.started.saturating_sub(counts.open);
+        counts.aborted = ended.saturating_sub(counts.committed);
+        counts
     }
 }
 
@@ -175,6 +212,7 @@ impl State {
 pub struct Taken {
     session: SessionId,
     history: Arc<History>,
+    totals: Arc<Totals>,
 }
 
 impl Taken {
@@ -198,6 +236,7 @@ impl Taken {
             since: Instant::now(),
         };
         state.advance(number, stage);
+        self.totals.started.fetch_add(1, Relaxed);
         Ok(transaction)
     }
 
@@ -230,7 +269,10 @@ impl Taken {
         let committed = transaction.commit();
         let mut state = lock(&self.history.state);
         state.stage = match committed {
-            Ok(()) => Stage::Committed,
+            Ok(()) => {
+                self.totals.committed.fetch_add(1, Relaxed);
+                Stage::Committed
+            }
             Err(_) => Stage::Aborted,
         };
         committed.map_err(|error| labelled(error.into_command_error()))

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::index_builds::unfinished;
 use crate::metrics::int;
 use crate::state::State;
+use crate::transactions::Counts;
 use crate::version::{MONGODB_VERSION, windrow};
 use crate::{clock, machine};
 
@@ -44,14 +45,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     add("opcounters", &|| state.metrics.operation_counters());
     add("storageEngine", &|| {
         doc! {
-            "name": "windrow", "supportsCommittedReads": true, "supportsSnapshotReadConcern": false,
+            "name": "windrow", "supportsCommittedReads": true, "supportsSnapshotReadConcern": true,
             "readOnly": false, "persistent": true,
         }
     });
-    add(
-        "transactions",
-        &|| doc! { "currentActive": 0i64, "currentOpen": 0i64 },
-    );
+    add("transactions", &|| transactions(state));
     add("mem", &memory);
     add("metrics", &|| metrics(state));
     add("indexBuilds", &|| index_builds(state));
@@ -110,6 +108,21 @@ fn engine(state: &State) -> DocumentBuf {
     rest.iter()
         .for_each(|(name, value)| engine.push(name, value));
     engine
+}
+
+fn transactions(state: &State) -> DocumentBuf {
+    let Counts {
+        open,
+        active,
+        started,
+        committed,
+        aborted,
+    } = state.histories.counts();
+    doc! {
+        "currentActive": (active as i64), "currentInactive": ((open - active) as i64),
+        "currentOpen": (open as i64), "totalStarted": (started as i64),
+        "totalCommitted": (committed as i64), "totalAborted": (aborted as i64),
+    }
 }
 
 fn asserts(state: &State) -> DocumentBuf {
