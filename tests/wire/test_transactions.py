@@ -1,6 +1,7 @@
 """Transactions, as PyMongo runs them, on a server that presents itself as a replica set of one."""
 
 import pathlib
+import random
 import signal
 import sys
 import threading
@@ -226,3 +227,69 @@ def test_a_killed_server_has_all_of_it_or_nothing(tmp_path, commits):
         client = server.client()
         assert client.test.c.count_documents({}) == (100 if commits else 1)
         assert client.test.list_collection_names() == (["c", "new"] if commits else ["c"])
+
+
+ACCOUNTS, MONEY = 8, 100
+
+
+def move(session, database, step):
+    """Moves money between accounts of two collections, and tells a third; whether there was any."""
+    one, other = (database.one, database.other)[::1 if step % 2 else -1]
+    source, target = step % ACCOUNTS, step * 5 % ACCOUNTS
+    found = one.find_one_and_update({"_id": source, "n": {"$gt": 0}}, {"$inc": {"n": -1}},
+                                    session=session)
+    if found:
+        other.update_one({"_id": target}, {"$inc": {"n": 1}}, session=session)
+        database.moves.insert_one({"from": source, "to": target}, session=session)
+    return bool(found)
+
+
+def total(database, session=None):
+    return sum(account["n"] for name in ("one", "other")
+               for account in database[name].find(session=session))
+
+
+def test_money_is_neither_made_nor_lost(tmp_path):
+    """Many move it at once, while others add up; then the server is killed."""
+    with Server(tmp_path, options=SET) as server:
+        client = server.client()
+        for name in ("one", "other"):
+            client.bank[name].insert_many({"_id": one, "n": MONEY} for one in range(ACCOUNTS))
+        ended, moved, totals = threading.Event(), [], set()
+
+        def until_the_end(act):
+            with client.start_session() as session:
+                try:
+                    while not ended.is_set():
+                        act(session)
+                except pymongo.errors.PyMongoError:
+                    if not ended.is_set():
+                        raise
+
+        def mover(session):
+            step = random.randrange(1000)
+            if session.with_transaction(lambda session: move(session, client.bank, step)):
+                moved.append(step)
+
+        def adder(session):
+            with session.start_transaction():
+                totals.add(total(client.bank, session))
+
+        threads = [threading.Thread(target=until_the_end, args=(act,), daemon=True)
+                   for act in [mover] * 4 + [adder] * 2]
+        for thread in threads:
+            thread.start()
+        time.sleep(2)
+        ended.set()
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        for thread in threads:
+            thread.join(10)
+        assert totals == {2 * ACCOUNTS * MONEY}
+        server.start()
+        database = server.client().bank
+        assert total(database) == 2 * ACCOUNTS * MONEY
+        # What was not acknowledged may be there too: one move of each thread.
+        assert 20 < len(moved) <= database.moves.count_documents({}) <= len(moved) + 4
+        for name in ("one", "other", "moves"):
+            assert database.command("validate", name, full=True)["valid"]
