@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use windrow_fold::{Age, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
@@ -25,6 +25,8 @@ pub(crate) struct Core {
     pub folding: Mutex<()>,
     /// Held while merges run: two of one map would put what one has dropped back.
     pub merging: Mutex<()>,
+    /// How many wait for the lock of merges: those that run give up.
+    waiting_for_merging: AtomicUsize,
     next_id: AtomicU64,
     /// How many sections stand in each run; a run without any is removed.
     run_sections: Mutex<HashMap<u64, usize>>,
@@ -106,6 +108,7 @@ impl Core {
             catalog_change: Mutex::default(),
             folding: Mutex::default(),
             merging: Mutex::default(),
+            waiting_for_merging: AtomicUsize::new(0),
             next_id: AtomicU64::new(next_id),
             run_sections: Mutex::default(),
             tail_bytes: Arc::default(),
@@ -265,6 +268,19 @@ impl Core {
     /// Whether to wait for a transaction is in vain: nobody is there who could end it.
     pub fn waits_in_vain(&self) -> bool {
         self.is_closing() || self.options.background == BackgroundWork::Caller
+    }
+
+    /// Keeps merges off; those that run end at once.
+    pub fn keep_merges_off(&self) -> MutexGuard<'_, ()> {
+        self.waiting_for_merging.fetch_add(1, Ordering::AcqRel);
+        let guard = self.merging.lock();
+        self.waiting_for_merging.fetch_sub(1, Ordering::AcqRel);
+        guard
+    }
+
+    /// Whether somebody waits for merges to end.
+    pub fn merges_are_in_the_way(&self) -> bool {
+        self.waiting_for_merging.load(Ordering::Acquire) > 0
     }
 
     pub fn is_closing(&self) -> bool {

@@ -85,7 +85,7 @@ impl Engine {
         match work {
             Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
             Work::Merge => merging::merge_all(&self.collections, Effort::Readers),
-            Work::Compact => merging::merge_all(&self.collections, Effort::Space),
+            Work::Compact => merging::merge_all(&self.collections, Effort::AllSpace),
             Work::Settle => Ok(background::settle(&self.collections)),
             Work::Builds => {
                 let unfinished = building::unfinished(&self.collections);
@@ -287,7 +287,8 @@ pub enum Work {
     Fold,
     /// One merge of every map that needs it.
     Merge,
-    /// The same, and of maps where much is gone or replaced: space comes back.
+    /// The same, and of maps where much is gone or replaced: space comes back, as far as nobody reads
+    /// what was before.
     Compact,
     /// Indexes make the entries of the newest commits.
     Settle,

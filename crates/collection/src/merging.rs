@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Keep};
+use windrow_fold::merge::{self, Keep, Written};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor};
 use windrow_storage::{Compression, RowChange};
@@ -25,9 +25,11 @@ use crate::state::State;
 pub(crate) enum Effort {
     /// Those with many sections of a size: readers would look into too many.
     Readers,
-    /// Also those where much is gone or replaced, whose space can come back, and indexes that can be
-    /// written shorter.
+    /// Also those where much is gone or replaced, whose space can come back, all of it: nobody reads what
+    /// was before. And indexes that can be written shorter.
     Space,
+    /// Also those of which some of the space can come back: somebody has asked for it.
+    AllSpace,
 }
 
 /// A map gives space back where so great a part of its entries is of no use.
@@ -153,12 +155,8 @@ fn merge_map(
         return Ok(false);
     };
     let all = 0..sections.all().len();
-    let for_space = || {
-        let is_wanted =
-            is_wasteful(core, collection, index, &sections) || is_loose(index, &sections);
-        (effort == Effort::Space && is_wanted).then(|| all.clone())
-    };
-    let range = merge::choose(sections.all()).or_else(for_space);
+    let frees = || frees_space(core, collection, index, &sections, effort).then(|| all.clone());
+    let range = merge::choose(sections.all()).or_else(frees);
     let Some(range) = range.filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };
@@ -180,10 +178,16 @@ fn merge_map(
     let sink = core.sink_pausing(move || pace.rest())?;
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
     let mut options = collection.section_options(core, index, position);
-    if effort == Effort::Space && range == all && is_packable(index) {
+    if effort != Effort::Readers && range == all && is_packable(index) {
         options.compression = Compression::Zstd;
     }
-    let merged = merge::write(&mut entries, None, &keep, &sink, options)?;
+    // Nobody waits for a merge that is of no use any more, or is in somebody's way.
+    let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
+    let goes_on = || !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
+    let written = merge::write_while(&mut entries, None, &keep, &sink, options, &goes_on)?;
+    let Written::All(merged) = written else {
+        return Ok(false);
+    };
     if merged.is_some() {
         sink.finish()?;
     }
@@ -193,17 +197,33 @@ fn merge_map(
     Ok(true)
 }
 
-/// Whether a merge of all sections would give much space back. Not where a snapshot may keep what is
-/// gone, or where it is not known to the sections yet.
-fn is_wasteful(
+/// Whether a merge of all sections is wanted for the space that it gives back.
+fn frees_space(
     core: &Core,
     collection: &Collection,
     index: Option<&Index>,
     sections: &Sections,
+    effort: Effort,
 ) -> bool {
-    if core.snapshots.count() > 0 || collection.tail_bytes() > 0 {
-        return false;
-    }
+    let can_free = match effort {
+        Effort::Readers => return false,
+        Effort::Space => can_free_all(core, collection, sections),
+        // A map of one section has been merged as far as those allow who read.
+        Effort::AllSpace => sections.all().len() > 1 || can_free_all(core, collection, sections),
+    };
+    (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
+}
+
+/// Whether a merge of all sections leaves nothing that is gone: no snapshot sees what was before, and
+/// the sections know of all that is gone.
+fn can_free_all(core: &Core, collection: &Collection, sections: &Sections) -> bool {
+    let newest = sections.descriptors().map(|it| it.position).max();
+    let oldest = core.snapshot_positions().first().copied();
+    collection.tail_bytes() == 0 && oldest >= newest
+}
+
+/// Whether much in the sections is of no use to who reads the newest.
+fn is_wasteful(collection: &Collection, index: Option<&Index>, sections: &Sections) -> bool {
     let entries = sections.entries();
     let waste = match index {
         Some(index) if !index.definition.is_of_ids() => {

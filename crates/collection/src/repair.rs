@@ -34,7 +34,7 @@ pub(crate) fn rebuild(
 ) -> Result<(), Error> {
     folding::fold(collections)?;
     let core = &*collections.core;
-    let _merging = core.merging.lock();
+    let _merging = core.keep_merges_off();
     for map in maps {
         let state = State::clone(&collection.state());
         if let Some(target) = Target::find(collection, &state, *map) {

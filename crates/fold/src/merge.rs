@@ -58,9 +58,40 @@ pub fn write(
     sink: &RunSink,
     options: SectionOptions,
 ) -> Result<Option<SectionDescriptor>, StorageError> {
+    match write_while(merge, until, keep, sink, options, &|| true)? {
+        Written::All(section) => Ok(section),
+        Written::Stopped => Ok(None),
+    }
+}
+
+/// What became of entries that were written as long as something held.
+#[derive(Clone, Debug)]
+pub enum Written {
+    /// The section of all of them, None where nothing had to be kept.
+    All(Option<SectionDescriptor>),
+    /// What was written is no section.
+    Stopped,
+}
+
+/// After so many entries it is asked whether to go on.
+const ENTRIES_PER_QUESTION: u64 = 256;
+
+/// The same, given up as soon as `goes_on` says no.
+pub fn write_while(
+    merge: &mut Merge,
+    until: Option<(&[u8], u64)>,
+    keep: &Keep,
+    sink: &RunSink,
+    options: SectionOptions,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Written, StorageError> {
     let mut writer = SectionWriter::new(sink, options);
-    let mut last = Last::default();
+    let (mut last, mut met) = (Last::default(), 0u64);
     while let Some(mut entry) = merge.current() {
+        met += 1;
+        if met.is_multiple_of(ENTRIES_PER_QUESTION) && !goes_on() {
+            return Ok(Written::Stopped);
+        }
         if until.is_some_and(|until| (entry.key, entry.id) >= until) {
             break;
         }
@@ -78,7 +109,7 @@ pub fn write(
         }
         merge.advance()?;
     }
-    writer.finish()
+    writer.finish().map(Written::All)
 }
 
 /// The place of the entry that was met last.
