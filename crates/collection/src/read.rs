@@ -383,6 +383,11 @@ impl Reader {
         })
     }
 
+    /// Which of these keys of an index, in order, may be there: see [`View::may_hold`].
+    pub(crate) fn may_hold(&self, index: usize, keys: &[&[u8]]) -> Result<Vec<bool>, Error> {
+        Ok(self.index_view(index)?.may_hold(keys)?)
+    }
+
     /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         Ok(self.index_view(index)?.count_about((from, 0), (to, 0))?)

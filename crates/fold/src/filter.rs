@@ -10,6 +10,21 @@ const PROBES: u32 = 6;
 
 pub(crate) use crate::sum::key_hash as hash;
 
+/// A key with what filters know it by.
+pub(crate) struct HashedKey<'k> {
+    pub key: &'k [u8],
+    pub hash: u64,
+}
+
+impl<'k> HashedKey<'k> {
+    pub fn of(key: &'k [u8]) -> HashedKey<'k> {
+        HashedKey {
+            key,
+            hash: hash(key),
+        }
+    }
+}
+
 /// The page of these hashes.
 pub fn build(hashes: &[u64]) -> Vec<u8> {
     let lines = (hashes.len() * BITS_PER_KEY)

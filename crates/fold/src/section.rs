@@ -28,7 +28,7 @@ use windrow_storage::{Block, BlockAddress, Caching, RunHandle, RunId, Runs, Stor
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
-use crate::filter;
+use crate::filter::{self, HashedKey};
 use crate::stretch::{Layout, Stretch};
 use crate::sum::EntrySum;
 use fences::Fences;
@@ -303,5 +303,62 @@ impl Section {
                 return Ok(false);
             }
         }
+    }
+
+    /// Notes for each of these keys, in order, whether the section may hold it: see
+    /// [`may_hold`](Self::may_hold). Neighbours mostly share a page of filters.
+    pub(crate) fn note_held(
+        &self,
+        keys: &[HashedKey<'_>],
+        held: &mut [bool],
+    ) -> Result<(), StorageError> {
+        let mut page: Option<FilterPage<'_>> = None;
+        for (wanted, held) in keys.iter().zip(held) {
+            if *held || !self.descriptor.may_hold_key(wanted.key) {
+                continue;
+            }
+            if !page
+                .as_ref()
+                .is_some_and(|page| page.is_before_end(wanted.key))
+            {
+                page = self.filter_page(wanted.key)?;
+            }
+            *held = match &page {
+                Some(page) if page.is_before_end(wanted.key) => {
+                    filter::may_hold(&page.bits, wanted.hash)
+                }
+                _ => self.may_hold(wanted.key)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// The page of filters for a key; None where there are none.
+    fn filter_page(&self, key: &[u8]) -> Result<Option<FilterPage<'_>>, StorageError> {
+        let fences = self.fences()?;
+        let page = fences.find(key, 0) / FILTER_BLOCKS;
+        let Some((offset, length)) = fences.filter(page) else {
+            return Ok(None);
+        };
+        let next = (page + 1) * FILTER_BLOCKS;
+        Ok(Some(FilterPage {
+            bits: self
+                .runs
+                .open_block(self.address(offset, length), Caching::Keep)?,
+            end: (next < fences.len()).then(|| fences.separator(next)),
+        }))
+    }
+}
+
+/// The filters of some blocks.
+struct FilterPage<'s> {
+    bits: Block,
+    /// Where the next page's blocks begin, if there are more.
+    end: Option<&'s [u8]>,
+}
+
+impl FilterPage<'_> {
+    fn is_before_end(&self, key: &[u8]) -> bool {
+        self.end.is_none_or(|end| key < end)
     }
 }

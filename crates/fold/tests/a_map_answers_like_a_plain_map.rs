@@ -213,6 +213,28 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         let found = is_there.then(|| cursor.id());
         assert_eq!(found, first.map(|(place, _)| place.1));
     }
+    check_presence(view, model);
+}
+
+/// Keys that are there are never said not to be, and most that are not are known at once.
+fn check_presence(view: &View, model: &Model) {
+    let mut keys: Vec<Vec<u8>> = model.keys().map(|place| place.0.clone()).collect();
+    let absent = keys
+        .iter()
+        .map(|key| [key.as_slice(), b"\x01none"].concat());
+    let absent: Vec<Vec<u8>> = absent.collect();
+    keys.extend(absent.iter().cloned());
+    keys.sort();
+    keys.dedup();
+    let wanted: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+    let held = view.may_hold(&wanted).unwrap();
+    let is_there = |key: &Vec<u8>| model.keys().any(|place| place.0 == *key);
+    let mut passed = 0;
+    for (key, held) in keys.iter().zip(held) {
+        assert!(held || !is_there(key), "{key:?}");
+        passed += usize::from(held && !is_there(key));
+    }
+    assert!(passed <= 2 + keys.len() / 10, "{passed} of {}", keys.len());
 }
 
 fn check(seed: u64) {

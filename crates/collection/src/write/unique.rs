@@ -64,6 +64,7 @@ impl Collection {
             return Ok(Planned::HeldBy(holder));
         }
         let looking = Looking::new(self, claiming.transaction)?;
+        wanted.pass_absent(&looking.newest)?;
         let mut kept = Vec::with_capacity(plan.kept.len());
         for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(places) {
             match self.take_keys(&mut wanted, keys, &looking)? {
@@ -210,6 +211,30 @@ impl<'i> Wanted<'i> {
             }
         }
         Ok(places)
+    }
+
+    /// Finds those that nobody has all at once, in their order: they need no look each by itself.
+    fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
+        let mut unsure: Vec<(&(u64, Vec<u8>), &mut Key<'i>)> = self
+            .keys
+            .iter_mut()
+            .filter(|(_, key)| key.look_up)
+            .collect();
+        for of_index in unsure.chunk_by_mut(|one, other| one.0.0 == other.0.0) {
+            let map = of_index.first().map(|((map, _), _)| *map);
+            let Some(number) = newest.indexes().iter().position(|it| Some(it.map()) == map) else {
+                continue;
+            };
+            let keys: Vec<&[u8]> = of_index
+                .iter()
+                .map(|((_, key), _)| key.as_slice())
+                .collect();
+            let held = newest.may_hold(number, &keys)?;
+            for ((_, key), held) in of_index.iter_mut().zip(held) {
+                key.look_up = held;
+            }
+        }
+        Ok(())
     }
 
     /// Claims all, in order.
