@@ -20,18 +20,30 @@ use crate::namespace;
 use crate::operations::Operation;
 use crate::recorder::{self, Ended};
 use crate::state::State;
-use crate::transactions::labelled;
+use crate::transactions::{labelled, labelled_retryable};
 
 /// Runs a request and makes a reply of whatever comes of it, a panic included.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
     state.metrics.connections_active.fetch_add(1, Relaxed);
     let outcome = admit(state, request)
-        .and_then(|(command, generic)| execute(state, client, request, command, &generic));
+        .and_then(|(command, generic)| execute(state, client, request, command, &generic))
+        .map_err(|error| match may_be_sent_again(request) {
+            true => labelled_retryable(error),
+            false => error,
+        });
     state.metrics.connections_active.fetch_sub(1, Relaxed);
     outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
         Reply::from(&error)
     })
+}
+
+/// Whether it is a retryable write or the end of a transaction.
+fn may_be_sent_again(request: &Request) -> bool {
+    let is_numbered = request.get("txnNumber").is_some();
+    let is_within = request.get("autocommit").is_some();
+    let ends = || find(request.command()).is_some_and(|command| command.ends_transaction);
+    is_numbered && (!is_within || ends())
 }
 
 /// The command of a request and its generic arguments, once all that can be said against it before

@@ -345,10 +345,151 @@ const TRANSIENT_CODES: &[ErrorCode] = &[
     ErrorCode::NoSuchTransaction,
 ];
 
+/// That a write or an end of a transaction may be sent again.
+const RETRYABLE: &str = "RetryableWriteError";
+
+/// Errors after which the same command may do, at this server once it has started again or at another.
+const RETRYABLE_CODES: &[ErrorCode] = &[
+    ErrorCode::ShutdownInProgress,
+    ErrorCode::InterruptedAtShutdown,
+    ErrorCode::ExceededTimeLimit,
+];
+
+/// The error of a command that may be sent again, with the label that drivers look for.
+pub fn labelled_retryable(error: CommandError) -> CommandError {
+    match RETRYABLE_CODES.contains(&error.code) {
+        true => error.with_label(RETRYABLE),
+        false => error,
+    }
+}
+
 /// The error of a command within a transaction, with the label that drivers look for.
 pub fn labelled(error: CommandError) -> CommandError {
     match TRANSIENT_CODES.contains(&error.code) && !error.labels.contains(&TRANSIENT) {
         true => error.with_label(TRANSIENT),
         false => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Log;
+    use crate::cursors::tests::with_operation;
+    use crate::state::Services;
+
+    const SESSION: SessionId = SessionId([1; 16]);
+
+    /// What a session does, one after the other, and the code of each: 0 where it goes well.
+    fn check(steps: &[(&str, i64, i32)]) {
+        let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
+        let histories = Histories::default();
+        with_operation(|operation| {
+            for (what, number, code) in steps {
+                let taken = histories.take(SESSION, operation).unwrap();
+                let done = match *what {
+                    "begin" => taken.begin(*number, &services.engine).map(drop),
+                    "resume" => taken.resume(*number).map(drop),
+                    "commit" => taken.commit(*number),
+                    "abort" => {
+                        taken.abort(*number);
+                        Ok(())
+                    }
+                    "write" => taken.begin_writes(*number),
+                    "kill" => {
+                        histories.abort(SESSION);
+                        Ok(())
+                    }
+                    "expire" => {
+                        assert_eq!(histories.expire(Duration::ZERO), [SESSION]);
+                        Ok(())
+                    }
+                    other => panic!("{other}"),
+                };
+                let found = done.map_or_else(|error| error.code.number(), |()| 0);
+                assert_eq!(found, *code, "{what} {number} of {steps:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn numbers_grow_and_each_is_one_thing() {
+        check(&[
+            ("begin", 1, 0),
+            ("resume", 1, 0),
+            ("commit", 1, 0),
+            ("commit", 1, 0),
+        ]);
+        check(&[
+            ("begin", 1, 0),
+            ("commit", 1, 0),
+            ("resume", 1, 256),
+            ("begin", 1, 117),
+        ]);
+        check(&[
+            ("begin", 1, 0),
+            ("abort", 1, 0),
+            ("resume", 1, 251),
+            ("commit", 1, 251),
+        ]);
+        check(&[("resume", 1, 251), ("commit", 1, 251), ("begin", 1, 0)]);
+        check(&[
+            ("begin", 5, 0),
+            ("begin", 4, 225),
+            ("resume", 4, 225),
+            ("resume", 5, 0),
+        ]);
+        check(&[
+            ("begin", 1, 0),
+            ("begin", 2, 0),
+            ("resume", 1, 225),
+            ("commit", 2, 0),
+        ]);
+        check(&[
+            ("begin", 1, 0),
+            ("write", 1, 217),
+            ("write", 2, 0),
+            ("write", 2, 0),
+        ]);
+        check(&[
+            ("write", 1, 0),
+            ("resume", 1, 251),
+            ("begin", 1, 117),
+            ("begin", 2, 0),
+        ]);
+    }
+
+    #[test]
+    fn what_ends_from_outside_ends_after_the_command_that_has_it() {
+        check(&[("begin", 1, 0), ("kill", 0, 0), ("resume", 1, 251)]);
+        check(&[("begin", 1, 0), ("expire", 0, 0), ("resume", 1, 251)]);
+        check(&[
+            ("begin", 1, 0),
+            ("commit", 1, 0),
+            ("kill", 0, 0),
+            ("commit", 1, 0),
+        ]);
+    }
+
+    #[test]
+    fn transactions_are_counted() {
+        let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
+        let histories = Histories::default();
+        with_operation(|operation| {
+            let taken = histories.take(SESSION, operation).unwrap();
+            taken.begin(1, &services.engine).unwrap();
+            taken.commit(1).unwrap();
+            taken.begin(2, &services.engine).unwrap();
+            let counts = Counts {
+                open: 1,
+                active: 1,
+                started: 2,
+                committed: 1,
+                aborted: 0,
+            };
+            assert_eq!(histories.counts(), counts);
+            taken.abort(2);
+            assert_eq!(histories.counts().aborted, 1);
+        });
     }
 }

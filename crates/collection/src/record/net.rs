@@ -52,7 +52,7 @@ fn has_doubles(operations: &[Operation]) -> bool {
                 first,
                 documents: all,
             } => {
-                inserted.push(*first..*first + documents(all).count() as u64);
+                inserted.push(*first..first.saturating_add(documents(all).count() as u64));
             }
             Operation::Update { id, .. } | Operation::Delete { id, .. } => {
                 if !seen.insert(*id) {
@@ -86,7 +86,7 @@ fn insert(
         };
         push(run_first, buffer.slice(run..offset));
         push(id, change.document.unwrap_or_default());
-        (run, run_first) = (end, id + 1);
+        (run, run_first) = (end, id.saturating_add(1));
     }
     push(run_first, buffer.slice(run..end));
 }
