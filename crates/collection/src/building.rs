@@ -26,6 +26,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::rows;
 use crate::state::IndexState;
+use crate::told::{Deed, Told};
 
 /// What `create_indexes` did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,6 +208,8 @@ impl Collection {
             };
             changes.push(row.put(self.id, index.map));
         }
+        let definitions = indexes.iter().map(|index| &*index.definition);
+        changes.push(Told::of_indexes(Deed::CreateIndexes, &self.row(), definitions).put());
         core.storage.catalog.change(changes, |_| {})?;
         self.note_changed(core);
         indexes.iter().for_each(|index| index.set_ready());
@@ -273,6 +276,10 @@ impl Collection {
                 .descriptors()
                 .map(|it| rows::delete_section(index.map, it)),
         );
+        if index.is_ready() {
+            let definition = std::iter::once(&*index.definition);
+            changes.push(Told::of_indexes(Deed::DropIndexes, &self.row(), definition).put());
+        }
         core.storage.catalog.change(changes, |_| {})?;
         self.note_changed(core);
         index.set_dropped();

@@ -1,8 +1,6 @@
-//! How much a capped collection holds, and what its writers and readers share.
+//! How much a capped collection holds, and what its writers share.
 
-use std::time::Duration;
-
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard};
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error as LanguageError;
 
@@ -60,37 +58,15 @@ impl Cap {
     }
 }
 
-/// What writers of a capped collection and those who wait for its documents share.
+/// What writers of a capped collection share.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     inserting: Mutex<()>,
-    /// How many inserts there have been.
-    count: Mutex<u64>,
-    arrived: Condvar,
 }
 
 impl Arrivals {
     /// One insert at a time: each leaves the collection within its limits.
     pub fn begin(&self) -> MutexGuard<'_, ()> {
         self.inserting.lock()
-    }
-
-    /// Tells of an insert.
-    pub fn note(&self) {
-        *self.count.lock() += 1;
-        self.arrived.notify_all();
-    }
-
-    pub fn count(&self) -> u64 {
-        *self.count.lock()
-    }
-
-    /// Waits until there have been more than so many, at most so long; whether there have.
-    pub fn wait(&self, seen: u64, at_most: Duration) -> bool {
-        let mut count = self.count.lock();
-        if *count == seen {
-            self.arrived.wait_for(&mut count, at_most);
-        }
-        *count > seen
     }
 }

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::rows::CollectionRow;
+use crate::told::{Deed, Told};
 
 /// The option of a collection that ends with the process.
 const TEMPORARY: &str = "temp";
@@ -60,6 +61,9 @@ impl Engine {
             ..CollectionRow::clone(&old)
         };
         let mut changes = row.replace(&old, source.id);
+        changes.extend(self.core.retire_name(source.id, old.named()));
+        let replaced = target.as_ref().map(|target| target.uuid());
+        changes.push(Told::of_rename(&old, to, replaced).put());
         if let Some(target) = &target {
             changes.extend(self.drop_changes(target));
         }
@@ -87,9 +91,12 @@ impl Collection {
             options: change(old.options.as_document())?,
             ..CollectionRow::clone(&old)
         };
+        let mut changes = new.replace(&old, self.id);
+        let told = Told::of(Deed::Modify, &new).with(new.options.clone());
+        changes.push(told.put());
         core.storage
             .catalog
-            .change(new.replace(&old, self.id), |_| {})
+            .change(changes, |_| {})
             .map_err(Error::from)?;
         self.note_changed(&core);
         self.set_row(new);
@@ -148,6 +155,7 @@ impl Collection {
                 .for_each(|(name, value)| new.push(name, value));
             Ok::<DocumentBuf, Error>(new)
         })?;
+        self.tell_of_conversion()?;
         self.cap().map_or(Ok(()), |cap| self.trim(&cap))
     }
 
@@ -168,6 +176,19 @@ impl Collection {
             Ok::<DocumentBuf, Error>(new)
         })?;
         self.cap().map_or(Ok(()), |cap| self.trim(&cap))
+    }
+
+    /// Change streams learn of it as of another collection that takes the name of this one: what was
+    /// too much goes without being told.
+    fn tell_of_conversion(&self) -> Result<(), Error> {
+        let core = self.core()?;
+        let _changing = core.catalog_change.lock();
+        let row = self.row();
+        let mut copy = CollectionRow::clone(&row);
+        copy.namespace.collection = format!("tmp.convertToCapped.{}", row.namespace.collection);
+        let told = Told::of_rename(&copy, &row.namespace, Some(row.uuid));
+        core.storage.catalog.change(vec![told.put()], |_| {})?;
+        Ok(())
     }
 
     fn check_there(&self) -> Result<(), Error> {

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use windrow_document::{Collation, DocumentBuf};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Age, SectionOptions};
+use windrow_storage::Position;
 
 use crate::cap::{Arrivals, Cap};
 use crate::claims::Claims;
@@ -355,15 +356,19 @@ impl Collection {
         self.rules().cap()
     }
 
-    /// How many inserts into a capped collection there have been since it was opened: asked before
-    /// reading, it tells [`wait_for_arrival`](Self::wait_for_arrival) what has been seen.
-    pub fn arrivals(&self) -> u64 {
-        self.arrivals.count()
+    /// The position of its newest commit: asked before reading, it tells
+    /// [`wait_for_commit`](Self::wait_for_commit) what has been seen.
+    pub fn newest_commit(&self) -> Position {
+        Position(self.state().active.newest())
     }
 
-    /// Waits until there have been more inserts than so many, at most so long; whether there have.
-    pub fn wait_for_arrival(&self, seen: u64, at_most: Duration) -> bool {
-        self.arrivals.wait(seen, at_most)
+    /// Waits until it was written to after `seen`, at most so long; whether it was. False too where
+    /// only others were written to: then there may be more time to wait.
+    pub fn wait_for_commit(&self, seen: Position, at_most: Duration) -> Result<bool, Error> {
+        let core = self.core()?;
+        let written = core.storage.log.written();
+        let has_more = || self.newest_commit() > seen;
+        Ok(has_more() || (core.storage.log.wait_beyond(written, at_most) && has_more()))
     }
 
     /// Tells of a document that was written though the validator does not accept it.

@@ -12,7 +12,9 @@ use windrow_storage::{Compression, RowChange, RunId, Storage};
 use crate::building::pool::BuildPool;
 use crate::error::Error;
 use crate::index::Index;
+use crate::names::Names;
 use crate::options::{Background as BackgroundWork, EngineOptions};
+use crate::rows::{self, NamedRow};
 
 /// See the module.
 pub(crate) struct Core {
@@ -37,6 +39,7 @@ pub(crate) struct Core {
     /// Bytes of tails at which a fold begins.
     fold_from_bytes: AtomicU64,
     pub builds: BuildPool,
+    pub names: Names,
     pub background: Background,
     pub counters: Counters,
 }
@@ -115,10 +118,43 @@ impl Core {
             transaction_bytes: Arc::default(),
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
+            names: Names::default(),
             background: Background::default(),
             options,
             counters: Counters::default(),
         }
+    }
+
+    /// Remembers that a collection had this name up to now, as long as the log may be asked about it;
+    /// what the catalog has to remember, and may forget. Called while nobody writes to it, before the
+    /// catalog is changed.
+    pub fn retire_name(&self, collection: u64, name: NamedRow) -> Vec<RowChange> {
+        let log = &self.storage.log;
+        let until = log.written().0;
+        let mut changes = self.names.forget_before(log.history_first().0);
+        changes.retain(|it| it.key != rows::key(rows::NAMED, &[collection, until]));
+        changes.push(name.put(collection, until));
+        self.names.retire(collection, until, name);
+        changes
+    }
+
+    /// Lets the log keep a history once somebody has ever asked for it: others are spared the space,
+    /// and the time that new segments take.
+    pub fn keep_history_if_wanted(&self) {
+        if self.storage.catalog.get(rows::HISTORY_KEPT).is_some() {
+            self.storage.log.keep_history(self.options.history_bytes);
+        }
+    }
+
+    /// From now on the log keeps a history, also when it is opened again.
+    pub fn keep_history(&self) -> Result<(), Error> {
+        let _changing = self.catalog_change.lock();
+        if self.storage.catalog.get(rows::HISTORY_KEPT).is_none() {
+            let kept = vec![RowChange::put(rows::HISTORY_KEPT, "")];
+            self.storage.catalog.change(kept, |_| {})?;
+        }
+        self.keep_history_if_wanted();
+        Ok(())
     }
 
     /// A snapshot of everything written so far.

@@ -18,6 +18,7 @@ use crate::options::{Background, EngineOptions};
 use crate::record::transaction::Origin;
 use crate::rows;
 use crate::state::IndexState;
+use crate::told::{Deed, Told};
 use crate::transaction::Transaction;
 use crate::{background, building, creating, folding, merging, recovery, repair};
 
@@ -174,7 +175,9 @@ impl Engine {
         let _changing = core.catalog_change.lock();
         let since = core.storage.log.written().0;
         let collection = creating::new_collection(core, namespace, options, since)?;
-        let changes = creating::rows_of(core, &collection);
+        let mut changes = creating::rows_of(core, &collection);
+        let row = collection.row();
+        changes.push(Told::of(Deed::Create, &row).with_options(&row).put());
         core.storage.catalog.change(changes, |_| {})?;
         collection.note_changed(core);
         self.collections.insert(&collection);
@@ -207,6 +210,11 @@ impl Engine {
         for collection in self.collections(database) {
             dropped += usize::from(self.drop_collection(&collection.namespace())?);
         }
+        if dropped > 0 {
+            let _changing = self.core.catalog_change.lock();
+            let told = vec![Told::of_database(database).put()];
+            self.core.storage.catalog.change(told, |_| {})?;
+        }
         Ok(dropped)
     }
 
@@ -214,7 +222,8 @@ impl Engine {
         let _changing = self.core.catalog_change.lock();
         // Writers that have begun end first; later ones find the collection dropped.
         let _schema = collection.schema.write();
-        let changes = self.drop_changes(collection);
+        let mut changes = self.drop_changes(collection);
+        changes.push(Told::of(Deed::Drop, &collection.row()).put());
         self.core.storage.catalog.change(changes, |_| {})?;
         self.collections.remove(collection);
         self.forget(collection)
@@ -224,6 +233,10 @@ impl Engine {
     pub(crate) fn drop_changes(&self, collection: &Collection) -> Vec<RowChange> {
         let state = collection.state();
         let mut changes = collection.row().delete(collection.id);
+        changes.extend(
+            self.core
+                .retire_name(collection.id, collection.row().named()),
+        );
         changes.push(RowChange::delete(rows::key(rows::FOLDED, &[collection.id])));
         let sections = state.records.descriptors();
         changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));

@@ -276,7 +276,7 @@ fn each_document(
                     let document = Document::from_validated(document);
                     add(builder, document, *id, position, payload);
                 }
-                Operation::Delete { id, changes } => delete(builder, *id, position, changes),
+                Operation::Delete { id, changes, .. } => delete(builder, *id, position, changes),
             }
         }
     }
@@ -345,6 +345,7 @@ fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk 
                     id,
                     changes,
                     document,
+                    ..
                 } => {
                     let document = Document::from_validated(document);
                     add_changes(index, *id, position, changes, &mut builder);
@@ -352,7 +353,7 @@ fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk 
                         add_entries(index, document, &mut scratch, &mut multikey, &mut |_, _| {});
                     }
                 }
-                Operation::Delete { id, changes } => {
+                Operation::Delete { id, changes, .. } => {
                     add_changes(index, *id, position, changes, &mut builder);
                 }
             }

@@ -7,9 +7,9 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `record`, `rows`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
+//! Reading order, from the ground: `record`, `event_detail`, `rows`, `told`, `names`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
 //! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
-//! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, [`validate`](mod@validate).
+//! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod admission;
@@ -26,11 +26,14 @@ mod creating;
 mod doubles;
 mod engine;
 mod error;
+mod event_detail;
+mod events;
 mod folding;
 mod generation;
 mod holds;
 mod index;
 mod merging;
+mod names;
 mod namespace;
 mod options;
 mod read;
@@ -41,6 +44,7 @@ mod rows;
 mod rules;
 mod state;
 mod statistics;
+mod told;
 mod transaction;
 mod validate;
 mod views;
@@ -53,6 +57,7 @@ pub use collection::Collection;
 pub use compression::wanted as wanted_compression;
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};
+pub use events::{Event, EventKind, Events, Step};
 pub use holds::{Exclusion, GiveUp};
 pub use index::{Index, Progress};
 pub use namespace::{Namespace, VIEWS};
@@ -60,11 +65,12 @@ pub use options::{AtBlock, Background, EngineOptions};
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
 pub use record::transaction::Origin;
 pub use statistics::{CollectionStatistics, IndexStatistics};
+pub use told::Deed;
 pub use transaction::Transaction;
 pub use validate::{Checks, IndexReport, Validation, WrongEntries, WrongEntry};
 pub use views::View;
 pub use windrow_fold::Direction;
-pub use windrow_storage::StorageError;
+pub use windrow_storage::{ClusterTime, Position, StorageError};
 pub use write::{Batch, Change, DocumentValidation, Inserted, Outcome, Terms};
 
 /// The largest document, in bytes.

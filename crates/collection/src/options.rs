@@ -29,6 +29,8 @@ pub struct EngineOptions {
     pub snapshot_age_max: Duration,
     /// Bytes of log records that an index may lag behind before its entries are made unasked.
     pub settle_bytes: u64,
+    /// How many bytes of the log are kept for change streams, besides what is not folded yet.
+    pub history_bytes: u64,
     /// Told of what goes wrong in the background.
     pub on_problem: fn(&str, &Error),
     pub storage: StorageOptions,
@@ -73,6 +75,7 @@ impl EngineOptions {
             fold_interval: Duration::from_secs(60),
             snapshot_age_max: Duration::from_secs(600),
             settle_bytes: 1 << 20,
+            history_bytes: 256 << 20,
             on_problem: |what, error| eprintln!("{what}: {error}"),
             storage: StorageOptions {
                 runs: RunsOptions {

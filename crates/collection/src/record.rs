@@ -4,8 +4,10 @@
 //! ```text
 //! payload      collection id u64 LE | operation*
 //! operation    1 | first record id u64 LE | document count u32 LE | byte count u32 LE | documents
-//!              2 | record id u64 LE | old byte count u32 LE | document | index changes
-//!              3 | record id u64 LE | old byte count u32 LE | index changes
+//!              4 | record id u64 LE | old byte count u32 LE | document | index changes | detail
+//!              5 | record id u64 LE | old byte count u32 LE | index changes | detail
+//!              2, 3: the same as 4 and 5 without detail, as earlier versions wrote them
+//! detail       length varint | what change events need: see `event_detail`
 //! index changes  count varint, per index: map id varint
 //!                | gone count varint, per key: length varint, bytes
 //!                | come count varint, per entry: key length, payload length varints, bytes
@@ -41,10 +43,12 @@ pub enum Operation {
         id: u64,
         document: Bytes,
         changes: Vec<IndexChange>,
+        detail: Bytes,
     },
     Delete {
         id: u64,
         changes: Vec<IndexChange>,
+        detail: Bytes,
     },
 }
 
@@ -75,8 +79,10 @@ impl Effect {
 }
 
 const INSERT: u8 = 1;
-const UPDATE: u8 = 2;
-const DELETE: u8 = 3;
+const UPDATE_UNTOLD: u8 = 2;
+const DELETE_UNTOLD: u8 = 3;
+const UPDATE: u8 = 4;
+const DELETE: u8 = 5;
 
 /// Bytes of the collection's id, with which a payload begins.
 pub const ID_BYTES: usize = 8;
@@ -102,19 +108,33 @@ pub fn push_update(
     old_bytes: usize,
     document: Document<'_>,
     changes: &[IndexChange],
+    detail: &[u8],
 ) {
     payload.push(UPDATE);
     payload.extend_from_slice(&id.to_le_bytes());
     payload.extend_from_slice(&(old_bytes as u32).to_le_bytes());
     payload.extend_from_slice(document.as_bytes());
     push_changes(payload, changes);
+    push_detail(payload, detail);
 }
 
-pub fn push_delete(payload: &mut Vec<u8>, id: u64, old_bytes: usize, changes: &[IndexChange]) {
+pub fn push_delete(
+    payload: &mut Vec<u8>,
+    id: u64,
+    old_bytes: usize,
+    changes: &[IndexChange],
+    detail: &[u8],
+) {
     payload.push(DELETE);
     payload.extend_from_slice(&id.to_le_bytes());
     payload.extend_from_slice(&(old_bytes as u32).to_le_bytes());
     push_changes(payload, changes);
+    push_detail(payload, detail);
+}
+
+fn push_detail(payload: &mut Vec<u8>, detail: &[u8]) {
+    varint::put(payload, detail.len() as u64);
+    payload.extend_from_slice(detail);
 }
 
 fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
@@ -252,7 +272,7 @@ impl Reader {
                     effect,
                 )
             }
-            UPDATE => {
+            UPDATE | UPDATE_UNTOLD => {
                 let document = self.document()?;
                 let bytes = document.len() as i64 - i64::from(number);
                 let changes = self.changes()?;
@@ -265,11 +285,12 @@ impl Reader {
                         id,
                         document,
                         changes,
+                        detail: self.detail(kind == UPDATE)?,
                     },
                     effect,
                 )
             }
-            DELETE => {
+            DELETE | DELETE_UNTOLD => {
                 let bytes = -i64::from(number);
                 let effect = Effect {
                     documents: -1,
@@ -280,12 +301,23 @@ impl Reader {
                     Operation::Delete {
                         id,
                         changes: self.changes()?,
+                        detail: self.detail(kind == DELETE)?,
                     },
                     effect,
                 )
             }
             _ => return None,
         })
+    }
+
+    fn detail(&mut self, is_there: bool) -> Option<Bytes> {
+        match is_there {
+            true => {
+                let length = usize::try_from(self.number()?).ok()?;
+                self.take(length)
+            }
+            false => Some(Bytes::new()),
+        }
     }
 
     fn changes(&mut self) -> Option<Vec<IndexChange>> {
@@ -334,8 +366,9 @@ mod tests {
             100,
             two.as_document(),
             std::slice::from_ref(&change),
+            b"detail",
         );
-        push_delete(&mut payload, 6, 10, &[]);
+        push_delete(&mut payload, 6, 10, &[], b"");
         assert_eq!(collection_of(&payload), Some(7));
         let (commit, effect) = decode(9, Bytes::from(payload.clone())).unwrap();
         let next_record = 42;
@@ -361,8 +394,14 @@ mod tests {
         };
         let found: Vec<Document<'_>> = documents(inserted).map(|(_, document)| document).collect();
         assert_eq!(found, [one.as_document(), two.as_document()]);
-        assert!(matches!(update, Operation::Update { id: 5, changes, .. } if changes[0] == change));
-        assert!(matches!(delete, Operation::Delete { id: 6, changes } if changes.is_empty()));
+        assert!(
+            matches!(update, Operation::Update { id: 5, changes, detail, .. }
+            if changes[0] == change && &detail[..] == b"detail")
+        );
+        assert!(
+            matches!(delete, Operation::Delete { id: 6, changes, detail }
+            if changes.is_empty() && detail.is_empty())
+        );
         for length in 9..payload.len() {
             let _ = decode(9, Bytes::from(payload[..length].to_vec()));
         }

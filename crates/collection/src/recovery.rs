@@ -30,6 +30,8 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     let next_id = rows::next_id(&storage.catalog)?;
     let folded = rows::fold_position(&storage.catalog)?;
     let core = Arc::new(Core::new(storage, options, next_id));
+    core.names.load(&core.storage.catalog)?;
+    core.keep_history_if_wanted();
     let mut sections = open_sections(&core)?;
     core.storage.runs.retain(&core.runs())?;
     let collections = Collections::new(core.clone());

@@ -10,6 +10,9 @@
 //!                                                 done: record ids u64 BE; keys, cut, where clustered
 //! "t" collection id u64 BE                        a transaction creates it, and has perhaps not
 //!                                                 committed: empty
+//! "h" collection id | until, u64 BE each          BSON: db, coll, uuid: the name up to this position
+//! "e"                                             BSON: the newest change of collections, see `told`
+//! "k"                                             nothing: the log is kept for change streams
 //! "n"                                             BSON: next (the next id to be given)
 //! "p"                                             BSON: position (all before it is folded)
 //! ```
@@ -29,6 +32,10 @@ pub const INDEX: u8 = b'i';
 pub const SECTION: u8 = b's';
 pub const BUILD: u8 = b'b';
 pub const CREATION: u8 = b't';
+pub const NAMED: u8 = b'h';
+/// What a change of the catalog tells change streams.
+pub const TOLD: &[u8] = b"e";
+pub const HISTORY_KEPT: &[u8] = b"k";
 const NEXT_ID: &[u8] = b"n";
 const FOLD_POSITION: &[u8] = b"p";
 
@@ -92,14 +99,8 @@ const PIECE_BYTES: usize = 4_000;
 impl CollectionRow {
     /// The rows that say it.
     pub fn put(&self, id: u64) -> Vec<RowChange> {
-        let uuid = Value::Binary {
-            subtype: 4,
-            bytes: self.uuid.to_vec(),
-        };
-        let mut value = doc! {
-            "db": self.namespace.database.as_str(), "coll": self.namespace.collection.as_str(),
-            "uuid": uuid, "records": self.records as i64,
-        };
+        let mut value = self.named().document();
+        value.push("records", self.records as i64);
         let mut changes: Vec<RowChange> = self
             .pieces()
             .enumerate()
@@ -112,6 +113,14 @@ impl CollectionRow {
         }
         changes.push(row(key(COLLECTION, &[id]), value));
         changes
+    }
+
+    /// The collection's name.
+    pub fn named(&self) -> NamedRow {
+        NamedRow {
+            namespace: self.namespace.clone(),
+            uuid: self.uuid,
+        }
     }
 
     /// The rows that say it in place of another's of the same collection: each key once.
@@ -149,29 +158,13 @@ impl CollectionRow {
     /// Reads a row; `catalog` has the pieces of options that are not in it.
     pub fn read(id: u64, value: &[u8], catalog: &Catalog) -> Result<CollectionRow, StorageError> {
         let document = read(value)?;
-        let text = |name| {
-            document
-                .get(name)
-                .and_then(ValueRef::as_str)
-                .map(str::to_owned)
-        };
-        let uuid = match document.get("uuid") {
-            Some(ValueRef::Binary { bytes, .. }) => bytes.first_chunk::<16>().copied(),
-            _ => None,
-        };
-        let (Some(database), Some(collection), Some(uuid)) = (text("db"), text("coll"), uuid)
-        else {
-            return Err(damaged("a collection's row"));
-        };
+        let NamedRow { namespace, uuid } = NamedRow::of(document)?;
         let options = match document.get("options").and_then(ValueRef::as_document) {
             Some(options) => options.to_buf(),
             None => read_pieces(id, catalog)?,
         };
         Ok(CollectionRow {
-            namespace: Namespace {
-                database,
-                collection,
-            },
+            namespace,
             uuid,
             options,
             records: number(document, "records")?,
@@ -294,6 +287,63 @@ pub fn put_next_id(next: u64) -> RowChange {
 
 pub fn put_fold_position(position: u64) -> RowChange {
     row(FOLD_POSITION.to_vec(), doc! { "position": position as i64 })
+}
+
+/// The name and the UUID that a collection has, or had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRow {
+    pub namespace: Namespace,
+    pub uuid: [u8; 16],
+}
+
+impl NamedRow {
+    /// Says that the collection had the name up to this position.
+    pub fn put(&self, collection: u64, until: u64) -> RowChange {
+        row(key(NAMED, &[collection, until]), self.document())
+    }
+
+    pub fn document(&self) -> DocumentBuf {
+        let uuid = Value::Binary {
+            subtype: 4,
+            bytes: self.uuid.to_vec(),
+        };
+        doc! {
+            "db": self.namespace.database.as_str(), "coll": self.namespace.collection.as_str(),
+            "uuid": uuid,
+        }
+    }
+
+    pub fn read(value: &[u8]) -> Result<NamedRow, StorageError> {
+        NamedRow::of(read(value)?)
+    }
+
+    pub fn of(document: Document<'_>) -> Result<NamedRow, StorageError> {
+        let text = |name: &str| {
+            let found = document.get(name).and_then(ValueRef::as_str);
+            let found = found.map(str::to_owned);
+            found.ok_or_else(|| damaged(&format!("a row without '{name}'")))
+        };
+        Ok(NamedRow {
+            namespace: Namespace {
+                database: text("db")?,
+                collection: text("coll")?,
+            },
+            uuid: uuid(document, "uuid")?,
+        })
+    }
+}
+
+fn uuid(document: Document<'_>, name: &str) -> Result<[u8; 16], StorageError> {
+    let found = match document.get(name) {
+        Some(ValueRef::Binary { bytes, .. }) => bytes.first_chunk::<16>().copied(),
+        _ => None,
+    };
+    found.ok_or_else(|| damaged(&format!("a row without '{name}'")))
+}
+
+/// What a change of the catalog tells change streams.
+pub fn put_told(told: DocumentBuf) -> RowChange {
+    row(TOLD.to_vec(), told)
 }
 
 /// The next id to be given; 1 in a new folder.

@@ -1,5 +1,5 @@
-//! What a collection's options ask of its documents: the validator, how many there may be, and how they
-//! are compressed.
+//! What a collection's options ask of its documents: the validator, how many there may be, how they
+//! are compressed, whether old versions are kept.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,6 +23,7 @@ pub(crate) struct Rules {
     cap: Option<Cap>,
     /// How documents are compressed, where the options say so.
     pub compression: Option<Compression>,
+    keeps_old_versions: bool,
 }
 
 #[derive(Debug)]
@@ -74,6 +75,7 @@ impl Rules {
             cap: Cap::of(options),
             // What cannot be read was never accepted by this version.
             compression: compression::wanted(options).unwrap_or_default(),
+            keeps_old_versions: keeps_old_versions(options),
             validator: source.map(|source| Validator {
                 source: source.to_buf(),
                 filter: parse(source, collation.clone()),
@@ -87,6 +89,11 @@ impl Rules {
 
     pub fn cap(&self) -> Option<Cap> {
         self.cap
+    }
+
+    /// Whether the log keeps the old version of what is changed, for change events.
+    pub fn keeps_old_versions(&self) -> bool {
+        self.keeps_old_versions
     }
 
     /// Whether there is anything to ask at all.
@@ -135,6 +142,14 @@ impl Validator {
             details: failure::details(self.source.as_document(), document),
         }))
     }
+}
+
+fn keeps_old_versions(options: Document<'_>) -> bool {
+    let images = options.get("changeStreamPreAndPostImages");
+    let enabled = images
+        .and_then(ValueRef::as_document)
+        .and_then(|images| images.get("enabled"));
+    enabled.is_some_and(ValueRef::is_truthy)
 }
 
 /// How a collection with such options compares strings; None: by their bytes.

@@ -80,7 +80,6 @@ impl Collection {
         let inserted = self.insert_patiently(&documents, ordered, terms)?;
         self.trim(&cap)?;
         drop(inserting);
-        self.arrivals.note();
         Ok(inserted)
     }
 

@@ -21,7 +21,7 @@
 //!
 //! Reading order: `operators` (the table), `path`, `tree`, `apply`, `rewrite`,
 //! `modifier` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
-//! `touched`.
+//! `touched`, `description`, `difference`.
 
 mod add_to_set;
 mod apply;
@@ -29,6 +29,8 @@ mod arithmetic;
 mod array_filter;
 mod bit;
 mod current_date;
+mod description;
+mod difference;
 mod extreme;
 mod modifier;
 mod operators;
@@ -46,10 +48,13 @@ mod touched;
 mod tree;
 mod upsert;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use windrow_document::{Document, DocumentBuf, Timestamp, ValueRef};
 
+pub use description::{Description, FieldPath};
+pub use difference::difference;
 pub use path::order as field_order;
 pub use touched::Touched;
 pub use upsert::check_filter as check_upsert_filter;
@@ -57,6 +62,8 @@ pub use upsert::check_filter as check_upsert_filter;
 use crate::Error;
 use crate::expression::Variables;
 use crate::filter::Filter;
+use description::Trace;
+use difference::short_difference;
 use modifier::Run;
 use operators::Operators;
 use pipeline::Pipeline;
@@ -119,6 +126,9 @@ pub struct Applied {
     pub document: Option<DocumentBuf>,
     /// Which fields may differ.
     pub touched: Touched,
+    /// Which fields do, as change events tell it; None where the document was replaced, or might as
+    /// well have been.
+    pub description: Option<Description>,
 }
 
 impl Update {
@@ -184,6 +194,7 @@ impl Update {
         original: Document<'_>,
         context: &UpdateContext<'_>,
     ) -> Result<Applied, Error> {
+        let trace = RefCell::default();
         let run = Run {
             root: original,
             now_millis: context.now_millis,
@@ -191,14 +202,21 @@ impl Update {
             keeps_zero_timestamps: context.keeps_zero_timestamps,
             is_insert: false,
             collation: context.filter.and_then(Filter::collation),
+            trace: &trace,
         };
         let document = self.run(&run, context)?;
         if let Some(document) = &document {
             storable::check_size(document.as_document())?;
         }
+        let description = match (&*self.form, &document) {
+            (Form::Operators(_), Some(_)) => Some(trace.into_inner().finish()),
+            (Form::Pipeline(_), Some(new)) => short_difference(original, new.as_document()),
+            (Form::Replacement(_), _) | (_, None) => None,
+        };
         Ok(Applied {
             document,
             touched: self.touched(),
+            description,
         })
     }
 
@@ -209,6 +227,7 @@ impl Update {
         filter: &Filter,
         context: &UpdateContext<'_>,
     ) -> Result<DocumentBuf, Error> {
+        let untold = RefCell::<Trace>::default();
         let run = Run {
             root: Document::EMPTY,
             now_millis: context.now_millis,
@@ -216,6 +235,7 @@ impl Update {
             keeps_zero_timestamps: context.keeps_zero_timestamps,
             is_insert: true,
             collation: filter.collation(),
+            trace: &untold,
         };
         let base = upsert::base(filter, self.is_replacement(), &run)?;
         let run = Run {

@@ -43,7 +43,7 @@ pub mod source;
 pub mod text;
 pub mod view;
 
-pub use aggregate::{Aggregate, Pipeline};
+pub use aggregate::{Aggregate, EventPipeline, Pipeline};
 pub use count::Count;
 pub use cursor::Cursor;
 pub use distinct::Distinct;

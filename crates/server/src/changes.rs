@@ -13,7 +13,7 @@ use windrow_collection::{
     Terms,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::update::{Update, UpdateContext};
+use windrow_mql::update::{Applied, Update, UpdateContext};
 use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -313,12 +313,13 @@ fn update_matching(
     let mut updated = Updated::default();
     if let Some(collection) = existing(context, namespace, updating)? {
         let mut decide = |document: Document<'_>| {
-            let changed = apply(updating, document)?;
+            let applied = apply(updating, document)?;
+            let (changed, description) = (applied.document, applied.description);
             if keep_documents {
                 updated.before = Some(document.to_buf());
                 updated.after = Some(changed.clone().unwrap_or_else(|| document.to_buf()));
             }
-            Ok(changed.map_or(Change::Keep, Change::Replace))
+            Ok(changed.map_or(Change::Keep, |new| Change::described(new, description)))
         };
         let change = if updating.many {
             change_all
@@ -352,16 +353,13 @@ fn existing(
     Ok(collection)
 }
 
-fn apply(
-    updating: &Updating<'_>,
-    document: Document<'_>,
-) -> Result<Option<DocumentBuf>, CommandError> {
+fn apply(updating: &Updating<'_>, document: Document<'_>) -> Result<Applied, CommandError> {
     let applied = updating.update.apply(document, &updating.context);
-    let changed = applied.or_command_error()?.document;
-    if let Some(changed) = &changed {
+    let applied = applied.or_command_error()?;
+    if let Some(changed) = &applied.document {
         check_depth(changed.as_document())?;
     }
-    Ok(changed)
+    Ok(applied)
 }
 
 fn insert(

@@ -28,6 +28,11 @@ pub trait BatchSource: Send {
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError>;
 
+    /// Where a change stream stands.
+    fn resume_token(&self) -> Option<DocumentBuf> {
+        None
+    }
+
     /// Waits for more at the end of the data, where that can come; whether it has.
     fn wait(&mut self, _: &Operation, _until: Instant) -> Result<bool, CommandError> {
         Ok(false)
@@ -41,6 +46,8 @@ pub struct SourceBatch {
     /// True where the source has come to its end: the cursor is closed with this batch. A source
     /// that stopped at the limit does not look whether there is more, as MongoDB's do not.
     pub finished: bool,
+    /// Where a change stream stands.
+    pub resume_token: Option<DocumentBuf>,
 }
 
 /// How a cursor behaves between batches.
@@ -52,6 +59,8 @@ pub struct CursorOptions {
     pub tailable: bool,
     /// A `getMore` at the end of the data waits for more, up to its `maxTimeMS`.
     pub await_data: bool,
+    /// Goes on when what it reads is dropped: it tells of that.
+    pub tells_of_drops: bool,
 }
 
 /// To whom a cursor belongs, and what `currentOp` says about it.
@@ -224,7 +233,8 @@ impl Cursors {
         let mut open = lock(&self.open);
         let mut ended = Vec::new();
         for cursor in open.values_mut() {
-            if is_meant(&cursor.owner) && matches!(cursor.state, State::Waiting(_)) {
+            let is_meant = is_meant(&cursor.owner) && !cursor.owner.options.tells_of_drops;
+            if is_meant && matches!(cursor.state, State::Waiting(_)) {
                 ended.push(std::mem::replace(&mut cursor.state, State::Ended(why)));
             }
         }
@@ -406,6 +416,7 @@ pub(crate) mod tests {
             Ok(SourceBatch {
                 documents,
                 finished: self.0.is_empty(),
+                ..SourceBatch::default()
             })
         }
     }

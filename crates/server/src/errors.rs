@@ -101,6 +101,7 @@ impl IntoCommandError for StorageError {
             StorageError::Full { .. } => ErrorCode::OutOfDiskSpace,
             StorageError::Damaged { .. } => ErrorCode::DataCorruptionDetected,
             StorageError::InUse { .. } => ErrorCode::DBPathInUse,
+            StorageError::NotKept { .. } => ErrorCode::ChangeStreamHistoryLost,
             StorageError::RefusingWrites { .. } => ErrorCode::UserWritesBlocked,
             StorageError::TooLarge { .. } => ErrorCode::BSONObjectTooLarge,
             StorageError::NoPermission { .. } | StorageError::Io { .. } => {

@@ -1,5 +1,6 @@
 //! The first batch of a result.
 
+use windrow_document::DocumentBuf;
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply};
 
@@ -38,8 +39,12 @@ pub fn reply(
     let SourceBatch {
         documents,
         finished,
+        resume_token,
     } = match first.limit {
-        0 => SourceBatch::default(),
+        0 => SourceBatch {
+            resume_token: source.resume_token(),
+            ..SourceBatch::default()
+        },
         limit => source.next_batch(context.operation, limit, DOCUMENT_BYTES_MAX)?,
     };
     context
@@ -48,11 +53,21 @@ pub fn reply(
     let namespace = owner.namespace.clone();
     if finished || first.single {
         context.operation.note("cursorExhausted", finished);
-        return Ok(Reply::first_batch(&namespace, 0, documents));
+        let reply = Reply::first_batch(&namespace, 0, documents);
+        return Ok(resumable(reply, resume_token));
     }
     let id = context.state.cursors.open(owner, source)?;
     context.operation.note("cursorid", id);
-    Ok(Reply::first_batch(&namespace, id, documents))
+    let reply = Reply::first_batch(&namespace, id, documents);
+    Ok(resumable(reply, resume_token))
+}
+
+/// The reply with the place of a change stream, where it is one's.
+pub fn resumable(reply: Reply, token: Option<DocumentBuf>) -> Reply {
+    match token {
+        Some(token) => reply.with_resume_token(token.as_document()),
+        None => reply,
+    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@
 //! Reading order: [`config`], [`server`], [`client`], [`connection`], [`dispatch`], [`commands`], [`command`], [`context`],
 //! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
-//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`,
+//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`, `change_stream`,
 //! [`listed`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`usage`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -33,6 +33,7 @@
 
 pub mod arguments;
 mod buffers;
+mod change_stream;
 pub mod changes;
 pub mod client;
 mod clock;

@@ -49,6 +49,7 @@ impl BatchSource for Listed {
                 .map(DocumentBuf::as_document)
                 .collect::<Batch>(),
             finished: self.0.is_empty(),
+            ..SourceBatch::default()
         })
     }
 }

@@ -223,6 +223,7 @@ impl QueryBatches {
         Ok(SourceBatch {
             documents,
             finished: finished || at_limit,
+            ..SourceBatch::default()
         })
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Collection, RecordId};
+use windrow_collection::{Collection, Position, RecordId};
 use windrow_document::Document;
 use windrow_mql::Meta;
 use windrow_mql::sort::{Natural, Sort};
@@ -23,8 +23,8 @@ pub struct Tailing {
     find: Find,
     /// The record that was looked at last.
     last: RecordId,
-    /// How many inserts there had been before the last batch.
-    arrivals: u64,
+    /// The collection's newest commit before the last batch.
+    seen: Position,
     skip: u64,
     left: Option<u64>,
 }
@@ -50,7 +50,7 @@ impl Tailing {
             collection,
             find,
             last: RecordId(0),
-            arrivals: 0,
+            seen: Position::ZERO,
         })
     }
 
@@ -112,13 +112,14 @@ impl BatchSource for Tailing {
             return Ok(SourceBatch {
                 documents,
                 finished: true,
+                ..SourceBatch::default()
             });
         }
         if self.collection.is_dropped() {
             let message = "collection dropped";
             return Err(CommandError::new(ErrorCode::QueryPlanKilled, message));
         }
-        self.arrivals = self.collection.arrivals();
+        self.seen = self.collection.newest_commit();
         let reader = self.collection.reader().or_command_error()?;
         self.check_position(&reader)?;
         let (first, end) = (RecordId(self.last.0 + 1), RecordId(u64::MAX));
@@ -138,6 +139,7 @@ impl BatchSource for Tailing {
         Ok(SourceBatch {
             documents,
             finished: false,
+            ..SourceBatch::default()
         })
     }
 
@@ -145,9 +147,9 @@ impl BatchSource for Tailing {
         loop {
             operation.check()?;
             let left = until.saturating_duration_since(Instant::now());
-            let arrived = self
-                .collection
-                .wait_for_arrival(self.arrivals, left.min(CHECK_INTERVAL));
+            let at_most = left.min(CHECK_INTERVAL);
+            let arrived = self.collection.wait_for_commit(self.seen, at_most);
+            let arrived = arrived.or_command_error()?;
             if arrived || left.is_zero() {
                 return Ok(arrived);
             }

@@ -174,7 +174,7 @@ pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<()
 
 /// Stages that write, or are not about documents.
 const NOT_IN_VIEWS: &[(&str, ErrorCode)] = &[
-    ("$changeStream", ErrorCode(40_573)),
+    ("$changeStream", ErrorCode::OptionNotSupportedOnView),
     ("$currentOp", ErrorCode::InvalidNamespace),
     ("$listLocalSessions", ErrorCode::InvalidNamespace),
     ("$merge", ErrorCode::OptionNotSupportedOnView),

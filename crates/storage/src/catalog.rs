@@ -16,7 +16,7 @@ use crate::disk::Disk;
 use crate::error::StorageError;
 use crate::log::{Log, Position};
 
-pub use change::{Expectation, RowChange};
+pub use change::{ChangedRow, Expectation, RowChange};
 
 /// The longest value of a row. The longest key has a quarter of that.
 pub const ROW_BYTES_MAX: usize = 4096;
@@ -213,6 +213,12 @@ impl Catalog {
         self.changed_bytes
             .fetch_sub(changed_bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The rows that a catalog record of the log changed; a row without value went. None where it is
+    /// no such record.
+    pub fn read_change(payload: &[u8]) -> Option<Vec<ChangedRow>> {
+        change::decode(payload)
     }
 
     /// Log records up to here are not needed for the catalog any more.

@@ -27,6 +27,8 @@ pub enum StorageError {
         bytes: u64,
         bytes_max: u64,
     },
+    /// The caller's: it asks for a record of the log that is not kept any more.
+    NotKept { position: u64, first: u64 },
     /// The machine's, anything else.
     Io {
         place: String,
@@ -112,6 +114,10 @@ impl fmt::Display for StorageError {
             } => {
                 write!(f, "{what} has {bytes} bytes, the limit is {bytes_max}")
             }
+            Self::NotKept { position, first } => write!(
+                f,
+                "record {position} is asked for, but the log is kept from record {first} on"
+            ),
             Self::Io { place, error } => write!(f, "{place}: {error}"),
         }
     }

@@ -42,12 +42,17 @@ mod runs;
 
 mod catalog;
 
-pub use catalog::{Catalog, CatalogError, CatalogOptions, Expectation, ROW_BYTES_MAX, RowChange};
+pub use catalog::{
+    Catalog, CatalogError, CatalogOptions, ChangedRow, Expectation, ROW_BYTES_MAX, RowChange,
+};
 pub use disk::memory::{Crash, MemoryDisk};
 pub use disk::real::RealDisk;
 pub use disk::{Disk, DiskFile, DiskLock, LockOutcome};
 pub use error::StorageError;
-pub use log::{Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX, Position};
+pub use log::{
+    ClusterTime, Content, Follower, Log, LogOptions, LogReader, LogRecord, PAYLOAD_BYTES_MAX,
+    Position, Written,
+};
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
     RunWriter, Runs, RunsOptions, encode_block,

@@ -3,6 +3,8 @@
 //! An append is: encode (caller's thread) → queue → one write for the group → publish in order →
 //! return. A sync is shared by all who wait. What a crash leaves is judged in `recover`.
 
+mod clock;
+mod follower;
 mod group;
 mod reader;
 mod record;
@@ -22,9 +24,12 @@ use parking_lot::{Condvar, Mutex};
 use crate::disk::{Disk, DiskLock};
 use crate::error::StorageError;
 
+pub use clock::ClusterTime;
+pub use follower::{Content, Follower, Written};
 pub use reader::{LogReader, LogRecord};
 pub use record::PAYLOAD_BYTES_MAX;
 
+use follower::Arrival;
 use group::Queue;
 pub(crate) use record::Kind;
 use segment::Segments;
@@ -62,6 +67,8 @@ pub struct LogOptions {
     pub recycled_max: usize,
     /// The longest that a record stays unsynced; `None`: only [`Log::sync`] syncs.
     pub sync_interval: Option<Duration>,
+    /// The time in milliseconds since 1970.
+    pub clock: fn() -> u64,
 }
 
 impl Default for LogOptions {
@@ -70,6 +77,7 @@ impl Default for LogOptions {
             segment_bytes: 64 << 20,
             recycled_max: 4,
             sync_interval: Some(Duration::from_millis(100)),
+            clock: clock::system,
         }
     }
 }
@@ -94,10 +102,17 @@ struct Shared {
     /// The newest position whose publish has run.
     written: AtomicU64,
     synced: AtomicU64,
+    /// When the newest record was written.
+    millis: AtomicU64,
     /// There is something that the timer has to sync.
     dirty: AtomicBool,
     timer: OnceLock<Thread>,
     closing: AtomicBool,
+    arrival: Arrival,
+    /// So many bytes of segments are kept that nothing needs but those who follow the log.
+    history_bytes: AtomicU64,
+    /// The newest record that does not say when it was written.
+    untimed: u64,
     refusing: OnceLock<String>,
     /// The newest position when the log was opened, if it ended with the mark of a close.
     marked: u64,
@@ -115,15 +130,19 @@ impl Log {
         let newest = recovered.newest.0;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),
-            writer: Mutex::new(Writer::after(newest)),
+            writer: Mutex::new(Writer::after(newest, recovered.millis)),
             syncing: Mutex::default(),
             sync_ended: Condvar::new(),
             segments: Mutex::new(recovered.segments),
             written: AtomicU64::new(newest),
             synced: AtomicU64::new(newest),
+            millis: AtomicU64::new(recovered.millis),
             dirty: AtomicBool::new(false),
             timer: OnceLock::new(),
             closing: AtomicBool::new(false),
+            arrival: Arrival::default(),
+            history_bytes: AtomicU64::new(0),
+            untimed: recovered.untimed.0,
             refusing: OnceLock::new(),
             marked: if recovered.marked { newest } else { 0 },
             disk,
@@ -198,14 +217,22 @@ impl Log {
         )
     }
 
-    /// Lets go of the segments whose records are all before `position`.
+    /// Lets go of the segments whose records are all before `position`, as far as they are more than
+    /// the history that is kept.
     pub fn drop_before(&self, position: Position) -> Result<(), StorageError> {
         self.shared.drop_before(position)
     }
 
     /// Whether [`Log::drop_before`] would free something.
     pub fn can_drop_before(&self, position: Position) -> bool {
-        self.shared.segments.lock().count_before(position) > 0
+        let kept_bytes = self.shared.history_bytes.load(Ordering::Relaxed);
+        let segments = self.shared.segments.lock();
+        segments.count_droppable(position, kept_bytes) > 0
+    }
+
+    /// From now on so many bytes are kept of what [`Log::drop_before`] could let go of.
+    pub fn keep_history(&self, bytes: u64) {
+        self.shared.history_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// About how many bytes of the log come after `position`, to 256 KB.

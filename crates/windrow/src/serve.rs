@@ -40,6 +40,9 @@ Options:
                       how long a query may read at one moment before it fails, since what it sees
                       takes space [default: 600]
   --replica-set NAME  present itself as a replica set of one, for clients that insist on one
+  --change-history-bytes-max SIZE
+                      how much of the log is kept for change streams once one has been opened, as
+                      1GB; a stream that goes on from before it fails [default: 256MiB]
   --logpath FILE      append the log to a file [default: standard error]
   -h, --help          this text
 
@@ -51,6 +54,9 @@ Examples:
   mongosh mongodb://127.0.0.1:27017
 ";
 
+/// What is kept of the log for change streams where nothing else is said.
+const HISTORY_BYTES: u64 = 256 << 20;
+
 /// What the command line asks for.
 #[derive(Debug, PartialEq)]
 struct Options {
@@ -60,6 +66,7 @@ struct Options {
     build_priority: BuildPriority,
     snapshot_age_max: Duration,
     replica_set: Option<String>,
+    history_bytes: u64,
     logpath: Option<PathBuf>,
 }
 
@@ -78,6 +85,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let mut build_priority = BuildPriority::default();
     let mut snapshot_age_max = Duration::from_secs(600);
     let mut replica_set = None;
+    let mut history_bytes = HISTORY_BYTES;
     while let Some(argument) = arguments.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(None),
@@ -93,6 +101,9 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             Long("replica-set" | "replSet") => {
                 replica_set = Some(name_of(arguments.value()?.string()?)?);
             }
+            Long("change-history-bytes-max") => {
+                history_bytes = history_of(&arguments.value()?.string()?)?;
+            }
             Long("logpath") => logpath = Some(PathBuf::from(arguments.value()?)),
             other => return Err(other.unexpected().into()),
         }
@@ -107,6 +118,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         build_priority,
         snapshot_age_max,
         replica_set,
+        history_bytes,
         logpath,
     }))
 }
@@ -129,6 +141,10 @@ fn memory_of(text: &str) -> Result<u64, Failure> {
         )));
     }
     Ok(bytes)
+}
+
+fn history_of(text: &str) -> Result<u64, Failure> {
+    bytes::parse(text).map_err(|why| Failure::Usage(format!("--change-history-bytes-max {why}")))
 }
 
 fn seconds_of(text: &str) -> Result<Duration, Failure> {
@@ -224,6 +240,7 @@ fn open_engine(options: &Options) -> Result<Arc<Engine>, Failure> {
         on_problem: tell_problem,
         build_priority: options.build_priority,
         snapshot_age_max: options.snapshot_age_max,
+        history_bytes: options.history_bytes,
         ..EngineOptions::with_memory(options.memory)
     };
     let disk = Arc::new(disk);
@@ -328,6 +345,7 @@ mod tests {
             build_priority: BuildPriority::Normal,
             snapshot_age_max: Duration::from_secs(600),
             replica_set: None,
+            history_bytes: HISTORY_BYTES,
             logpath: None,
         };
         check(&["--data", "d", "--memory=1GiB"], Ok(options));
@@ -338,6 +356,7 @@ mod tests {
             build_priority: BuildPriority::Low,
             snapshot_age_max: Duration::from_secs(5),
             replica_set: Some("rs0".into()),
+            history_bytes: 1_000_000_000,
             logpath: Some("l".into()),
         };
         check(
@@ -355,6 +374,7 @@ mod tests {
                 "--snapshot-seconds-max=5",
                 "--replica-set",
                 "rs0",
+                "--change-history-bytes-max=1GB",
                 "--logpath",
                 "l",
             ],

@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, Write};
 
-use windrow_document::{DocumentBuf, DocumentBuilder, ValueRef};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 
 use crate::batch::Batch;
 use crate::command_error::CommandError;
@@ -84,6 +84,9 @@ pub struct Reply {
     more_to_come: bool,
 }
 
+/// Where a batch's reply has the length of its cursor.
+const CURSOR_LENGTH: usize = 4 + 8;
+
 impl Reply {
     /// `{…fields, ok: 1}`.
     pub fn ok(mut fields: DocumentBuf) -> Reply {
@@ -150,6 +153,22 @@ impl Reply {
             failed: false,
             more_to_come: false,
         }
+    }
+
+    /// A batch's reply with `postBatchResumeToken` behind its documents: of change streams.
+    pub fn with_resume_token(mut self, token: Document<'_>) -> Reply {
+        let mut element = b"\x03postBatchResumeToken\0".to_vec();
+        element.extend_from_slice(token.as_bytes());
+        for place in [0, CURSOR_LENGTH] {
+            let length = self.head.get_mut(place..).and_then(<[u8]>::first_chunk_mut);
+            if let Some(length) = length {
+                let grown = i32::from_le_bytes(*length) + element.len() as i32;
+                *length = grown.to_le_bytes();
+            }
+        }
+        // Behind the byte that ends the array.
+        self.tail.splice(1..1, element);
+        self
     }
 
     /// Says that another reply follows without being asked for.

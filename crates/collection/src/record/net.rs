@@ -29,8 +29,9 @@ pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
                 id,
                 document,
                 changes,
+                ..
             } => changed.entry(id).or_default().take(Some(document), changes),
-            Operation::Delete { id, changes } => {
+            Operation::Delete { id, changes, .. } => {
                 changed.entry(id).or_default().take(None, changes);
             }
         }
@@ -125,8 +126,13 @@ impl Changed {
                 id,
                 document,
                 changes,
+                detail: Bytes::new(),
             },
-            None => Operation::Delete { id, changes },
+            None => Operation::Delete {
+                id,
+                changes,
+                detail: Bytes::new(),
+            },
         }
     }
 }
@@ -164,6 +170,7 @@ mod tests {
             id,
             document: buffer(&[number]),
             changes: changes(gone, come),
+            detail: Bytes::new(),
         }
     }
 
@@ -171,6 +178,7 @@ mod tests {
         Operation::Delete {
             id,
             changes: changes(gone, &[]),
+            detail: Bytes::new(),
         }
     }
 

@@ -99,7 +99,7 @@ mod tests {
     fn payload(origin: Origin, collections: &[u64]) -> Bytes {
         let part = |collection: &u64| {
             let mut operations = Vec::new();
-            push_delete(&mut operations, 6, 10, &[]);
+            push_delete(&mut operations, 6, 10, &[], &[]);
             let (one, other) = operations.split_at(5);
             let pieces = [one, other].map(Bytes::copy_from_slice);
             (*collection, pieces.to_vec())

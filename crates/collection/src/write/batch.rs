@@ -12,6 +12,7 @@ use bytes::Bytes;
 use parking_lot::MutexGuard;
 use windrow_document::{Document, DocumentBuf};
 use windrow_index::Scratch;
+use windrow_mql::update::Description;
 
 use super::checks::check_fits;
 use super::entries::entries_of;
@@ -21,6 +22,7 @@ use super::unique::Looking;
 use crate::claims::{Added, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
+use crate::event_detail;
 use crate::holds::{Held, Ticket};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
@@ -31,9 +33,23 @@ use crate::rules::Verdict;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     Keep,
-    /// The new version; its `_id` is the old one's.
+    /// The new version in place of the old one, whose `_id` it has.
     Replace(DocumentBuf),
+    /// The same, and how it came of the old one.
+    Update(DocumentBuf, Description),
     Delete,
+    /// The same, to make room for others: nobody is told.
+    Trim,
+}
+
+impl Change {
+    /// The new version; a replacement where it is not described.
+    pub fn described(new: DocumentBuf, description: Option<Description>) -> Change {
+        match description {
+            Some(description) => Change::Update(new, description),
+            None => Change::Replace(new),
+        }
+    }
 }
 
 /// What became of it.
@@ -167,8 +183,12 @@ impl<'c> Batch<'c> {
         }
         match change {
             Change::Keep => Ok(Made::Done(Outcome::Kept)),
-            Change::Replace(new) => self.replace(id, old, new.as_document()),
-            Change::Delete => self.delete(id, old),
+            Change::Replace(new) => self.replace(id, old, new.as_document(), None),
+            Change::Update(new, description) => {
+                self.replace(id, old, new.as_document(), Some(description))
+            }
+            Change::Delete => self.delete(id, old, false),
+            Change::Trim => self.delete(id, old, true),
         }
     }
 
@@ -229,6 +249,7 @@ impl<'c> Batch<'c> {
         id: RecordId,
         old: Document<'_>,
         new: Document<'_>,
+        description: Option<&Description>,
     ) -> Result<Made, Error> {
         let bytes = new.as_bytes().len();
         if bytes > crate::DOCUMENT_BYTES_MAX {
@@ -266,7 +287,10 @@ impl<'c> Batch<'c> {
         if let Some(holder) = self.claim(&unique, id)? {
             return Ok(Made::HeldBy(holder));
         }
-        record::push_update(&mut self.payload, id.0, old.as_bytes().len(), new, &changes);
+        let kept = self.collection.rules().keeps_old_versions().then_some(old);
+        let detail = event_detail::of_update(description, kept);
+        let old_bytes = old.as_bytes().len();
+        record::push_update(&mut self.payload, id.0, old_bytes, new, &changes, &detail);
         self.ids.push(id);
         Ok(Made::Done(Outcome::Replaced))
     }
@@ -326,7 +350,7 @@ impl<'c> Batch<'c> {
         Ok(None)
     }
 
-    fn delete(&mut self, id: RecordId, old: Document<'_>) -> Result<Made, Error> {
+    fn delete(&mut self, id: RecordId, old: Document<'_>, is_silent: bool) -> Result<Made, Error> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         for state in &self.collection.state().indexes {
@@ -346,7 +370,10 @@ impl<'c> Batch<'c> {
             }
             changes.push(change);
         }
-        record::push_delete(&mut self.payload, id.0, old.as_bytes().len(), &changes);
+        let whole = self.collection.rules().keeps_old_versions();
+        let detail = event_detail::of_deletion(old, whole, is_silent);
+        let old_bytes = old.as_bytes().len();
+        record::push_delete(&mut self.payload, id.0, old_bytes, &changes, &detail);
         self.ids.push(id);
         Ok(Made::Done(Outcome::Deleted))
     }

@@ -22,7 +22,7 @@ impl Collection {
         let mut oldest = reader.records(Direction::Forward);
         let mut batch = self.batch();
         while cap.is_exceeded(count, bytes) && oldest.next()? {
-            batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Delete))?;
+            batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Trim))?;
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(oldest.document().len() as u64);
         }

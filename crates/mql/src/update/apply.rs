@@ -21,6 +21,8 @@ const PADDING_MAX: usize = 1_500_000;
 struct Place {
     depth: usize,
     in_array: bool,
+    /// Whether the value stands in an array itself.
+    is_element: bool,
 }
 
 impl Place {
@@ -28,8 +30,17 @@ impl Place {
         Place {
             depth: self.depth + 1,
             in_array: self.in_array || in_array,
+            is_element: in_array,
         }
     }
+}
+
+/// Runs with a name added to the way.
+fn named<T>(run: &Run<'_>, name: &str, work: impl FnOnce() -> T) -> T {
+    let step = run.trace.borrow_mut().enter(name);
+    let done = work();
+    run.trace.borrow_mut().leave(step);
+    done
 }
 
 /// What came of a child: its element if there is one, and the change to it; or the new value.
@@ -44,6 +55,7 @@ pub(super) fn apply(fields: &Fields, run: &Run<'_>) -> Result<Option<DocumentBuf
     let place = Place {
         depth: 0,
         in_array: false,
+        is_element: false,
     };
     let outcomes = document_outcomes(fields, run.root, run, place)?;
     storable::check_top_level(
@@ -114,7 +126,27 @@ fn leaf_existing<'a>(
     if let Change::Put(put) = &change {
         check_depth(leaf, put, place)?;
     }
+    note(leaf, value, &change, run, place);
     Ok(change)
+}
+
+/// Notes what an operator did to a value that is there.
+fn note(leaf: &Leaf, value: ValueRef<'_>, change: &Change<'_>, run: &Run<'_>, place: Place) {
+    let mut trace = run.trace.borrow_mut();
+    match change {
+        Change::Keep => {}
+        Change::Put(new) if leaf.modifier.only_appends(value) => {
+            let count = |value: ValueRef<'_>| value.as_array().map_or(0, Array::count);
+            for index in count(value)..count(new.as_ref()) {
+                let step = trace.enter(&index.to_string());
+                trace.note_updated();
+                trace.leave(step);
+            }
+        }
+        // An element of an array becomes null instead.
+        Change::Remove if !place.is_element => trace.note_removed(),
+        Change::Put(_) | Change::Remove => trace.note_updated(),
+    }
 }
 
 /// What was in the document before did not nest too deep; what is put into it may.
@@ -146,10 +178,10 @@ fn document_outcomes<'a>(
     }
     let mut outcomes = Vec::with_capacity(fields.children.len());
     for ((name, child), found) in fields.children.iter().zip(founds) {
-        let change = match found {
-            Some(found) => existing(child, found.value(), run, place)?,
-            None => absent(child, run, place)?,
-        };
+        let change = named(run, name.text(), || match found {
+            Some(found) => existing(child, found.value(), run, place),
+            None => absent(child, run, place),
+        })?;
         outcomes.push(Outcome {
             name,
             found,
@@ -201,13 +233,15 @@ fn in_array<'a>(
             continue;
         };
         if let Some(found) = elements.get(index) {
-            let change = existing(child, found.value(), run, place)?;
+            let change = named(run, name.text(), || {
+                existing(child, found.value(), run, place)
+            })?;
             outcomes.push(Outcome {
                 name,
                 found: Some(*found),
                 change,
             });
-        } else if let Change::Put(value) = absent(child, run, place)? {
+        } else if let Change::Put(value) = named(run, name.text(), || absent(child, run, place))? {
             check_padding(elements.len(), index)?;
             added.push((index, value));
         }
@@ -258,15 +292,25 @@ fn in_elements<'a>(
     place: Place,
 ) -> Result<Option<DocumentBuf>, Error> {
     let place = place.within(true);
+    let noted = run.trace.borrow().noted();
     let mut changes = Vec::new();
-    for found in locate(array.as_document()) {
-        let change = in_element(elements, found.value(), run, place)?;
+    for (index, found) in locate(array.as_document()).enumerate() {
+        let change = named(run, &index.to_string(), || {
+            in_element(elements, found.value(), run, place)
+        })?;
         if !change.is_keep() {
             changes.push((found, change));
         }
     }
-    if changes.is_empty() {
-        return Ok(None);
+    match changes.len() {
+        0 => return Ok(None),
+        1 => {}
+        // Of several elements the whole array is told.
+        _ => {
+            let mut trace = run.trace.borrow_mut();
+            trace.forget_since(noted);
+            trace.note_updated();
+        }
     }
     let mut rewrite = Rewrite::new(array.as_document());
     for (found, change) in &changes {
@@ -321,12 +365,15 @@ fn absent<'a>(node: &'a Node, run: &'a Run<'a>, place: Place) -> Result<Change<'
                 return Ok(Change::Keep);
             };
             check_depth(leaf, &put, place)?;
+            run.trace.borrow_mut().note_updated();
             Ok(Change::Put(put))
         }
         Node::Fields(fields) => {
             let mut created: Option<Rewrite<'_>> = None;
             for (name, child) in &fields.children {
-                if let Change::Put(value) = absent(child, run, place.within(false))? {
+                let created_field =
+                    named(run, name.text(), || absent(child, run, place.within(false)))?;
+                if let Change::Put(value) = created_field {
                     let rewrite = created.get_or_insert_with(|| Rewrite::new(Document::EMPTY));
                     rewrite.append(name.text(), value.as_ref());
                 }

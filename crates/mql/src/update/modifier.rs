@@ -1,10 +1,12 @@
 //! What one operator does to one field: the trait that each operator implements.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::fmt::Debug;
 
 use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, collation};
 
+use super::description::Trace;
 use crate::Error;
 
 /// What holds for one run of an update over one document.
@@ -20,6 +22,8 @@ pub(super) struct Run<'a> {
     pub is_insert: bool,
     /// How strings are compared; None: by their bytes.
     pub collation: Option<&'a Collation>,
+    /// What changes, for those who are told of it.
+    pub trace: &'a RefCell<Trace>,
 }
 
 impl Run<'_> {
@@ -99,6 +103,11 @@ pub(super) trait Modifier: Debug + Send + Sync {
     /// The value of a field that is not there. None: the operator creates none.
     fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
         Ok(None)
+    }
+
+    /// Whether a change of this value only adds elements behind those that are there.
+    fn only_appends(&self, _current: ValueRef<'_>) -> bool {
+        false
     }
 
     /// Whether the operator passes over a path that could not be created (through a number, say).

@@ -235,4 +235,10 @@ impl Modifier for Push {
         let created = self.result(Array::EMPTY, at.run).unwrap_or_default();
         Ok(Some(Put::Owned(Value::Array(created))))
     }
+
+    fn only_appends(&self, current: ValueRef<'_>) -> bool {
+        let count = current.as_array().map_or(0, Array::count);
+        let at_end = insertion_point(self.position, count) == count;
+        count > 0 && at_end && self.sort.is_none() && self.slice.is_none()
+    }
 }

@@ -67,14 +67,14 @@ pub(super) fn writes(name: &str) -> bool {
     matches!(name, "$out" | "$merge")
 }
 
-/// Refuses stages that write, in a pipeline within another.
-pub(super) fn refuse_writes(stages: Array<'_>, code: i32, outer: &str) -> Result<(), Error> {
+/// Refuses stages that write or never end, in a pipeline within another.
+pub(super) fn refuse_within(stages: Array<'_>, code: i32, outer: &str) -> Result<(), Error> {
     let names = stages
         .iter()
         .filter_map(ValueRef::as_document)
         .filter_map(|stage| stage.first());
     for (name, _) in names {
-        if writes(name) {
+        if writes(name) || name == "$changeStream" {
             return Err(Error::new(
                 code,
                 format!("{name} is not allowed within a {outer}'s sub-pipeline"),

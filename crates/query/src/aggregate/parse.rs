@@ -174,7 +174,7 @@ fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>,
             return Err(Error::new(14, message));
         };
         check_place(number, document)?;
-        let one = parse(document, environment)?;
+        let one = parse_stage(document, environment)?;
         if number > 0 && one.iter().any(|stage| stage.has_text()) {
             return Err(text_is_late());
         }
@@ -191,7 +191,16 @@ fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
     }
 }
 
-fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>, Error> {
+/// Whether MongoDB has a stage of this name.
+pub(super) fn is_known(name: &str) -> bool {
+    find(name).is_some() || NOT_SUPPORTED.contains(&name) || output::writes(name)
+}
+
+/// Parses one stage; some become two.
+pub(super) fn parse_stage(
+    document: Document<'_>,
+    environment: &Environment,
+) -> Result<Vec<Stage>, Error> {
     let Some((name, operand)) = document.first().filter(|_| document.count() == 1) else {
         return Err(Error::new(
             40323,
@@ -230,7 +239,7 @@ fn parse(document: Document<'_>, environment: &Environment) -> Result<Vec<Stage>
 
 /// A text score is there only behind a `$match` with `$text`, and not for filters; a distance only
 /// behind a `$geoNear`.
-fn check_scores(stages: &[Stage]) -> Result<(), Error> {
+pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     let is_known = stages.first().is_some_and(Stage::has_text);
     let measures = |stage: &Stage| stage.kind.dependencies().nearest;
     let is_measured = stages.first().is_some_and(Stage::is_geo_near);

@@ -5,7 +5,7 @@ use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::documents;
-use super::output::refuse_writes;
+use super::output::refuse_within;
 use super::stage::{Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator};
@@ -62,7 +62,7 @@ pub(super) fn parse(
     if collection.is_empty() {
         return Err(Error::new(73, "Invalid namespace specified"));
     }
-    refuse_writes(stages, 31441, "$unionWith")?;
+    refuse_within(stages, 31441, "$unionWith")?;
     let pipeline = parse(stages, environment)?;
     Ok(vec![Kind::of(UnionWith {
         collection: collection.to_owned(),

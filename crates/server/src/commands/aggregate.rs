@@ -16,10 +16,11 @@ use windrow_query::{Aggregate, Hint, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::change_stream;
 use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
-use crate::cursors::BatchSource;
+use crate::cursors::{BatchSource, CursorOptions};
 use crate::errors::OrCommandError;
 use crate::explained;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
@@ -70,6 +71,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = named(request.database(), body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
+    if own_documents::first_stage(body).map(|(name, _)| name) == Some(change_stream::STAGE) {
+        return open_stream(context, namespace, body, first);
+    }
     let (aggregate, source) = prepare(context, &namespace, body)?;
     let collections = queries::collections(context);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
@@ -94,6 +98,28 @@ fn check_request(body: Document<'_>) -> Result<(), CommandError> {
         Some(_) => Ok(()),
         None => parse(body, None).map(drop),
     }
+}
+
+/// Opens a change stream.
+fn open_stream(
+    context: &Context<'_>,
+    mut namespace: Namespace,
+    body: Document<'_>,
+    first: FirstBatch,
+) -> Result<Reply, CommandError> {
+    check_names(body)?;
+    let mut owner = queries::owner(context, namespace.to_string(), body);
+    owner.options = CursorOptions {
+        tailable: true,
+        await_data: true,
+        tells_of_drops: true,
+        ..CursorOptions::default()
+    };
+    if namespace.collection == NO_COLLECTION {
+        namespace.collection.clear();
+    }
+    let stream = change_stream::open(context, &namespace, body)?;
+    first_batch::reply(context, owner, Box::new(stream), first)
 }
 
 /// Says how a pipeline runs.

@@ -8,7 +8,7 @@ use windrow_collection::{Collection, Error as CollectionError, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::create::clustered;
+use super::create::{self, clustered};
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -35,6 +35,7 @@ const OPTIONS: &[(&str, Read)] = &[
     ("validator", validator),
     ("validationLevel", level),
     ("validationAction", action),
+    (create::IMAGES, images),
     (EXPIRES, seconds),
 ];
 
@@ -187,6 +188,15 @@ fn seconds(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, Comm
         }
         _ => Ok(clustered::seconds(&arguments)?.map_or(Value::Null, Value::Int64)),
     }
+}
+
+/// Null where the option is to go.
+fn images(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
+    let given = value
+        .as_document()
+        .ok_or_else(|| not_an_object(name, value))?;
+    let kept = create::pre_and_post_images(&Some(given))?;
+    Ok(kept.map_or(Value::Null, Value::from))
 }
 
 fn validator(

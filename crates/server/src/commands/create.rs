@@ -6,7 +6,7 @@ pub mod of_view;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Collation, DocumentBuf, Type, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::coll_stats;
@@ -128,6 +128,9 @@ fn options(
         }
         options.push(name, value);
     }
+    if let Some(images) = pre_and_post_images(&arguments.document(IMAGES)?)? {
+        options.push(IMAGES, images);
+    }
     if arguments.flag("temp")? {
         options.push("temp", true);
     }
@@ -143,6 +146,26 @@ fn options(
         options.push("collation", collation.specification());
     }
     Ok(options)
+}
+
+/// Whether change streams are shown old versions of documents.
+pub const IMAGES: &str = "changeStreamPreAndPostImages";
+
+/// The option as it is kept: `{enabled}`; None where it is not on.
+pub fn pre_and_post_images(
+    given: &Option<Document<'_>>,
+) -> Result<Option<DocumentBuf>, CommandError> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let arguments = Arguments::within(IMAGES, *given);
+    if let Some((name, _)) = given.iter().find(|(name, _)| *name != "enabled") {
+        let message = format!("BSON field '{IMAGES}.{name}' is an unknown field.");
+        return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+    }
+    let enabled = arguments.bool("enabled")?;
+    let enabled = enabled.ok_or_else(|| arguments.missing("enabled"))?;
+    Ok(enabled.then(|| doc! { "enabled": true }))
 }
 
 /// Size and number of documents of a capped collection; None: it is not capped.
@@ -216,11 +239,7 @@ fn check_id_index(
 }
 
 fn check_not_supported(arguments: &Arguments<'_>) -> Result<(), CommandError> {
-    for name in [
-        "changeStreamPreAndPostImages",
-        "encryptedFields",
-        "timeseries",
-    ] {
+    for name in ["encryptedFields", "timeseries"] {
         if present(arguments, name) {
             return Err(not_supported(name));
         }

@@ -137,6 +137,7 @@ fn tail(
         no_timeout: asked.no_cursor_timeout,
         tailable: true,
         await_data: asked.await_data,
+        ..CursorOptions::default()
     };
     first_batch::reply(context, owner, Box::new(tailing), asked.first)
 }

@@ -10,6 +10,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
+use crate::first_batch::resumable;
 use crate::joined::Joined;
 use crate::metrics::Kind;
 use crate::namespace;
@@ -57,14 +58,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let SourceBatch {
         documents,
         finished,
+        resume_token,
     } = next_batch(&mut cursor, &wanted, context)?;
     operation.note("nreturned", documents.count() as i32);
     if finished {
         operation.note("cursorExhausted", true);
-        return Ok(Reply::next_batch(&wanted.namespace, 0, documents));
+        let reply = Reply::next_batch(&wanted.namespace, 0, documents);
+        return Ok(resumable(reply, resume_token));
     }
     cursor.put_back();
     let reply = Reply::next_batch(&wanted.namespace, wanted.cursor, documents);
+    let reply = resumable(reply, resume_token);
     Ok(if request.exhaust_allowed() {
         reply.with_more_to_come()
     } else {

@@ -113,10 +113,11 @@ pub(crate) fn put_row(bytes: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     bytes.extend_from_slice(value.unwrap_or_default());
 }
 
-type Row = (Vec<u8>, Option<Vec<u8>>);
+/// A row's key, and its value where it has one.
+pub type ChangedRow = (Vec<u8>, Option<Vec<u8>>);
 
 /// `None` where the bytes are not rows to their very end.
-pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<Row>> {
+pub(crate) fn decode(mut bytes: &[u8]) -> Option<Vec<ChangedRow>> {
     let mut rows = Vec::new();
     while !bytes.is_empty() {
         let key_length = usize::from(u16_at(bytes, 0)?);
@@ -147,7 +148,7 @@ mod tests {
             RowChange::put("", ""),
             RowChange::put(vec![0xff; KEY_BYTES_MAX], vec![0xff; ROW_BYTES_MAX]),
         ];
-        let expected: Vec<Row> = changes
+        let expected: Vec<ChangedRow> = changes
             .iter()
             .map(|change| (change.key.clone(), change.value.clone()))
             .collect();

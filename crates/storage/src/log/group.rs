@@ -131,6 +131,7 @@ impl Shared {
         // In one order with the timer's look at `dirty` and `written`: see there.
         self.written.store(position.0, Ordering::SeqCst);
         self.wake_timer();
+        self.wake_followers();
         if panicked {
             self.refuse(format!(
                 "what record {position} changes could not be put into memory"

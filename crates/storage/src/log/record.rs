@@ -42,9 +42,21 @@ pub(crate) struct Header {
     pub raw_bytes: u32,
     pub kind: Kind,
     pub lz4: bool,
+    /// When it was written, in milliseconds since 1970; never less than the record before it says. 0
+    /// where an earlier version wrote it.
+    pub millis: u64,
 }
 
+/// Milliseconds are stored in so many bytes.
+const MILLIS_BYTES: usize = 6;
+pub(crate) const MILLIS_MAX: u64 = (1 << (8 * MILLIS_BYTES)) - 1;
+
 impl Header {
+    /// Bytes that the payload takes in the segment.
+    pub fn padded_bytes(&self) -> usize {
+        padded(self.stored_bytes as usize)
+    }
+
     /// The header at `offset` of a segment's bytes, if it is one of segment `number`.
     pub fn read(bytes: &[u8], offset: usize, number: u64) -> Option<Header> {
         let header = bytes.get(offset..offset.checked_add(HEADER_BYTES)?)?;
@@ -64,6 +76,7 @@ impl Header {
                 _ => return None,
             },
             lz4: header.get(41)? & FLAG_LZ4 != 0,
+            millis: u64_at(header, 40)? >> 16,
         })
     }
 }
@@ -207,10 +220,12 @@ impl Encoded {
     }
 
     /// Fills in what is known only when the record's turn has come.
-    pub fn seal(&mut self, position: u64, synced: u64, number: u64) {
+    pub fn seal(&mut self, position: u64, synced: u64, number: u64, millis: u64) {
         let header = self.buffer.get_mut(..HEADER_BYTES).unwrap_or_default();
         put(header, 8, &position.to_le_bytes());
         put(header, 16, &synced.to_le_bytes());
+        let millis = millis.min(MILLIS_MAX).to_le_bytes();
+        put(header, 42, millis.get(..MILLIS_BYTES).unwrap_or_default());
         let sum = checksum(number, header.get(8..).unwrap_or_default());
         put(header, 0, &sum.to_le_bytes());
     }
@@ -247,7 +262,7 @@ mod tests {
 
     fn sealed(payload: &[&[u8]]) -> Vec<u8> {
         let mut encoded = Encoded::new(Kind::Data, payload).unwrap();
-        encoded.seal(7, 5, 3);
+        encoded.seal(7, 5, 3, 0x0605_0403_0201);
         let bytes = encoded.bytes().to_vec();
         encoded.recycle();
         bytes
@@ -265,6 +280,7 @@ mod tests {
             raw.len()
         );
         assert_eq!((found.header.position, found.header.synced), (7, 5));
+        assert_eq!(found.header.millis, 0x0605_0403_0201);
         assert!(
             Found::read(&bytes, 0, 4).is_err(),
             "the number of the segment counts"

@@ -20,6 +20,10 @@ use crate::folder::at;
 pub(crate) struct Recovered {
     pub segments: Segments,
     pub newest: Position,
+    /// When the newest record was written.
+    pub millis: u64,
+    /// The newest record that does not say when it was written.
+    pub untimed: Position,
     /// The log ends with the mark of an orderly close.
     pub marked: bool,
 }
@@ -39,6 +43,8 @@ struct Recovery<'a> {
     list: Vec<Segment>,
     next: u64,
     marked: bool,
+    millis: u64,
+    untimed: u64,
 }
 
 /// Shows each catalog record to `visit`, with its position.
@@ -55,6 +61,8 @@ pub(crate) fn recover(
         list: Vec::new(),
         next: 1,
         marked: false,
+        millis: 0,
+        untimed: 0,
     };
     if let Some(flaw) = recovery.read_all(&mut visit)? {
         recovery.refuse_damage(&flaw)?;
@@ -187,6 +195,10 @@ impl Recovery<'_> {
             return Ok(());
         }
         segment.note(self.next, offset as u64);
+        self.millis = self.millis.max(found.header.millis);
+        if found.header.millis == 0 {
+            self.untimed = self.next;
+        }
         if found.header.kind == Kind::Catalog {
             let payload = found
                 .payload()
@@ -289,6 +301,8 @@ impl Recovery<'_> {
         Ok(Recovered {
             segments,
             newest: Position(self.next - 1),
+            millis: self.millis,
+            untimed: Position(self.untimed),
             marked: self.marked,
         })
     }

@@ -141,6 +141,31 @@ impl Segments {
             .count()
     }
 
+    /// How many of those may go that hold nothing from `position` on, where so many bytes of them are
+    /// kept.
+    pub fn count_droppable(&self, position: Position, kept_bytes: u64) -> usize {
+        let count = self.count_before(position);
+        let before = self.list.iter().take(count);
+        let mut bytes: u64 = before.clone().map(|segment| segment.end_bytes).sum();
+        let too_much = |segment: &&Segment| {
+            let is_too_much = bytes > kept_bytes;
+            bytes = bytes.saturating_sub(segment.end_bytes);
+            is_too_much
+        };
+        before.take_while(too_much).count()
+    }
+
+    /// The first positions of all of them, ascending.
+    pub fn firsts(&self) -> Vec<u64> {
+        self.list.iter().map(|segment| segment.first).collect()
+    }
+
+    /// The segment that has the record.
+    pub fn of(&self, position: u64) -> Option<&Segment> {
+        let behind = self.list.partition_point(|it| it.first <= position);
+        self.list.get(behind.checked_sub(1)?)
+    }
+
     pub fn bytes_since(&self, position: Position) -> u64 {
         let next = position.0.saturating_add(1);
         let since = |segment: &Segment| {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::clock::next_millis;
 use super::record::{Encoded, Kind};
 use super::segment::{FOLDER, Segment, SegmentHeader, free_path, path};
 use super::{Position, Shared};
@@ -13,6 +14,8 @@ use crate::folder::at;
 /// What only the leader of a group touches.
 pub(crate) struct Writer {
     next: u64,
+    /// When the newest record was written.
+    millis: u64,
     /// Where a group of several records is put together for one write.
     gathered: Vec<u8>,
 }
@@ -25,9 +28,11 @@ struct Place {
 }
 
 impl Writer {
-    pub fn after(newest: u64) -> Self {
+    /// `millis`: when the newest record was written.
+    pub fn after(newest: u64, millis: u64) -> Self {
         Self {
             next: newest + 1,
+            millis,
             gathered: Vec::new(),
         }
     }
@@ -42,9 +47,13 @@ impl Writer {
         let bytes: usize = records.iter().map(|record| record.len()).sum();
         let place = self.place_for(shared, bytes as u64)?;
         let synced = shared.synced.load(Ordering::Acquire);
+        let clock = (shared.options.clock)();
         for (record, position) in records.iter_mut().zip(self.next..) {
-            record.seal(position, synced, place.number);
+            self.millis = next_millis(self.millis, clock, position);
+            record.seal(position, synced, place.number, self.millis);
         }
+        // Before any of them is seen: who reads `written` and then this never reads too little.
+        shared.millis.store(self.millis, Ordering::Release);
         self.put_down(records, &place)
             .map_err(|error| undo(shared, &place, error))?;
         let first = self.next;
@@ -173,13 +182,14 @@ impl Shared {
     /// In this order, so that a crash in between never loses the numbering or a needed record:
     /// sync, take off the list, rename or remove, sync the folder, offer for use again.
     pub(crate) fn drop_before(&self, position: Position) -> Result<(), StorageError> {
-        if self.segments.lock().count_before(position) == 0 {
+        let kept_bytes = self.history_bytes.load(Ordering::Relaxed);
+        if self.segments.lock().count_droppable(position, kept_bytes) == 0 {
             return Ok(());
         }
         self.sync(Position(self.written.load(Ordering::Acquire)))?;
         let (dropped, mut room): (Vec<Segment>, usize) = {
             let mut segments = self.segments.lock();
-            let count = segments.count_before(position);
+            let count = segments.count_droppable(position, kept_bytes);
             let room = self
                 .options
                 .recycled_max
@@ -223,7 +233,8 @@ impl Shared {
         let Ok(mut mark) = Encoded::new(Kind::Mark, &[]) else {
             return;
         };
-        mark.seal(newest, newest, last.number);
+        let millis = self.millis.load(Ordering::Acquire);
+        mark.seal(newest, newest, last.number, millis);
         if last.file.write_at(last.end_bytes, mark.bytes()).is_err() {
             let _ = last.file.set_len(last.end_bytes);
         }

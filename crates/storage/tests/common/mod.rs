@@ -35,6 +35,7 @@ pub fn small() -> StorageOptions {
             segment_bytes: 8 << 10,
             recycled_max: 2,
             sync_interval: None,
+            ..LogOptions::default()
         },
         runs: RunsOptions {
             cache_bytes: 1 << 20,

@@ -10,7 +10,7 @@ use super::{Equality, Lookup, SubPipeline};
 use crate::Error;
 use crate::aggregate::documents;
 use crate::aggregate::operand;
-use crate::aggregate::output::refuse_writes;
+use crate::aggregate::output::refuse_within;
 use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
@@ -102,7 +102,7 @@ fn parse_pipeline<'n>(
     environment: &Environment,
     parse: ParsePipeline,
 ) -> Result<SubPipeline, Error> {
-    refuse_writes(stages, 51047, "$lookup")?;
+    refuse_within(stages, 51047, "$lookup")?;
     let mut variables: Variables = (*environment.variables).clone();
     let mut count = 0;
     for name in names {

@@ -4,7 +4,7 @@ use windrow_collection::Change;
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::update::{Update, UpdateContext, field_order};
+use windrow_mql::update::{Update, UpdateContext, difference, field_order};
 use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
 use windrow_wire::{CommandError, ErrorCode};
@@ -183,7 +183,11 @@ impl Merging {
             return Ok(Change::Keep);
         };
         storable::check_depth(changed.as_document())?;
-        Ok(Change::Replace(changed))
+        let description = match self.merge.matched {
+            WhenMatched::Merge => Some(difference(newest, changed.as_document())),
+            _ => applied.description,
+        };
+        Ok(Change::described(changed, description))
     }
 
     fn insert(

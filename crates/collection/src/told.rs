@@ -1,0 +1,175 @@
+//! What a change of the catalog tells change streams: a row that each such change writes anew, so that
+//! the log has them all.
+//!
+//! ```text
+//! "e"    BSON: kind, db, coll, uuid, to: {db, coll}, description
+//! ```
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_index::Definition;
+use windrow_storage::{Catalog, ROW_BYTES_MAX, RowChange};
+
+use crate::namespace::Namespace;
+use crate::rows::{self, CollectionRow, NamedRow};
+
+/// What was done to a collection or a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Create,
+    Drop,
+    DropDatabase,
+    Rename,
+    Modify,
+    CreateIndexes,
+    DropIndexes,
+}
+
+/// Their names in events, which are those in the row.
+const NAMES: &[(Deed, &str)] = &[
+    (Deed::Create, "create"),
+    (Deed::Drop, "drop"),
+    (Deed::DropDatabase, "dropDatabase"),
+    (Deed::Rename, "rename"),
+    (Deed::Modify, "modify"),
+    (Deed::CreateIndexes, "createIndexes"),
+    (Deed::DropIndexes, "dropIndexes"),
+];
+
+impl Deed {
+    pub fn name(self) -> &'static str {
+        let found = NAMES.iter().find(|(deed, _)| *deed == self);
+        found.map_or("", |(_, name)| name)
+    }
+
+    fn named(name: &str) -> Option<Deed> {
+        let found = NAMES.iter().find(|(_, known)| *known == name);
+        found.map(|(deed, _)| *deed)
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Told {
+    pub deed: Deed,
+    pub named: NamedRow,
+    /// The new name of a collection.
+    pub to: Option<Namespace>,
+    /// `operationDescription`, as clients see it who ask for more.
+    pub description: DocumentBuf,
+}
+
+impl Told {
+    pub fn of(deed: Deed, row: &CollectionRow) -> Told {
+        Told {
+            deed,
+            named: row.named(),
+            to: None,
+            description: DocumentBuf::new(),
+        }
+    }
+
+    pub fn of_database(database: &str) -> Told {
+        Told {
+            deed: Deed::DropDatabase,
+            named: NamedRow {
+                namespace: Namespace {
+                    database: database.to_owned(),
+                    collection: String::new(),
+                },
+                uuid: [0; 16],
+            },
+            to: None,
+            description: DocumentBuf::new(),
+        }
+    }
+
+    /// `replaced`: the collection that had the name, which is dropped.
+    pub fn of_rename(row: &CollectionRow, to: &Namespace, replaced: Option<[u8; 16]>) -> Told {
+        let mut description = doc! { "to": (pair(to)) };
+        if let Some(uuid) = replaced {
+            let bytes = uuid.to_vec();
+            description.push("dropTarget", Value::Binary { subtype: 4, bytes });
+        }
+        Told {
+            to: Some(to.clone()),
+            ..Told::of(Deed::Rename, row).with(description)
+        }
+    }
+
+    pub fn with(self, description: DocumentBuf) -> Told {
+        Told {
+            description,
+            ..self
+        }
+    }
+
+    pub fn of_indexes<'d>(
+        deed: Deed,
+        row: &CollectionRow,
+        definitions: impl Iterator<Item = &'d Definition>,
+    ) -> Told {
+        let specifications = definitions.map(|it| Value::from(it.specification.clone()));
+        let list: ArrayBuf = specifications.collect();
+        Told::of(deed, row).with(doc! { "indexes": (Value::Array(list)) })
+    }
+
+    /// Says with which options a collection is created.
+    pub fn with_options(self, row: &CollectionRow) -> Told {
+        let mut description = doc! { "idIndex": { "v": 2, "key": { "_id": 1 }, "name": "_id_" } };
+        for (name, value) in row.options.iter() {
+            description.push(name, value);
+        }
+        self.with(description)
+    }
+
+    /// The row. What does not fit into one is not described.
+    pub fn put(&self) -> RowChange {
+        let whole = self.document(true);
+        match whole.as_bytes().len() <= ROW_BYTES_MAX {
+            true => rows::put_told(whole),
+            false => rows::put_told(self.document(false)),
+        }
+    }
+
+    fn document(&self, described: bool) -> DocumentBuf {
+        let mut told = self.named.document();
+        told.push("kind", self.deed.name());
+        if let Some(to) = &self.to {
+            told.push("to", pair(to));
+        }
+        if described {
+            told.push("description", self.description.clone());
+        }
+        told
+    }
+
+    /// What a catalog record of the log tells; None where it tells nothing.
+    pub fn read(payload: &[u8]) -> Option<Told> {
+        let changed = Catalog::read_change(payload)?;
+        let row = changed.into_iter().find(|(key, _)| key == rows::TOLD);
+        let value = row.and_then(|(_, value)| value)?;
+        let document = Document::from_bytes(&value).ok()?;
+        let text = |document: Document<'_>, name: &str| {
+            let found = document.get(name).and_then(ValueRef::as_str);
+            found.map(str::to_owned)
+        };
+        let to = document.get("to").and_then(ValueRef::as_document);
+        let description = document.get("description").and_then(ValueRef::as_document);
+        Some(Told {
+            deed: Deed::named(document.get("kind").and_then(ValueRef::as_str)?)?,
+            named: NamedRow::of(document).ok()?,
+            to: to.and_then(|to| {
+                Some(Namespace {
+                    database: text(to, "db")?,
+                    collection: text(to, "coll")?,
+                })
+            }),
+            description: description.map_or_else(DocumentBuf::new, Document::to_buf),
+        })
+    }
+}
+
+fn pair(namespace: &Namespace) -> DocumentBuf {
+    doc! { "db": namespace.database.as_str(), "coll": namespace.collection.as_str() }
+}

@@ -1,0 +1,212 @@
+//! How two versions of a document differ, for updates that say only what comes out of them:
+//! pipelines, `$merge`.
+
+use windrow_document::{Array, Document, ValueRef};
+
+use super::description::{Description, Trace};
+use super::modifier::same_bytes;
+
+/// What leads from one version to the other. Fields that stand in another order count as changed from
+/// the first one on that is elsewhere.
+pub fn difference(old: Document<'_>, new: Document<'_>) -> Description {
+    let mut trace = Trace::default();
+    documents(old, new, &mut trace);
+    trace.finish()
+}
+
+/// The same; None where the new version itself is shorter to tell.
+pub(super) fn short_difference(old: Document<'_>, new: Document<'_>) -> Option<Description> {
+    let mut trace = Trace::default();
+    let bytes = documents(old, new, &mut trace);
+    (bytes <= new.as_bytes().len()).then(|| trace.finish())
+}
+
+/// What a document or an array costs besides its elements, in bytes: its length and its end.
+const LEVEL_BYTES: usize = 5;
+/// What an element costs besides its name and its value: its type and the end of its name.
+const ELEMENT_BYTES: usize = 2;
+/// What it costs to begin telling of what is removed, changed or new.
+const SECTION_BYTES: usize = LEVEL_BYTES + ELEMENT_BYTES + 1;
+
+/// Bytes that it takes to tell of the parts of a document, by what becomes of them.
+#[derive(Default)]
+struct Cost {
+    removed: usize,
+    changed: usize,
+    added: usize,
+    within: usize,
+}
+
+impl Cost {
+    fn bytes(&self) -> usize {
+        let sections = [self.removed, self.changed, self.added];
+        let begun = sections.iter().filter(|bytes| **bytes > 0).count();
+        LEVEL_BYTES + sections.iter().sum::<usize>() + begun * SECTION_BYTES + self.within
+    }
+}
+
+/// Notes what differs; about how many bytes it takes to tell.
+fn documents(old: Document<'_>, new: Document<'_>, trace: &mut Trace) -> usize {
+    let mut cost = Cost::default();
+    let mut before = old.iter().peekable();
+    for (name, value) in new {
+        let met = loop {
+            match before.peek() {
+                None => break None,
+                Some((old_name, old_value)) if *old_name == name => break Some(*old_value),
+                // It is removed, or comes later and is told there.
+                Some((old_name, _)) => {
+                    cost.removed += removed(old_name, new, trace);
+                    before.next();
+                }
+            }
+        };
+        let step = trace.enter(name);
+        match met {
+            Some(old_value) => {
+                before.next();
+                values(name, old_value, value, trace, &mut cost);
+            }
+            None => cost.added += updated(name, value, trace),
+        }
+        trace.leave(step);
+    }
+    for (name, _) in before {
+        cost.removed += removed(name, new, trace);
+    }
+    cost.bytes()
+}
+
+fn removed(name: &str, new: Document<'_>, trace: &mut Trace) -> usize {
+    if new.contains(name) {
+        return 0;
+    }
+    let step = trace.enter(name);
+    trace.note_removed();
+    trace.leave(step);
+    ELEMENT_BYTES + name.len() + 1
+}
+
+fn updated(name: &str, value: ValueRef<'_>, trace: &mut Trace) -> usize {
+    trace.note_updated();
+    ELEMENT_BYTES + name.len() + size(value)
+}
+
+fn size(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Document(document) => document.as_bytes().len(),
+        ValueRef::Array(array) => array.as_bytes().len(),
+        ValueRef::String(text) => text.len() + 5,
+        ValueRef::Binary { bytes, .. } => bytes.len() + 5,
+        ValueRef::Null | ValueRef::Undefined | ValueRef::MinKey | ValueRef::MaxKey => 0,
+        ValueRef::Bool(_) => 1,
+        ValueRef::Int32(_) => 4,
+        ValueRef::ObjectId(_) => 12,
+        ValueRef::Decimal128(_) => 16,
+        _ => 8,
+    }
+}
+
+fn values(name: &str, old: ValueRef<'_>, new: ValueRef<'_>, trace: &mut Trace, cost: &mut Cost) {
+    if same_bytes(old, new) {
+        return;
+    }
+    let noted = trace.noted();
+    let bytes = match (old, new) {
+        (ValueRef::Document(old), ValueRef::Document(new)) => documents(old, new, trace),
+        (ValueRef::Array(old), ValueRef::Array(new)) => arrays(old, new, trace),
+        _ => usize::MAX,
+    };
+    if bytes < size(new) {
+        cost.within += ELEMENT_BYTES + 1 + name.len() + bytes;
+        return;
+    }
+    trace.forget_since(noted);
+    cost.changed += updated(name, new, trace);
+}
+
+fn arrays(old: Array<'_>, new: Array<'_>, trace: &mut Trace) -> usize {
+    let mut cost = Cost::default();
+    let mut before = old.iter();
+    for (place, value) in new.iter().enumerate() {
+        let name = place.to_string();
+        let step = trace.enter(&name);
+        match before.next() {
+            Some(old) => values(&name, old, value, trace, &mut cost),
+            None => cost.changed += updated(&name, value, trace),
+        }
+        trace.leave(step);
+    }
+    // That it is an array, and perhaps its new length.
+    let mut bytes = LEVEL_BYTES + 4 + cost.changed + cost.within;
+    if before.next().is_some() {
+        trace.note_truncated(new.count());
+        bytes += 7;
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, doc};
+
+    /// The paths that are updated, removed and truncated.
+    fn check(old: DocumentBuf, new: DocumentBuf, expected: Option<[&[&str]; 3]>) {
+        let found = short_difference(old.as_document(), new.as_document());
+        let found = found.map(|it| {
+            let text = |paths: &[super::super::FieldPath]| -> Vec<String> {
+                paths.iter().map(ToString::to_string).collect()
+            };
+            let truncated = it.truncated.iter();
+            let truncated = truncated.map(|(path, length)| format!("{path} {length}"));
+            [
+                text(&it.updated),
+                text(&it.removed),
+                truncated.collect::<Vec<String>>(),
+            ]
+        });
+        let expected = expected.map(|lists| {
+            lists.map(|list| list.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>())
+        });
+        assert_eq!(found, expected, "{old} {new}");
+    }
+
+    #[test]
+    fn differences_are_found() {
+        let pad = "some text that is longer than what has changed around it";
+        check(
+            doc! { "_id": 1, "a": 1, "p": pad },
+            doc! { "_id": 1, "a": 2, "p": pad },
+            Some([&["a"], &[], &[]]),
+        );
+        check(
+            doc! { "_id": 1, "a": 1, "p": pad },
+            doc! { "_id": 1, "p": pad, "b": 1 },
+            Some([&["b"], &["a"], &[]]),
+        );
+        check(
+            doc! { "o": { "x": 1, "p": pad }, "l": [1, 2, pad] },
+            doc! { "o": { "x": 2, "p": pad }, "l": [1, 3, pad, 4] },
+            Some([&["o.x", "l.1", "l.3"], &[], &[]]),
+        );
+        check(
+            doc! { "p": pad, "l": [pad, 2, 3] },
+            doc! { "p": pad, "l": [pad] },
+            Some([&[], &[], &["l 1"]]),
+        );
+        // Another order.
+        check(
+            doc! { "p": pad, "a": 1, "b": 2 },
+            doc! { "p": pad, "b": 2, "a": 1 },
+            Some([&["a"], &[], &[]]),
+        );
+        // A small part within a small value is told as the value.
+        check(
+            doc! { "p": pad, "o": { "x": 1 } },
+            doc! { "p": pad, "o": { "x": 2 } },
+            Some([&["o"], &[], &[]]),
+        );
+        check(doc! { "_id": 1, "p": pad }, doc! { "_id": 1, "r": 1 }, None);
+    }
+}

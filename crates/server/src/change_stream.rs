@@ -1,0 +1,352 @@
+//! Change streams: `$changeStream` at the front of a pipeline, as a cursor that never ends by itself.
+//!
+//! The engine reads changes from its log; here they become the events that a client wants, go through
+//! the rest of its pipeline one by one, and wait for the next batch.
+//!
+//! Reading order: `token`, `wanted`, `event`, then this.
+
+mod event;
+mod token;
+mod wanted;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use windrow_collection::{
+    Deed, Engine, Error as CollectionError, Event, EventKind, Events, Namespace, Step, StorageError,
+};
+use windrow_document::{Array, Document, DocumentBuf, ValueRef};
+use windrow_query::EventPipeline;
+use windrow_wire::{Batch, CommandError, ErrorCode};
+
+use crate::arguments::Arguments;
+use crate::collation;
+use crate::context::Context;
+use crate::cursors::{BatchSource, SourceBatch};
+use crate::errors::{IntoCommandError, OrCommandError};
+use crate::operations::Operation;
+use crate::queries;
+use crate::views;
+use token::{EventToken, Token};
+use wanted::{Scope, Start, Wanted};
+
+/// The stage's name.
+pub const STAGE: &str = "$changeStream";
+/// Tells drivers that opening the stream again at the same place does not help.
+const NON_RESUMABLE: &str = "NonResumableChangeStreamError";
+/// A batch looks for events so long at most before it says how far it has come.
+const SCAN_MAX: Duration = Duration::from_secs(1);
+/// How often a waiting operation looks whether it may go on.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+/// See the module.
+pub struct ChangeStream {
+    engine: Arc<Engine>,
+    wanted: Wanted,
+    pipeline: EventPipeline,
+    events: Events,
+    /// What has been read and not given: after the pipeline, which may have left it out.
+    waiting: VecDeque<(Token, Option<DocumentBuf>)>,
+    /// Where the client stands after what it was given.
+    token: Token,
+    /// Nothing comes behind what is waiting.
+    has_ended: bool,
+}
+
+/// The stream that a command opens; `namespace`: of a whole database, without a collection.
+pub fn open(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+) -> Result<ChangeStream, CommandError> {
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    let stages = stages.unwrap_or(Array::EMPTY);
+    let first = stages.get(0).and_then(ValueRef::as_document);
+    let Some((_, operand)) = first.filter(|it| it.count() == 1).and_then(Document::first) else {
+        let message = "A pipeline stage specification object must contain exactly one field.";
+        return Err(CommandError::new(ErrorCode(40_323), message));
+    };
+    check_read_concern(body)?;
+    let arguments = Arguments::within("aggregate", body);
+    let collation = collation::of(arguments.document("collation")?, None)?;
+    let environment = queries::environment(arguments.document("let")?, collation)?;
+    let pipeline = EventPipeline::parse(stages.iter().skip(1), &environment).or_command_error()?;
+    let wanted = Wanted::parse(namespace, operand)?;
+    if matches!(wanted.scope, Scope::Collection(_)) {
+        views::refuse(context, namespace)?;
+    }
+    let engine = context.state.services.engine.clone();
+    ChangeStream::start(engine, wanted, pipeline)
+}
+
+/// Events are told once they cannot go back any more.
+fn check_read_concern(body: Document<'_>) -> Result<(), CommandError> {
+    let concern = body.get("readConcern").and_then(ValueRef::as_document);
+    let level = concern.and_then(|concern| concern.get("level"));
+    match level.and_then(ValueRef::as_str) {
+        None | Some("majority") => Ok(()),
+        Some(other) => {
+            let message = format!(
+                "$changeStream cannot run with a readConcern other than 'majority'. \
+                 Current readConcern: {other}"
+            );
+            Err(CommandError::new(ErrorCode::InvalidOptions, message))
+        }
+    }
+}
+
+impl ChangeStream {
+    fn start(
+        engine: Arc<Engine>,
+        wanted: Wanted,
+        pipeline: EventPipeline,
+    ) -> Result<ChangeStream, CommandError> {
+        let scope = wanted.scope.clone();
+        let wants = move |namespace: &Namespace| scope.wants(namespace);
+        let (time, after) = match wanted.start {
+            Start::Now => (None, None),
+            Start::At(time) => (Some(time), None),
+            Start::Resume(Token::Event(event)) if event.ends => return Err(ended(&event)),
+            Start::Resume(token) | Start::After(token) => {
+                let event = match token {
+                    Token::Event(event) => Some(event),
+                    Token::Before(_) => None,
+                };
+                (Some(token.time()), event)
+            }
+        };
+        let events = match time {
+            None => engine.events(wants),
+            Some(time) => engine.events_since(time, wants),
+        };
+        let events = events.map_err(of_log)?;
+        let token = Token::Before(events.until());
+        let mut stream = ChangeStream {
+            engine,
+            wanted,
+            pipeline,
+            events,
+            waiting: VecDeque::new(),
+            token,
+            has_ended: false,
+        };
+        if let Some(event) = after {
+            stream.skip_to(event)?;
+        }
+        Ok(stream)
+    }
+
+    /// Passes over what a client has seen that knows this event.
+    fn skip_to(&mut self, last: EventToken) -> Result<(), CommandError> {
+        while let Step::Event(event) = self.events.step().map_err(of_log)? {
+            if event.time != last.time || event.number > last.number {
+                break;
+            }
+            if event.number < last.number {
+                continue;
+            }
+            self.token = Token::Event(last);
+            if self.ends_with(&event) && !last.ends {
+                self.end_with(&event)?;
+            }
+            return Ok(());
+        }
+        let message = "cannot resume stream; the resume token was not found";
+        Err(fatal(message))
+    }
+
+    /// Makes what an event becomes wait.
+    fn take(&mut self, event: &Event) -> Result<(), CommandError> {
+        if self.shows(event) {
+            let engine = &self.engine;
+            let look_up =
+                |event: &Event, id: ValueRef<'_>| look_up(engine, &event.namespace, event.uuid, id);
+            let document = event::document(event, &self.wanted, &look_up)?;
+            self.push(Token::Event(event::token(event)), document)?;
+        }
+        if self.ends_with(event) {
+            self.end_with(event)?;
+        }
+        Ok(())
+    }
+
+    fn end_with(&mut self, event: &Event) -> Result<(), CommandError> {
+        let token = Token::Event(EventToken {
+            ends: true,
+            ..event::token(event)
+        });
+        self.has_ended = true;
+        self.push(token, event::invalidate(event))
+    }
+
+    fn push(&mut self, token: Token, document: DocumentBuf) -> Result<(), CommandError> {
+        let made = self.pipeline.apply(document).or_command_error()?;
+        if let Some(made) = &made {
+            let own = token.to_document();
+            if made.get("_id") != Some(ValueRef::Document(own.as_document())) {
+                return Err(fatal(
+                    "Encountered an event whose _id field, which contains the resume token, was \
+                     modified by the pipeline. Only transformations that retain the unmodified \
+                     _id field are allowed",
+                ));
+            }
+        }
+        self.waiting.push_back((token, made));
+        Ok(())
+    }
+
+    /// Whether an event is told to the client. Those of documents are asked for by collection.
+    fn shows(&self, event: &Event) -> bool {
+        let EventKind::Catalog { deed, to, .. } = &event.kind else {
+            return true;
+        };
+        let is_classic = matches!(deed, Deed::Drop | Deed::DropDatabase | Deed::Rename);
+        if !is_classic && !self.wanted.expanded {
+            return false;
+        }
+        let scope = &self.wanted.scope;
+        match (deed, scope) {
+            // Its collections have been dropped one by one before.
+            (Deed::DropDatabase, Scope::Collection(_)) => false,
+            (Deed::DropDatabase, Scope::Database(database)) => {
+                *database == event.namespace.database
+            }
+            _ => {
+                let wants_target = to.as_ref().is_some_and(|to| scope.wants(to));
+                scope.wants(&event.namespace) || wants_target
+            }
+        }
+    }
+
+    /// Whether what the stream tells of is gone with the event.
+    fn ends_with(&self, event: &Event) -> bool {
+        let EventKind::Catalog { deed, .. } = &event.kind else {
+            return false;
+        };
+        let is_end = match &self.wanted.scope {
+            Scope::Collection(_) => matches!(deed, Deed::Drop | Deed::Rename),
+            Scope::Database(_) => *deed == Deed::DropDatabase,
+            Scope::Deployment => false,
+        };
+        is_end && self.shows(event)
+    }
+
+    /// The next thing to give; whether there may be more now.
+    fn read(&mut self) -> Result<Read, CommandError> {
+        Ok(match self.events.step().map_err(of_log)? {
+            Step::Event(event) => {
+                self.take(&event)?;
+                Read::More
+            }
+            step => {
+                self.token = Token::Before(self.events.until());
+                match step {
+                    Step::AtEnd => Read::AtEnd,
+                    _ => Read::More,
+                }
+            }
+        })
+    }
+}
+
+enum Read {
+    More,
+    AtEnd,
+}
+
+fn look_up(
+    engine: &Engine,
+    namespace: &Namespace,
+    uuid: [u8; 16],
+    id: ValueRef<'_>,
+) -> Result<Option<DocumentBuf>, CommandError> {
+    let collection = engine.collection(namespace);
+    let Some(collection) = collection.filter(|it| it.uuid() == uuid) else {
+        return Ok(None);
+    };
+    let reader = collection.reader().or_command_error()?;
+    let Some(record) = reader.find_id(id).or_command_error()? else {
+        return Ok(None);
+    };
+    let found = reader.get(record).or_command_error()?;
+    Ok(found.map(|bytes| Document::from_validated(&bytes).to_buf()))
+}
+
+fn fatal(message: &str) -> CommandError {
+    CommandError::new(ErrorCode::ChangeStreamFatalError, message).with_label(NON_RESUMABLE)
+}
+
+fn ended(event: &EventToken) -> CommandError {
+    let message = format!(
+        "the stream ended at {}: it can be opened with 'startAfter', not with 'resumeAfter'",
+        event.time
+    );
+    CommandError::new(ErrorCode::InvalidResumeToken, message)
+}
+
+/// What the log cannot give any more does not come back.
+fn of_log(error: CollectionError) -> CommandError {
+    let is_lost = matches!(
+        &error,
+        CollectionError::Storage(StorageError::NotKept { .. })
+    );
+    let error = error.into_command_error();
+    match is_lost {
+        true => error.with_label(NON_RESUMABLE),
+        false => error,
+    }
+}
+
+impl BatchSource for ChangeStream {
+    fn next_batch(
+        &mut self,
+        operation: &Operation,
+        limit: usize,
+        bytes_max: usize,
+    ) -> Result<SourceBatch, CommandError> {
+        let mut documents = Batch::new();
+        let deadline = Instant::now() + SCAN_MAX;
+        let mut finished = false;
+        while documents.count() < limit {
+            let Some((token, document)) = self.waiting.pop_front() else {
+                operation.check()?;
+                finished = self.has_ended;
+                let is_late = Instant::now() > deadline;
+                if finished || is_late || matches!(self.read()?, Read::AtEnd) {
+                    break;
+                }
+                continue;
+            };
+            if let Some(document) = document {
+                if !documents.has_room(document.as_document(), bytes_max) {
+                    self.waiting.push_front((token, Some(document)));
+                    break;
+                }
+                documents.push(document.as_document());
+            }
+            self.token = token;
+        }
+        let is_last = finished && documents.is_empty();
+        Ok(SourceBatch {
+            documents,
+            finished,
+            resume_token: self.resume_token().filter(|_| !is_last),
+        })
+    }
+
+    fn resume_token(&self) -> Option<DocumentBuf> {
+        Some(self.token.to_document())
+    }
+
+    fn wait(&mut self, operation: &Operation, until: Instant) -> Result<bool, CommandError> {
+        loop {
+            operation.check()?;
+            let left = until.saturating_duration_since(Instant::now());
+            let arrived = self.events.wait(left.min(CHECK_INTERVAL));
+            if left.is_zero() || arrived {
+                return Ok(arrived && !left.is_zero());
+            }
+        }
+    }
+}

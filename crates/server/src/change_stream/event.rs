@@ -1,0 +1,313 @@
+//! Events as documents.
+
+use windrow_collection::{ClusterTime, Deed, Event, EventKind, Namespace, Origin};
+use windrow_document::{
+    ArrayBuf, Document, DocumentBuf, Timestamp, Value, ValueRef, doc, path::array_index,
+};
+use windrow_mql::update::{Description, FieldPath};
+use windrow_wire::limits::DOCUMENT_BYTES_MAX;
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::token::{EventToken, Token};
+use super::wanted::{BeforeChange, FullDocument, Wanted};
+
+/// Beyond the largest document, for what an event adds to one.
+const EVENT_BYTES_MAX: usize = DOCUMENT_BYTES_MAX + (16 << 10);
+
+/// Where an event stands.
+pub fn token(event: &Event) -> EventToken {
+    EventToken {
+        time: event.time,
+        number: event.number,
+        ends: false,
+        uuid: event.uuid,
+    }
+}
+
+/// Finds the newest version of the event's document.
+pub type LookUp<'l> =
+    dyn Fn(&Event, ValueRef<'_>) -> Result<Option<DocumentBuf>, CommandError> + 'l;
+
+/// The event that ends a stream, behind this one.
+pub fn invalidate(event: &Event) -> DocumentBuf {
+    let token = Token::Event(EventToken {
+        ends: true,
+        ..token(event)
+    });
+    let mut document = DocumentBuf::new();
+    document.push("_id", token.to_document());
+    document.push("operationType", "invalidate");
+    document.push("clusterTime", timestamp(event.time));
+    document.push("wallTime", wall_time(event));
+    document
+}
+
+/// The event as the client wants it. Errors: 47 where it requires a version that was not kept, 10334
+/// for an event that is too large.
+pub fn document(
+    event: &Event,
+    wanted: &Wanted,
+    look_up: &LookUp<'_>,
+) -> Result<DocumentBuf, CommandError> {
+    let mut document = DocumentBuf::new();
+    if let Some(origin) = &event.origin {
+        document.push("txnNumber", origin.number);
+        document.push("lsid", session(origin));
+    }
+    if let EventKind::Catalog { to: Some(to), .. } = &event.kind {
+        document.push("to", pair(to));
+    }
+    document.push("_id", Token::Event(token(event)).to_document());
+    document.push("operationType", operation(event));
+    document.push("clusterTime", timestamp(event.time));
+    let is_database = event.namespace.collection.is_empty();
+    if wanted.expanded && !is_database {
+        let bytes = event.uuid.to_vec();
+        document.push("collectionUUID", Value::Binary { subtype: 4, bytes });
+    }
+    document.push("wallTime", wall_time(event));
+    push_full_document(&mut document, event, wanted, look_up)?;
+    document.push("ns", pair(&event.namespace));
+    push_change(&mut document, event, wanted)?;
+    let bytes = document.as_bytes().len();
+    if bytes > EVENT_BYTES_MAX {
+        let message = format!("an event of {bytes} bytes is larger than events may be");
+        return Err(CommandError::new(ErrorCode::BSONObjectTooLarge, message));
+    }
+    Ok(document)
+}
+
+/// The id of a session as events show it: with the digest of its user's name, which is empty.
+fn session(origin: &Origin) -> DocumentBuf {
+    let binary = |subtype: u8, bytes: &[u8]| Value::Binary {
+        subtype,
+        bytes: bytes.to_vec(),
+    };
+    doc! { "id": (binary(4, &origin.session)), "uid": (binary(0, &NOBODY)) }
+}
+
+/// The SHA-256 digest of no bytes.
+const NOBODY: [u8; 32] = [
+    0xE3, 0xB0, 0xC4, 0x42, 0x98, 0xFC, 0x1C, 0x14, 0x9A, 0xFB, 0xF4, 0xC8, 0x99, 0x6F, 0xB9, 0x24,
+    0x27, 0xAE, 0x41, 0xE4, 0x64, 0x9B, 0x93, 0x4C, 0xA4, 0x95, 0x99, 0x1B, 0x78, 0x52, 0xB8, 0x55,
+];
+
+fn operation(event: &Event) -> &'static str {
+    match &event.kind {
+        EventKind::Insert(_) => "insert",
+        EventKind::Update {
+            description: Some(_),
+            ..
+        } => "update",
+        EventKind::Update {
+            description: None, ..
+        } => "replace",
+        EventKind::Delete { .. } => "delete",
+        EventKind::Catalog { deed, .. } => deed.name(),
+    }
+}
+
+fn timestamp(time: ClusterTime) -> Timestamp {
+    Timestamp::from_bits(time.0)
+}
+
+fn wall_time(event: &Event) -> Value {
+    Value::DateTime(i64::try_from(event.millis).unwrap_or(i64::MAX))
+}
+
+/// `{db, coll}`; of a database `{db}`.
+fn pair(namespace: &Namespace) -> DocumentBuf {
+    let mut pair = DocumentBuf::new();
+    pair.push("db", &namespace.database);
+    if !namespace.collection.is_empty() {
+        pair.push("coll", &namespace.collection);
+    }
+    pair
+}
+
+fn push_full_document(
+    document: &mut DocumentBuf,
+    event: &Event,
+    wanted: &Wanted,
+    look_up: &LookUp<'_>,
+) -> Result<(), CommandError> {
+    let full = match &event.kind {
+        EventKind::Insert(new)
+        | EventKind::Update {
+            new,
+            description: None,
+            ..
+        } => Some(Document::from_validated(new).to_buf()),
+        EventKind::Update { new, old, .. } => {
+            let new = Document::from_validated(new);
+            // New versions are kept with old ones: of collections that are asked to.
+            let kept = old.as_ref().map(|_| new.to_buf());
+            match wanted.full_document {
+                FullDocument::Default => return Ok(()),
+                FullDocument::WhenAvailable => kept,
+                FullDocument::Required => Some(kept.ok_or_else(|| not_kept("post-image"))?),
+                FullDocument::UpdateLookup => look_up(event, id(new))?,
+            }
+        }
+        EventKind::Delete { .. } | EventKind::Catalog { .. } => return Ok(()),
+    };
+    document.push("fullDocument", full.map_or(Value::Null, Value::from));
+    Ok(())
+}
+
+fn not_kept(what: &str) -> CommandError {
+    let message = format!(
+        "the change stream requires a {what}, but it was not kept: see changeStreamPreAndPostImages"
+    );
+    CommandError::new(ErrorCode::NoMatchingDocument, message)
+}
+
+fn id(document: Document<'_>) -> ValueRef<'_> {
+    document.get("_id").unwrap_or(ValueRef::Null)
+}
+
+fn key(document: &[u8]) -> DocumentBuf {
+    let mut key = DocumentBuf::new();
+    key.push("_id", id(Document::from_validated(document)));
+    key
+}
+
+/// What follows the namespace.
+fn push_change(
+    document: &mut DocumentBuf,
+    event: &Event,
+    wanted: &Wanted,
+) -> Result<(), CommandError> {
+    let old = match &event.kind {
+        EventKind::Insert(new) => {
+            document.push("documentKey", key(new));
+            return Ok(());
+        }
+        EventKind::Catalog {
+            deed, description, ..
+        } => {
+            if wanted.expanded && !matches!(deed, Deed::Drop | Deed::DropDatabase) {
+                document.push("operationDescription", description.clone());
+            }
+            return Ok(());
+        }
+        EventKind::Update {
+            new,
+            description,
+            old,
+        } => {
+            document.push("documentKey", key(new));
+            if let Some(description) = description {
+                let new = Document::from_validated(new);
+                let described = describe(description, new, wanted.expanded);
+                document.push("updateDescription", described);
+            }
+            old
+        }
+        EventKind::Delete { key, old } => {
+            document.push("documentKey", key.clone());
+            old
+        }
+    };
+    let before = match (wanted.before, old) {
+        (BeforeChange::Off, _) => return Ok(()),
+        (BeforeChange::Required, None) => return Err(not_kept("pre-image")),
+        (_, old) => old.clone().map_or(Value::Null, Value::from),
+    };
+    document.push("fullDocumentBeforeChange", before);
+    Ok(())
+}
+
+/// `updateDescription`
+fn describe(description: &Description, new: Document<'_>, expanded: bool) -> DocumentBuf {
+    let Description {
+        updated,
+        removed,
+        truncated,
+    } = description;
+    let mut fields = DocumentBuf::new();
+    for path in updated {
+        let value = path.value_in(new).unwrap_or(ValueRef::Null);
+        fields.push(&path.to_string(), value);
+    }
+    let removed_names: ArrayBuf = removed
+        .iter()
+        .map(|path| Value::from(path.to_string()))
+        .collect();
+    let shortened: ArrayBuf = truncated
+        .iter()
+        .map(|(path, length)| {
+            let mut array = DocumentBuf::new();
+            array.push("field", path.to_string());
+            array.push("newSize", *length as i32);
+            Value::from(array)
+        })
+        .collect();
+    let mut described = DocumentBuf::new();
+    described.push("updatedFields", fields);
+    described.push("removedFields", Value::Array(removed_names));
+    described.push("truncatedArrays", Value::Array(shortened));
+    if expanded {
+        let all = updated.iter().chain(removed);
+        let all = all.chain(truncated.iter().map(|(path, _)| path));
+        described.push("disambiguatedPaths", disambiguated(all, new));
+    }
+    described
+}
+
+/// The paths that could be read in two ways, name by name: places in arrays are numbers.
+fn disambiguated<'p>(paths: impl Iterator<Item = &'p FieldPath>, new: Document<'_>) -> DocumentBuf {
+    let mut found = DocumentBuf::new();
+    for path in paths {
+        let is_ambiguous = |name: &str| name.contains('.') || array_index(name).is_some();
+        let mut names = path.names();
+        let first_is = names.next().is_some_and(|first| first.contains('.'));
+        if first_is || names.any(is_ambiguous) {
+            found.push(&path.to_string(), Value::Array(parts(path, new)));
+        }
+    }
+    found
+}
+
+fn parts(path: &FieldPath, new: Document<'_>) -> ArrayBuf {
+    let mut within = Some(ValueRef::Document(new));
+    let part = |name: &str| {
+        let array = within.and_then(ValueRef::as_array);
+        let part = match array.and(array_index(name)) {
+            Some(index) => Value::Int32(index as i32),
+            None => Value::from(name),
+        };
+        within = within.and_then(|value| match value {
+            ValueRef::Document(document) => document.get(name),
+            ValueRef::Array(array) => array.as_document().get(name),
+            _ => None,
+        });
+        part
+    };
+    path.names().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_show_values_of_the_new_version() {
+        let path = |names: &str| FieldPath::new(names);
+        let description = Description {
+            updated: vec![path("a\x001"), path("o\0x.y")],
+            removed: vec![path("gone")],
+            truncated: vec![(path("l"), 2)],
+        };
+        let new = doc! { "a": [1, 9], "o": { "x.y": 3 }, "l": [1, 2] };
+        let plain = doc! {
+            "updatedFields": { "a.1": 9, "o.x.y": 3 }, "removedFields": ["gone"],
+            "truncatedArrays": [{ "field": "l", "newSize": 2 }],
+        };
+        assert_eq!(describe(&description, new.as_document(), false), plain);
+        let described = describe(&description, new.as_document(), true);
+        let paths = described.get("disambiguatedPaths").map(ValueRef::to_value);
+        let expected = doc! { "a.1": ["a", 1], "o.x.y": ["o", "x.y"] };
+        assert_eq!(paths, Some(Value::from(expected)));
+    }
+}

@@ -1,0 +1,293 @@
+//! What a client wants of a change stream: the operand of `$changeStream`, and of what it tells.
+
+use windrow_collection::{ClusterTime, Namespace};
+use windrow_document::{Document, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::token::Token;
+use crate::arguments::Arguments;
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    pub scope: Scope,
+    pub start: Start,
+    pub full_document: FullDocument,
+    pub before: BeforeChange,
+    /// `showExpandedEvents`: more kinds of events, and more of each.
+    pub expanded: bool,
+}
+
+/// Of what a stream tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Collection(Namespace),
+    Database(String),
+    Deployment,
+}
+
+/// Where a stream begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    Now,
+    At(ClusterTime),
+    /// `resumeAfter`: not after the end of a stream.
+    Resume(Token),
+    /// `startAfter`
+    After(Token),
+}
+
+/// `fullDocument`: the new version of a document that was updated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FullDocument {
+    Default,
+    UpdateLookup,
+    WhenAvailable,
+    Required,
+}
+
+/// `fullDocumentBeforeChange`: the version before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeforeChange {
+    Off,
+    WhenAvailable,
+    Required,
+}
+
+const FULL_DOCUMENT: &[(&str, FullDocument)] = &[
+    ("default", FullDocument::Default),
+    ("required", FullDocument::Required),
+    ("updateLookup", FullDocument::UpdateLookup),
+    ("whenAvailable", FullDocument::WhenAvailable),
+];
+
+const BEFORE_CHANGE: &[(&str, BeforeChange)] = &[
+    ("off", BeforeChange::Off),
+    ("required", BeforeChange::Required),
+    ("whenAvailable", BeforeChange::WhenAvailable),
+];
+
+const OPTIONS: &[&str] = &[
+    "allChangesForCluster",
+    "fullDocument",
+    "fullDocumentBeforeChange",
+    "resumeAfter",
+    "showExpandedEvents",
+    "showMigrationEvents",
+    "startAfter",
+    "startAtOperationTime",
+];
+
+impl Wanted {
+    /// Reads the operand. `namespace`: what the command names; of a whole database, without a
+    /// collection.
+    pub fn parse(namespace: &Namespace, operand: ValueRef<'_>) -> Result<Wanted, CommandError> {
+        let Some(options) = operand.as_document() else {
+            return refuse(50_808, "the operand of $changeStream must be an object");
+        };
+        if let Some((name, _)) = options.iter().find(|(name, _)| !OPTIONS.contains(name)) {
+            let message = format!("BSON field '$changeStream.{name}' is an unknown field.");
+            return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+        }
+        let options = Options::of(options);
+        // Between shards, of which there are none.
+        options.flag("showMigrationEvents")?;
+        Ok(Wanted {
+            full_document: options.choice("fullDocument", FULL_DOCUMENT)?,
+            before: options.choice("fullDocumentBeforeChange", BEFORE_CHANGE)?,
+            expanded: options.flag("showExpandedEvents")?,
+            start: options.start()?,
+            scope: scope(namespace, options.flag("allChangesForCluster")?)?,
+        })
+    }
+}
+
+fn refuse<T>(code: i32, message: impl Into<String>) -> Result<T, CommandError> {
+    Err(CommandError::new(ErrorCode(code), message))
+}
+
+/// The options of a stream; null counts as missing.
+struct Options<'a> {
+    given: Document<'a>,
+    arguments: Arguments<'a>,
+}
+
+impl<'a> Options<'a> {
+    fn of(given: Document<'a>) -> Options<'a> {
+        let arguments = Arguments::within("$changeStream", given);
+        Options { given, arguments }
+    }
+
+    fn get(&self, name: &str) -> Option<ValueRef<'a>> {
+        let found = self.given.get(name);
+        found.filter(|value| !matches!(value, ValueRef::Null | ValueRef::Undefined))
+    }
+
+    fn wrong(&self, name: &str, found: ValueRef<'_>, expected: Type) -> CommandError {
+        self.arguments
+            .wrong_type(name, found.type_of(), &[expected])
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, CommandError> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(ValueRef::Bool(flag)) => Ok(flag),
+            Some(other) => Err(self.wrong(name, other, Type::Bool)),
+        }
+    }
+
+    /// One of some words; the first where it is not given.
+    fn choice<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<T, CommandError> {
+        let word = match self.get(name) {
+            None => known.first().map_or("", |(word, _)| *word),
+            Some(ValueRef::String(word)) => word,
+            Some(other) => return Err(self.wrong(name, other, Type::String)),
+        };
+        match known.iter().find(|(known, _)| *known == word) {
+            Some((_, value)) => Ok(*value),
+            None => refuse(40_575, format!("unrecognized value for '{name}': '{word}'")),
+        }
+    }
+
+    fn token(&self, name: &str) -> Result<Option<Token>, CommandError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ValueRef::Document(token)) => Token::read(token).map(Some),
+            Some(other) => Err(self.wrong(name, other, Type::Document)),
+        }
+    }
+
+    fn start(&self) -> Result<Start, CommandError> {
+        let (resume, after) = (self.token("resumeAfter")?, self.token("startAfter")?);
+        let time = match self.get("startAtOperationTime") {
+            None => None,
+            Some(ValueRef::Timestamp(time)) => Some(ClusterTime(time.bits())),
+            Some(other) => {
+                return Err(self.wrong("startAtOperationTime", other, Type::Timestamp));
+            }
+        };
+        match (resume, after, time) {
+            (None, None, None) => Ok(Start::Now),
+            (Some(token), None, None) => Ok(Start::Resume(token)),
+            (None, Some(token), None) => Ok(Start::After(token)),
+            (None, None, Some(time)) => Ok(Start::At(time)),
+            (Some(_), Some(_), _) => refuse(
+                50_865,
+                "Do not specify both 'resumeAfter' and 'startAfter' in a $changeStream stage",
+            ),
+            (_, _, Some(_)) => refuse(
+                40_674,
+                "Only one type of resume option is allowed, but multiple were found",
+            ),
+        }
+    }
+}
+
+/// Databases of MongoDB's own, of which streams do not tell.
+const INTERNAL: &[&str] = &["admin", "config", "local"];
+
+fn scope(namespace: &Namespace, whole_deployment: bool) -> Result<Scope, CommandError> {
+    let Namespace {
+        database,
+        collection,
+    } = namespace;
+    if whole_deployment {
+        return match (database.as_str(), collection.is_empty()) {
+            ("admin", true) => Ok(Scope::Deployment),
+            _ => Err(CommandError::new(
+                ErrorCode::InvalidOptions,
+                "A $changeStream with 'allChangesForCluster:true' may only be opened on the \
+                 'admin' database, and with no collection name",
+            )),
+        };
+    }
+    if INTERNAL.contains(&database.as_str()) || is_internal(collection) {
+        let message = format!("$changeStream may not be opened on {namespace}");
+        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
+    }
+    Ok(match collection.is_empty() {
+        true => Scope::Database(database.clone()),
+        false => Scope::Collection(namespace.clone()),
+    })
+}
+
+fn is_internal(collection: &str) -> bool {
+    collection.starts_with("system.")
+}
+
+impl Scope {
+    /// Whether changes of documents of this collection are told.
+    pub fn wants(&self, namespace: &Namespace) -> bool {
+        match self {
+            Scope::Collection(own) => own == namespace,
+            Scope::Database(database) => {
+                *database == namespace.database && !is_internal(&namespace.collection)
+            }
+            Scope::Deployment => {
+                let is_own = INTERNAL.contains(&namespace.database.as_str());
+                !is_own && !is_internal(&namespace.collection)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{DocumentBuf, Timestamp, Value, doc};
+
+    fn parse(name: &str, operand: impl Into<Value>) -> Result<Wanted, i32> {
+        let (database, collection) = name.split_once('.').unwrap();
+        let namespace = Namespace {
+            database: database.to_owned(),
+            collection: collection.to_owned(),
+        };
+        let operand: Value = operand.into();
+        let wanted = Wanted::parse(&namespace, operand.as_ref());
+        wanted.map_err(|error| error.code.number())
+    }
+
+    #[test]
+    fn scopes_have_their_databases() {
+        let check = |name: &str, options: DocumentBuf, expected: Result<Scope, i32>| {
+            let found = parse(name, options.clone()).map(|wanted| wanted.scope);
+            assert_eq!(found, expected, "{name} {options}");
+        };
+        let whole = doc! { "allChangesForCluster": true };
+        let collection = Namespace {
+            database: "a".to_owned(),
+            collection: "c".to_owned(),
+        };
+        check("a.c", doc! {}, Ok(Scope::Collection(collection)));
+        check("a.", doc! {}, Ok(Scope::Database("a".to_owned())));
+        check("admin.", whole.clone(), Ok(Scope::Deployment));
+        check("admin.c", whole.clone(), Err(72));
+        check("a.", whole, Err(72));
+        check("a.", doc! { "allChangesForCluster": 1 }, Err(14));
+        for refused in ["admin.", "admin.c", "local.c", "config.", "a.system.views"] {
+            check(refused, doc! {}, Err(73));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_wanted_is_refused() {
+        let refused = |operand: Value, code: i32| {
+            assert_eq!(parse("a.c", operand.clone()), Err(code), "{operand}");
+        };
+        let token = || doc! { "_data": "82EE6B2800000000012B0229296E04" };
+        let time = || Value::Timestamp(Timestamp::from_bits(5));
+        refused("x".into(), 50_808);
+        refused(doc! { "nonsense": 1 }.into(), 40_415);
+        refused(doc! { "fullDocument": "UpdateLookup" }.into(), 40_575);
+        refused(doc! { "fullDocument": 1 }.into(), 14);
+        refused(doc! { "fullDocumentBeforeChange": "x" }.into(), 40_575);
+        refused(doc! { "resumeAfter": "x" }.into(), 14);
+        refused(doc! { "startAtOperationTime": 5 }.into(), 14);
+        let both = doc! { "resumeAfter": (token()), "startAfter": (token()) };
+        refused(both.into(), 50_865);
+        let both = doc! { "resumeAfter": (token()), "startAtOperationTime": (time()) };
+        refused(both.into(), 40_674);
+        let nothing = doc! { "fullDocument": null, "resumeAfter": null };
+        assert_eq!(parse("a.c", nothing).map(|it| it.start), Ok(Start::Now));
+    }
+}
