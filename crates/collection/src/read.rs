@@ -388,6 +388,18 @@ impl Reader {
         Ok(self.index_view(index)?.may_hold(keys)?)
     }
 
+    /// How many entries have keys from `from` up to, without, `to`; None where they have to be read to know:
+    /// see [`View::count`].
+    pub fn count_entries(
+        &self,
+        index: usize,
+        from: &[u8],
+        to: &[u8],
+    ) -> Result<Option<u64>, Error> {
+        self.check()?;
+        Ok(self.index_view(index)?.count((from, 0), (to, 0))?)
+    }
+
     /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         Ok(self.index_view(index)?.count_about((from, 0), (to, 0))?)

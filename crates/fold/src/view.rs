@@ -197,6 +197,60 @@ impl View {
     }
 }
 
+impl View {
+    /// How many entries lie between two places (the first included, the second not): from fences, and
+    /// from the blocks in which the places are. None where only reading tells: where something was
+    /// deleted, has versions or is newer than the snapshot (such sections have no sum), or where two
+    /// sources have entries, which may be of one place.
+    pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> Result<Option<u64>, StorageError> {
+        let in_chunks =
+            |chunk: &Arc<Chunk>| chunk.lower_bound(from.0, from.1) < chunk.lower_bound(to.0, to.1);
+        if self.chunks.iter().any(in_chunks) {
+            return Ok(None);
+        }
+        let mut found = None;
+        for chain in self.sections.chains() {
+            let mut count = 0;
+            for section in chain.iter().filter(|section| meets(section, from, to)) {
+                let descriptor = section.descriptor();
+                if descriptor.hash.is_none() || descriptor.position > self.snapshot {
+                    return Ok(None);
+                }
+                count += count_exactly(section, from, to)?;
+            }
+            if count > 0 && found.replace(count).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(found.unwrap_or(0)))
+    }
+}
+
+/// Whether a section may have entries between two places.
+fn meets(section: &Section, from: (&[u8], u64), to: (&[u8], u64)) -> bool {
+    let descriptor = section.descriptor();
+    let first = compare_keys(to.0, &descriptor.first_key).then(to.1.cmp(&descriptor.first_id));
+    let is_empty = compare_keys(to.0, from.0).then(to.1.cmp(&from.1)).is_le();
+    !(descriptor.ends_before(from.0, from.1) || first.is_le() || is_empty)
+}
+
+fn count_exactly(
+    section: &Section,
+    from: (&[u8], u64),
+    to: (&[u8], u64),
+) -> Result<u64, StorageError> {
+    let (first, last) = (
+        section.block_of(from.0, from.1)?,
+        section.block_of(to.0, to.1)?,
+    );
+    let in_first = count_in_block(section, first, from, to)?;
+    if first == last {
+        return Ok(in_first);
+    }
+    let between = section.entries_before(last)? - section.entries_before(first + 1)?;
+    Ok(in_first + between + count_in_block(section, last, from, to)?)
+}
+
 /// So many keys are looked at for each that cuts.
 const SAMPLES_PER_CUT: u64 = 4;
 
@@ -219,12 +273,7 @@ fn count_in_section(
     from: (&[u8], u64),
     to: (&[u8], u64),
 ) -> Result<u64, StorageError> {
-    let descriptor = section.descriptor();
-    let begins_after = compare_keys(to.0, &descriptor.first_key)
-        .then(to.1.cmp(&descriptor.first_id))
-        .is_le();
-    let is_empty = compare_keys(to.0, from.0).then(to.1.cmp(&from.1)).is_le();
-    if descriptor.ends_before(from.0, from.1) || begins_after || is_empty {
+    if !meets(section, from, to) {
         return Ok(0);
     }
     let (first, end) = (

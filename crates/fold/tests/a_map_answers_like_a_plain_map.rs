@@ -200,6 +200,15 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         );
         let expected = plain(model.range(before).rev());
         assert!(read(view, Direction::Backward, Some(&place)) == expected);
+        let end = (key_of(random.below(60)), random.below(40));
+        let count = view.count((&place.0, place.1), (&end.0, end.1)).unwrap();
+        if let Some(count) = count {
+            let expected = match place < end {
+                true => model.range(place.clone()..end).count(),
+                false => 0,
+            };
+            assert_eq!(count, expected as u64);
+        }
         let found = view.get(&place.0, place.1).unwrap();
         assert_eq!(found.as_deref(), model.get(&place).map(Vec::as_slice));
         let filtered = view.get_filtered(&place.0, place.1).unwrap();
@@ -267,6 +276,20 @@ fn every_read_agrees() {
     for seed in 1..=6 {
         check(0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(seed));
     }
+}
+
+/// One section of which nothing was deleted is counted without reading all of it.
+#[test]
+fn counts_come_from_fences() {
+    let (mut map, mut random) = (Map::new(), Random(7));
+    while map.model.len() < 40 {
+        map.write(&mut random);
+    }
+    map.fold();
+    let view = map.view();
+    let all = view.count((b"", 0), (b"zzz", 0)).unwrap();
+    assert_eq!(all, Some(map.model.len() as u64));
+    assert_eq!(view.count((b"zzz", 0), (b"", 0)).unwrap(), Some(0));
 }
 
 #[test]

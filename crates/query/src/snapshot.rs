@@ -125,6 +125,10 @@ impl Source for Snapshot {
         Ok(Box::new(self.reader.postings(index, key)?))
     }
 
+    fn count_entries(&self, index: usize, from: &[u8], to: &[u8]) -> Result<Option<u64>, Error> {
+        Ok(self.reader.count_entries(index, from, to)?)
+    }
+
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         Ok(self.reader.count_about(index, from, to)?)
     }

@@ -101,6 +101,11 @@ pub trait Source: Send + Sync {
     /// Counts a plan that uses the index.
     fn note_use(&self, _index: usize) {}
 
+    /// How many entries have `from <= key < to`, where that is known without reading them.
+    fn count_entries(&self, _index: usize, _from: &[u8], _to: &[u8]) -> Result<Option<u64>, Error> {
+        Ok(None)
+    }
+
     /// About how many entries have `from <= key < to`.
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
 }
