@@ -6,9 +6,10 @@
 //! read. There are no threads that do anything unasked, no clock and no random bytes but the seed's, so
 //! that a run of the same seed writes the same bytes.
 //!
-//! Reading order: [`random`], [`model`], [`world`], `writes`, `reads`, `transactions`, `work`, `faults`, [`run`](mod@run).
+//! Reading order: [`random`], [`model`], [`world`], `writes`, `reads`, `changes`, `transactions`, `work`, `faults`, [`run`](mod@run).
 #![forbid(unsafe_code)]
 
+mod changes;
 mod faults;
 pub mod model;
 pub mod random;

@@ -66,6 +66,7 @@ impl World {
             self.check_one(name);
             self.validate_one(name);
         }
+        self.replay_changes();
     }
 
     /// Looks one document up.

@@ -96,12 +96,14 @@ const DEPTH_MAX: usize = 3;
 thread_local! {
     /// Random bytes that the engine asks for.
     static BYTES: Cell<u64> = const { Cell::new(0) };
+    static CLOCK: Cell<u64> = const { Cell::new(0) };
 }
 
 impl World {
     pub fn new(seed: u64) -> Arc<World> {
         let mut random = Random::new(seed);
         BYTES.set(mixed(seed));
+        CLOCK.set(0);
         let knobs = Knobs {
             build_bytes: 1 << (10 + random.below(10)),
             settle_bytes: 1 << random.below(18),
@@ -113,6 +115,8 @@ impl World {
         Arc::new_cyclic(|this: &Weak<World>| {
             let disk = MemoryDisk::new();
             let engine = open(&disk, knobs, this.clone()).expect("an empty disk opens");
+            // The history of changes is kept once somebody has asked for it.
+            drop(engine.events(|_| true).expect("an empty log is followed"));
             let state = State {
                 random,
                 disk,
@@ -277,6 +281,7 @@ fn open(disk: &MemoryDisk, knobs: Knobs, world: Weak<World>) -> Result<Arc<Engin
         snapshot_age_max: Duration::MAX,
         random: fill,
         on_problem: |_, _| (),
+        history_bytes: u64::MAX,
         at_block: AtBlock(Arc::new(move || {
             if let Some(world) = world.upgrade() {
                 world.at_block();
@@ -286,9 +291,16 @@ fn open(disk: &MemoryDisk, knobs: Knobs, world: Weak<World>) -> Result<Arc<Engin
     };
     options.storage.log.segment_bytes = knobs.segment_bytes;
     options.storage.log.sync_interval = None;
+    options.storage.log.clock = clock;
     options.storage.catalog.checkpoint_bytes = knobs.checkpoint_bytes;
     options.storage.runs.cache_bytes = knobs.cache_bytes;
     Engine::open(Arc::new(disk.clone()), options)
+}
+
+/// Milliseconds, of which some pass between any two looks.
+fn clock() -> u64 {
+    CLOCK.set(CLOCK.get() + 137);
+    1_700_000_000_000 + CLOCK.get()
 }
 
 fn fill(bytes: &mut [u8]) {
