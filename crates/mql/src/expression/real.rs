@@ -5,6 +5,7 @@
 pub(crate) mod decimal;
 mod double;
 mod fixed;
+mod magnitude;
 
 use windrow_document::Decimal128;
 

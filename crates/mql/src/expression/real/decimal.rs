@@ -5,9 +5,7 @@ use windrow_document::Decimal128;
 use windrow_document::decimal::Parts;
 
 use super::fixed::{Scale, to_decimal};
-
-/// Bits behind the point for results of about 1: 34 digits are 113, the rest is spare.
-const BITS: u32 = 320;
+use super::magnitude::{BITS, is_finite, magnitude_bits, one_beside_tiny, scale_for, tiny};
 
 /// Beyond this no e^x is a decimal.
 const EXP_MAX: u64 = 14_300;
@@ -22,32 +20,6 @@ fn infinite(negative: bool) -> Decimal128 {
     } else {
         Decimal128::INFINITY
     }
-}
-
-/// About the binary logarithm of a finite number that is not 0.
-fn magnitude_bits(number: Decimal128) -> i64 {
-    match number.parts() {
-        Parts::Finite {
-            coefficient,
-            exponent,
-            ..
-        } if coefficient != 0 => {
-            i64::from(coefficient.ilog2()) + i64::from(exponent) * 3_321_928 / 1_000_000
-        }
-        _ => 0,
-    }
-}
-
-/// A scale at which a small number keeps its digits, also where it is squared.
-fn scale_for(number: Decimal128) -> Scale {
-    let small = (-magnitude_bits(number)).max(0) as u32;
-    Scale {
-        bits: BITS + 2 * small,
-    }
-}
-
-fn is_finite(number: Decimal128) -> bool {
-    matches!(number.parts(), Parts::Finite { .. })
 }
 
 pub(crate) fn exp(x: Decimal128) -> Decimal128 {
@@ -246,6 +218,9 @@ fn floor_divide(one: &BigInt, other: &BigInt) -> BigInt {
 }
 
 pub(crate) fn sin(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() {
         return x;
     }
@@ -254,6 +229,9 @@ pub(crate) fn sin(x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn cos(x: Decimal128) -> Decimal128 {
+    if let Some(one) = one_beside_tiny(x) {
+        return one;
+    }
     if x.is_zero() {
         return one();
     }
@@ -262,6 +240,9 @@ pub(crate) fn cos(x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn tan(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() {
         return x;
     }
@@ -284,6 +265,9 @@ fn sin_in(scale: Scale, x: &BigInt, quarters: u8) -> BigInt {
 }
 
 pub(crate) fn atan(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() || x.is_nan() {
         return x;
     }
@@ -335,6 +319,9 @@ pub(crate) fn atan2(y: Decimal128, x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn asin(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() || x.is_nan() {
         return x;
     }
@@ -388,6 +375,9 @@ fn exps(x: Decimal128) -> Option<(Scale, BigInt, BigInt)> {
 }
 
 pub(crate) fn sinh(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() || x.is_infinite() {
         return x;
     }
@@ -398,6 +388,9 @@ pub(crate) fn sinh(x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn cosh(x: Decimal128) -> Decimal128 {
+    if let Some(one) = one_beside_tiny(x) {
+        return one;
+    }
     if x.is_zero() {
         return one();
     }
@@ -408,6 +401,9 @@ pub(crate) fn cosh(x: Decimal128) -> Decimal128 {
 }
 
 pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() {
         return x;
     }
@@ -427,6 +423,9 @@ pub(crate) fn tanh(x: Decimal128) -> Decimal128 {
 
 /// ln(x + √(x² + 1)), of the size of x.
 pub(crate) fn asinh(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() || x.is_infinite() {
         return x;
     }
@@ -456,6 +455,9 @@ pub(crate) fn acosh(x: Decimal128) -> Decimal128 {
 
 /// Half of ln((1 + x) / (1 - x)).
 pub(crate) fn atanh(x: Decimal128) -> Decimal128 {
+    if let Some(itself) = tiny(x) {
+        return itself;
+    }
     if x.is_zero() {
         return x;
     }
@@ -487,6 +489,7 @@ pub(crate) fn to_degrees(x: Decimal128) -> Decimal128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windrow_document::ValueRef;
 
     #[test]
     fn thirty_four_digits() {
@@ -518,6 +521,24 @@ mod tests {
         for (function, x, expected) in cases {
             let x = Decimal128::parse(x).unwrap();
             assert_eq!(function(x).to_string(), expected, "{x}");
+        }
+    }
+
+    #[test]
+    fn tiny_numbers_are_their_own_sines() {
+        let odd = [sin, tan, atan, asin, sinh, tanh, asinh, atanh];
+        for function in odd {
+            for text in ["1E-30", "-1E-30", "3E-6000", "1E-6176"] {
+                let x = Decimal128::parse(text).unwrap();
+                let found = function(x);
+                let same = ValueRef::Decimal128(found).equals(ValueRef::Decimal128(x));
+                assert!(same, "{text}: {found}");
+            }
+        }
+        let tiny = Decimal128::parse("1E-6000").unwrap();
+        for function in [cos, cosh] {
+            let found = ValueRef::Decimal128(function(tiny));
+            assert!(found.equals(ValueRef::Int32(1)), "{found}");
         }
     }
 
