@@ -148,8 +148,12 @@ impl Core {
 
     /// From now on the log keeps a history, also when it is opened again.
     pub fn keep_history(&self) -> Result<(), Error> {
+        let is_kept = || self.storage.catalog.get(rows::HISTORY_KEPT).is_some();
+        if is_kept() {
+            return Ok(());
+        }
         let _changing = self.catalog_change.lock();
-        if self.storage.catalog.get(rows::HISTORY_KEPT).is_none() {
+        if !is_kept() {
             let kept = vec![RowChange::put(rows::HISTORY_KEPT, "")];
             self.storage.catalog.change(kept, |_| {})?;
         }

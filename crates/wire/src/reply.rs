@@ -332,6 +332,18 @@ mod tests {
             assert_eq!(reply.to_document(), expected);
             assert_eq!(reply.bytes(), expected.as_bytes().len());
             Document::from_bytes(reply.to_document().as_bytes()).unwrap();
+            let token = doc! { "_data": "82" };
+            let reply = reply.with_resume_token(token.as_document()).to_document();
+            let cursor = Document::from_bytes(reply.as_bytes())
+                .unwrap()
+                .get("cursor");
+            let cursor = cursor.and_then(ValueRef::as_document).unwrap();
+            let names: Vec<&str> = cursor.iter().map(|(name, _)| name).collect();
+            assert_eq!(names, ["firstBatch", "postBatchResumeToken", "id", "ns"]);
+            assert_eq!(
+                cursor.get("postBatchResumeToken"),
+                Some(ValueRef::Document(token.as_document()))
+            );
         }
     }
 
