@@ -12,6 +12,7 @@ pub fn storage_options() -> StorageOptions {
             segment_bytes: 64 << 10,
             recycled_max: 0,
             sync_interval: None,
+            ..LogOptions::default()
         },
         ..StorageOptions::default()
     }
