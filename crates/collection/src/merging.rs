@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep, Written};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Section, SectionDescriptor};
+use windrow_fold::{Section, SectionDescriptor, SectionOptions};
 use windrow_storage::{Compression, RowChange};
 
 use crate::collection::Collection;
@@ -179,7 +179,7 @@ fn merge_map(
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
     let mut options = collection.section_options(core, index, position);
     if effort != Effort::Readers && range == all && is_packable(index) {
-        options.compression = Compression::Zstd;
+        pack(&mut options, index);
     }
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
@@ -252,6 +252,13 @@ fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
         };
     }
     is_packable(index) && all >= LOOSE_BYTES_MIN && loose as f64 > LOOSE_MIN * all as f64
+}
+
+/// As short as can be. Filters spare looks into many sections; who looks into one mostly finds something,
+/// but for the keys that must not be there twice.
+fn pack(options: &mut SectionOptions, index: Option<&Index>) {
+    options.compression = Compression::Zstd;
+    options.filter &= index.is_some_and(|it| it.definition.unique || it.definition.is_of_ids());
 }
 
 /// Not documents, nor what carries them: they are compressed as their collection asks for.
