@@ -110,7 +110,7 @@ impl Expansion<'_, '_> {
     fn expand(&mut self, states: &mut [State<'_>]) -> Result<(), Error> {
         let fields = &self.definition.fields;
         for (state, field) in states.iter_mut().zip(fields) {
-            *state = follow(*state, &field.path);
+            *state = follow(*state, &field.path)?;
         }
         match next_array(states) {
             None => self.finish(states),
@@ -270,7 +270,18 @@ mod tests {
         check(ab(), doc! { "a": 1 }, &[null()]);
         let first = || spec(doc! { "a.0": 1 });
         check(first(), doc! { "a": [5, 6] }, &[doc! { "a.0": 5 }]);
-        check(first(), doc! { "a": [{ "0": 9 }] }, &[doc! { "a.0": 9 }]);
+        // A number that names no place is a name; one that is both is refused.
+        let second = || spec(doc! { "a.1": 1 });
+        check(second(), doc! { "a": [{ "1": 9 }] }, &[doc! { "a.1": 9 }]);
+        let definition = Definition::parse(first().as_document()).unwrap();
+        let both = doc! { "a": [{ "0": 9 }] };
+        let made = definition.entries(
+            both.as_document(),
+            &mut Scratch::default(),
+            &mut Multikey::default(),
+            &mut |_, _| {},
+        );
+        assert_eq!(made.map_err(|error| error.code), Err(16_746));
         check(first(), doc! { "a": [] }, &[doc! { "a.0": null }]);
     }
 

@@ -2,6 +2,7 @@
 
 use windrow_document::path::{Component, Path};
 use windrow_document::{Array, ValueRef};
+use windrow_mql::Error;
 
 /// How far a field's path has been followed.
 #[derive(Clone, Copy)]
@@ -13,44 +14,50 @@ pub(crate) enum State<'a> {
     Missing,
 }
 
-/// Follows a path through documents, and into arrays by number, up to its end or an array.
-pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> State<'a> {
+/// What a number in a path that could be a place or a name is refused with.
+const AMBIGUOUS: i32 = 16_746;
+
+/// Follows a path through documents, and into arrays by number, up to its end or an array. Error 16746
+/// for a number that is a place in an array and a name in its documents.
+pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> Result<State<'a>, Error> {
     let State::At(mut value, mut part) = state else {
-        return state;
+        return Ok(state);
     };
     loop {
         match (path.components().get(part), value) {
-            (None, ValueRef::Array(_)) => return State::At(value, part),
-            (None, value) => return State::Done(value),
+            (None, ValueRef::Array(_)) => return Ok(State::At(value, part)),
+            (None, value) => return Ok(State::Done(value)),
             (Some(component), ValueRef::Document(document)) => {
                 match document.get(component.name()) {
                     Some(found) => (value, part) = (found, part + 1),
-                    None => return State::Missing,
+                    None => return Ok(State::Missing),
                 }
             }
-            (Some(component), ValueRef::Array(array)) => match by_number(component, array) {
+            (Some(component), ValueRef::Array(array)) => match by_number(component, array)? {
                 Some(found) => (value, part) = (found, part + 1),
-                None => return State::At(value, part),
+                None => return Ok(State::At(value, part)),
             },
-            (Some(_), _) => return State::Missing,
+            (Some(_), _) => return Ok(State::Missing),
         }
     }
 }
 
-/// The element that a numeric part of a path names. Where elements are documents with a field of
-/// that name the array is expanded instead.
-fn by_number<'a>(component: &Component, array: Array<'a>) -> Option<ValueRef<'a>> {
-    let index = component.index()?;
+/// The element that a numeric part of a path names.
+fn by_number<'a>(component: &Component, array: Array<'a>) -> Result<Option<ValueRef<'a>>, Error> {
+    let Some(found) = component.index().and_then(|index| array.get(index)) else {
+        return Ok(None);
+    };
     let named = |element: ValueRef<'_>| {
         element
             .as_document()
             .is_some_and(|document| document.contains(component.name()))
     };
     if array.iter().any(named) {
-        None
-    } else {
-        array.get(index)
+        let message = "Ambiguous field name found in array (do not use numeric field names in \
+                       embedded elements in an array)";
+        return Err(Error::new(AMBIGUOUS, message));
     }
+    Ok(Some(found))
 }
 
 /// What a field that met an array sees of one element: arrays within arrays are values at the end

@@ -103,7 +103,7 @@ fn column(geo: &GeoDefinition, field: &KeyField, document: Document<'_>) -> Resu
     let mut found = Found::default();
     let start = State::At(ValueRef::Document(document), 0);
     let expands = !field.kind.is_geo();
-    collect(start, &field.path, expands, &mut found);
+    collect(start, &field.path, expands, &mut found)?;
     let mut column = Column {
         values: match field.kind {
             KeyKind::Sphere => sphere(geo, &found.values, document)?,
@@ -129,19 +129,31 @@ fn bit(part: usize) -> u32 {
 }
 
 /// Follows a path; arrays at its end are entered where `expands` says so.
-fn collect<'d>(state: State<'d>, path: &Path, expands: bool, found: &mut Found<'d>) {
-    let (value, part) = match follow(state, path) {
-        State::Done(value) => return found.values.push(value),
+fn collect<'d>(
+    state: State<'d>,
+    path: &Path,
+    expands: bool,
+    found: &mut Found<'d>,
+) -> Result<(), Error> {
+    let (value, part) = match follow(state, path)? {
+        State::Done(value) => {
+            found.values.push(value);
+            return Ok(());
+        }
         // Of a plain field that counts as null, of a place as nothing.
-        State::Missing => return found.values.push(ValueRef::Null),
+        State::Missing => {
+            found.values.push(ValueRef::Null);
+            return Ok(());
+        }
         State::At(value, part) => (value, part),
     };
     let ValueRef::Array(array) = value else {
-        return;
+        return Ok(());
     };
     let is_end = part >= path.components().len();
     if is_end && !expands {
-        return found.values.push(value);
+        found.values.push(value);
+        return Ok(());
     }
     found.arrays |= bit(part);
     if array.is_empty() {
@@ -155,9 +167,10 @@ fn collect<'d>(state: State<'d>, path: &Path, expands: bool, found: &mut Found<'
         match inner {
             // An array at the end within an array is a value.
             State::Done(value) => found.values.push(value),
-            inner => collect(inner, path, expands, found),
+            inner => collect(inner, path, expands, found)?,
         }
     }
+    Ok(())
 }
 
 /// The cells of the shapes. Null, undefined and what is empty count as nothing.

@@ -100,7 +100,7 @@ impl Definition {
         field: &KeyField,
         document: Document<'d>,
     ) -> Result<ValueRef<'d>, Error> {
-        match follow(State::At(ValueRef::Document(document), 0), &field.path) {
+        match follow(State::At(ValueRef::Document(document), 0), &field.path)? {
             State::Done(value) => Ok(value),
             State::Missing => Ok(ValueRef::Null),
             State::At(..) => Err(Error::new(
@@ -114,14 +114,18 @@ impl Definition {
     }
 }
 
-/// How an indexed field's path lies to the path of a value.
-enum Reach {
-    /// The value is the field's.
-    Is(f64),
-    /// The field is further inside.
-    Within,
-    Apart,
+/// How the indexed fields' paths lie to the path of a value.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    /// The weight, where the value is a field's.
+    weight: Option<f64>,
+    /// A field is further inside.
+    within: bool,
 }
+
+/// What a string counts that no field names. MongoDB shows the weight that `$**` is given, and counts
+/// this all the same.
+const UNNAMED_WEIGHT: f64 = 1.0;
 
 impl TextDefinition {
     /// The strings of a document that the index covers, with weight and language.
@@ -133,6 +137,39 @@ impl TextDefinition {
         self.visit(document, &mut String::new(), self.default_language, visit)
     }
 
+    fn is_wildcard(&self) -> bool {
+        self.wildcard_weight.is_some()
+    }
+
+    /// As version 1 has it: each field's path leads through documents and by numbers into arrays, to a
+    /// string or an array of strings. The document's language is that of all.
+    fn visit_fields<'d>(
+        &self,
+        document: Document<'d>,
+        visit: &mut dyn FnMut(&'d str, f64, Language),
+    ) -> Result<(), Error> {
+        let language = self.language_of(document)?.unwrap_or(self.default_language);
+        for field in &self.fields {
+            let found = field.path.components().iter().try_fold(
+                ValueRef::Document(document),
+                |value, component| match value {
+                    ValueRef::Document(inner) => inner.get(component.name()),
+                    ValueRef::Array(array) => array.get(component.index()?),
+                    _ => None,
+                },
+            );
+            match found {
+                Some(ValueRef::String(text)) => visit(text, field.weight, language),
+                Some(ValueRef::Array(array)) => array
+                    .iter()
+                    .filter_map(|element| element.as_str())
+                    .for_each(|text| visit(text, field.weight, language)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     fn visit<'d>(
         &self,
         document: Document<'d>,
@@ -140,9 +177,17 @@ impl TextDefinition {
         inherited: Language,
         visit: &mut dyn FnMut(&'d str, f64, Language),
     ) -> Result<(), Error> {
-        let language = self.language_of(document)?.unwrap_or(inherited);
+        let is_first = self.version == TextVersion::V1;
+        if is_first && !self.is_wildcard() {
+            return self.visit_fields(document, visit);
+        }
+        let own = match is_first && !path.is_empty() {
+            true => None,
+            false => self.language_of(document)?,
+        };
+        let language = own.unwrap_or(inherited);
         for (name, value) in document {
-            if self.wildcard_weight.is_some() && name == self.language_override {
+            if self.is_wildcard() && name == self.language_override {
                 continue;
             }
             let length = path.len();
@@ -153,13 +198,14 @@ impl TextDefinition {
             let reach = self.reach(path);
             match value {
                 ValueRef::Array(array) => self.visit_array(array, path, reach, language, visit)?,
-                value => self.visit_value(value, path, &reach, language, visit)?,
+                value => self.visit_value(value, path, reach, language, visit)?,
             }
             path.truncate(length);
         }
         Ok(())
     }
 
+    /// Arrays within arrays are no part of a field; a wildcard goes into them all the same.
     fn visit_array<'d>(
         &self,
         array: Array<'d>,
@@ -169,8 +215,12 @@ impl TextDefinition {
         visit: &mut dyn FnMut(&'d str, f64, Language),
     ) -> Result<(), Error> {
         for element in array {
-            if !matches!(element, ValueRef::Array(_)) {
-                self.visit_value(element, path, &reach, language, visit)?;
+            match element {
+                ValueRef::Array(inner) if self.is_wildcard() => {
+                    self.visit_array(inner, path, reach, language, visit)?;
+                }
+                ValueRef::Array(_) => {}
+                element => self.visit_value(element, path, reach, language, visit)?,
             }
         }
         Ok(())
@@ -180,20 +230,18 @@ impl TextDefinition {
         &self,
         value: ValueRef<'d>,
         path: &mut String,
-        reach: &Reach,
+        reach: Reach,
         language: Language,
         visit: &mut dyn FnMut(&'d str, f64, Language),
     ) -> Result<(), Error> {
-        match (value, reach) {
-            (ValueRef::String(text), Reach::Is(weight)) => visit(text, *weight, language),
-            (ValueRef::String(text), _) => {
-                if let Some(weight) = self.wildcard_weight {
+        match value {
+            ValueRef::String(text) => {
+                let unnamed = self.is_wildcard().then_some(UNNAMED_WEIGHT);
+                if let Some(weight) = reach.weight.or(unnamed) {
                     visit(text, weight, language);
                 }
             }
-            (ValueRef::Document(inner), reach)
-                if self.wildcard_weight.is_some() || matches!(reach, Reach::Within) =>
-            {
+            ValueRef::Document(inner) if self.is_wildcard() || reach.within => {
                 self.visit(inner, path, language, visit)?;
             }
             _ => {}
@@ -202,11 +250,11 @@ impl TextDefinition {
     }
 
     fn reach(&self, path: &str) -> Reach {
-        let mut reach = Reach::Apart;
+        let mut reach = Reach::default();
         for field in &self.fields {
             match relation(&field.path, path) {
-                Some(true) => return Reach::Is(field.weight),
-                Some(false) => reach = Reach::Within,
+                Some(true) => reach.weight = Some(field.weight),
+                Some(false) => reach.within = true,
                 None => {}
             }
         }
@@ -309,7 +357,7 @@ mod tests {
         check(
             all(),
             doc! { "a": [["owl"], "fox"], "b": { "c": "elk" } },
-            &[("fox", 1.1), ("elk", 1.1)],
+            &[("owl", 1.1), ("fox", 1.1), ("elk", 1.1)],
         );
     }
 

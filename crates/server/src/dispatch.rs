@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_document::{DocumentBuf, doc};
+use windrow_mql::interrupt::while_asking;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::client::Client;
@@ -118,7 +119,13 @@ fn execute(
             generic,
             joined,
         };
-        let outcome = catch_unwind(AssertUnwindSafe(|| (command.run)(request, &context)));
+        let asked = Arc::clone(&running.operation);
+        let ask = Arc::new(move || {
+            let asked = Operation::check(&asked);
+            asked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
+        });
+        let run = || while_asking(ask, || (command.run)(request, &context));
+        let outcome = catch_unwind(AssertUnwindSafe(run));
         let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
         outcome.map_err(|error| why(error, operation))
     };

@@ -8,6 +8,7 @@ use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Answer, Call, Operator};
 use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
+use crate::interrupt::Pace;
 
 static MAP: Named = Named {
     not_document: 16878,
@@ -78,7 +79,9 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         return Ok(Computed::NULL);
     }
     let mut mapped = ArrayBuilder::new();
+    let mut pace = Pace::default();
     for element in array(&input, 16883, "input to $map")? {
+        pace.step()?;
         let frame = Frame {
             number: call.frame(0),
             value: Some(element),
@@ -117,7 +120,9 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
     let mut kept = ArrayBuilder::new();
+    let mut pace = Pace::default();
     for element in elements {
+        pace.step()?;
         let frame = Frame {
             number: call.frame(0),
             value: Some(element),
@@ -172,7 +177,9 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     }
     let elements = array(&input, 40080, "input to $reduce")?;
     let mut value = call.value(1, context)?.into_owned();
+    let mut pace = Pace::default();
     for element in elements {
+        pace.step()?;
         let this = Frame {
             number: call.frame(0),
             value: Some(element),

@@ -22,9 +22,19 @@ struct Compiled {
 }
 
 enum Engine {
+    /// A pattern that is but text: however long, it is sought in one pass.
+    Text,
     Linear(regex::Regex),
     Backtracking(Box<fancy_regex::Regex>),
 }
+
+/// The longest pattern, in bytes, as PCRE has it.
+const PATTERN_BYTES_MAX: usize = 32_764;
+
+/// Characters that mean something else than themselves.
+const SPECIAL: &[char] = &[
+    '\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}',
+];
 
 /// Steps of the backtracking engine per match.
 const BACKTRACKING_STEPS_MAX: usize = 1_000_000;
@@ -51,8 +61,15 @@ impl Regex {
             positions,
             ..parse_options(options)?
         };
+        if pattern.len() > PATTERN_BYTES_MAX {
+            let reason = "pattern string is longer than the limit set by the application";
+            return Err(invalid(reason));
+        }
         let translated = pattern::translate(pattern, flags).map_err(invalid)?;
-        let engine = if translated.backtracking {
+        let is_text = !flags.case_insensitive && !flags.extended && !pattern.contains(SPECIAL);
+        let engine = if is_text {
+            Engine::Text
+        } else if translated.backtracking {
             let built = fancy_regex::RegexBuilder::new(&translated.pattern)
                 .backtrack_limit(BACKTRACKING_STEPS_MAX)
                 .build();
@@ -90,6 +107,7 @@ impl Regex {
     /// Whether the text has a match. Error 51156 where the backtracking engine gave up.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         match &self.0.engine {
+            Engine::Text => Ok(text.contains(&self.0.pattern)),
             Engine::Linear(regex) => Ok(regex.is_match(text)),
             Engine::Backtracking(regex) => regex.is_match(text).map_err(gave_up),
         }
@@ -102,6 +120,11 @@ impl Regex {
         start: usize,
     ) -> Result<Option<Vec<Option<Range<usize>>>>, Error> {
         match &self.0.engine {
+            Engine::Text => {
+                let rest = text.get(start..).unwrap_or_default();
+                let found = rest.find(&self.0.pattern).map(|at| start + at);
+                Ok(found.map(|at| vec![Some(at..at + self.0.pattern.len())]))
+            }
             Engine::Linear(regex) => Ok(regex.captures_at(text, start).map(|captures| {
                 captures
                     .iter()

@@ -74,9 +74,13 @@ fn parse_one(document: Document<'_>) -> Result<ArrayFilter, Error> {
 /// Operators that need more than an element.
 fn refuse_document_operators(document: Document<'_>) -> Result<(), Error> {
     for (name, value) in document {
+        if name == "$text" {
+            let message = "$text is not allowed in this context";
+            return Err(Error::bad_value(message));
+        }
         if matches!(
             name,
-            "$expr" | "$text" | "$where" | "$near" | "$nearSphere" | "$geoNear"
+            "$expr" | "$where" | "$near" | "$nearSphere" | "$geoNear"
         ) {
             return Err(Error::new(
                 224,

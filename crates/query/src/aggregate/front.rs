@@ -1,8 +1,8 @@
 //! The front of a pipeline: what becomes a query, and in which order stages are best run.
 
-use windrow_document::DocumentBuf;
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, Value, ValueRef};
+use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
 
 use super::stage::{Kind, Stage};
@@ -99,6 +99,14 @@ fn place_of_match(done: &[Stage], stage: &Stage) -> usize {
     done.len() - done.iter().rev().take_while(passes).count()
 }
 
+/// What a filter is the conjunction of: filters that meet one after the other stay one list.
+fn conjuncts(filter: Document<'_>) -> Vec<Value> {
+    match (filter.first(), filter.count()) {
+        (Some(("$and", ValueRef::Array(list))), 1) => list.iter().map(ValueRef::to_value).collect(),
+        _ => vec![filter.to_buf().into()],
+    }
+}
+
 /// Puts the filter in, or joins it to one that stands before.
 fn insert_match(
     done: &mut Vec<Stage>,
@@ -114,7 +122,8 @@ fn insert_match(
         }) => {
             let both: ArrayBuf = [&*source, &stage.source]
                 .into_iter()
-                .filter_map(|one| one.get("$match").map(ValueRef::to_value))
+                .filter_map(|one| one.get("$match").and_then(ValueRef::as_document))
+                .flat_map(conjuncts)
                 .collect();
             let mut joined = DocumentBuf::new();
             joined.push("$and", Value::Array(both));

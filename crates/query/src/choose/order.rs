@@ -72,6 +72,10 @@ fn orders_arrays(index: &SourceIndex, bounds: &IndexBounds, number: usize) -> bo
     let Some(path) = index.definition.fields.get(number).map(|field| &field.path) else {
         return false;
     };
+    // An element that a number names is a whole value to a sort, even where it is an array.
+    if path.components().iter().any(|part| part.index().is_some()) {
+        return false;
+    }
     let arrays = parts_with_arrays(index, number);
     let fields = index.definition.fields.iter().zip(&bounds.fields);
     fields.into_iter().all(|(field, intervals)| {

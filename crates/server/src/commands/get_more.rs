@@ -114,7 +114,7 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
         .string("collection")?
         .ok_or_else(|| arguments.missing("collection"))?;
     namespace::check_collection(request.database(), collection)?;
-    arguments.document("lastKnownCommittedOpTime")?;
+    check_time(&arguments)?;
     let limit = match arguments.whole_number("batchSize")? {
         None => usize::MAX,
         Some(limit) if limit > 0 => limit as usize,
@@ -132,6 +132,22 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
 
 /// `maxTimeMS` of a getMore is how long it waits for new data, which only a cursor does that was
 /// opened for it.
+/// The time up to which a client of a replica set knows what is committed: its form, since nothing here
+/// depends on it.
+fn check_time(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    let Some(time) = arguments.document("lastKnownCommittedOpTime")? else {
+        return Ok(());
+    };
+    let time = Arguments::within("getMore.lastKnownCommittedOpTime", time);
+    for (name, wanted) in [("ts", Type::Timestamp), ("t", Type::Int64)] {
+        match time.get(name).map(ValueRef::type_of) {
+            Some(found) if found != wanted => return Err(time.wrong_type(name, found, &[wanted])),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn check_time_limit(options: CursorOptions, context: &Context<'_>) -> Result<(), CommandError> {
     if context.generic.time_limit.is_some() && !options.await_data {
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
