@@ -32,14 +32,14 @@ def set_filter(collection, query, names, **parts):
 
 def test_a_filter_keeps_queries_of_its_shape_to_its_indexes(collection):
     query = {"a": 1, "b": 1}
-    assert indexes(planner(collection, query)["winningPlan"]) == {"b_1"}
+    assert "b_1" in indexes(planner(collection, query)["winningPlan"])
     set_filter(collection, {"a": 5, "b": 6}, ["a_1"])
     found = planner(collection, query)
     assert found["indexFilterSet"] and indexes(found["winningPlan"]) == {"a_1"}
     # A hint means nothing beside it; another shape is free.
     assert indexes(planner(collection, query, hint="b_1")["winningPlan"]) == {"a_1"}
     assert not planner(collection, {"b": 1})["indexFilterSet"]
-    assert indexes(planner(collection, query, sort={"b": 1})["winningPlan"]) == {"b_1"}
+    assert "b_1" in indexes(planner(collection, query, sort={"b": 1})["winningPlan"])
     assert list(collection.find(query)) == [{"_id": 1, "a": 1, "b": 1}]
 
 

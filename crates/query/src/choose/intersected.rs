@@ -6,6 +6,9 @@
 use super::access::Access;
 use crate::plan::{IndexScan, Plan};
 
+/// So few documents are fetched as fast as another list is read.
+const DOCUMENTS_MIN: f64 = 32.0;
+
 /// The two shortest lists that say different things, merged; None where there are no two. `total`: of
 /// documents.
 pub fn of(ways: &[Access], total: f64) -> Option<Access> {
@@ -15,6 +18,9 @@ pub fn of(ways: &[Access], total: f64) -> Option<Access> {
         .collect();
     lists.sort_by(|one, other| one.0.documents.total_cmp(&other.0.documents));
     let (shortest, scan) = *lists.first()?;
+    if shortest.documents < DOCUMENTS_MIN {
+        return None;
+    }
     let others = lists.iter().skip(1);
     let (other, _) = *others
         .into_iter()
