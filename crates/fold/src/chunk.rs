@@ -193,14 +193,16 @@ impl Chunk {
 
     fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
         let head = KeyHead::of(key).number();
-        self.slots.partition_point(|slot| {
-            let keys = slot
-                .head
-                .number()
-                .cmp(&head)
-                .then_with(|| compare_keys(self.key(slot), key));
-            keys.then(slot.id.cmp(&id)) <= before
-        })
+        let order = |slot: &Slot| {
+            let keys = slot.head.number().cmp(&head);
+            let keys = keys.then_with(|| compare_keys(self.key(slot), key));
+            keys.then(slot.id.cmp(&id))
+        };
+        // Many chunks hold a narrow range, of documents above all.
+        match self.slots.last() {
+            Some(last) if order(last) <= before => self.slots.len(),
+            _ => self.slots.partition_point(|slot| order(slot) <= before),
+        }
     }
 
     /// Both chunks as one. Of equal places and positions both stay.

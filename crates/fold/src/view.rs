@@ -8,7 +8,7 @@ use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
-use crate::entry::compare_keys;
+use crate::entry::{Entry, compare_keys, same_key};
 use crate::filter::HashedKey;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
@@ -84,11 +84,11 @@ impl View {
     fn get_in_chunks(&self, key: &[u8], id: u64) -> Option<Option<Bytes>> {
         for (place, chunk) in self.chunks.iter().enumerate().rev() {
             let is_own = place >= self.first_own();
-            let end = chunk.upper_bound(key, id);
-            for number in chunk.lower_bound(key, id)..end {
-                let Some(entry) = chunk.get(number) else {
-                    break;
-                };
+            let first = chunk.lower_bound(key, id);
+            let versions = (first..).map_while(|number| Some((number, chunk.get(number)?)));
+            let is_there =
+                |(_, entry): &(usize, Entry<'_>)| entry.id == id && same_key(entry.key, key);
+            for (number, entry) in versions.take_while(is_there) {
                 if is_own || entry.position <= self.snapshot {
                     return Some((!entry.deleted).then(|| chunk.payload(number)));
                 }
