@@ -4,8 +4,7 @@ collections that come and go."""
 import random
 import threading
 
-from pymongo import MongoClient
-from pymongo.errors import ConnectionFailure
+from model import until_it_dies
 
 SCRATCH = "scratch"
 
@@ -21,19 +20,14 @@ class Care:
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
-        client = MongoClient(self.uri, maxPoolSize=1, retryWrites=False,
-                             serverSelectionTimeoutMS=3000)
         works = [self.make_anew, self.compact, self.validate, self.come_and_go]
-        try:
-            while True:
-                self.random.choice(works)(client.crash)
-                self.done += 1
-        except ConnectionFailure:
-            pass
-        except Exception as error:  # noqa: BLE001 - the test asks for it and fails with it
-            self.failure = error
-        finally:
-            client.close()
+
+        def work(database):
+            self.random.choice(works)(database)
+            self.done += 1
+            return True
+
+        self.failure = until_it_dies(self.uri, work)
 
     def make_anew(self, database):
         # Of `indexed` an index may be under way, which is then refused.

@@ -15,6 +15,22 @@ COLLECTIONS = ("plain", "indexed", "texts", "clustered")
 JOURNALED = WriteConcern(w=1, j=True)
 
 
+def until_it_dies(uri, step):
+    """Calls `step` with a database until it returns False or the connection fails. Returns what else
+    went wrong."""
+    client = MongoClient(uri, maxPoolSize=1, retryWrites=False, serverSelectionTimeoutMS=3000)
+    try:
+        while step(client.crash):
+            pass
+    except ConnectionFailure:
+        pass
+    except Exception as error:  # noqa: BLE001 - the test asks for it and fails with it
+        return error
+    finally:
+        client.close()
+    return None
+
+
 class Writer:
     """One connection that writes at random until the server dies or it is told to stop."""
 
@@ -31,17 +47,14 @@ class Writer:
 
     def run(self, uri, stop):
         """Writes until `stop` is set or the connection fails; anything else is a failure."""
-        client = MongoClient(uri, maxPoolSize=1, retryWrites=False, serverSelectionTimeoutMS=3000)
-        try:
-            while not stop.is_set():
-                self.one_operation(client.crash)
-                self.acknowledged += 1
-        except ConnectionFailure:
-            pass
-        except Exception as error:  # noqa: BLE001 - the test asks for it and fails with it
-            self.failure = error
-        finally:
-            client.close()
+        def write(database):
+            if stop.is_set():
+                return False
+            self.one_operation(database)
+            self.acknowledged += 1
+            return True
+
+        self.failure = until_it_dies(uri, write)
 
     def one_operation(self, database):
         name = self.random.choice(COLLECTIONS)

@@ -171,12 +171,7 @@ impl Chunk {
     /// found fast.
     fn lower_bound_behind(&self, from: usize, key: &[u8]) -> usize {
         let head = KeyHead::of(key).number();
-        let is_before = |slot: &Slot| {
-            let heads = slot.head.number().cmp(&head);
-            heads
-                .then_with(|| compare_keys(self.key(slot), key))
-                .is_lt()
-        };
+        let is_before = |slot: &Slot| self.compare_slot(slot, head, key).is_lt();
         let (mut low, mut step) = (from, 1);
         while self.slots.get(low + step - 1).is_some_and(is_before) {
             low += step;
@@ -191,11 +186,17 @@ impl Chunk {
         self.bound(key, id, Ordering::Equal)
     }
 
+    /// Orders an entry's key and a key with this head.
+    #[inline]
+    fn compare_slot(&self, slot: &Slot, head: u128, key: &[u8]) -> Ordering {
+        let heads = slot.head.number().cmp(&head);
+        heads.then_with(|| compare_keys(self.key(slot), key))
+    }
+
     fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
         let head = KeyHead::of(key).number();
         let order = |slot: &Slot| {
-            let keys = slot.head.number().cmp(&head);
-            let keys = keys.then_with(|| compare_keys(self.key(slot), key));
+            let keys = self.compare_slot(slot, head, key);
             keys.then(slot.id.cmp(&id))
         };
         // Many chunks hold a narrow range, of documents above all.

@@ -281,11 +281,7 @@ fn count_in_section(
         section.block_of(to.0, to.1)?,
     );
     if end - first <= 1 {
-        let mut count = 0;
-        for block in first..=end {
-            count += count_in_block(section, block, from, to)?;
-        }
-        return Ok(count);
+        return count_exactly(section, from, to);
     }
     let half = |block| Ok::<u64, StorageError>(section.entries_in(block)? / 2);
     let between = section.entries_before(end)? - section.entries_before(first + 1)?;

@@ -3,30 +3,18 @@
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Checks, Direction, Namespace, Reader};
+use windrow_collection::{Checks, Direction, Reader};
 use windrow_document::{Document, doc};
-use windrow_index::Definition;
 use windrow_storage::{Crash, MemoryDisk, Storage};
 
-use super::engines::{open, storage_options};
+use super::engines::{create, open, storage_options};
 
 /// A folder with one collection, which has the number 1, an index and a few documents in its log.
 static FOLDER: LazyLock<MemoryDisk> = LazyLock::new(|| {
     let disk = MemoryDisk::new();
     let engine = open(&disk).expect("an engine");
-    let namespace = Namespace::new("d", "c").expect("a name");
-    let collection = engine
-        .collection_or_create(&namespace)
-        .expect("a collection");
-    let specification = doc! { "key": { "a": 1 }, "name": "a_1" };
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| {},
-    };
-    let index = Definition::parse(specification.as_document()).expect("an index");
-    collection
-        .create_indexes(vec![index], &control)
-        .expect("an index");
+    let index = doc! { "key": { "a": 1 }, "name": "a_1" };
+    let collection = create(&engine, ("d", "c"), &[index]);
     let documents = [doc! { "_id": 1, "a": 1 }, doc! { "_id": 2, "a": [2, 3] }];
     let bytes: Vec<u8> = documents
         .iter()

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Checks, Collection, Direction, Engine, Namespace};
+use windrow_collection::{Checks, Collection, Direction, Engine};
 use windrow_document::{DocumentBuf, doc};
-use windrow_index::Definition;
 use windrow_storage::{Crash, Disk, MemoryDisk};
 
-use super::engines::open;
+use super::engines::{create, open};
 
 struct Folder {
     disk: MemoryDisk,
@@ -20,19 +19,8 @@ struct Folder {
 static FOLDER: LazyLock<Folder> = LazyLock::new(|| {
     let disk = MemoryDisk::new();
     let engine = open(&disk).expect("an engine");
-    let namespace = Namespace::new("d", "c").expect("a name");
-    let collection = engine
-        .collection_or_create(&namespace)
-        .expect("a collection");
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| {},
-    };
-    let specification = doc! { "key": { "a": 1 }, "name": "a_1" };
-    let index = Definition::parse(specification.as_document()).expect("an index");
-    collection
-        .create_indexes(vec![index], &control)
-        .expect("an index");
+    let index = doc! { "key": { "a": 1 }, "name": "a_1" };
+    let collection = create(&engine, ("d", "c"), &[index]);
     insert(&collection, 1..40);
     engine.fold().expect("sections");
     insert(&collection, 40..60);

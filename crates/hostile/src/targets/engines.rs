@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Background, Engine, EngineOptions, Error};
+use windrow_collection::{
+    Background, BuildControl, Collection, Engine, EngineOptions, Error, Namespace,
+};
+use windrow_document::DocumentBuf;
+use windrow_index::Definition;
 use windrow_storage::{LogOptions, MemoryDisk, StorageOptions};
 
 /// Storage without threads of its own.
@@ -28,4 +32,25 @@ pub fn open(disk: &MemoryDisk) -> Result<Arc<Engine>, Error> {
         ..EngineOptions::with_memory(16 << 20)
     };
     Engine::open(Arc::new(disk.clone()), options)
+}
+
+/// A new collection with these indexes.
+pub fn create(
+    engine: &Engine,
+    (database, name): (&str, &str),
+    indexes: &[DocumentBuf],
+) -> Arc<Collection> {
+    let namespace = Namespace::new(database, name).expect("a name");
+    let collection = engine
+        .collection_or_create(&namespace)
+        .expect("a collection");
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    let parse = |it: &DocumentBuf| Definition::parse(it.as_document()).expect("an index");
+    collection
+        .create_indexes(indexes.iter().map(parse).collect(), &control)
+        .expect("indexes");
+    collection
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Direction, Engine, Namespace};
+use windrow_collection::{Direction, Engine};
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc};
-use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 use windrow_query::{Collections, Count, EngineCollections, Find, Hint, Uninterrupted};
 use windrow_storage::MemoryDisk;
 
-use super::engines::open;
+use super::engines::{create, open};
 use crate::grammar::Source;
 
 pub const DATABASE: &str = "d";
@@ -19,20 +18,7 @@ pub const COLLECTION: &str = "c";
 
 static DATABASE_OF_ALL: LazyLock<Arc<Engine>> = LazyLock::new(|| {
     let engine = open(&MemoryDisk::new()).expect("an engine");
-    let namespace = Namespace::new(DATABASE, COLLECTION).expect("a name");
-    let collection = engine
-        .collection_or_create(&namespace)
-        .expect("a collection");
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| {},
-    };
-    let indexes = indexes();
-    let parse = |it: &DocumentBuf| Definition::parse(it.as_document()).expect("an index");
-    let definitions = indexes.iter().map(parse).collect();
-    collection
-        .create_indexes(definitions, &control)
-        .expect("indexes");
+    let collection = create(&engine, (DATABASE, COLLECTION), &indexes());
     for document in documents() {
         let bytes = Bytes::from(document.into_bytes());
         collection.insert(bytes, true).expect("a document");

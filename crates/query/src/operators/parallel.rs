@@ -63,7 +63,7 @@ impl Drop for Helpers {
 pub(crate) trait Intake: Send {
     fn take(&mut self, row: Row) -> Result<(), Error>;
 
-    /// Called behind the last row, still beside others.
+    /// Called behind the last row of one of several, still beside the others.
     fn end(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -93,7 +93,6 @@ pub(crate) fn fold_alone<S: Intake>(
     while let Some(row) = input.next(interrupt)? {
         state.take(row)?;
     }
-    state.end()?;
     Ok(state)
 }
 
