@@ -1,19 +1,24 @@
 //! Claims: which unique keys are on their way into the log.
 //!
-//! A commit claims its unique keys, then looks whether they are there already, then appends, then
-//! lets go. Two commits that want the same key meet here; a commit and an older one meet in the map.
-//! `_id`s that are larger than every one before need no look: one comparison settles a whole batch.
+//! A commit claims its unique keys, all at once, then looks whether they are there already, then
+//! appends, then lets go. Two commits that want the same key meet here; a commit and an older one meet
+//! in the map. `_id`s that are larger than every one before need no look: one comparison settles a
+//! whole batch.
+//!
+//! Keys are known by their hashes. Two with one hash wait for each other for nothing, and that is all.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use parking_lot::{Condvar, Mutex};
+use windrow_fold::{ByHash, HashedKey};
 
 /// The keys of one commit, held until it drops them.
 #[derive(Debug)]
 pub struct Claim<'c> {
     claims: &'c Claims,
     ticket: u64,
-    keys: Vec<(u64, Vec<u8>)>,
+    places: Vec<u64>,
     /// The first and last key of a batch of growing `_id`s.
     range: Option<(Vec<u8>, Vec<u8>)>,
 }
@@ -27,11 +32,43 @@ pub struct Claims {
 #[derive(Debug, Default)]
 struct State {
     next_ticket: u64,
-    /// Map and key → ticket.
-    keys: HashMap<(u64, Vec<u8>), u64>,
+    /// Place → ticket.
+    places: HashMap<u64, u64, ByHash>,
     ranges: Vec<(u64, Vec<u8>, Vec<u8>)>,
     /// The largest `_id` key that was ever claimed or is stored.
     largest: Vec<u8>,
+}
+
+/// A key of a map that is to be claimed.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'k> {
+    pub key: HashedKey<'k>,
+    pub map: u64,
+    pub is_of_ids: bool,
+}
+
+impl Wanted<'_> {
+    fn place(&self) -> u64 {
+        self.key.hash ^ self.map.wrapping_mul(ODD)
+    }
+}
+
+/// Spreads the numbers of maps.
+const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl State {
+    /// Whether another commit holds the key.
+    fn is_held(&self, ticket: u64, wanted: &Wanted<'_>) -> bool {
+        let holder = self.places.get(&wanted.place());
+        if holder.is_some_and(|holder| *holder != ticket) {
+            return true;
+        }
+        let key = wanted.key.key;
+        let holds = |(holder, first, last): &(u64, Vec<u8>, Vec<u8>)| {
+            *holder != ticket && first.as_slice() <= key && key <= last.as_slice()
+        };
+        wanted.is_of_ids && self.ranges.iter().any(holds)
+    }
 }
 
 impl Claims {
@@ -50,7 +87,7 @@ impl Claims {
         Claim {
             claims: self,
             ticket: state.next_ticket,
-            keys: Vec::new(),
+            places: Vec::new(),
             range: None,
         }
     }
@@ -73,55 +110,39 @@ impl Claim<'_> {
         true
     }
 
-    /// Claims one key of a map. Waits while another commit holds it: all commits add their keys in the
-    /// order of map and key, so they cannot wait for each other in a circle.
-    pub fn add(&mut self, map: u64, key: &[u8], is_of_ids: bool) -> Added {
+    /// Claims keys, which are in order, all at once, as the last thing that is claimed: waits while
+    /// another commit holds one of them, and holds none of them meanwhile, so that commits cannot wait
+    /// for each other in a circle. `_id`s come first. Returns which of them are larger than every one
+    /// before: nobody can have these.
+    pub fn add(&mut self, wanted: &[Wanted<'_>]) -> Range<usize> {
         let mut state = self.claims.state.lock();
-        let place = (map, key.to_vec());
-        loop {
-            let holder = state.keys.get(&place).copied();
-            if holder == Some(self.ticket) {
-                return Added::Before;
-            }
-            let in_range = |(ticket, first, last): &(u64, Vec<u8>, Vec<u8>)| {
-                *ticket != self.ticket && first.as_slice() <= key && key <= last.as_slice()
-            };
-            let ranged = is_of_ids && state.ranges.iter().any(in_range);
-            if holder.is_none() && !ranged {
-                break;
-            }
+        while wanted.iter().any(|it| state.is_held(self.ticket, it)) {
             self.claims.released.wait(&mut state);
         }
-        state.keys.insert(place.clone(), self.ticket);
-        self.keys.push(place);
-        if is_of_ids && key > state.largest.as_slice() {
-            state.largest.clear();
-            state.largest.extend_from_slice(key);
-            return Added::Unheard;
+        self.places.extend(wanted.iter().map(Wanted::place));
+        let held = self.places.iter().map(|place| (*place, self.ticket));
+        state.places.extend(held);
+        let ids = wanted.partition_point(|it| it.is_of_ids);
+        let largest = state.largest.as_slice();
+        let first = wanted.partition_point(|it| it.is_of_ids && it.key.key <= largest);
+        if let Some(last) = wanted.get(first..ids).and_then(<[_]>::last) {
+            state.largest = last.key.key.to_vec();
         }
-        Added::LookUp
+        first..ids
     }
-}
-
-/// What became of a key that was to be claimed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
-    /// It is claimed, and nobody can have it.
-    Unheard,
-    /// It is claimed; whether somebody has it must be looked up.
-    LookUp,
-    /// This claim had it already.
-    Before,
 }
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
+        if self.range.is_none() && self.places.is_empty() {
+            return;
+        }
         let mut state = self.claims.state.lock();
         if self.range.is_some() {
             state.ranges.retain(|(ticket, ..)| *ticket != self.ticket);
         }
-        for place in self.keys.drain(..) {
-            state.keys.remove(&place);
+        for place in &self.places {
+            state.places.remove(place);
         }
         drop(state);
         self.claims.released.notify_all();
@@ -132,6 +153,15 @@ impl Drop for Claim<'_> {
 mod tests {
     use super::*;
 
+    fn wanted(key: &[u8], map: u64, is_of_ids: bool) -> Wanted<'_> {
+        let key = HashedKey::of(key);
+        Wanted {
+            key,
+            map,
+            is_of_ids,
+        }
+    }
+
     #[test]
     fn growing_ids_need_no_look() {
         let claims = Claims::default();
@@ -141,22 +171,50 @@ mod tests {
         assert!(one.grow(b"c", b"f"));
         drop(one);
         let mut two = claims.begin();
-        assert_eq!(two.add(1, b"e", true), Added::LookUp);
-        assert_eq!(two.add(1, b"e", true), Added::Before);
-        assert_eq!(two.add(1, b"g", true), Added::Unheard);
+        let id = |key| wanted(key, 1, true);
+        let keys = [
+            id(b"e"),
+            id(b"f"),
+            id(b"g"),
+            id(b"h"),
+            wanted(b"z", 2, false),
+        ];
+        assert_eq!(two.add(&keys), 2..4);
+        drop(two);
+        assert_eq!(claims.begin().add(&[id(b"h"), id(b"i")]), 1..2);
+        assert_eq!(claims.begin().add(&[wanted(b"z", 2, false)]), 0..0);
     }
 
     #[test]
-    fn a_key_that_is_held_is_waited_for() {
+    fn keys_that_are_held_are_waited_for() {
+        let claims = Claims::default();
+        let keys = [wanted(b"j", 2, false), wanted(b"k", 2, false)];
+        let mut one = claims.begin();
+        one.add(&keys[1..]);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| claims.begin().add(&keys));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!waiting.is_finished());
+            // Who waits holds nothing.
+            claims.begin().add(&keys[..1]);
+            claims.begin().add(&[wanted(b"k", 3, false)]);
+            drop(one);
+            waiting.join().unwrap();
+        });
+        assert!(claims.state.lock().places.is_empty());
+    }
+
+    #[test]
+    fn a_range_is_waited_for() {
         let claims = Claims::default();
         let mut one = claims.begin();
-        assert_eq!(one.add(2, b"k", false), Added::LookUp);
+        assert!(one.grow(b"b", b"d"));
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| claims.begin().add(2, b"k", false));
+            let waiting = scope.spawn(|| claims.begin().add(&[wanted(b"c", 1, true)]));
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!waiting.is_finished());
             drop(one);
-            assert_eq!(waiting.join().unwrap(), Added::LookUp);
+            assert!(waiting.join().unwrap().is_empty());
         });
     }
 }

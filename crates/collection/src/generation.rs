@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Document, ValueRef};
-use windrow_fold::{Chunk, ChunkBuilder, Entry, SharedPayload, Tail};
+use windrow_fold::{Chunk, ChunkBuilder, Entry, HashedKey, SharedPayload, Tail};
 use windrow_index::{Definition, Multikey, Scratch};
 
 use crate::index::Index;
@@ -170,6 +170,19 @@ impl Generation {
             tail.settled_bytes.store(bytes, Ordering::Release);
             (chunk, settled)
         })
+    }
+
+    /// Notes which of these keys of an index may be among its entries up to at least `position`.
+    pub fn note_held(
+        &self,
+        index: &Index,
+        position: u64,
+        wanted: &[HashedKey<'_>],
+        held: &mut [bool],
+    ) {
+        self.index(index, position);
+        let grown = self.index_tail(index).tail.note_held(wanted, held);
+        self.held.add(grown as u64);
     }
 
     /// Memory that an index's entries take, in bytes.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Chunk, Cursor, Direction, EntrySum, Snapshot, View};
+use windrow_fold::{Chunk, Cursor, Direction, EntrySum, HashedKey, Snapshot, View};
 use windrow_index::{Definition, Multikey};
 
 use crate::error::Error;
@@ -383,9 +383,20 @@ impl Reader {
         })
     }
 
-    /// Which of these keys of an index, in order, may be there: see [`View::may_hold`].
-    pub(crate) fn may_hold(&self, index: usize, keys: &[&[u8]]) -> Result<Vec<bool>, Error> {
-        Ok(self.index_view(index)?.may_hold(keys)?)
+    /// Which of these keys, in order, of the index with this map may be there. Not for readers of
+    /// transactions.
+    pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
+        let mut held = vec![false; keys.len()];
+        let found = self.0.indexes.iter().find(|it| it.map() == map);
+        let Some(ReaderIndex { state }) = found else {
+            return Ok(held);
+        };
+        for generation in self.0.state.generations() {
+            generation.note_held(&state.index, self.position(), keys, &mut held);
+        }
+        let position = self.position();
+        state.sections.note_held(keys, position, &mut held)?;
+        Ok(held)
     }
 
     /// How many entries have keys from `from` up to, without, `to`; None where they have to be read to know:

@@ -10,6 +10,7 @@ mod plan;
 mod terms;
 mod trim;
 mod unique;
+mod wanted;
 
 pub use batch::{Batch, Change, Outcome};
 pub use checks::DocumentValidation;

@@ -11,7 +11,6 @@ use std::cmp::Ordering;
 use bytes::Bytes;
 
 use crate::entry::{Entry, KeyHead, compare_keys};
-use crate::filter::HashedKey;
 use crate::order;
 
 /// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
@@ -119,6 +118,11 @@ impl Chunk {
         })
     }
 
+    /// The keys of all entries, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.slots.iter().map(|slot| self.key(slot))
+    }
+
     /// The first bytes of an entry's key as a number.
     #[inline]
     pub fn prefix(&self, number: usize) -> u64 {
@@ -156,29 +160,6 @@ impl Chunk {
     /// The number of the first entry at or after a place.
     pub fn lower_bound(&self, key: &[u8], id: u64) -> usize {
         self.bound(key, id, Ordering::Less)
-    }
-
-    /// Notes for each of these keys, in order, whether the chunk has entries with it.
-    pub(crate) fn note_held(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
-        let mut at = 0;
-        for (wanted, held) in keys.iter().zip(held) {
-            at = self.lower_bound_behind(at, wanted.key);
-            *held |= self.get(at).is_some_and(|entry| entry.key == wanted.key);
-        }
-    }
-
-    /// As [`lower_bound`](Self::lower_bound) of a key that is at or behind entry `from`: near ones are
-    /// found fast.
-    fn lower_bound_behind(&self, from: usize, key: &[u8]) -> usize {
-        let head = KeyHead::of(key).number();
-        let is_before = |slot: &Slot| self.compare_slot(slot, head, key).is_lt();
-        let (mut low, mut step) = (from, 1);
-        while self.slots.get(low + step - 1).is_some_and(is_before) {
-            low += step;
-            step *= 2;
-        }
-        let near = self.slots.get(low..self.slots.len().min(low + step));
-        low + near.unwrap_or_default().partition_point(is_before)
     }
 
     /// The number of the first entry after a place.

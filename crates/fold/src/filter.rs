@@ -11,8 +11,10 @@ const PROBES: u32 = 6;
 pub(crate) use crate::sum::key_hash as hash;
 
 /// A key with what filters know it by.
-pub(crate) struct HashedKey<'k> {
+#[derive(Clone, Copy, Debug)]
+pub struct HashedKey<'k> {
     pub key: &'k [u8],
+    /// XXH3-64.
     pub hash: u64,
 }
 

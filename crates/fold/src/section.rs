@@ -305,16 +305,16 @@ impl Section {
         }
     }
 
-    /// Notes for each of these keys, in order, whether the section may hold it: see
+    /// The numbers of those of these keys, in order, which `ask` chooses and the section may hold: see
     /// [`may_hold`](Self::may_hold). Neighbours mostly share a page of filters.
-    pub(crate) fn note_held(
+    pub(crate) fn passing(
         &self,
         keys: &[HashedKey<'_>],
-        held: &mut [bool],
-    ) -> Result<(), StorageError> {
-        let mut page: Option<FilterPage<'_>> = None;
-        for (wanted, held) in keys.iter().zip(held) {
-            if *held || !self.descriptor.may_hold_key(wanted.key) {
+        ask: impl Fn(usize) -> bool,
+    ) -> Result<Vec<usize>, StorageError> {
+        let (mut page, mut passing): (Option<FilterPage<'_>>, _) = (None, Vec::new());
+        for (number, wanted) in keys.iter().enumerate() {
+            if !ask(number) || !self.descriptor.may_hold_key(wanted.key) {
                 continue;
             }
             if !page
@@ -323,14 +323,17 @@ impl Section {
             {
                 page = self.filter_page(wanted.key)?;
             }
-            *held = match &page {
+            let passes = match &page {
                 Some(page) if page.is_before_end(wanted.key) => {
                     filter::may_hold(&page.bits, wanted.hash)
                 }
                 _ => self.may_hold(wanted.key)?,
             };
+            if passes {
+                passing.push(number);
+            }
         }
-        Ok(())
+        Ok(passing)
     }
 
     /// The page of filters for a key; None where there are none.

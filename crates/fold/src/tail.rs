@@ -9,6 +9,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::chunk::Chunk;
+use crate::filter::HashedKey;
+use crate::keys::KeySet;
 
 /// Chunks with together more entries than this are merged only where there are many chunks.
 const LARGE_ENTRIES: usize = 256 << 10;
@@ -25,6 +27,8 @@ pub struct Tail {
 struct State {
     chunks: Arc<Vec<Arc<Chunk>>>,
     settled: u64,
+    /// From when somebody asks for keys first.
+    keys: Option<KeySet>,
 }
 
 impl Tail {
@@ -32,8 +36,8 @@ impl Tail {
     pub fn new(settled: u64) -> Tail {
         Tail {
             state: Mutex::new(State {
-                chunks: Arc::default(),
                 settled,
+                ..State::default()
             }),
         }
     }
@@ -49,6 +53,9 @@ impl Tail {
         if state.settled < position {
             let (chunk, settled) = make(state.settled);
             state.settled = settled.max(state.settled);
+            if let Some(keys) = &mut state.keys {
+                keys.add(&chunk);
+            }
             if !chunk.is_empty() {
                 push(Arc::make_mut(&mut state.chunks), chunk);
             }
@@ -56,14 +63,25 @@ impl Tail {
         state.chunks.clone()
     }
 
+    /// Notes which of these keys may be among those of its chunks. Returns by how many bytes what it
+    /// keeps for that has grown since it was asked the last time.
+    pub fn note_held(&self, wanted: &[HashedKey<'_>], held: &mut [bool]) -> usize {
+        let mut state = self.state.lock();
+        let State { chunks, keys, .. } = &mut *state;
+        let before = keys.as_ref().map_or(0, |keys| keys.bytes_told);
+        let keys = keys.get_or_insert_with(|| KeySet::of(chunks));
+        for (wanted, held) in wanted.iter().zip(held) {
+            *held |= keys.may_hold(wanted);
+        }
+        keys.bytes_told = keys.bytes();
+        keys.bytes_told - before
+    }
+
     /// Memory held, in bytes.
     pub fn bytes(&self) -> usize {
-        self.state
-            .lock()
-            .chunks
-            .iter()
-            .map(|chunk| chunk.bytes())
-            .sum()
+        let state = self.state.lock();
+        let keys = state.keys.as_ref().map_or(0, KeySet::bytes);
+        keys + state.chunks.iter().map(|it| it.bytes()).sum::<usize>()
     }
 
     /// Up to which position entries were made.

@@ -9,7 +9,6 @@ use windrow_storage::{Caching, StorageError};
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
 use crate::entry::{Entry, compare_keys, same_key};
-use crate::filter::HashedKey;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
 use crate::stretch::Stretch;
@@ -95,19 +94,6 @@ impl View {
             }
         }
         None
-    }
-
-    /// Which of these keys, in order, may be there: false only where there are no entries with one.
-    pub fn may_hold(&self, keys: &[&[u8]]) -> Result<Vec<bool>, StorageError> {
-        let keys: Vec<HashedKey<'_>> = keys.iter().map(|key| HashedKey::of(key)).collect();
-        let mut held = vec![false; keys.len()];
-        for chunk in &self.chunks {
-            chunk.note_held(&keys, &mut held);
-        }
-        for section in self.sections.all() {
-            section.note_held(&keys, &mut held)?;
-        }
-        Ok(held)
     }
 
     /// A forward cursor for reading one key: chunks without the key and sections whose filters exclude

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use parking_lot::MutexGuard;
 use windrow_document::{Document, DocumentBuf};
+use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 use windrow_mql::update::Description;
 
@@ -19,7 +20,7 @@ use super::entries::entries_of;
 use super::not_into_capped;
 use super::terms::Terms;
 use super::unique::Looking;
-use crate::claims::{Added, Claim};
+use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
@@ -326,13 +327,12 @@ impl<'c> Batch<'c> {
             return Ok(None);
         }
         self.flush(Some(own))?;
-        let mut look_up = Vec::new();
-        for wanted in unique {
-            let added = self.claim.add(wanted.index.map, &wanted.key, false);
-            if added == Added::LookUp {
-                look_up.push(wanted);
-            }
-        }
+        let claimed = unique.iter().map(|wanted| claims::Wanted {
+            key: HashedKey::of(&wanted.key),
+            map: wanted.index.map,
+            is_of_ids: false,
+        });
+        self.claim.add(&claimed.collect::<Vec<_>>());
         let holds = &self.collection.holds;
         if self.terms.transaction.is_none() && holds.any() {
             let key = |it: &UniqueKey| Held::Key(it.index.map, it.key.clone());
@@ -342,7 +342,7 @@ impl<'c> Batch<'c> {
             }
         }
         let looking = Looking::new(self.collection, self.terms.transaction)?;
-        for UniqueKey { index, key, shape } in look_up {
+        for UniqueKey { index, key, shape } in unique {
             if looking.is_there(index, key, true, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));
             }

@@ -1,6 +1,5 @@
 //! Unique keys: claimed, then looked up.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,30 +8,15 @@ use windrow_index::{KeyKind, Scratch};
 
 use super::entries::entries_of;
 use super::plan::InsertPlan;
-use crate::claims::{Added, Claim};
+use super::wanted::Wanted;
+use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
-use crate::holds::{Held, Holds, Taken, Ticket};
+use crate::holds::{Taken, Ticket};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::state::IndexState;
 use crate::transaction::{Transaction, conflict};
-
-/// A document's unique key: its map, its bytes, and its shape.
-type Place = ((u64, Vec<u8>), Vec<u8>);
-
-/// Unique keys by map and key, with whether each must be looked up and whose it is by now.
-#[derive(Default)]
-struct Wanted<'i> {
-    keys: BTreeMap<(u64, Vec<u8>), Key<'i>>,
-}
-
-struct Key<'i> {
-    index: &'i Index,
-    look_up: bool,
-    /// A document of the same batch has taken it.
-    taken: bool,
-}
 
 impl Collection {
     /// Claims the unique keys of the documents of an insert, and takes those out of the plan whose
@@ -51,12 +35,12 @@ impl Collection {
             state.index.refuses_doubles() && !is_settled
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
-        let mut wanted = Wanted::default();
-        let mut places = Vec::with_capacity(plan.kept.len());
-        for (offset, length, _) in &plan.kept {
+        let mut wanted = Wanted::of(indexes);
+        for (number, (offset, length, _)) in plan.kept.iter().enumerate() {
             let bytes = documents.get(*offset..offset + length).unwrap_or_default();
-            places.push(wanted.want(Document::from_validated(bytes), &indexes)?);
+            wanted.want(number, Document::from_validated(bytes))?;
         }
+        wanted.sort();
         wanted.claim(claiming.claim);
         if claiming.transaction.is_none()
             && let Some(holder) = wanted.holder(&self.holds)
@@ -65,11 +49,32 @@ impl Collection {
         }
         let looking = Looking::new(self, claiming.transaction)?;
         wanted.pass_absent(&looking.newest)?;
+        if claiming.transaction.is_some() || wanted.are_doubtful() {
+            self.keep_undoubled(&mut wanted, documents, ordered, &looking, &mut plan)?;
+        }
+        Ok(Planned::Plan(plan))
+    }
+
+    /// Takes the documents out of the plan of which a key is there already.
+    fn keep_undoubled(
+        &self,
+        wanted: &mut Wanted<'_>,
+        documents: &Bytes,
+        ordered: bool,
+        looking: &Looking<'_>,
+        plan: &mut InsertPlan,
+    ) -> Result<(), Error> {
+        let of_documents = wanted.of_documents(plan.kept.len());
         let mut kept = Vec::with_capacity(plan.kept.len());
-        for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(places) {
-            match self.take_keys(&mut wanted, keys, &looking)? {
+        for (place, keys) in std::mem::take(&mut plan.kept).into_iter().zip(of_documents) {
+            match self.take_keys(wanted, &keys, looking)? {
                 None => kept.push(place),
-                Some(error) => plan.errors.push((place.2, error)),
+                Some(double) => {
+                    let (offset, length, number) = place;
+                    let bytes = documents.get(offset..offset + length).unwrap_or_default();
+                    let error = self.double_of(wanted, double, Document::from_validated(bytes))?;
+                    plan.errors.push((number, error));
+                }
             }
             if ordered && !plan.errors.is_empty() {
                 break;
@@ -81,30 +86,41 @@ impl Collection {
         }
         plan.count = kept.len();
         plan.kept = kept;
-        Ok(Planned::Plan(plan))
+        Ok(())
     }
 
-    /// Takes a document's keys; the error where one of them is there already.
+    /// Takes a document's keys, by their numbers; the number of one that is there already.
     fn take_keys(
         &self,
         wanted: &mut Wanted<'_>,
-        keys: Vec<Place>,
+        keys: &[usize],
         looking: &Looking<'_>,
-    ) -> Result<Option<Error>, Error> {
-        for (place, shape) in &keys {
-            let Some(key) = wanted.keys.get(place) else {
+    ) -> Result<Option<usize>, Error> {
+        for number in keys {
+            let Some((index, bytes, key)) = wanted.key(*number) else {
                 continue;
             };
-            if key.taken || looking.is_there(key.index, &place.1, key.look_up, None)? {
-                return Ok(Some(self.duplicate(key.index, &place.1, shape)));
+            if key.taken || looking.is_there(index, bytes, key.look_up, None)? {
+                return Ok(Some(*number));
             }
         }
-        for (place, _) in &keys {
-            if let Some(key) = wanted.keys.get_mut(place) {
-                key.taken = true;
-            }
-        }
+        keys.iter().for_each(|number| wanted.take(*number));
         Ok(None)
+    }
+
+    /// The error of a document of which a key is there already.
+    fn double_of(
+        &self,
+        wanted: &Wanted<'_>,
+        number: usize,
+        document: Document<'_>,
+    ) -> Result<Error, Error> {
+        let Some((index, key, _)) = wanted.key(number) else {
+            return Err(Error::Interrupted("a key without an index".to_owned()));
+        };
+        let entries = entries_of(index, document, &mut Scratch::default())?;
+        let shape = entries.get(key).map(Vec::as_slice).unwrap_or_default();
+        Ok(self.duplicate(index, key, shape))
     }
 
     /// The error that says which key of which index is there already. `shape` may be empty where it is
@@ -175,73 +191,6 @@ impl<'a> Looking<'a> {
         match is_new && holder(&self.newest, index, key, own)? {
             true => Err(conflict(self.collection, "a unique key")),
             false => Ok(false),
-        }
-    }
-}
-
-impl<'i> Wanted<'i> {
-    /// The transaction that holds one of the keys, if one does.
-    fn holder(&self, holds: &Holds) -> Option<Arc<Ticket>> {
-        if !holds.any() {
-            return None;
-        }
-        let mut places = self.keys.keys();
-        places.find_map(|(map, key)| holds.holder(&Held::Key(*map, key.clone())))
-    }
-
-    /// Notes the unique keys of a document and returns where they stand.
-    fn want(
-        &mut self,
-        document: Document<'_>,
-        indexes: &[&'i IndexState],
-    ) -> Result<Vec<Place>, Error> {
-        let mut places = Vec::new();
-        let mut scratch = Scratch::default();
-        for state in indexes {
-            let index = state.index.as_ref();
-            for (key, shape) in entries_of(index, document, &mut scratch)? {
-                let place = (index.map, key);
-                let fresh = || Key {
-                    index,
-                    look_up: false,
-                    taken: false,
-                };
-                self.keys.entry(place.clone()).or_insert_with(fresh);
-                places.push((place, shape));
-            }
-        }
-        Ok(places)
-    }
-
-    /// Finds those that nobody has all at once, in their order: they need no look each by itself.
-    fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
-        let mut unsure: Vec<(&(u64, Vec<u8>), &mut Key<'i>)> = self
-            .keys
-            .iter_mut()
-            .filter(|(_, key)| key.look_up)
-            .collect();
-        for of_index in unsure.chunk_by_mut(|one, other| one.0.0 == other.0.0) {
-            let map = of_index.first().map(|((map, _), _)| *map);
-            let Some(number) = newest.indexes().iter().position(|it| Some(it.map()) == map) else {
-                continue;
-            };
-            let keys: Vec<&[u8]> = of_index
-                .iter()
-                .map(|((_, key), _)| key.as_slice())
-                .collect();
-            let held = newest.may_hold(number, &keys)?;
-            for ((_, key), held) in of_index.iter_mut().zip(held) {
-                key.look_up = held;
-            }
-        }
-        Ok(())
-    }
-
-    /// Claims all, in order.
-    fn claim(&mut self, claim: &mut Claim<'_>) {
-        for ((map, bytes), key) in &mut self.keys {
-            let added = claim.add(*map, bytes, key.index.definition.is_of_ids());
-            key.look_up = added == Added::LookUp;
         }
     }
 }

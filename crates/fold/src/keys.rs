@@ -1,0 +1,62 @@
+//! The keys of a tail by their hashes: whether one is there is one look, where chunks would each take a
+//! search.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use crate::chunk::Chunk;
+use crate::filter::{self, HashedKey};
+
+/// Finds places in a table by numbers that are hashes already.
+pub type ByHash = BuildHasherDefault<Hashed>;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct KeySet {
+    hashes: HashSet<u64, ByHash>,
+    /// What [`bytes`](Self::bytes) said the last time that it was counted.
+    pub bytes_told: usize,
+}
+
+impl KeySet {
+    pub fn of(chunks: &[Arc<Chunk>]) -> KeySet {
+        let mut set = KeySet::default();
+        set.hashes
+            .reserve(chunks.iter().map(|chunk| chunk.len()).sum());
+        chunks.iter().for_each(|chunk| set.add(chunk));
+        set
+    }
+
+    pub fn add(&mut self, chunk: &Chunk) {
+        self.hashes.extend(chunk.keys().map(filter::hash));
+    }
+
+    /// False only where the key is not there.
+    pub fn may_hold(&self, key: &HashedKey<'_>) -> bool {
+        self.hashes.contains(&key.hash)
+    }
+
+    /// Memory held, in bytes: a hash, and a byte that says whether it is there.
+    pub fn bytes(&self) -> usize {
+        self.hashes.capacity() * (size_of::<u64>() + 1)
+    }
+}
+
+/// See [`ByHash`].
+#[derive(Default)]
+pub struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = filter::hash(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
