@@ -292,13 +292,12 @@ impl Core {
 
     /// How sections of the map by record id (no index) or of an index are written.
     pub fn section_options(&self, index: Option<&Index>, position: u64) -> SectionOptions {
-        let looked_up = index.is_some_and(|index| !index.definition.is_text());
         let compression = match index {
             Some(index) if !index.definition.clustered => Compression::Lz4,
             _ => self.options.compression,
         };
         SectionOptions {
-            filter: looked_up,
+            filter_bits: filter_bits(index),
             summed: index.is_some_and(|index| !index.definition.clustered),
             compression,
             position,
@@ -325,5 +324,15 @@ impl Core {
 
     pub fn is_closing(&self) -> bool {
         self.background.closing.load(Ordering::Acquire)
+    }
+}
+
+/// Bits of filters for each key. Where keys may not be there twice, every insert asks every section for
+/// its key, and mostly it is in none.
+fn filter_bits(index: Option<&Index>) -> usize {
+    match index.map(|index| &index.definition) {
+        Some(definition) if definition.refuses_doubles() || definition.is_of_ids() => 16,
+        Some(definition) if !definition.is_text() => 10,
+        _ => 0,
     }
 }

@@ -258,7 +258,9 @@ fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
 /// but for the keys that must not be there twice.
 fn pack(options: &mut SectionOptions, index: Option<&Index>) {
     options.compression = Compression::Zstd;
-    options.filter &= index.is_some_and(|it| it.definition.unique || it.definition.is_of_ids());
+    if !index.is_some_and(|it| it.definition.unique || it.definition.is_of_ids()) {
+        options.filter_bits = 0;
+    }
 }
 
 /// Not documents, nor what carries them: they are compressed as their collection asks for.

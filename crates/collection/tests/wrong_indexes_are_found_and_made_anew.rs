@@ -75,7 +75,7 @@ fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
     let youngest = sections(&storage).iter().map(|it| it.2.position).max();
     let sink = RunSink::new(storage.runs.create().unwrap());
     let options = SectionOptions {
-        filter: true,
+        filter_bits: 10,
         summed: true,
         compression: Compression::Lz4,
         position: youngest.unwrap(),

@@ -313,8 +313,9 @@ impl Section {
         ask: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>, StorageError> {
         let (mut page, mut passing): (Option<FilterPage<'_>>, _) = (None, Vec::new());
-        for (number, wanted) in keys.iter().enumerate() {
-            if !ask(number) || !self.descriptor.may_hold_key(wanted.key) {
+        let (first, end) = self.descriptor.spanned(keys);
+        for (number, wanted) in keys.iter().enumerate().take(end).skip(first) {
+            if !ask(number) {
                 continue;
             }
             if !page

@@ -216,7 +216,7 @@ mod tests {
         let (key, id, payload) = expected.first().cloned().unwrap();
         sorter.add(&key, id, &payload);
         let options = SectionOptions {
-            filter: true,
+            filter_bits: 10,
             summed: true,
             compression: Compression::Lz4,
             position: 1,

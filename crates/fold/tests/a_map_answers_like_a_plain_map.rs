@@ -118,7 +118,7 @@ impl Map {
     fn write_section(&self, merge: &mut Merge, keep: Keep, position: u64) -> Option<Arc<Section>> {
         let sink = RunSink::new(self.storage.runs.create().unwrap());
         let options = SectionOptions {
-            filter: true,
+            filter_bits: 10,
             summed: true,
             compression: Compression::Lz4,
             position,

@@ -1,6 +1,7 @@
 //! What the catalog says of a section.
 
 use crate::entry::compare_keys;
+use crate::filter::HashedKey;
 use crate::varint;
 
 /// A section's place and contents. Keys longer than [`KEY_BYTES_MAX`] are cut here: the first is
@@ -67,6 +68,20 @@ impl SectionDescriptor {
                 .last_key
                 .as_ref()
                 .is_none_or(|last| key <= last.as_slice())
+    }
+
+    /// Which of these keys, in order, do not lie outside of what the section spans: from the first to,
+    /// without, the second.
+    pub(crate) fn spanned(&self, keys: &[HashedKey<'_>]) -> (usize, usize) {
+        let is_before = |wanted: &HashedKey<'_>| wanted.key < self.first_key.as_slice();
+        let is_within = |wanted: &HashedKey<'_>| {
+            let last = self.last_key.as_ref();
+            last.is_none_or(|last| wanted.key <= last.as_slice())
+        };
+        (
+            keys.partition_point(is_before),
+            keys.partition_point(is_within),
+        )
     }
 
     pub fn encode(&self) -> Vec<u8> {

@@ -74,8 +74,9 @@ impl RunSink {
 /// How a section is written.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionOptions {
-    /// Whether single keys are looked up here: filter pages are written.
-    pub filter: bool,
+    /// How many bits of the filter pages each key takes; 0: single keys are not looked up here, and
+    /// there are none.
+    pub filter_bits: usize,
     /// Whether the sum of its entries is kept: not of documents, whose bytes are their checksums' to
     /// prove.
     pub summed: bool,
@@ -156,10 +157,10 @@ impl<'s> SectionWriter<'s> {
         if self.block.is_empty() {
             self.begin_block(entry);
         }
-        if new_key && (self.options.filter || self.options.summed) {
+        if new_key && (self.has_filter() || self.options.summed) {
             self.last_key_hash = filter::hash(entry.key);
         }
-        if self.options.filter && (new_key || self.block.is_empty()) {
+        if self.has_filter() && (new_key || self.block.is_empty()) {
             self.hashes.push(self.last_key_hash);
         }
         self.add_to_sum(entry, new_key);
@@ -227,7 +228,7 @@ impl<'s> SectionWriter<'s> {
         if self.fence_writer.len() >= BLOCK_BYTES {
             self.end_fences()?;
         }
-        if self.options.filter && self.blocks.is_multiple_of(FILTER_BLOCKS) {
+        if self.has_filter() && self.blocks.is_multiple_of(FILTER_BLOCKS) {
             self.end_filter()?;
         }
         Ok(())
@@ -237,6 +238,10 @@ impl<'s> SectionWriter<'s> {
         self.bytes_raw += u64::from(encoded.length_raw());
         self.bytes_stored += u64::from(encoded.length_stored());
         self.sink.append(&encoded)
+    }
+
+    fn has_filter(&self) -> bool {
+        self.options.filter_bits > 0
     }
 
     fn end_fences(&mut self) -> Result<(), StorageError> {
@@ -249,7 +254,7 @@ impl<'s> SectionWriter<'s> {
     }
 
     fn end_filter(&mut self) -> Result<(), StorageError> {
-        let page = filter::build(&self.hashes);
+        let page = filter::build(&self.hashes, self.options.filter_bits);
         self.hashes.clear();
         let address = self.append(encode_block(&page, Compression::None))?;
         self.root
