@@ -3,10 +3,11 @@
 //! Every index that can say something about the filter, or that has the order asked for, is a
 //! candidate. What each would read is counted, not guessed: fence keys know how many entries a range
 //! has. A scan of the collection is taken where there is no candidate, and of a large one where most
-//! documents would be fetched one by one.
+//! documents would be fetched one by one. Where several indexes compete, which of them won is remembered
+//! for queries of the same shape.
 //!
 //! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
-//! `intersected`, `skipping`, `ways`, `hint`, `near`.
+//! `intersected`, `skipping`, `ways`, `ranked`, `remembered`, `hint`, `near`.
 
 pub mod access;
 mod hint;
@@ -15,6 +16,8 @@ mod limited;
 mod merged;
 mod near;
 pub mod order;
+mod ranked;
+mod remembered;
 mod skipping;
 mod ways;
 
@@ -26,11 +29,15 @@ use windrow_mql::sort::{Sort, SortField};
 use crate::Error;
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
-use crate::restrictions::{IndexFilter, Restrictions};
+use crate::restrictions::IndexFilter;
 use crate::source::{Direction, Source};
 use crate::text::{NO_PLANS, TextScan};
 use access::{Access, Scene};
 use limited::Limited;
+use ranked::Ranked;
+use remembered::{Memory, Place};
+
+pub use remembered::Standing;
 
 /// The plan to run, and the others that would have answered.
 #[derive(Clone, Debug)]
@@ -49,24 +56,48 @@ impl Choice {
 }
 
 impl Find {
-    /// The plan to run and those that were passed over. Errors: 2 for a hint that fits no index, 27 and
-    /// 291 where `$text`, the hint or `notablescan` leaves no plan, 40218 for a sort by a score that there is not.
+    /// The plan to run, as it was chosen for the last queries of the shape or anew, and those that were
+    /// passed over. Errors: 2 for a hint that fits no index, 27 and 291 where `$text`, the hint or
+    /// `notablescan` leaves no plan, 40218 for a sort by a score that there is not.
     pub fn plan(&self, source: &dyn Source) -> Result<Choice, Error> {
+        self.plan_by(source, Memory::of(source).as_ref())
+    }
+
+    /// The same, whatever was chosen before, of which nothing is remembered.
+    pub fn plan_anew(&self, source: &dyn Source) -> Result<Choice, Error> {
+        self.plan_by(source, None)
+    }
+
+    fn plan_by(&self, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
         let choice = match index_filter(self, source) {
-            None => choose(self, source),
+            None => choose(self, source, memory),
             Some(filter) => {
                 let source = Limited::new(source, filter);
-                choose(&without_hint(self), &source)
+                choose(&without_hint(self), &source, memory)
             }
         }?;
         check_table_scans(self, &choice.winner, source)?;
         Ok(choice)
     }
+
+    /// How the query stands with what is remembered; `plan`: what was chosen for it.
+    pub fn standing(&self, source: &dyn Source, plan: &Plan) -> Result<Standing, Error> {
+        let memory = Memory::of(source);
+        match index_filter(self, source) {
+            None => Standing::of(self, source, memory.as_ref(), plan),
+            Some(filter) => {
+                Standing::of(self, &Limited::new(source, filter), memory.as_ref(), plan)
+            }
+        }
+    }
 }
 
 /// The index filter that is set for the shape of the query.
 pub(crate) fn index_filter(find: &Find, source: &dyn Source) -> Option<IndexFilter> {
-    let restrictions = source.restrictions().filter(|all| all.has_filters())?;
+    let restrictions = &source.guidance()?.restrictions;
+    if !restrictions.has_filters() {
+        return None;
+    }
     restrictions.filter(&source.namespace(), &find.shape())
 }
 
@@ -85,8 +116,8 @@ const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
 /// Refuses scans for a filter where the server runs with `notablescan`: 291.
 fn check_table_scans(find: &Find, plan: &Plan, source: &dyn Source) -> Result<(), Error> {
     let forbids = source
-        .restrictions()
-        .is_some_and(Restrictions::forbids_table_scans);
+        .guidance()
+        .is_some_and(|guidance| guidance.restrictions.forbids_table_scans());
     if !forbids || matches!(find.filter.root(), Node::AlwaysTrue) || find.natural().is_some() {
         return Ok(());
     }
@@ -106,7 +137,7 @@ fn scans_collection(plan: &Plan) -> bool {
     matches!(plan, Plan::CollectionScan { .. }) || plan.inputs().into_iter().any(scans_collection)
 }
 
-fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
     if find.order().is_some_and(Sort::needs_text_score) && find.filter.text().is_none() {
         return Err(Error::new(
             40218,
@@ -148,7 +179,7 @@ fn choose(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         let plan = Plan::IdHack { id, clustered };
         return Ok(Choice::only(finish(find, plan, None)));
     }
-    free(find, source)
+    free(find, source, memory)
 }
 
 fn collection_scan(find: &Find, direction: Direction) -> Plan {
@@ -225,8 +256,9 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
     }
     let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
     if index.definition.is_wildcard() {
-        let ways = scene.with_only(index.number).ways(find)?;
-        return cheapest(find, source, ways).ok_or_else(no_plan);
+        let ways = scene.with_only(vec![index.number]).ways(find)?;
+        let choice = Ranked::of(find, source, ways).into_choice(find);
+        return choice.ok_or_else(no_plan);
     }
     let mut access = scene.scan(index.into(), find)?.ok_or_else(no_plan)?;
     access.lead_in_order(find.order());
@@ -239,60 +271,38 @@ fn no_plan() -> Error {
     Error::new(NO_PLANS, message)
 }
 
-/// The cheapest of all ways.
-fn free(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
+/// The cheapest of all ways, or that which was for a query of the shape.
+fn free(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result<Choice, Error> {
     let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
-    let ways = scene.ways(find)?;
-    let is_scanned = scan_is_cheaper(find, source, &ways);
-    let scan = || finish(find, collection_scan(find, Direction::Forward), None);
-    Ok(match cheapest(find, source, ways) {
-        None => Choice::only(scan()),
-        Some(indexed) if is_scanned => Choice {
-            winner: scan(),
-            rejected: [indexed.winner]
-                .into_iter()
-                .chain(indexed.rejected)
-                .collect(),
-        },
-        Some(indexed) => indexed,
-    })
-}
-
-/// Whether reading all documents one after the other costs less than every way by an index. Not asked of
-/// small collections, whose plans people read, nor where an index has the order.
-fn scan_is_cheaper(find: &Find, source: &dyn Source, ways: &[Access]) -> bool {
-    let total = source.count() as f64;
-    let is_ordered = find.order().is_some() && ways.iter().any(|way| way.ordered);
-    if total < SCANNED_MIN || is_ordered || source.prefers_indexes() {
-        return false;
+    let candidates = scene.candidates(find.order())?;
+    let place = memory.map(|memory| Place::of(memory, find, &scene, &candidates));
+    let place = place.transpose()?.flatten();
+    if let Some(remembered) = place.as_ref().and_then(Place::remembered) {
+        let again = scene.again(find, &candidates, &remembered)?;
+        if let Some(choice) = again {
+            return Ok(choice);
+        }
     }
-    let least = least_documents(ways);
-    let scan = access::scan_cost(find, least, total);
-    ways.iter().all(|way| scan < way.cost(find, least, total))
-}
-
-/// Collections of fewer documents are scanned only where no index says anything.
-const SCANNED_MIN: f64 = 10_000.0;
-
-/// The number of documents that match, as far as the ways know.
-fn least_documents(ways: &[Access]) -> f64 {
-    let documents = ways.iter().map(|way| way.documents);
-    documents.fold(f64::INFINITY, f64::min)
-}
-
-/// The way that costs least, and the others.
-fn cheapest(find: &Find, source: &dyn Source, mut ways: Vec<Access>) -> Option<Choice> {
-    let least = least_documents(&ways);
-    let total = source.count() as f64;
-    ways.sort_by(|one, other| {
-        let costs = (one.cost(find, least, total), other.cost(find, least, total));
-        costs.0.total_cmp(&costs.1)
-    });
-    let mut plans = ways.into_iter().map(|way| assemble(find, way));
-    Some(Choice {
-        winner: plans.next()?,
-        rejected: plans.collect(),
+    let ranked = Ranked::of(find, source, scene.ways_by(candidates, find)?);
+    if !ranked.scan_is_cheaper(find, source) {
+        if let Some(place) = place {
+            place.remember(find, &ranked);
+        }
+        if let Some(choice) = ranked.into_choice(find) {
+            return Ok(choice);
+        }
+        return Ok(Choice::only(scan_all(find)));
+    }
+    let indexed = ranked.into_choice(find);
+    let rejected = indexed.map(|indexed| [vec![indexed.winner], indexed.rejected].concat());
+    Ok(Choice {
+        winner: scan_all(find),
+        rejected: rejected.unwrap_or_default(),
     })
+}
+
+fn scan_all(find: &Find) -> Plan {
+    finish(find, collection_scan(find, Direction::Forward), None)
 }
 
 /// Puts fetch, sort, window and projection above an access.

@@ -15,8 +15,8 @@
 //! let mut cursor = Find::of(Filter::all()).open(&source).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: [`shape`], [`restrictions`], [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`], [`near`],
-//! [`operators`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
+//! Reading order: [`shape`], [`restrictions`], [`plan_cache`], [`guidance`], [`source`], [`snapshot`], [`view`], [`row`], [`find`], [`bounds`], [`plan`], [`choose`], [`text`], [`near`],
+//! [`operators`], [`print`], [`cursor`], [`count`], [`distinct`], [`aggregate`], [`explain`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -32,9 +32,12 @@ pub mod distinct;
 pub mod error;
 pub mod explain;
 pub mod find;
+pub mod guidance;
 pub mod near;
 pub mod operators;
 pub mod plan;
+pub mod plan_cache;
+pub mod print;
 pub mod restrictions;
 pub mod row;
 pub mod shape;
@@ -50,6 +53,8 @@ pub use distinct::Distinct;
 pub use error::Error;
 pub use explain::{Verbosity, Wrapping};
 pub use find::{Find, Hint};
+pub use guidance::Guidance;
+pub use plan_cache::CachedPlan;
 pub use restrictions::{IndexFilter, IndexName, Restrictions};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
 pub use shape::Shape;

@@ -8,7 +8,7 @@ use windrow_document::{Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::restrictions::Restrictions;
+use crate::guidance::Guidance;
 use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, RecordPart, Source};
 
 /// A collection's reader with what a query has to know besides.
@@ -17,7 +17,7 @@ pub struct Snapshot {
     reader: Reader,
     namespace: String,
     count: u64,
-    restrictions: Option<Arc<Restrictions>>,
+    guidance: Option<Arc<Guidance>>,
 }
 
 impl Snapshot {
@@ -26,18 +26,18 @@ impl Snapshot {
         Snapshot::within(collection, None, None)
     }
 
-    /// The same, or what a transaction sees of it; `restrictions`: what plans must keep to.
+    /// The same, or what a transaction sees of it; `guidance`: what decides over plans besides.
     pub fn within(
         collection: &Collection,
         transaction: Option<&Transaction>,
-        restrictions: Option<Arc<Restrictions>>,
+        guidance: Option<Arc<Guidance>>,
     ) -> Result<Arc<dyn Source>, Error> {
         let reader = match transaction {
             None => collection.reader()?,
             Some(transaction) => transaction.reader(collection)?,
         };
         Ok(Arc::new(Snapshot {
-            restrictions,
+            guidance,
             reader,
             namespace: collection.namespace().to_string(),
             count: collection.count(),
@@ -71,8 +71,8 @@ impl Source for Snapshot {
             .collect()
     }
 
-    fn restrictions(&self) -> Option<&Restrictions> {
-        self.restrictions.as_deref()
+    fn guidance(&self) -> Option<&Guidance> {
+        self.guidance.as_deref()
     }
 
     fn note_use(&self, index: usize) {

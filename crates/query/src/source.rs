@@ -7,7 +7,7 @@ use windrow_document::{Array, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::restrictions::Restrictions;
+use crate::guidance::Guidance;
 
 pub use windrow_collection::{Direction, RecordId};
 
@@ -87,15 +87,15 @@ pub trait Source: Send + Sync {
         Ok(cursor)
     }
 
-    /// What plans must keep to.
-    fn restrictions(&self) -> Option<&Restrictions> {
+    /// What decides over plans besides the collection.
+    fn guidance(&self) -> Option<&Guidance> {
         None
     }
 
     /// Whether an index is used wherever one can be.
     fn prefers_indexes(&self) -> bool {
-        self.restrictions()
-            .is_some_and(Restrictions::forbids_table_scans)
+        self.guidance()
+            .is_some_and(|guidance| guidance.restrictions.forbids_table_scans())
     }
 
     /// Counts a plan that uses the index.

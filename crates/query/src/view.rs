@@ -8,7 +8,7 @@ use windrow_document::{ArrayBuf, Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
-use crate::restrictions::Restrictions;
+use crate::guidance::Guidance;
 use crate::snapshot::Snapshot;
 use crate::source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, ViewParts,
@@ -24,8 +24,8 @@ const NOT_ON_VIEWS: i32 = 166;
 #[derive(Clone)]
 pub struct EngineCollections {
     pub engine: Arc<Engine>,
-    /// What plans must keep to.
-    pub restrictions: Option<Arc<Restrictions>>,
+    /// What decides over plans besides the collections.
+    pub guidance: Option<Arc<Guidance>>,
     pub transaction: Option<Arc<Transaction>>,
 }
 
@@ -34,7 +34,7 @@ impl EngineCollections {
     pub fn of(engine: Arc<Engine>) -> EngineCollections {
         EngineCollections {
             engine,
-            restrictions: None,
+            guidance: None,
             transaction: None,
         }
     }
@@ -82,8 +82,8 @@ impl EngineCollections {
             None => self.engine.collection(namespace),
             Some(transaction) => transaction.collection(namespace)?,
         };
-        let restrictions = self.restrictions.clone();
-        let snapshot = |it: Arc<Collection>| Snapshot::within(&it, transaction, restrictions);
+        let guidance = self.guidance.clone();
+        let snapshot = |it: Arc<Collection>| Snapshot::within(&it, transaction, guidance);
         collection.map(snapshot).transpose()
     }
 }

@@ -175,8 +175,8 @@ fn start(
     find: &Find,
 ) -> Result<Running, CommandError> {
     let transaction = context.transaction().map(|it| &**it);
-    let restrictions = Some(Arc::clone(&context.state.restrictions));
-    let source = Snapshot::within(collection, transaction, restrictions).or_command_error()?;
+    let guidance = Some(Arc::clone(&context.state.guidance));
+    let source = Snapshot::within(collection, transaction, guidance).or_command_error()?;
     Running::start(find, &source, context.operation)
 }
 

@@ -75,7 +75,7 @@ pub fn source(
 pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
     Arc::new(EngineCollections {
         engine: Arc::clone(&context.state.services.engine),
-        restrictions: Some(Arc::clone(&context.state.restrictions)),
+        guidance: Some(Arc::clone(&context.state.guidance)),
         transaction: context.transaction().cloned(),
     })
 }

@@ -7,7 +7,7 @@ use std::time::{Instant, SystemTime};
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{DocumentBuf, ObjectId};
-use windrow_query::Restrictions;
+use windrow_query::Guidance;
 use windrow_storage::MemoryDisk;
 
 use crate::buffers::Buffers;
@@ -55,8 +55,8 @@ pub struct State {
     pub config: Config,
     pub services: Services,
     pub parameters: Parameters,
-    /// What plans must keep to.
-    pub restrictions: Arc<Restrictions>,
+    /// What decides over plans.
+    pub guidance: Arc<Guidance>,
     pub profiling: Profiling,
     pub operations: Operations,
     pub sessions: Sessions,
@@ -93,7 +93,7 @@ impl State {
             connections: Connections::default(),
             config,
             parameters: Parameters::of(&services.engine),
-            restrictions: Arc::default(),
+            guidance: Arc::default(),
             profiling: Profiling::new(slow_ms),
             services,
             operations: Operations::default(),

@@ -22,7 +22,7 @@ use crate::source::{Source, SourceIndex};
 const NAMES_MAX: usize = 64;
 
 /// An index that may answer, and under which names a wildcard index has the values.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Candidate {
     pub index: SourceIndex,
     pub paths: Option<PathNames>,
@@ -35,7 +35,7 @@ impl From<SourceIndex> for Candidate {
 }
 
 /// The names under which the values of one path stand.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathNames {
     names: Vec<String>,
     /// Arrays on the way that a number in the path is a place in.

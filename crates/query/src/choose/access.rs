@@ -31,12 +31,13 @@ const SEEK_COST: f64 = 6.0;
 const SORT_COST: f64 = 0.5;
 
 /// A filter's conjunction before a collection.
+#[derive(Clone)]
 pub struct Scene<'s> {
     pub(super) root: &'s Node,
     pub(super) predicates: Predicates,
     pub(super) source: &'s dyn Source,
-    /// The one index that may be used, where a hint names it.
-    pub(super) only: Option<usize>,
+    /// The only indexes that may be used, where a hint names one or they are remembered.
+    pub(super) only: Option<Vec<usize>>,
 }
 
 /// A way, and what it takes.
@@ -160,12 +161,17 @@ impl<'s> Scene<'s> {
         }
     }
 
-    /// The same with one index alone.
-    pub fn with_only(self, index: usize) -> Scene<'s> {
+    /// The same with these indexes alone.
+    pub fn with_only(self, indexes: Vec<usize>) -> Scene<'s> {
         Scene {
-            only: Some(index),
+            only: Some(indexes),
             ..self
         }
+    }
+
+    pub(super) fn may_use(&self, index: usize) -> bool {
+        let only = self.only.as_ref();
+        only.is_none_or(|only| only.contains(&index))
     }
 
     pub fn has_all(&self, index: &SourceIndex) -> bool {
@@ -189,8 +195,7 @@ impl<'s> Scene<'s> {
     pub(super) fn candidates(&self, order: Option<&Sort>) -> Result<Vec<Candidate>, Error> {
         let mut found = Vec::new();
         for (number, definition) in self.source.indexes().into_iter().enumerate() {
-            let is_out = self.only.is_some_and(|only| only != number);
-            if is_out || definition.hidden || definition.is_text() {
+            if !self.may_use(number) || definition.hidden || definition.is_text() {
                 continue;
             }
             if definition.is_wildcard() {

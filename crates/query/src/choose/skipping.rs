@@ -33,7 +33,7 @@ pub fn ways(scene: &Scene<'_>, source: &dyn Source, find: &Find) -> Result<Vec<A
     for (number, definition) in source.indexes().into_iter().enumerate() {
         let is_plain = definition.fields.iter().all(|field| field.kind.is_plain());
         let is_special = definition.hidden || definition.clustered || definition.is_wildcard();
-        if !is_plain || is_special || definition.fields.len() < 2 {
+        if !is_plain || is_special || definition.fields.len() < 2 || !scene.may_use(number) {
             continue;
         }
         let index = SourceIndex {

@@ -5,14 +5,20 @@ use windrow_mql::filter::{Filter, Node};
 use super::access::{Access, Scene};
 use super::{intersected, merged, skipping};
 use crate::Error;
+use crate::bounds::wildcard::Candidate;
 use crate::find::Find;
 use crate::plan::Plan;
 
 impl Scene<'_> {
     /// All ways worth a look: those that restrict, and those that have the order.
     pub fn ways(&self, find: &Find) -> Result<Vec<Access>, Error> {
+        self.ways_by(self.candidates(find.order())?, find)
+    }
+
+    /// The same, where the candidates are known.
+    pub fn ways_by(&self, candidates: Vec<Candidate>, find: &Find) -> Result<Vec<Access>, Error> {
         let mut ways = Vec::new();
-        for candidate in self.candidates(find.order())? {
+        for candidate in candidates {
             let Some(mut access) = self.scan(candidate, find)? else {
                 continue;
             };
@@ -26,10 +32,8 @@ impl Scene<'_> {
             }
         }
         ways.extend(self.by_or(find)?);
-        if self.only.is_none() {
-            ways.extend(intersected::of(&ways, self.source.count() as f64));
-        }
-        if self.only.is_none() && !ways.iter().any(restricts) {
+        ways.extend(intersected::of(&ways, self.source.count() as f64));
+        if !ways.iter().any(restricts) {
             ways.extend(skipping::ways(self, self.source, find)?);
         }
         Ok(ways)
@@ -58,18 +62,31 @@ impl Scene<'_> {
         Ok(ways.into_iter().next())
     }
 
+    /// The indexes of the candidates, then those that each branch of a `$or` could use: where the
+    /// constants of two queries of a shape leave other indexes, they differ.
+    pub fn usable(&self, candidates: &[Candidate]) -> Result<Vec<usize>, Error> {
+        let mut usable: Vec<usize> = candidates.iter().map(|one| one.index.number).collect();
+        for branch in branches(self.root).into_iter().flat_map(|(all, _)| all) {
+            let branch = self.branch(branch);
+            usable.extend(branch.usable(&branch.candidates(None)?)?);
+        }
+        Ok(usable)
+    }
+
+    fn branch<'b>(&'b self, root: &'b Node) -> Scene<'b> {
+        let scene = Scene::new(root, self.predicates.collation.as_ref(), self.source);
+        Scene {
+            only: self.only.clone(),
+            ..scene
+        }
+    }
+
     /// For each branch of a `$or` the best way; and, where there is an order, in that order.
     fn by_or(&self, find: &Find) -> Result<Vec<Access>, Error> {
         let Some((branches, alone)) = branches(self.root) else {
             return Ok(Vec::new());
         };
-        let branches: Vec<Scene<'_>> = branches
-            .iter()
-            .map(|branch| Scene {
-                only: self.only,
-                ..Scene::new(branch, self.predicates.collation.as_ref(), self.source)
-            })
-            .collect();
+        let branches: Vec<Scene<'_>> = branches.iter().map(|it| self.branch(it)).collect();
         let mut whole = Access::nothing(alone);
         let mut inputs = Vec::with_capacity(branches.len());
         for branch in &branches {

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use windrow_collection::{BuildControl, Engine, EngineOptions, Namespace};
 use windrow_document::DocumentBuf;
 use windrow_index::Definition;
-use windrow_query::{Collections, EngineCollections, Source};
+use windrow_query::{Collections, EngineCollections, Guidance, Source};
 use windrow_storage::MemoryDisk;
 
 pub struct Database {
     pub engine: Arc<Engine>,
+    pub guidance: Arc<Guidance>,
 }
 
 impl Database {
@@ -44,11 +45,17 @@ impl Database {
         collection
             .create_indexes(definitions, &control)
             .expect("indexes");
-        Database { engine }
+        Database {
+            engine,
+            guidance: Arc::default(),
+        }
     }
 
     pub fn source(&self) -> Arc<dyn Source> {
-        let collections = EngineCollections::of(self.engine.clone());
+        let collections = EngineCollections {
+            guidance: Some(self.guidance.clone()),
+            ..EngineCollections::of(self.engine.clone())
+        };
         collections.source("test", "c").expect("a snapshot")
     }
 }

@@ -4,6 +4,7 @@ mod given;
 mod in_transactions;
 mod merging;
 mod own_documents;
+mod plan_cache_stats;
 mod replacing;
 mod target;
 mod writing;

@@ -67,5 +67,5 @@ fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), Com
 fn ended(context: &Context<'_>, name: &str) {
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one == name, "collection dropped");
-    context.state.restrictions.clear_filters(name, None);
+    context.state.guidance.forget(name);
 }

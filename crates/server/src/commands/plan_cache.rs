@@ -1,5 +1,4 @@
-//! `planCacheClear` and the commands of index filters. A plan is chosen anew for each query, so there
-//! is nothing to clear.
+//! `planCacheClear` and the commands of index filters.
 
 use std::sync::Arc;
 
@@ -7,7 +6,7 @@ use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
-use windrow_query::{Find, IndexFilter, IndexName};
+use windrow_query::{Find, IndexFilter, IndexName, Shape};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -93,24 +92,41 @@ fn bad_value(message: &str) -> CommandError {
     CommandError::new(ErrorCode::BadValue, message)
 }
 
+/// The collection that is named, and the shape of the query; None where none is given.
+fn shape(
+    request: &Request,
+    context: &Context<'_>,
+) -> Result<(Namespace, Option<Shape>), CommandError> {
+    let namespace = look(request, context)?;
+    let default = collation::default_of(context, &namespace);
+    let find = parse_shape(&Arguments::new(request), default)?;
+    Ok((namespace, find.map(|find| find.shape())))
+}
+
 fn clear(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    look(request, context)?;
-    parse_shape(&Arguments::new(request), None)?;
+    let (namespace, shape) = shape(request, context)?;
+    let plans = &context.state.guidance.plans;
+    plans.clear(&namespace.to_string(), shape.as_ref());
     Ok(Reply::ok(doc! {}))
 }
 
 fn clear_filters(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = look(request, context)?;
-    let default = collation::default_of(context, &namespace);
-    let shape = parse_shape(&Arguments::new(request), default)?.map(|find| find.shape());
-    let restrictions = &context.state.restrictions;
-    restrictions.clear_filters(&namespace.to_string(), shape.as_ref());
+    let (namespace, shape) = shape(request, context)?;
+    let (namespace, guidance) = (namespace.to_string(), &context.state.guidance);
+    guidance
+        .restrictions
+        .clear_filters(&namespace, shape.as_ref());
+    guidance.plans.clear(&namespace, shape.as_ref());
     Ok(Reply::ok(doc! {}))
 }
 
 fn list(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = look(request, context)?;
-    let filters = context.state.restrictions.filters(&namespace.to_string());
+    let filters = context
+        .state
+        .guidance
+        .restrictions
+        .filters(&namespace.to_string());
     let filters: ArrayBuf = filters.iter().map(shown).collect();
     Ok(Reply::ok(doc! { "filters": filters }))
 }
@@ -151,8 +167,9 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         collation: arguments.document("collation")?.map(Document::to_buf),
         indexes: parse_indexes(&arguments)?,
     };
-    let restrictions = &context.state.restrictions;
-    restrictions.set_filter(&namespace.to_string(), filter);
+    let (namespace, guidance) = (namespace.to_string(), &context.state.guidance);
+    guidance.plans.clear(&namespace, Some(&filter.shape));
+    guidance.restrictions.set_filter(&namespace, filter);
     Ok(Reply::ok(doc! {}))
 }
 

@@ -30,7 +30,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let before = context.state.parameters.set(engine, name, value)?;
         if name == parameters::NO_TABLE_SCAN {
             let forbid = context.state.parameters.flag(name);
-            context.state.restrictions.forbid_table_scans(forbid);
+            context
+                .state
+                .guidance
+                .restrictions
+                .forbid_table_scans(forbid);
         }
         let attr = doc! { "parameterName": name, "oldValue": (before.clone()), "newValue": value };
         let log = &context.state.services.log;

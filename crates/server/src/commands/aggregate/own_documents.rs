@@ -9,6 +9,7 @@ use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::plan_cache_stats;
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::commands::coll_stats;
@@ -39,16 +40,19 @@ pub fn begin(
         Some(("$collStats", wanted)) => vec![coll_stats_of(context, namespace, wanted)?],
         Some(("$currentOp", wanted)) => current_op(context, namespace, wanted)?,
         Some(("$indexStats", wanted)) => {
-            // The view's own stages stand in front.
-            if views::refuse(context, namespace).is_err() {
-                let message = "$indexStats is only valid as the first stage in a pipeline";
-                return refuse(40_602, message);
-            }
+            check_front(context, namespace, "$indexStats")?;
             index_stats(context, namespace, wanted)?
         }
         Some(("$listLocalSessions", wanted)) => local_sessions(context, namespace, wanted)?,
         Some(("$listSessions", wanted)) => stored_sessions(context, namespace, wanted)?,
-        Some(("$planCacheStats", wanted)) => plan_cache_stats(namespace, wanted)?,
+        Some(("$planCacheStats", wanted)) => {
+            if namespace.collection == NO_COLLECTION {
+                let message = "$planCacheStats must be run against a collection";
+                return refuse(ErrorCode::InvalidNamespace.number(), message);
+            }
+            check_front(context, namespace, "$planCacheStats")?;
+            plan_cache_stats::describe(context, namespace, wanted)?
+        }
         _ => return Ok(None),
     };
     let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
@@ -56,6 +60,21 @@ pub fn begin(
         documents,
         rest: rest.collect(),
     }))
+}
+
+/// In a view its own stages stand in front.
+fn check_front(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    stage: &str,
+) -> Result<(), CommandError> {
+    match views::refuse(context, namespace) {
+        Ok(()) => Ok(()),
+        Err(_) => refuse(
+            40_602,
+            format!("{stage} is only valid as the first stage in a pipeline"),
+        ),
+    }
 }
 
 fn refuse<T>(code: i32, message: impl Into<String>) -> Result<T, CommandError> {
@@ -232,22 +251,6 @@ fn stored_sessions(
         return refuse(ErrorCode::InvalidNamespace.number(), message);
     }
     sessions(context, wanted)
-}
-
-/// Plans are chosen anew for each query by counting, so the cache is empty.
-fn plan_cache_stats(
-    namespace: &Namespace,
-    wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
-    if namespace.collection == NO_COLLECTION {
-        let message = "$planCacheStats must be run against a collection";
-        return refuse(ErrorCode::InvalidNamespace.number(), message);
-    }
-    match wanted.as_document() {
-        None => refuse(9, "$planCacheStats value must be an object"),
-        Some(options) if options.is_empty() => Ok(Vec::new()),
-        Some(_) => refuse(9, "$planCacheStats parameters object must be empty"),
-    }
 }
 
 /// How the pipelines of `{aggregate: 1}` call their collection.

@@ -1,0 +1,186 @@
+//! The choice as it was for the last queries of the shape.
+//!
+//! Remembered are the indexes that the cheapest way reads. Only these are counted then; where that
+//! comes to far more or far less than it was, or to more than a scan, the choice is made anew. A scan
+//! is never remembered: whether it is cheaper is a matter of the constants.
+
+use std::sync::Arc;
+
+use windrow_document::{Collation, Document};
+use windrow_index::Definition;
+use windrow_mql::projection::Projection;
+use windrow_mql::sort::Sort;
+
+use super::access::{Access, Scene};
+use super::ranked::Ranked;
+use super::{Choice, assemble};
+use crate::Error;
+use crate::bounds::wildcard::Candidate;
+use crate::find::Find;
+use crate::plan::Plan;
+use crate::plan_cache::{self, Details, PlanCache, PlanKey, Remembered};
+use crate::print::print_plan;
+use crate::shape::Shape;
+use crate::source::Source;
+
+/// What is remembered of a collection.
+pub struct Memory<'s> {
+    plans: &'s PlanCache,
+    namespace: String,
+    indexes: Vec<Arc<Definition>>,
+}
+
+impl Memory<'_> {
+    pub fn of(source: &dyn Source) -> Option<Memory<'_>> {
+        Some(Memory {
+            plans: &source.guidance()?.plans,
+            namespace: source.namespace(),
+            indexes: source.indexes(),
+        })
+    }
+
+    fn get(&self, key: PlanKey) -> Option<Remembered> {
+        self.plans.get(&self.namespace, &self.indexes, key)
+    }
+}
+
+/// Where a query's plan is remembered.
+pub struct Place<'m> {
+    memory: &'m Memory<'m>,
+    shape: Shape,
+    key: PlanKey,
+}
+
+impl<'m> Place<'m> {
+    /// None where there is but one index to choose.
+    pub fn of(
+        memory: &'m Memory<'m>,
+        find: &Find,
+        scene: &Scene<'_>,
+        candidates: &[Candidate],
+    ) -> Result<Option<Place<'m>>, Error> {
+        let usable = scene.usable(candidates)?;
+        let competes = usable.iter().any(|number| Some(number) != usable.first());
+        Ok(competes.then(|| {
+            let shape = find.shape();
+            let key = key(find, &shape, &usable);
+            Place { memory, shape, key }
+        }))
+    }
+
+    pub fn remembered(&self) -> Option<Remembered> {
+        self.memory.get(self.key)
+    }
+
+    /// Remembers the cheapest way.
+    pub fn remember(self, find: &Find, ranked: &Ranked) {
+        let Some((works, way)) = ranked.ways.first() else {
+            return;
+        };
+        let chosen = Remembered {
+            indexes: indexes_of(&way.plan),
+            works: *works,
+        };
+        let Memory {
+            plans,
+            namespace,
+            indexes,
+        } = self.memory;
+        let details = || details(find, ranked);
+        plans.put(namespace, indexes, (self.shape, self.key), chosen, details);
+    }
+}
+
+/// A limit makes another choice, and so does what is needed of the documents.
+fn key(find: &Find, shape: &Shape, usable: &[usize]) -> PlanKey {
+    let needs = find.needs.as_ref();
+    let needs = needs.map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>());
+    let asked = (find.limit.is_some(), find.return_key, needs);
+    PlanKey::of(shape, asked, usable)
+}
+
+fn details(find: &Find, ranked: &Ranked) -> Details {
+    let candidate = |(works, way): &(f64, Access)| plan_cache::Candidate {
+        plan: print_plan(&assemble(find, way.clone())),
+        keys: way.entries,
+        documents: way.documents,
+        works: *works,
+    };
+    let projection = find.projection.as_ref().map(Projection::source);
+    Details {
+        query: find.filter.to_document(),
+        sort: find.order().map(Sort::to_document).unwrap_or_default(),
+        projection: projection.unwrap_or(Document::EMPTY).to_buf(),
+        collation: find.filter.collation().map(collation),
+        candidates: ranked.ways.iter().map(candidate).collect(),
+    }
+}
+
+fn collation(collation: &Collation) -> windrow_document::DocumentBuf {
+    collation.specification().to_buf()
+}
+
+/// The places of the indexes that a plan reads.
+fn indexes_of(plan: &Plan) -> Vec<usize> {
+    let own = match plan {
+        Plan::IndexScan(scan) => Some(scan.index.number),
+        Plan::ClusteredScan(scan) => Some(scan.scan.index.number),
+        _ => None,
+    };
+    let below = plan.inputs().into_iter().flat_map(indexes_of);
+    let mut all: Vec<usize> = own.into_iter().chain(below).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+impl Scene<'_> {
+    /// The cheapest way by the remembered indexes; None where it is not what it was, or a scan is
+    /// cheaper.
+    pub fn again(
+        &self,
+        find: &Find,
+        candidates: &[Candidate],
+        remembered: &Remembered,
+    ) -> Result<Option<Choice>, Error> {
+        let among = candidates.iter();
+        let among = among.filter(|one| remembered.indexes.contains(&one.index.number));
+        let scene = self.clone().with_only(remembered.indexes.clone());
+        let ways = scene.ways_by(among.cloned().collect(), find)?;
+        let ranked = Ranked::of(find, self.source, ways);
+        let is_other = ranked.cost().is_none_or(|cost| remembered.is_far_off(cost));
+        if is_other || ranked.scan_is_cheaper(find, self.source) {
+            return Ok(None);
+        }
+        Ok(ranked.into_choice(find))
+    }
+}
+
+/// How a query stands with what is remembered.
+pub struct Standing {
+    pub shape: Shape,
+    pub key: PlanKey,
+    /// The plan's indexes are those that queries of the shape use.
+    pub is_cached: bool,
+}
+
+impl Standing {
+    pub(super) fn of(
+        find: &Find,
+        source: &dyn Source,
+        memory: Option<&Memory<'_>>,
+        plan: &Plan,
+    ) -> Result<Standing, Error> {
+        let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+        let usable = scene.usable(&scene.candidates(find.order())?)?;
+        let shape = find.shape();
+        let key = key(find, &shape, &usable);
+        let remembered = memory.and_then(|memory| memory.get(key));
+        let is_cached = remembered.is_some_and(|it| it.indexes == indexes_of(plan));
+        Ok(Standing {
+            shape,
+            key,
+            is_cached,
+        })
+    }
+}
