@@ -93,6 +93,35 @@ def test_a_multikey_index_says_so(filled):
     assert stage(plan, "IXSCAN")["isMultiKey"] is True
 
 
+def test_a_multikey_index_forgets_its_last_array(database):
+    things = database.healing
+    things.create_index({"a.b": 1, "c": 1})
+    things.insert_many([{"_id": number, "a": {"b": number}, "c": 1} for number in range(20)])
+    query = {"a.b": {"$gt": 3, "$lt": 6}}
+
+    def check(paths, bounds):
+        command = {"find": "healing", "filter": query, "hint": "a.b_1_c_1"}
+        reply = database.command("explain", command)
+        scan = stage(reply["queryPlanner"]["winningPlan"], "IXSCAN")
+        assert (scan["isMultiKey"], scan["multiKeyPaths"]) == (any(paths.values()), paths)
+        assert scan["indexBounds"]["a.b"] == [bounds]
+        assert [found["_id"] for found in things.find(query, sort=[("_id", 1)])] == expected
+
+    expected = [4, 5]
+    check({"a.b": [], "c": []}, "(3, 6)")
+    expected = [4, 5, 9]
+    things.update_one({"_id": 9}, {"$set": {"a": [{"b": 1}, {"b": 9}]}})
+    check({"a.b": ["a"], "c": []}, "(3, inf.0]")
+    things.update_one({"_id": 2}, {"$set": {"c": [1, 2]}})
+    check({"a.b": ["a"], "c": ["c"]}, "(3, inf.0]")
+    things.update_one({"_id": 2}, {"$set": {"c": 5}})
+    check({"a.b": ["a"], "c": []}, "(3, inf.0]")
+    expected = [4, 5]
+    things.delete_one({"_id": 9})
+    check({"a.b": [], "c": []}, "(3, 6)")
+    assert things.database.command("validate", "healing")["keysPerIndex"]["a.b_1_c_1"] == 19
+
+
 @pytest.mark.parametrize("find, returned, keys, documents", [
     ({"filter": {"a": 5}, "hint": "a_1"}, 10, 10, 10),
     ({"filter": {"s": "none"}}, 0, 0, 1_000),

@@ -1,7 +1,7 @@
 //! Reading by a secondary index: one document by its key, ranges, and the first read after much
 //! writing. The baseline is the same by `_id`, in turn with ours.
 
-use std::time::{Duration, Instant};
+mod first;
 
 use crate::bson::{self, Writer};
 use crate::client::{Connection, message};
@@ -24,8 +24,6 @@ const ROUNDS: usize = 5;
 const LOOKUPS: usize = 2_000;
 /// Runs that an index gets beside the merged one.
 const RUNS_MORE: f64 = 7.0;
-const SECONDS: u64 = 60;
-const READS_AFTER: usize = 100;
 
 struct Reads<'a> {
     options: &'a Options,
@@ -48,11 +46,11 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     rows.push(reads.sections_row("sections, after more insertion")?);
     let row = reads.lookups("find by key over by _id, 8 runs")?;
     rows.push(row.barred(Bar::RatioAtMost(3.0)));
-    rows.push(reads.first_read()?);
     load::must_count(&mut reads.connection, reads.documents)?;
     let loaded = options.documents_of(DOCUMENTS).max(10);
     let hash = load::must_hold(&mut reads.connection, &reads.corpus, loaded)?;
     reads.server.stop()?;
+    rows.extend(first::rows(options)?);
     Report {
         workload: "reads",
         baseline: "the same by _id; of the first read: later ones",
@@ -197,32 +195,5 @@ impl<'a> Reads<'a> {
             self.insert(BATCH.min(most - self.documents))?;
         }
         Ok(())
-    }
-
-    /// Writes for `--seconds`, then reads by the index what was written last.
-    fn first_read(&mut self) -> Result<Row, BenchError> {
-        let writing = Duration::from_secs(self.options.seconds.unwrap_or(SECONDS));
-        eprintln!("writing for {writing:?}, then a read");
-        let begin = Instant::now();
-        while begin.elapsed() < writing {
-            self.insert(BATCH)?;
-        }
-        let first = self.read_from_the_end(0)?;
-        let later: Result<Vec<f64>, BenchError> = (1..=READS_AFTER as u64)
-            .map(|place| self.read_from_the_end(place))
-            .collect();
-        let later = crate::report::median(&later?);
-        let name = format!("first read after {writing:?} of writing");
-        Ok(Row::new(name, "ms", first, Some(later)).barred(Bar::AtMost(50.0)))
-    }
-
-    /// Milliseconds of finding by its key the document that stands so many before the last.
-    fn read_from_the_end(&mut self, place: u64) -> Result<f64, BenchError> {
-        let number = self.documents - 1 - place.min(self.documents - 1);
-        let mut expected = Vec::new();
-        self.corpus.batch(number, number + 1, &mut expected);
-        let filter = bson::built(|filter| filter.int64("key", self.corpus.key(number)));
-        let read = || load::find_one(&mut self.connection, &filter, &expected);
-        Ok(timed(read)?.0 * 1e3)
     }
 }

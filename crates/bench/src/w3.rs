@@ -4,7 +4,7 @@
 use crate::bson::{self, Document};
 use crate::client::Connection;
 use crate::corpus::Corpus;
-use crate::corpus::registers::Registers;
+use crate::corpus::registers::{INDEXES, Registers};
 use crate::error::BenchError;
 use crate::insertion::Insertion;
 use crate::load;
@@ -12,11 +12,6 @@ use crate::options::Options;
 
 const DOCUMENTS: u64 = 20_000_000;
 const BATCH: u64 = 1_000;
-const INDEXES: [&str; 3] = [
-    r#"{"key": {"price": 1, "customerid": 1}, "name": "price"}"#,
-    r#"{"key": {"cashregisterid": 1, "price": 1, "customerid": 1}, "name": "register"}"#,
-    r#"{"key": {"price": 1, "dateandtime": 1, "customerid": 1}, "name": "date"}"#,
-];
 
 pub fn run(options: &Options) -> Result<(), BenchError> {
     let corpus = Registers { seed: options.seed };

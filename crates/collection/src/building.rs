@@ -16,7 +16,7 @@ pub use control::{BuildControl, BuildPhase};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use windrow_index::{Definition, Multikey, conflict};
+use windrow_index::{Definition, conflict};
 use windrow_storage::RowChange;
 
 use crate::collection::Collection;
@@ -95,13 +95,7 @@ impl Collection {
             })?;
         let register = |definition| {
             let map = core.take_id();
-            Arc::new(Index::new(
-                map,
-                Arc::new(definition),
-                since,
-                false,
-                Multikey::default(),
-            ))
+            Arc::new(Index::new(map, Arc::new(definition), since, false))
         };
         let indexes: Vec<Arc<Index>> = new.into_iter().map(register).collect();
         let mut changes: Vec<RowChange> = indexes
@@ -197,10 +191,6 @@ impl Collection {
         }
         let mut changes = Vec::new();
         for index in indexes {
-            // Its tail is made now, so that the multikey paths are known before the first query.
-            for generation in self.state().generations() {
-                generation.index(index, core.storage.log.written().0);
-            }
             changes.extend(build_rows(core, index).into_iter().map(RowChange::delete));
             let row = rows::IndexRow {
                 ready: true,

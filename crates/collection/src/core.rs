@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use windrow_fold::{Age, RunSink, Section, SectionDescriptor, SectionOptions, Snapshot, Snapshots};
+use windrow_index::MARK;
 use windrow_storage::{Compression, RowChange, RunId, Storage};
 
 use crate::building::pool::BuildPool;
@@ -299,6 +300,7 @@ impl Core {
         SectionOptions {
             filter_bits: filter_bits(index),
             summed: index.is_some_and(|index| !index.definition.clustered),
+            marked: index.map(|_| MARK),
             compression,
             position,
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::DocumentBuf;
-use windrow_index::{Definition, Multikey};
+use windrow_index::Definition;
 use windrow_storage::RowChange;
 
 use crate::collection::Collection;
@@ -48,7 +48,7 @@ pub(crate) fn new_collection(
 /// An index of a collection without documents: it is ready at once.
 pub(crate) fn new_index(core: &Core, definition: Definition, since: u64) -> IndexState {
     let (map, definition) = (core.take_id(), Arc::new(definition));
-    let index = Index::new(map, definition, since, true, Multikey::default());
+    let index = Index::new(map, definition, since, true);
     IndexState {
         index: Arc::new(index),
         sections: Arc::default(),

@@ -259,12 +259,8 @@ fn adopt(
         }
     }
     for task in tasks.iter().filter(|task| !task.collection.state().dropped) {
-        match &task.index {
-            None => changes.push(task.frozen.folded.put(task.collection.id)),
-            Some(index) if !task.is_gone() => {
-                changes.push(index.row().put(task.collection.id, index.map));
-            }
-            Some(_) => {}
+        if task.index.is_none() {
+            changes.push(task.frozen.folded.put(task.collection.id));
         }
     }
     let sections = core.adopt(changes, wanted, unwanted)?;

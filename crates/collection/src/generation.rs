@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Document, ValueRef};
 use windrow_fold::{Chunk, ChunkBuilder, Entry, HashedKey, SharedPayload, Tail};
-use windrow_index::{Definition, Multikey, Scratch};
+use windrow_index::{Definition, Scratch};
 
 use crate::index::Index;
 use crate::record::{self, Commit, IndexChange, Operation};
@@ -335,7 +335,6 @@ pub(crate) fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &m
 fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk {
     let mut builder = ChunkBuilder::new(base_of(commits), entries);
     let mut scratch = Scratch::default();
-    let mut multikey = Multikey::of(index.definition.fields.len());
     for commit in commits {
         let position = commit.position;
         for operation in &commit.operations {
@@ -351,28 +350,15 @@ fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk 
                                 payload,
                             });
                         };
-                        add_entries(index, document, &mut scratch, &mut multikey, &mut add);
+                        add_entries(index, document, &mut scratch, &mut add);
                     }
                 }
-                Operation::Update {
-                    id,
-                    changes,
-                    document,
-                    ..
-                } => {
-                    let document = Document::from_validated(document);
-                    add_changes(index, *id, position, changes, &mut builder);
-                    if !changes.is_empty() {
-                        add_entries(index, document, &mut scratch, &mut multikey, &mut |_, _| {});
-                    }
-                }
-                Operation::Delete { id, changes, .. } => {
+                Operation::Update { id, changes, .. } | Operation::Delete { id, changes, .. } => {
                     add_changes(index, *id, position, changes, &mut builder);
                 }
             }
         }
     }
-    index.note_multikey(&multikey);
     builder.finish()
 }
 
@@ -382,10 +368,9 @@ fn add_entries(
     index: &Index,
     document: Document<'_>,
     scratch: &mut Scratch,
-    multikey: &mut Multikey,
     add: &mut dyn FnMut(&[u8], &[u8]),
 ) {
-    let made = index.definition.entries(document, scratch, multikey, add);
+    let made = index.definition.entries(document, scratch, add);
     debug_assert!(made.is_ok(), "{made:?}");
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use windrow_index::{Definition, Multikey};
+use windrow_index::Definition;
 
 use crate::rows::IndexRow;
 
@@ -26,7 +26,6 @@ pub struct Index {
 struct Life {
     ready: AtomicBool,
     dropped: AtomicBool,
-    multikey: Mutex<Multikey>,
     /// The newest definition, which is the one that the catalog keeps.
     newest: Mutex<Arc<Definition>>,
     /// How many plans have used it since the start, or since it was made.
@@ -47,14 +46,7 @@ pub struct Progress {
 }
 
 impl Index {
-    pub fn new(
-        map: u64,
-        definition: Arc<Definition>,
-        since: u64,
-        ready: bool,
-        mut multikey: Multikey,
-    ) -> Index {
-        multikey.0.resize(definition.fields.len(), 0);
+    pub fn new(map: u64, definition: Arc<Definition>, since: u64, ready: bool) -> Index {
         let progress = Progress {
             documents: AtomicU64::new(0),
             documents_total: AtomicU64::new(0),
@@ -66,7 +58,6 @@ impl Index {
         let life = Life {
             ready: AtomicBool::new(ready),
             dropped: AtomicBool::new(false),
-            multikey: Mutex::new(multikey),
             newest: Mutex::new(definition.clone()),
             uses: AtomicU64::new(0),
             progress,
@@ -130,24 +121,12 @@ impl Index {
         self.life.dropped.store(true, Ordering::Release);
     }
 
-    /// Which paths met arrays in the entries that were made so far.
-    pub fn multikey(&self) -> Multikey {
-        self.life.multikey.lock().clone()
-    }
-
-    pub fn note_multikey(&self, met: &Multikey) {
-        if met.any() {
-            self.life.multikey.lock().merge(met);
-        }
-    }
-
     /// Its row in the catalog as of now.
     pub fn row(&self) -> IndexRow {
         IndexRow {
             specification: self.life.newest.lock().specification.clone(),
             ready: self.is_ready(),
             since: self.since,
-            multikey: self.multikey(),
         }
     }
 }

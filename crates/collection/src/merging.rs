@@ -10,7 +10,7 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep, Written};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor, SectionOptions};
-use windrow_storage::{Compression, RowChange};
+use windrow_storage::Compression;
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -192,7 +192,7 @@ fn merge_map(
         sink.finish()?;
     }
     let merged = merged.into_iter().collect();
-    replace(core, collection, map, &chosen, merged, Vec::new())?;
+    replace(core, collection, map, &chosen, merged)?;
     core.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(true)
 }
@@ -268,15 +268,13 @@ fn is_packable(index: Option<&Index>) -> bool {
     index.is_some_and(|index| !index.definition.clustered)
 }
 
-/// Puts new sections in the place of those that they were made of, or that were wrong. `others`: what
-/// changes in the catalog with them.
+/// Puts new sections in the place of those that they were made of, or that were wrong.
 pub(crate) fn replace(
     core: &Core,
     collection: &Collection,
     map: u64,
     old: &[Arc<Section>],
     new: Vec<SectionDescriptor>,
-    others: Vec<RowChange>,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut state = State::clone(&collection.state());
@@ -290,12 +288,11 @@ pub(crate) fn replace(
     if gone {
         return core.discard(&new);
     }
-    let mut changes: Vec<RowChange> = old
+    let mut changes: Vec<_> = old
         .iter()
         .map(|section| rows::delete_section(map, section.descriptor()))
         .collect();
     changes.extend(new.iter().map(|section| rows::put_section(map, section)));
-    changes.extend(others);
     let new = core.adopt(changes, new, Vec::new())?;
     collection.change_state(|state| {
         if let Some(sections) = state.sections_mut(map, collection.records_map) {

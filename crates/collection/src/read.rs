@@ -6,7 +6,7 @@ use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Chunk, Cursor, Direction, EntrySum, HashedKey, Snapshot, View};
-use windrow_index::{Definition, Multikey};
+use windrow_index::{Definition, MARK, Multikey, is_mark};
 
 use crate::error::Error;
 use crate::generation::{Generation, append_id_key};
@@ -56,11 +56,6 @@ impl ReaderIndex {
 
     pub fn name(&self) -> &str {
         &self.state.index.definition.name
-    }
-
-    /// Which paths have met arrays: true of all entries that were made before the call.
-    pub fn multikey(&self) -> Multikey {
-        self.state.index.multikey()
     }
 
     /// Counts a plan that uses it.
@@ -345,6 +340,14 @@ impl Reader {
             return Err(Error::IndexNotFound(format!("of map {map}")));
         };
         let cursor = self.make_view(state).cursor(Direction::Forward);
+        self.keys_of(cursor, Direction::Forward)
+    }
+
+    /// Shows the keys of an index's cursor: marks are before them.
+    fn keys_of(&self, mut cursor: Cursor, direction: Direction) -> Result<EntryCursor, Error> {
+        if direction == Direction::Forward {
+            cursor.seek(BEHIND_MARKS, 0)?;
+        }
         Ok(EntryCursor {
             cursor,
             reader: self.clone(),
@@ -357,19 +360,26 @@ impl Reader {
         })
     }
 
-    /// Makes the entries of an index up to the snapshot, so that its [`ReaderIndex::multikey`] holds
-    /// for all that this reader sees.
-    pub fn settle(&self, index: usize) -> Result<(), Error> {
-        self.index_view(index).map(drop)
+    /// Which paths of an index meet arrays in the documents that this reader sees. Of paths that do no
+    /// more, some may stay until merges have dropped what they met.
+    pub fn multikey(&self, index: usize) -> Result<Multikey, Error> {
+        self.check()?;
+        let marks = self.index_view(index)?.marks(MARK)?;
+        let found = self.0.indexes.get(index);
+        let fields = found.map_or(0, |index| index.definition().fields.len());
+        Ok(Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)))
     }
 
-    /// The entries of an index, in the order of their keys or backward.
+    /// The keys of an index, in order or backward.
     pub fn entries(&self, index: usize, direction: Direction) -> Result<EntryCursor, Error> {
         let cursor = self.index_view(index)?.cursor(direction);
-        Ok(EntryCursor {
-            cursor,
-            reader: self.clone(),
-        })
+        self.keys_of(cursor, direction)
+    }
+
+    /// The same with the marks, for its own checks.
+    pub(crate) fn all_entries(&self, index: usize) -> Result<Cursor, Error> {
+        self.check()?;
+        Ok(self.index_view(index)?.cursor(Direction::Forward))
     }
 
     /// The entries of an index from exactly this key on. Filters spare reads where the key is not
@@ -408,11 +418,13 @@ impl Reader {
         to: &[u8],
     ) -> Result<Option<u64>, Error> {
         self.check()?;
+        let from = from.max(BEHIND_MARKS);
         Ok(self.index_view(index)?.count((from, 0), (to, 0))?)
     }
 
     /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
+        let from = from.max(BEHIND_MARKS);
         Ok(self.index_view(index)?.count_about((from, 0), (to, 0))?)
     }
 }
@@ -466,7 +478,10 @@ impl RecordCursor {
     }
 }
 
-/// Goes through the entries of an index.
+/// Where the keys of an index begin.
+const BEHIND_MARKS: &[u8] = &[MARK + 1];
+
+/// Goes through the keys of an index.
 #[derive(Debug)]
 pub struct EntryCursor {
     cursor: Cursor,
@@ -476,14 +491,15 @@ pub struct EntryCursor {
 impl EntryCursor {
     /// Goes on from the first entry at or after the place; backward from the last at or before.
     pub fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
-        Ok(self.cursor.seek(key, id.0)?)
+        Ok(self.cursor.seek(key.max(BEHIND_MARKS), id.0)?)
     }
 
     /// Goes to the next entry; false at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {
         self.reader.check()?;
-        Ok(self.cursor.next()?)
+        // Backward, marks come last.
+        Ok(self.cursor.next()? && !is_mark(self.cursor.key()))
     }
 
     pub fn key(&self) -> &[u8] {

@@ -82,13 +82,7 @@ fn open_collection(
             true => of_ids(row.options.as_document())?,
             false => Definition::parse(index.specification.as_document())?,
         };
-        let index = Index::new(
-            map,
-            Arc::new(definition),
-            index.since,
-            index.ready,
-            index.multikey,
-        );
+        let index = Index::new(map, Arc::new(definition), index.since, index.ready);
         indexes.push(IndexState {
             index: Arc::new(index),
             sections: take(map),

@@ -13,7 +13,7 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::sections::Sections;
 use windrow_fold::{ChunkBuilder, Entry, RunSink, SectionDescriptor, SectionOptions, Sorter};
-use windrow_index::{Definition, Multikey, Scratch};
+use windrow_index::{Definition, Scratch};
 use windrow_storage::StorageError;
 
 use crate::collection::Collection;
@@ -86,7 +86,6 @@ struct Made {
     /// Of those of which some see other versions.
     versions: ChunkBuilder,
     sections: Vec<SectionDescriptor>,
-    multikey: Multikey,
     scratch: Scratch,
 }
 
@@ -123,12 +122,7 @@ impl Work<'_> {
         if !made.sections.is_empty() {
             sink.finish()?;
         }
-        let mut others = Vec::new();
-        if let Target::Index(index) = &self.target {
-            index.note_multikey(&made.multikey);
-            others.push(index.row().put(self.collection.id, index.map));
-        }
-        merging::replace(self.core, self.collection, map, &old, made.sections, others)
+        merging::replace(self.core, self.collection, map, &old, made.sections)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -157,16 +151,11 @@ impl Work<'_> {
         position: u64,
         keep: &Keep,
     ) -> Result<Made, Error> {
-        let fields = match &self.target {
-            Target::Index(index) => index.definition.fields.len(),
-            Target::Records(_) => 0,
-        };
         let oldest = keep.snapshots.first().copied().unwrap_or(0);
         let mut made = Made {
             settled: Sorter::new(),
             versions: ChunkBuilder::new(oldest, 0),
             sections: Vec::new(),
-            multikey: Multikey::of(fields),
             scratch: Scratch::default(),
         };
         let bytes_max = (self.core.builds.bytes_max() / 2) as usize;
@@ -234,11 +223,8 @@ impl Work<'_> {
                         *least = payload.to_vec();
                     }
                 };
-                let Made {
-                    scratch, multikey, ..
-                } = made;
                 let definition = &index.definition;
-                definition.entries(document, scratch, multikey, &mut add)?;
+                definition.entries(document, &mut made.scratch, &mut add)?;
             }
             Target::Records(of_ids) => {
                 let mut key = Vec::new();

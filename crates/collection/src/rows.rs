@@ -4,7 +4,7 @@
 //! "c" collection id u64 BE                        BSON: db, coll, uuid, options, records (map id)
 //! "o" collection id | number, u64 BE each         a piece of options that are too long for "c"
 //! "f" collection id u64 BE                        BSON: position, count, bytes, next
-//! "i" collection id u64 BE | map id u64 BE        BSON: spec, ready, since, multikey
+//! "i" collection id u64 BE | map id u64 BE        BSON: spec, ready, since
 //! "s" map id | run | root offset, u64 BE each     a section's descriptor
 //! "b" map id u64 BE | first place                 the place behind those that an unfinished build has
 //!                                                 done: record ids u64 BE; keys, cut, where clustered
@@ -20,7 +20,6 @@
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_fold::SectionDescriptor;
-use windrow_index::Multikey;
 use windrow_storage::{Catalog, RowChange, StorageError};
 
 use crate::namespace::Namespace;
@@ -216,20 +215,12 @@ pub struct IndexRow {
     pub ready: bool,
     /// The log position from which on it follows the log; what was before, its build reads.
     pub since: u64,
-    pub multikey: Multikey,
 }
 
 impl IndexRow {
     pub fn put(&self, collection: u64, map: u64) -> RowChange {
-        let multikey: Vec<i64> = self
-            .multikey
-            .0
-            .iter()
-            .map(|parts| i64::from(*parts))
-            .collect();
         let value = doc! {
             "spec": (self.specification.clone()), "ready": self.ready, "since": self.since as i64,
-            "multikey": multikey,
         };
         row(key(INDEX, &[collection, map]), value)
     }
@@ -239,19 +230,10 @@ impl IndexRow {
         let Some(specification) = document.get("spec").and_then(ValueRef::as_document) else {
             return Err(damaged("an index's row"));
         };
-        let multikey = document
-            .get("multikey")
-            .and_then(ValueRef::as_array)
-            .unwrap_or(windrow_document::Array::EMPTY);
-        let parts = multikey
-            .iter()
-            .filter_map(ValueRef::as_whole)
-            .map(|parts| parts as u32);
         Ok(IndexRow {
             specification: specification.to_buf(),
             ready: document.get("ready").is_some_and(ValueRef::is_truthy),
             since: number(document, "since")?,
-            multikey: Multikey(parts.collect()),
         })
     }
 }

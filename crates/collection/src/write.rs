@@ -14,7 +14,7 @@ mod wanted;
 
 pub use batch::{Batch, Change, Outcome};
 pub use checks::DocumentValidation;
-pub(crate) use entries::entries_of;
+pub(crate) use entries::{entries_of, without_marks};
 pub use terms::Terms;
 
 use std::sync::Arc;

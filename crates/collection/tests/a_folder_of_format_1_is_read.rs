@@ -31,6 +31,7 @@ fn open(disk: &MemoryDisk) -> Result<Arc<Engine>, Error> {
                 segment_bytes: 6 << 10,
                 recycled_max: 0,
                 sync_interval: None,
+                clock: || 1_700_000_000_000,
                 ..LogOptions::default()
             },
             ..StorageOptions::default()

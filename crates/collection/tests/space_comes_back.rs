@@ -9,16 +9,20 @@ use windrow_collection::{
     RecordId, Work,
 };
 use windrow_document::{Document, DocumentBuf, doc};
-use windrow_storage::MemoryDisk;
+use windrow_storage::{Disk, MemoryDisk};
 
 fn open(at_block: AtBlock) -> Arc<Engine> {
+    open_on(&MemoryDisk::new(), at_block)
+}
+
+fn open_on(disk: &MemoryDisk, at_block: AtBlock) -> Arc<Engine> {
     let options = EngineOptions {
         threads: 1,
         background: Background::Caller,
         at_block,
         ..EngineOptions::with_memory(64 << 20)
     };
-    Engine::open(Arc::new(MemoryDisk::new()), options).unwrap()
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
 }
 
 fn document(id: i32, round: i32) -> DocumentBuf {
@@ -39,15 +43,18 @@ fn overwritten(engine: &Engine) -> Arc<Collection> {
         .collect();
     collection.insert(Bytes::from(bytes), true).unwrap();
     engine.work(Work::Fold).unwrap();
+    overwrite(&collection, 1);
+    engine.work(Work::Fold).unwrap();
+    collection
+}
+
+fn overwrite(collection: &Collection, round: i32) {
     let mut batch = collection.batch();
     for id in 0..DOCUMENTS {
-        let change = |_: Document<'_>| Ok::<_, Error>(Change::Replace(document(id, 1)));
+        let change = |_: Document<'_>| Ok::<_, Error>(Change::Replace(document(id, round)));
         batch.change(RecordId(id as u64 + 1), change).unwrap();
     }
     batch.commit().unwrap();
-    drop(batch);
-    engine.work(Work::Fold).unwrap();
-    collection
 }
 
 fn stored(collection: &Collection) -> u64 {
@@ -88,6 +95,40 @@ fn what_is_read_stays() {
     drop(old);
     while engine.work(Work::Compact).unwrap() {}
     assert!(collection.validate(Checks::FULL).unwrap().is_valid());
+}
+
+/// A reader stays open while everything is overwritten again and again: what it sees stays, and of what
+/// lies between that and now nothing does.
+#[test]
+fn a_reader_that_stays_keeps_only_what_it_sees() {
+    let disk = MemoryDisk::new();
+    let engine = open_on(&disk, AtBlock(Arc::new(|| ())));
+    let collection = overwritten(&engine);
+    while engine.work(Work::Compact).unwrap() {}
+    let bytes_of_runs = || {
+        let names = disk.list("runs").unwrap();
+        let length = |name: &String| disk.open(&format!("runs/{name}")).unwrap().len().unwrap();
+        names.iter().map(length).sum::<u64>()
+    };
+    let fresh = bytes_of_runs();
+    let reader = collection.reader().unwrap();
+    for round in 2..12 {
+        overwrite(&collection, round);
+        engine.work(Work::Fold).unwrap();
+        while engine.work(Work::Compact).unwrap() {}
+        // The files that it reads, and of all documents what it sees and what is newest.
+        assert!(bytes_of_runs() < fresh * 33 / 10, "round {round}");
+    }
+    for id in 0..DOCUMENTS {
+        let seen = reader.get(RecordId(id as u64 + 1)).unwrap().unwrap();
+        assert_eq!(seen, document(id, 1).into_bytes());
+    }
+    drop(reader);
+    overwrite(&collection, 12);
+    engine.work(Work::Fold).unwrap();
+    while engine.work(Work::Compact).unwrap() {}
+    let after = bytes_of_runs();
+    assert!(after < fresh * 13 / 10, "{after} of {fresh}");
 }
 
 /// The end of a server and a drop waited until all was merged.

@@ -77,6 +77,7 @@ fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
     let options = SectionOptions {
         filter_bits: 10,
         summed: true,
+        marked: Some(windrow_index::MARK),
         compression: Compression::Lz4,
         position: youngest.unwrap(),
     };

@@ -7,10 +7,12 @@
 mod spare;
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 
 use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::marks::Marks;
 use crate::order;
 
 /// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
@@ -59,6 +61,8 @@ pub struct Chunk {
     newest: u64,
     /// Bytes of keys and payloads, and of the slots.
     bytes: usize,
+    /// Counted when they are asked for first.
+    marks: OnceLock<Marks>,
 }
 
 impl Chunk {
@@ -77,6 +81,18 @@ impl Chunk {
 
     pub fn newest_position(&self) -> u64 {
         self.newest
+    }
+
+    /// Its marks, whose keys begin with this byte.
+    pub fn marks(&self, first: u8) -> &Marks {
+        self.marks.get_or_init(|| {
+            let mut marks = Marks::default();
+            let entries = (0..self.len()).map_while(|number| self.get(number));
+            for entry in entries.take_while(|entry| entry.key.first() == Some(&first)) {
+                marks.note(entry.key, entry.deleted);
+            }
+            marks
+        })
     }
 
     fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
@@ -221,6 +237,7 @@ impl Chunk {
             base,
             newest: one.newest.max(other.newest),
             bytes: one.bytes + other.bytes,
+            marks: OnceLock::new(),
         }
     }
 }
@@ -398,6 +415,7 @@ impl ChunkBuilder {
             base: self.base,
             newest: self.newest,
             bytes: self.bytes,
+            marks: OnceLock::new(),
         }
     }
 

@@ -16,8 +16,8 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`stretch`], [`sum`], [`section`], [`sections`], [`cursor`], [`view`],
-//! [`merge`], [`sorter`], [`snapshots`].
+//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
+//! [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -26,6 +26,7 @@ pub mod cursor;
 pub mod entry;
 mod filter;
 mod keys;
+pub mod marks;
 pub mod merge;
 mod order;
 pub mod section;

@@ -218,6 +218,7 @@ mod tests {
         let options = SectionOptions {
             filter_bits: 10,
             summed: true,
+            marked: None,
             compression: Compression::Lz4,
             position: 1,
         };

@@ -9,6 +9,7 @@ use windrow_storage::{Caching, StorageError};
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
 use crate::entry::{Entry, compare_keys, same_key};
+use crate::marks::{MarkCount, Marks};
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
 use crate::stretch::Stretch;
@@ -117,6 +118,46 @@ impl View {
         chunks.extend(own.iter().filter(holds).cloned());
         let cursor = Cursor::new(kept.iter(), &chunks, self.snapshot, Direction::Forward);
         Ok(cursor.seeing_last(chunks.len() - first_own))
+    }
+
+    /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of
+    /// those that stand on many records, perhaps some that are newer or deleted, until they are merged
+    /// away. Sections were written with the same byte.
+    pub fn marks(&self, first: u8) -> Result<Vec<Vec<u8>>, StorageError> {
+        let mut marks = Marks::default();
+        self.sections
+            .descriptors()
+            .for_each(|section| marks.join(&section.marks));
+        self.chunks
+            .iter()
+            .for_each(|chunk| marks.join(chunk.marks(first)));
+        let sees_all = self.sees_all();
+        let mut found = Vec::new();
+        for mark in marks.iter().filter(|mark| mark.put > 0) {
+            let is_there = sees_all && mark.deleted == 0;
+            if is_there || self.may_have(mark)? {
+                found.push(mark.key.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether nothing in it is newer than the snapshot.
+    fn sees_all(&self) -> bool {
+        let mut sections = self.sections.descriptors();
+        let mut others = self.chunks.iter().take(self.first_own());
+        sections.all(|section| section.position <= self.snapshot)
+            && others.all(|chunk| chunk.newest_position() <= self.snapshot)
+    }
+
+    /// Looks for a mark that may be deleted everywhere or be too new, if that is soon known.
+    fn may_have(&self, mark: &MarkCount) -> Result<bool, StorageError> {
+        if mark.put + mark.deleted > MARKS_READ_MAX {
+            return Ok(true);
+        }
+        let mut cursor = self.cursor_of_key(&mark.key)?;
+        cursor.seek(&mark.key, 0)?;
+        Ok(cursor.next()? && cursor.key() == mark.key)
     }
 
     /// The sum of its entries, from what sections keep of theirs and from the chunks. None where only
@@ -236,6 +277,10 @@ fn count_exactly(
     let between = section.entries_before(last)? - section.entries_before(first + 1)?;
     Ok(in_first + between + count_in_block(section, last, from, to)?)
 }
+
+/// Where there are more of a mark, with those that delete it, it is not looked for: nobody is to go
+/// through thousands of deletions only to plan.
+const MARKS_READ_MAX: u64 = 1 << 12;
 
 /// So many keys are looked at for each that cuts.
 const SAMPLES_PER_CUT: u64 = 4;

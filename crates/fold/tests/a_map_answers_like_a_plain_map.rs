@@ -17,6 +17,9 @@ use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 type Place = (Vec<u8>, u64);
 type Model = BTreeMap<Place, Vec<u8>>;
 
+/// Keys that begin with it are marks.
+const MARK: u8 = b'a';
+
 /// A small generator (xorshift), so that a seed names a run.
 struct Random(u64);
 
@@ -41,7 +44,8 @@ struct Map {
 
 fn key_of(number: u64) -> Vec<u8> {
     let long = number.is_multiple_of(17);
-    let mut key = format!("k{:02}", number % 40).into_bytes();
+    let first = if number % 40 < 3 { MARK.into() } else { 'k' };
+    let mut key = format!("{first}{:02}", number % 40).into_bytes();
     key.resize(if long { 60 } else { key.len() }, b'x');
     key
 }
@@ -119,6 +123,7 @@ impl Map {
         let sink = RunSink::new(self.storage.runs.create().unwrap());
         let options = SectionOptions {
             filter_bits: 10,
+            marked: Some(MARK),
             summed: true,
             compression: Compression::Lz4,
             position,
@@ -222,6 +227,10 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         let found = is_there.then(|| cursor.id());
         assert_eq!(found, first.map(|(place, _)| place.1));
     }
+    let marks: BTreeSet<Vec<u8>> = view.marks(MARK).unwrap().into_iter().collect();
+    let expected = model.keys().map(|place| place.0.clone());
+    let expected: BTreeSet<Vec<u8>> = expected.filter(|key| key[0] == MARK).collect();
+    assert_eq!(marks, expected);
 }
 
 /// Keys that are there are told from keys that never were.

@@ -23,8 +23,8 @@ static NAMES: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("names.txt").l
 const SHORT_NAMES: usize = 160;
 const LITERAL: u8 = 255;
 const OLD_BINARY: u8 = 2;
-/// Deeper than any parser goes.
-const DEPTH_MAX: usize = 220;
+/// As deep as what a message can hold, or nearly: deeper documents are refused before anybody parses them.
+const DEPTH_MAX: usize = 198;
 /// More would only be slow.
 const VALUES_MAX: usize = 4_000;
 

@@ -12,18 +12,30 @@ use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
 use crate::follow::{State, follow, of_element};
-use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Multikey, Scratch};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
 
 impl Definition {
-    /// Hands out the document's entries. The same key may come more than once. What is noted in
-    /// `multikey` is which paths met arrays.
+    /// Hands out the document's entries: its keys, of which the same may come more than once, and behind
+    /// them the marks of the paths that met arrays.
     pub fn entries(
         &self,
         document: Document<'_>,
         scratch: &mut Scratch,
-        multikey: &mut Multikey,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
+        self.keys(document, scratch, emit)?;
+        scratch.met.each(|mark| emit(mark, &[]));
+        Ok(())
+    }
+
+    /// The same without marks.
+    pub fn keys(
+        &self,
+        document: Document<'_>,
+        scratch: &mut Scratch,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        scratch.met.clear();
         if let Some(filter) = &self.partial
             && !filter.matches(document)?
         {
@@ -36,7 +48,7 @@ impl Definition {
             return self.wildcard_entries(wildcard, document, scratch, emit);
         }
         if let Some(geo) = &self.geo {
-            return self.geo_entries(geo, document, scratch, multikey, emit);
+            return self.geo_entries(geo, document, scratch, emit);
         }
         if self.is_hashed() {
             return self.hashed_entries(document, scratch, emit);
@@ -45,14 +57,13 @@ impl Definition {
             && let [part] = field.path.components()
         {
             let value = document.get(part.name());
-            return self.single(field, value, scratch, multikey, emit);
+            return self.single(field, value, scratch, emit);
         }
         let start = State::At(ValueRef::Document(document), 0);
         let mut states = vec![start; self.fields.len()];
         let mut expansion = Expansion {
             definition: self,
             scratch,
-            multikey,
             emit,
             count: 0,
         };
@@ -65,21 +76,23 @@ impl Definition {
         field: &KeyField,
         value: Option<ValueRef<'_>>,
         scratch: &mut Scratch,
-        multikey: &mut Multikey,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         let descending = field.kind == KeyKind::Descending;
+        let Scratch {
+            key, shape, met, ..
+        } = scratch;
         let mut one = |value: ValueRef<'_>| {
-            scratch.key.clear();
-            scratch.shape.clear();
-            self.append_part(&mut scratch.key, &mut scratch.shape, 0, value, descending);
-            emit(&scratch.key, &scratch.shape);
+            key.clear();
+            shape.clear();
+            self.append_part(key, shape, 0, value, descending);
+            emit(key, shape);
         };
         match value {
             None if self.sparse => {}
             None => one(ValueRef::Null),
             Some(ValueRef::Array(array)) => {
-                multikey.note(0, 0);
+                met.note(0, 0);
                 if array.is_empty() {
                     one(ValueRef::Undefined);
                 }
@@ -101,7 +114,6 @@ impl Definition {
 struct Expansion<'x, 'e> {
     definition: &'x Definition,
     scratch: &'x mut Scratch,
-    multikey: &'x mut Multikey,
     emit: &'x mut Emit<'e>,
     count: usize,
 }
@@ -126,7 +138,7 @@ impl Expansion<'_, '_> {
         };
         for (number, state) in states.iter().enumerate().filter(|(_, state)| same(state)) {
             if let State::At(_, part) = state {
-                self.multikey.note(number, part.saturating_sub(1));
+                self.scratch.met.note(number, part.saturating_sub(1));
             }
         }
         let fields = &self.definition.fields;
@@ -198,11 +210,9 @@ mod tests {
     fn check(specification: DocumentBuf, document: DocumentBuf, expected: &[DocumentBuf]) {
         let definition = Definition::parse(specification.as_document()).unwrap();
         let mut found = Vec::new();
-        let mut multikey = Multikey::of(definition.fields.len());
-        let result = definition.entries(
+        let result = definition.keys(
             document.as_document(),
             &mut Scratch::default(),
-            &mut multikey,
             &mut |key, shape| {
                 let mut reader = key::Reader::new(key, shape);
                 let mut values = DocumentBuf::new();
@@ -275,12 +285,7 @@ mod tests {
         check(second(), doc! { "a": [{ "1": 9 }] }, &[doc! { "a.1": 9 }]);
         let definition = Definition::parse(first().as_document()).unwrap();
         let both = doc! { "a": [{ "0": 9 }] };
-        let made = definition.entries(
-            both.as_document(),
-            &mut Scratch::default(),
-            &mut Multikey::default(),
-            &mut |_, _| {},
-        );
+        let made = definition.entries(both.as_document(), &mut Scratch::default(), &mut |_, _| {});
         assert_eq!(made.map_err(|error| error.code), Err(16_746));
         check(first(), doc! { "a": [] }, &[doc! { "a.0": null }]);
     }
@@ -326,7 +331,6 @@ mod tests {
             .entries(
                 doc! { "a": many }.as_document(),
                 &mut Scratch::default(),
-                &mut Multikey::of(1),
                 &mut |_, _| {},
             )
             .unwrap_err();

@@ -12,7 +12,7 @@ use windrow_mql::Error;
 
 use crate::definition::{Definition, GeoDefinition, KeyField, KeyKind};
 use crate::follow::{State, follow, of_element};
-use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Multikey, Scratch};
+use crate::output::{ENTRIES_PER_DOCUMENT_MAX, Emit, Scratch};
 
 const NO_SHAPE: i32 = 16755;
 const NO_PAIR: i32 = 13026;
@@ -47,7 +47,6 @@ impl Definition {
         geo: &GeoDefinition,
         document: Document<'_>,
         scratch: &mut Scratch,
-        multikey: &mut Multikey,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
         let columns = self
@@ -66,7 +65,7 @@ impl Definition {
         }
         for (number, column) in columns.iter().enumerate() {
             let met = (0..32).filter(|part| column.arrays & (1 << part) != 0);
-            met.for_each(|part| multikey.note(number, part));
+            met.for_each(|part| scratch.met.note(number, part));
         }
         self.emit_product(&columns, &mut Vec::new(), scratch, emit);
         Ok(())
@@ -264,19 +263,22 @@ fn in_order(cells: &Cells, mut keys: Vec<u64>) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::is_mark;
     use windrow_document::{DocumentBuf, doc, key};
 
     /// How many entries, and whether paths met arrays.
     fn check(key: DocumentBuf, document: DocumentBuf, expected: Result<(usize, bool), i32>) {
         let specification = doc! { "key": key, "name": "g" };
         let definition = Definition::parse(specification.as_document()).unwrap();
-        let mut multikey = Multikey::of(definition.fields.len());
-        let mut count = 0;
+        let (mut count, mut is_marked) = (0, false);
         let result = definition.entries(
             document.as_document(),
             &mut Scratch::default(),
-            &mut multikey,
             &mut |bytes, shape| {
+                if is_mark(bytes) {
+                    is_marked = true;
+                    return;
+                }
                 let mut reader = key::Reader::new(bytes, shape);
                 for field in &definition.fields {
                     let descends = field.kind == KeyKind::Descending;
@@ -286,7 +288,7 @@ mod tests {
                 count += 1;
             },
         );
-        let found = result.map(|()| (count, multikey.any()));
+        let found = result.map(|()| (count, is_marked));
         assert_eq!(found.map_err(|error| error.code), expected, "{document}");
     }
 

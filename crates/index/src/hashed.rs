@@ -87,7 +87,6 @@ fn plain_value<'d>(document: Document<'d>, path: &Path) -> Result<Option<ValueRe
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Multikey;
     use windrow_document::{DocumentBuf, Value, doc};
 
     fn check(key: DocumentBuf, document: DocumentBuf, expected: Result<Vec<Value>, i32>) {
@@ -100,9 +99,8 @@ mod tests {
                 found.push(reader.value(false).unwrap());
             }
         };
-        let mut multikey = Multikey::of(definition.fields.len());
         let (document, mut scratch) = (document.as_document(), Scratch::default());
-        let result = definition.entries(document, &mut scratch, &mut multikey, &mut emit);
+        let result = definition.entries(document, &mut scratch, &mut emit);
         let result = result.map(|()| found).map_err(|error| error.code);
         assert_eq!(result, expected, "{document}");
     }

@@ -10,10 +10,11 @@
 //! - wildcard keys: the path as a string, then the value (see [`wildcard`]);
 //! - text keys: prefix values, the term as a string, suffix values; the payload is the score;
 //! - keys of places: a cell of the sphere as a whole number, a square of the plane as bytes (see
-//!   [`geo`]).
+//!   [`geo`]);
+//! - marks, before all keys: which paths met arrays in a document.
 //!
 //! Reading order: [`definition`], [`parse`], [`partial`], [`conflict`]; which values make entries in
-//! [`hashed`], [`wildcard`], [`geo`] and [`text`] indexes, [`score`]; [`entries`] for all.
+//! [`hashed`], [`wildcard`], [`geo`] and [`text`] indexes, [`score`]; `marks`; [`entries`] for all.
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -26,6 +27,7 @@ pub mod entries;
 mod follow;
 pub mod geo;
 pub mod hashed;
+mod marks;
 mod output;
 pub mod parse;
 pub mod partial;
@@ -35,6 +37,7 @@ pub mod text;
 pub mod wildcard;
 
 pub use definition::{Definition, GeoDefinition, KeyField, KeyKind, TextDefinition, TextField};
+pub use marks::{MARK, is_mark};
 pub use output::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
 pub use parse::EXPIRE_SECONDS_MAX;
 pub use paths::Wildcard;

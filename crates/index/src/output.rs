@@ -4,6 +4,7 @@ use windrow_mql::Error;
 use windrow_text::{DocumentTerms, TextVersion};
 
 use crate::definition::Definition;
+use crate::marks::Met;
 
 /// A document that would contribute more entries to one index is refused.
 pub const ENTRIES_PER_DOCUMENT_MAX: usize = 10_000;
@@ -24,20 +25,6 @@ impl Multikey {
     pub fn any(&self) -> bool {
         self.0.iter().any(|parts| *parts != 0)
     }
-
-    /// Adds what another document met.
-    pub fn merge(&mut self, other: &Multikey) {
-        self.0
-            .iter_mut()
-            .zip(&other.0)
-            .for_each(|(mine, theirs)| *mine |= theirs);
-    }
-
-    pub(crate) fn note(&mut self, field: usize, part: usize) {
-        if let Some(parts) = self.0.get_mut(field) {
-            *parts |= 1 << part.min(31);
-        }
-    }
 }
 
 /// Buffers that are used again from document to document.
@@ -45,6 +32,7 @@ impl Multikey {
 pub struct Scratch {
     pub(crate) key: Vec<u8>,
     pub(crate) shape: Vec<u8>,
+    pub(crate) met: Met,
     pub(crate) text: Option<TextScratch>,
 }
 

@@ -301,7 +301,6 @@ fn relation(field: &Path, path: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::Multikey;
     use windrow_document::{DocumentBuf, doc};
 
     fn entries(
@@ -314,7 +313,6 @@ mod tests {
             .entries(
                 document.as_document(),
                 &mut Scratch::default(),
-                &mut Multikey::default(),
                 &mut |key, payload| found.push((key.to_vec(), score::decode(payload).unwrap())),
             )
             .map_err(|error| error.code)?;

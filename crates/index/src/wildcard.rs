@@ -143,7 +143,6 @@ impl Walk<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Multikey;
     use windrow_document::{Value, doc};
 
     /// The entries as "path: value", arrays as "[path]".
@@ -158,10 +157,10 @@ mod tests {
                 _ => format!("[{second}]"),
             });
         };
-        let (mut scratch, mut multikey) = (Scratch::default(), Multikey::of(2));
+        let mut scratch = Scratch::default();
         let document = document.as_document();
         definition
-            .entries(document, &mut scratch, &mut multikey, &mut emit)
+            .entries(document, &mut scratch, &mut emit)
             .unwrap();
         assert_eq!(found, expected, "{document}");
     }

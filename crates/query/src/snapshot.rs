@@ -82,13 +82,7 @@ impl Source for Snapshot {
     }
 
     fn multikey(&self, index: usize) -> Result<Multikey, Error> {
-        self.reader.settle(index)?;
-        Ok(self
-            .reader
-            .indexes()
-            .get(index)
-            .map(|index| index.multikey())
-            .unwrap_or_default())
+        Ok(self.reader.multikey(index)?)
     }
 
     fn get(&self, id: RecordId) -> Result<Option<Bytes>, Error> {

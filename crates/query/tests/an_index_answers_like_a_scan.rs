@@ -4,6 +4,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use support::Database;
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
@@ -11,7 +12,7 @@ use windrow_mql::Meta;
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
-use windrow_query::{Count, Find, Hint, Uninterrupted};
+use windrow_query::{Count, Find, Hint, Source, Uninterrupted};
 
 struct Random(u64);
 
@@ -155,8 +156,8 @@ fn sort(random: &mut Random) -> DocumentBuf {
     sort
 }
 
-fn ids(database: &Database, find: &Find) -> Vec<i64> {
-    let mut cursor = find.open(&database.source()).expect("a plan");
+fn ids(source: &Arc<dyn Source>, find: &Find) -> Vec<i64> {
+    let mut cursor = find.open(source).expect("a plan");
     let mut found = Vec::new();
     while let Some(content) = cursor.next(&Uninterrupted).expect("a document") {
         found.push(
@@ -170,7 +171,7 @@ fn ids(database: &Database, find: &Find) -> Vec<i64> {
     found
 }
 
-fn check(database: &Database, documents: &[DocumentBuf], random: &mut Random) {
+fn check(source: &Arc<dyn Source>, documents: &[DocumentBuf], random: &mut Random) {
     let (filter, order) = (filter(random, 2), sort(random));
     let parsed = Filter::parse(filter.as_document()).expect("a filter");
     let order = Sort::parse(order.as_document()).expect("a sort");
@@ -195,8 +196,8 @@ fn check(database: &Database, documents: &[DocumentBuf], random: &mut Random) {
         sort: sorts,
         ..Find::of(parsed.clone())
     };
-    let plan = find.plan(&*database.source()).expect("a plan").winner;
-    let found = ids(database, &find);
+    let plan = find.plan(&**source).expect("a plan").winner;
+    let found = ids(source, &find);
     let what = format!("{filter} by {} with {plan}", order.to_document());
     assert_eq!(
         found.iter().copied().collect::<BTreeSet<_>>(),
@@ -212,7 +213,7 @@ fn check(database: &Database, documents: &[DocumentBuf], random: &mut Random) {
             limit: Some(5),
             ..find.clone()
         };
-        let cut = ids(database, &window);
+        let cut = ids(source, &window);
         let cut: Vec<&Vec<u8>> = cut.iter().map(|id| &keys[*id as usize]).collect();
         let wanted: Vec<&Vec<u8>> = in_order.into_iter().skip(2).take(5).collect();
         assert_eq!(cut, wanted, "window: {what}");
@@ -223,29 +224,44 @@ fn check(database: &Database, documents: &[DocumentBuf], random: &mut Random) {
         limit: None,
         hint: None,
     };
-    let count = count
-        .run(&database.source(), &Uninterrupted)
-        .expect("a count");
+    let count = count.run(source, &Uninterrupted).expect("a count");
     assert_eq!(count as usize, expected.len(), "count: {what}");
-    check_covered(database, &parsed, &expected);
+    check_covered(source, &parsed, &expected);
 }
 
 /// Projected to `_id`, which every plan can give.
-fn check_covered(database: &Database, filter: &Filter, expected: &BTreeSet<i64>) {
+fn check_covered(source: &Arc<dyn Source>, filter: &Filter, expected: &BTreeSet<i64>) {
     let projection =
         Projection::parse(doc! { "_id": 1 }.as_document(), filter).expect("a projection");
     let find = Find {
         projection: Some(projection),
         ..Find::of(filter.clone())
     };
-    let found: BTreeSet<i64> = ids(database, &find).into_iter().collect();
+    let found: BTreeSet<i64> = ids(source, &find).into_iter().collect();
     assert_eq!(&found, expected, "covered: {filter}");
     let scan = Find {
         hint: Some(Hint::Natural(windrow_query::Direction::Backward)),
         ..find
     };
-    let found: BTreeSet<i64> = ids(database, &scan).into_iter().collect();
+    let found: BTreeSet<i64> = ids(source, &scan).into_iter().collect();
     assert_eq!(&found, expected, "scanned: {filter}");
+}
+
+fn documents(random: &mut Random, plain: bool) -> Vec<DocumentBuf> {
+    let count = 40 + random.below(60) as i32;
+    (0..count).map(|id| document(id, random, plain)).collect()
+}
+
+fn indexes(random: &mut Random, plain: bool) -> Vec<DocumentBuf> {
+    let mut indexes: Vec<DocumentBuf> = Vec::new();
+    for number in 0..1 + random.below(4) {
+        let index = index(number, random, plain);
+        let mut others = indexes.iter();
+        if others.all(|other| other.get("key") != index.get("key")) {
+            indexes.push(index);
+        }
+    }
+    indexes
 }
 
 #[test]
@@ -256,23 +272,49 @@ fn every_plan_finds_what_a_scan_finds() {
     for round in 0..rounds.unwrap_or(40) {
         let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (round * 7_919 + 1));
         let plain = round % 3 == 0;
-        let count = 40 + random.below(60) as i32;
-        let documents: Vec<DocumentBuf> = (0..count)
-            .map(|id| document(id, &mut random, plain))
-            .collect();
-        let mut indexes: Vec<DocumentBuf> = Vec::new();
-        for number in 0..1 + random.below(4) {
-            let index = index(number, &mut random, plain);
-            if indexes
-                .iter()
-                .all(|other| other.get("key") != index.get("key"))
-            {
-                indexes.push(index);
-            }
-        }
-        let database = Database::new(&documents, indexes);
+        let documents = documents(&mut random, plain);
+        let database = Database::new(&documents, indexes(&mut random, plain));
         for _ in 0..60 {
-            check(&database, &documents, &mut random);
+            check(&database.source(), &documents, &mut random);
         }
     }
+}
+
+/// Arrays go with the documents that had them, and come again: bounds are as wide as the snapshot that is
+/// read needs, whatever is newer.
+#[test]
+fn every_snapshot_knows_its_arrays() {
+    for round in 0..12 {
+        let mut random = Random(0xD1B5_4A32_D192_ED03 ^ (round * 7_919 + 1));
+        let mut now = documents(&mut random, false);
+        let database = Database::new(&now, indexes(&mut random, false));
+        let mut held = vec![(database.source(), now.clone())];
+        for phase in 0..4 {
+            let plain = phase % 2 == 0;
+            for document in now.iter_mut().filter(|it| plain || has_no_array(it)) {
+                let id = document.get("_id").and_then(ValueRef::as_whole);
+                let id = id.expect("an id") as i32;
+                if !plain || !has_no_array(document) {
+                    *document = self::document(id, &mut random, plain);
+                    database.replace(id, document);
+                }
+            }
+            if random.below(2) == 0 {
+                database.fold();
+            }
+            held.push((database.source(), now.clone()));
+            for _ in 0..20 {
+                let (source, documents) = random.pick(&held);
+                check(&source, &documents, &mut random);
+            }
+            let (newest, _) = &held[held.len() - 1];
+            let is_healed = |number| !newest.multikey(number).expect("marks").any();
+            assert!(!plain || (0..newest.indexes().len()).all(is_healed));
+        }
+    }
+}
+
+fn has_no_array(document: &DocumentBuf) -> bool {
+    let values = document.iter().map(|(_, value)| value);
+    !values.into_iter().any(|value| value.as_array().is_some())
 }

@@ -1,7 +1,10 @@
 //! Steps that read, and hold the engine's answers against the model.
 
+use std::collections::BTreeSet;
+
 use windrow_collection::{Checks, Direction, Reader};
 use windrow_document::{Document, ValueRef};
+use windrow_index::{Multikey, Scratch, is_mark};
 
 use crate::model::Documents;
 use crate::world::{Fault, Held, World};
@@ -124,4 +127,26 @@ pub(crate) fn check_records(reader: &Reader, expected: &Documents, name: &str) {
         found += 1;
     }
     assert_eq!(found, expected.len(), "documents of {name}");
+    check_multikey(reader, expected, name);
+}
+
+/// An index knows which of its paths meet arrays in the documents that are seen, neither fewer nor more.
+fn check_multikey(reader: &Reader, documents: &Documents, name: &str) {
+    let mut scratch = Scratch::default();
+    for (number, index) in reader.indexes().iter().enumerate() {
+        let (definition, mut marks) = (index.definition(), BTreeSet::new());
+        for document in documents.values() {
+            let mut note = |key: &[u8], _: &[u8]| {
+                if is_mark(key) {
+                    marks.insert(key.to_vec());
+                }
+            };
+            let made = definition.entries(document.as_document(), &mut scratch, &mut note);
+            made.expect("entries");
+        }
+        let marks = marks.iter().map(Vec::as_slice);
+        let expected = Multikey::of_marks(definition.fields.len(), marks);
+        let found = reader.multikey(number).expect("marks");
+        assert_eq!(found, expected, "arrays in {} of {name}", index.name());
+    }
 }

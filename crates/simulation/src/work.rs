@@ -108,7 +108,7 @@ impl World {
 fn specification(name: &str, kind: u64) -> DocumentBuf {
     match kind {
         0 => doc! { "key": { "tags": 1, "u": (-1) }, "name": name },
-        1 => doc! { "key": { "u": 1, "tags": 1 }, "name": name, "sparse": true },
+        1 => doc! { "key": { "rare": 1, "u": 1 }, "name": name, "sparse": true },
         2 => doc! { "key": { "text": "text" }, "name": name },
         3 => doc! { "key": { "u": 1 }, "name": name, "unique": true },
         4 => doc! { "key": { "$**": 1 }, "name": name },

@@ -40,6 +40,11 @@ pub(crate) fn document(id: i32, random: &mut Random) -> DocumentBuf {
         let tags: Vec<i32> = tags.map(|_| random.below(20) as i32).collect();
         document.push("tags", tags);
     }
+    // So few have an array here that the last is gone now and then.
+    match id % 40 {
+        7 => document.push("rare", vec![id, random.below(3) as i32]),
+        _ => document.push("rare", id % 3),
+    }
     if random.once_in(2) {
         let most = if random.once_in(10) { 2_000 } else { 12 };
         let words = 0..random.below(most);

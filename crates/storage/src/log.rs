@@ -119,14 +119,16 @@ struct Shared {
 }
 
 impl Log {
-    /// Reads what is there, cuts a torn end, and shows each catalog record to `visit`, in order.
+    /// Reads what is there, cuts a torn end, and shows each catalog record from `needed` on to `visit`, in
+    /// order, and perhaps older ones.
     pub(crate) fn open(
         disk: Arc<dyn Disk>,
         options: LogOptions,
         lock: Arc<DiskLock>,
+        needed: Position,
         visit: impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
     ) -> Result<Log, StorageError> {
-        let recovered = recover::recover(&disk, &options, visit)?;
+        let recovered = recover::recover(&disk, &options, needed, visit)?;
         let newest = recovered.newest.0;
         let shared = Arc::new(Shared {
             queue: Mutex::default(),

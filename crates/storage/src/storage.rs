@@ -27,8 +27,9 @@ impl Storage {
     pub fn open(disk: Arc<dyn Disk>, options: StorageOptions) -> Result<Storage, StorageError> {
         let lock = Arc::new(open_folder(&disk)?);
         let mut loaded = Loaded::checkpoint(&disk)?;
+        let needed = loaded.checkpointed();
         let apply = |position, payload: &[u8]| loaded.apply(position, payload);
-        let log = Log::open(disk.clone(), options.log, lock.clone(), apply)?;
+        let log = Log::open(disk.clone(), options.log, lock.clone(), needed, apply)?;
         check_together(&disk, &log, loaded.checkpointed())?;
         let runs = Runs::open(disk.clone(), &options.runs, lock)?;
         let log = Arc::new(log);

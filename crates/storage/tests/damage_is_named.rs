@@ -73,6 +73,55 @@ fn in_a_closed_log_every_byte_counts() {
     }
 }
 
+/// A history of the log before the catalog's checkpoint may be long: a start does not read it, so that
+/// damage there keeps nobody from starting. Who reads it is told.
+#[test]
+fn damage_in_the_history_is_named_when_it_is_read() {
+    let disk = MemoryDisk::new();
+    let storage = open(&disk);
+    storage.log.keep_history(1 << 20);
+    for number in 0..200_u32 {
+        let row = RowChange::put(number.to_string(), [number as u8; 300]);
+        storage.catalog.change(vec![row], |_| {}).unwrap();
+    }
+    let checkpointed = storage.catalog.checkpointed();
+    storage.drop_log_before(checkpointed).unwrap();
+    drop(storage);
+    let mut names = disk.list("log").unwrap();
+    names.sort();
+    assert!(names.len() >= 5, "{names:?}");
+    let first = format!("log/{}", names[0]);
+    for offset in (0..length(&disk, &first)).step_by(97) {
+        let damaged = flip(&disk, &first, offset);
+        // Without its own beginning, or that of its first record, a segment has to be read.
+        if offset < 96 {
+            assert!(refusal(&damaged).contains(&first), "{offset}");
+            continue;
+        }
+        let again = open(&damaged);
+        assert_eq!(again.catalog.scan(b"").len(), 200);
+        let mut follower = again.log.follow(Position(1));
+        let error = loop {
+            match follower.read() {
+                Ok(record) => assert!(record.is_some(), "{offset}: nobody noticed"),
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains(&first), "{offset}: {error}");
+        let mut read = again.log.read_from(Position(1));
+        assert!(read.any(|record| record.is_err()), "{offset}");
+        let whole = again.log.read_from(checkpointed);
+        whole.for_each(|record| drop(record.unwrap()));
+    }
+    let kept = open(&disk);
+    let mut follower = kept.log.follow(Position(1));
+    let mut count = 0;
+    while follower.read().unwrap().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, 200);
+}
+
 #[test]
 fn a_log_that_lost_a_file_is_refused() {
     let (disk, _) = closed_log();

@@ -9,6 +9,13 @@ pub struct Registers {
     pub seed: u64,
 }
 
+/// The published workload's indexes.
+pub const INDEXES: [&str; 3] = [
+    r#"{"key": {"price": 1, "customerid": 1}, "name": "price"}"#,
+    r#"{"key": {"cashregisterid": 1, "price": 1, "customerid": 1}, "name": "register"}"#,
+    r#"{"key": {"price": 1, "dateandtime": 1, "customerid": 1}, "name": "date"}"#,
+];
+
 struct Sale {
     date: i64,
     register: i32,

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use windrow_document::Document;
 use windrow_fold::sections::Sections;
 use windrow_fold::{SectionDescriptor, Sorter};
-use windrow_index::{Multikey, Scratch};
+use windrow_index::Scratch;
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
@@ -127,7 +127,6 @@ fn cut(mut place: Vec<u8>) -> Vec<u8> {
 /// What a worker has collected since it last wrote.
 struct Collected {
     sorters: Vec<Sorter>,
-    multikeys: Vec<Multikey>,
     scratch: Scratch,
     /// The places that were read.
     places: Vec<Range>,
@@ -144,11 +143,6 @@ impl Scan<'_> {
         let worker = self.core.builds.join();
         let mut collected = Collected {
             sorters: self.indexes.iter().map(|_| Sorter::new()).collect(),
-            multikeys: self
-                .indexes
-                .iter()
-                .map(|index| Multikey::of(index.definition.fields.len()))
-                .collect(),
             scratch: Scratch::default(),
             places: Vec::new(),
         };
@@ -203,16 +197,11 @@ impl Scan<'_> {
 
     fn take(&self, document: Document<'_>, id: u64, into: &mut Collected) -> Result<(), Error> {
         let Collected {
-            sorters,
-            multikeys,
-            scratch,
-            ..
+            sorters, scratch, ..
         } = into;
-        for ((index, sorter), multikey) in self.indexes.iter().zip(sorters).zip(multikeys) {
+        for (index, sorter) in self.indexes.iter().zip(sorters) {
             let mut add = |key: &[u8], payload: &[u8]| sorter.add(key, id, payload);
-            index
-                .definition
-                .entries(document, scratch, multikey, &mut add)?;
+            index.definition.entries(document, scratch, &mut add)?;
         }
         Ok(())
     }
@@ -250,9 +239,6 @@ impl Scan<'_> {
         }
         if sections.iter().any(Option::is_some) {
             sink.finish()?;
-        }
-        for (index, multikey) in self.indexes.iter().zip(&collected.multikeys) {
-            index.note_multikey(multikey);
         }
         self.adopt(sections, std::mem::take(&mut collected.places))
     }

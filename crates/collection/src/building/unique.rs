@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::record::Operation;
-use crate::write::entries_of;
+use crate::write::{entries_of, without_marks};
 
 /// Entries between two looks at whether to stop.
 const ENTRIES_PER_CHECK: usize = 10_000;
@@ -101,12 +101,12 @@ fn collect(
     match operation {
         Operation::Insert { documents, .. } => {
             for (_, document) in crate::record::documents(documents) {
-                keys.extend(entries_of(index, document, scratch)?.into_keys());
+                keys.extend(without_marks(entries_of(index, document, scratch)?).into_keys());
             }
         }
         Operation::Update { document, .. } => {
             let document = Document::from_validated(document);
-            keys.extend(entries_of(index, document, scratch)?.into_keys());
+            keys.extend(without_marks(entries_of(index, document, scratch)?).into_keys());
         }
         Operation::Delete { .. } => {}
     }

@@ -2,11 +2,11 @@
 
 use windrow_document::{Document, Value, ValueRef};
 use windrow_fold::{Cursor, Direction, EntrySum};
-use windrow_index::{Multikey, Scratch};
+use windrow_index::{Scratch, is_mark};
 
 use super::{Checks, Expected, IndexReport, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
-use crate::read::{EntryCursor, Reader, ReaderIndex, RecordId};
+use crate::read::{Reader, ReaderIndex, RecordId};
 
 /// So many wrong entries of each sort are named.
 const SHOWN_MAX: usize = 100;
@@ -14,18 +14,17 @@ const SHOWN_MAX: usize = 100;
 /// Keys with what stands beside them.
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// The distinct entries of a document. `multikey`: the paths that met arrays are added to it.
+/// The distinct entries of a document.
 pub fn each_entry(
     index: &ReaderIndex,
     document: Document<'_>,
     scratch: &mut Scratch,
-    multikey: &mut Multikey,
     visit: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<(), Error> {
     let mut entries = Entries::new();
     let mut add = |key: &[u8], payload: &[u8]| entries.push((key.to_vec(), payload.to_vec()));
     let definition = index.definition();
-    definition.entries(document, scratch, multikey, &mut add)?;
+    definition.entries(document, scratch, &mut add)?;
     // Of equal keys the smallest payload counts.
     entries.sort();
     entries.dedup_by(|a, b| a.0 == b.0);
@@ -50,19 +49,6 @@ pub fn index(
     if let Err(error) = compare(reader, number, expected, checks, &mut report) {
         report.errors.push(damage(error)?);
     }
-    let known = index.multikey();
-    let knows_all = expected
-        .multikey
-        .0
-        .iter()
-        .zip(&known.0)
-        .all(|(met, known)| met & !known == 0);
-    if !knows_all {
-        let what = "does not know of all paths with arrays";
-        report
-            .errors
-            .push(format!("index '{}' {what}", report.name));
-    }
     Ok(report)
 }
 
@@ -76,11 +62,10 @@ fn compare(
     if checks.full {
         reader.check_sections(number)?;
     } else if reader.kept_sum(number)? == Some(expected.sum) {
-        report.keys = expected.sum.entries;
+        report.keys = expected.keys;
         return Ok(());
     }
-    let found = sum(&mut Found::of(reader, number)?)?;
-    report.keys = found.entries;
+    let found = sum(&mut Found::of(reader, number)?, &mut report.keys)?;
     if found != expected.sum {
         (report.missing, report.extra) = differences(reader, number)?;
         let error = describe(report, found, expected.sum);
@@ -107,7 +92,7 @@ fn describe(report: &IndexReport, found: EntrySum, expected: EntrySum) -> String
 /// The entries that an index has, one after the other. Of a clustered collection the documents have been
 /// read by their `_id`s: what is left to be compared is the map by record id.
 enum Found {
-    Entries(EntryCursor),
+    Entries(Cursor),
     Clustered(Cursor),
 }
 
@@ -117,22 +102,20 @@ impl Found {
         Ok(
             match index.is_some_and(|index| index.definition().clustered) {
                 true => Found::Clustered(reader.id_keys()),
-                false => Found::Entries(reader.entries(number, Direction::Forward)?),
+                false => Found::Entries(reader.all_entries(number)?),
             },
         )
     }
 
     fn next(&mut self) -> Result<bool, Error> {
-        match self {
-            Found::Entries(cursor) => cursor.next(),
-            Found::Clustered(cursor) => Ok(cursor.next()?),
-        }
+        let (Found::Entries(cursor) | Found::Clustered(cursor)) = self;
+        Ok(cursor.next()?)
     }
 
     /// Key, record id and payload.
     fn entry(&self) -> (&[u8], RecordId, &[u8]) {
         match self {
-            Found::Entries(cursor) => (cursor.key(), cursor.id(), cursor.payload()),
+            Found::Entries(cursor) => (cursor.key(), RecordId(cursor.id()), cursor.payload()),
             Found::Clustered(cursor) => {
                 let id = cursor.key().first_chunk().copied();
                 let id = RecordId(id.map_or(0, u64::from_be_bytes));
@@ -142,10 +125,12 @@ impl Found {
     }
 }
 
-fn sum(found: &mut Found) -> Result<EntrySum, Error> {
+/// `keys`: how many of the entries are no marks.
+fn sum(found: &mut Found, keys: &mut u64) -> Result<EntrySum, Error> {
     let mut sum = EntrySum::default();
     while found.next()? {
         let (key, id, payload) = found.entry();
+        *keys += u64::from(!is_mark(key));
         sum.add(key, id.0, payload);
     }
     Ok(sum)
@@ -189,18 +174,12 @@ fn entries_of(
     document: Document<'_>,
     scratch: &mut Scratch,
 ) -> Result<Entries, Error> {
-    let (mut entries, mut multikey) = (Entries::new(), Multikey::default());
+    let mut entries = Entries::new();
     let is_clustered = index.definition().clustered;
-    each_entry(
-        index,
-        document,
-        scratch,
-        &mut multikey,
-        &mut |key, payload| {
-            let payload = if is_clustered { b"" } else { payload };
-            entries.push((key.to_vec(), payload.to_vec()));
-        },
-    )?;
+    each_entry(index, document, scratch, &mut |key, payload| {
+        let payload = if is_clustered { b"" } else { payload };
+        entries.push((key.to_vec(), payload.to_vec()));
+    })?;
     Ok(entries)
 }
 
@@ -214,9 +193,9 @@ fn has(
     if reader.is_clustered() && number == 0 {
         return Ok(reader.id_key_of(id)?.is_some_and(|found| found == key));
     }
-    let mut cursor = reader.entries(number, Direction::Forward)?;
-    cursor.seek(key, id)?;
-    Ok(cursor.next()? && (cursor.key(), cursor.id(), cursor.payload()) == (key, id, payload))
+    let mut cursor = reader.all_entries(number)?;
+    cursor.seek(key, id.0)?;
+    Ok(cursor.next()? && (cursor.key(), cursor.id(), cursor.payload()) == (key, id.0, payload))
 }
 
 impl WrongEntries {

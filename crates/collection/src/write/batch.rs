@@ -12,7 +12,7 @@ use bytes::Bytes;
 use parking_lot::MutexGuard;
 use windrow_document::{Document, DocumentBuf};
 use windrow_fold::HashedKey;
-use windrow_index::Scratch;
+use windrow_index::{Scratch, is_mark};
 use windrow_mql::update::Description;
 
 use super::checks::check_fits;
@@ -274,7 +274,8 @@ impl<'c> Batch<'c> {
             let change = difference(index, old, new, &mut scratch)?;
             if index.refuses_doubles() {
                 self.hold_gone(&change)?;
-                unique.extend(change.come.iter().map(|(key, shape)| UniqueKey {
+                let come = change.come.iter().filter(|(key, _)| !is_mark(key));
+                unique.extend(come.map(|(key, shape)| UniqueKey {
                     index: index.clone(),
                     key: key.clone(),
                     shape: shape.clone(),
@@ -301,7 +302,7 @@ impl<'c> Batch<'c> {
         let Some(transaction) = self.terms.transaction else {
             return Ok(());
         };
-        let mut gone = change.gone.iter();
+        let mut gone = change.gone.iter().filter(|key| !is_mark(key));
         gone.try_for_each(|key| {
             transaction
                 .hold_key(self.collection, change.map, key)

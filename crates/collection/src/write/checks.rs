@@ -2,7 +2,7 @@
 //! take it.
 
 use windrow_document::{Document, ValueRef};
-use windrow_index::{Definition, Multikey, Scratch};
+use windrow_index::{Definition, Scratch};
 
 use crate::cap::Cap;
 use crate::error::Error;
@@ -98,8 +98,7 @@ pub(crate) fn check_fits(
     {
         return Ok(());
     }
-    let mut multikey = Multikey::of(definition.fields.len());
-    Ok(definition.entries(document, scratch, &mut multikey, &mut |_, _| {})?)
+    Ok(definition.keys(document, scratch, &mut |_, _| {})?)
 }
 
 fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_fold::HashedKey;
 use windrow_fold::entry::{KeyHead, compare_keys};
-use windrow_index::{Multikey, Scratch};
+use windrow_index::Scratch;
 
 use crate::claims::{self, Claim};
 use crate::error::Error;
@@ -63,7 +63,6 @@ impl<'i> Wanted<'i> {
         let (bytes, keys) = (&mut self.bytes, &mut self.keys);
         for (index, state) in self.indexes.iter().enumerate() {
             let definition = &state.index.definition;
-            let mut multikey = Multikey::of(definition.fields.len());
             let mut want = |key: &[u8], _: &[u8]| {
                 keys.push(Key {
                     index,
@@ -78,7 +77,7 @@ impl<'i> Wanted<'i> {
                 });
                 bytes.extend_from_slice(key);
             };
-            definition.entries(of, &mut self.scratch, &mut multikey, &mut want)?;
+            definition.keys(of, &mut self.scratch, &mut want)?;
         }
         Ok(())
     }

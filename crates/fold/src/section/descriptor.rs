@@ -2,6 +2,7 @@
 
 use crate::entry::compare_keys;
 use crate::filter::HashedKey;
+use crate::marks::Marks;
 use crate::varint;
 
 /// A section's place and contents. Keys longer than [`KEY_BYTES_MAX`] are cut here: the first is
@@ -29,9 +30,10 @@ pub struct SectionDescriptor {
     pub last_key: Option<Vec<u8>>,
     pub last_id: u64,
     /// The sum of the entries' hashes, see [`EntrySum`](crate::EntrySum). None where some are deletions
-    /// or versions of the same, which can only be summed up together with what they hide, where entries
-    /// are not summed up at all, and where the section was written before sums were.
+    /// or versions of the same, which can only be summed up together with what they hide, and where
+    /// entries are not summed up at all.
     pub hash: Option<u64>,
+    pub marks: Marks,
 }
 
 /// Descriptors are rows of the catalog, which are small.
@@ -110,6 +112,13 @@ impl SectionDescriptor {
                 bytes.extend_from_slice(key);
             }
         }
+        varint::put(&mut bytes, self.marks.len() as u64);
+        for mark in self.marks.iter() {
+            varint::put(&mut bytes, mark.key.len() as u64);
+            bytes.extend_from_slice(&mark.key);
+            varint::put(&mut bytes, mark.put);
+            varint::put(&mut bytes, mark.deleted);
+        }
         if let Some(hash) = self.hash {
             bytes.extend_from_slice(&hash.to_le_bytes());
         }
@@ -138,6 +147,13 @@ impl SectionDescriptor {
             0 => None,
             length => Some(varint::take_bytes(&mut bytes, length - 1)?.to_vec()),
         };
+        let mut marks = Marks::default();
+        for _ in 0..varint::take(&mut bytes)? {
+            let length = varint::take(&mut bytes)?;
+            let key = varint::take_bytes(&mut bytes, length)?;
+            let (put, deleted) = (varint::take(&mut bytes)?, varint::take(&mut bytes)?);
+            marks.add(key, put, deleted);
+        }
         let hash = match bytes {
             [] => None,
             bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
@@ -157,6 +173,7 @@ impl SectionDescriptor {
             last_key,
             last_id,
             hash,
+            marks,
         })
     }
 }
@@ -182,6 +199,7 @@ mod tests {
             last_key: Some(b"".to_vec()),
             last_id: u64::MAX,
             hash: None,
+            marks: Marks::default(),
         };
         let bytes = descriptor.encode();
         assert_eq!(SectionDescriptor::decode(&bytes), Some(descriptor.clone()));
@@ -194,7 +212,15 @@ mod tests {
             ..open.clone()
         };
         assert_eq!(SectionDescriptor::decode(&summed.encode()), Some(summed));
-        assert_eq!(SectionDescriptor::decode(&open.encode()), Some(open));
+        assert_eq!(
+            SectionDescriptor::decode(&open.encode()),
+            Some(open.clone())
+        );
+        let mut marks = Marks::default();
+        marks.add(&[0, 1], 3, 1 << 40);
+        marks.add(&[0, 2], 0, 1);
+        let marked = SectionDescriptor { marks, ..open };
+        assert_eq!(SectionDescriptor::decode(&marked.encode()), Some(marked));
         for length in 0..bytes.len() {
             assert_eq!(SectionDescriptor::decode(&bytes[..length]), None);
         }

@@ -11,6 +11,7 @@ use super::fences::{FenceWriter, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
 use crate::entry::{Entry, common_prefix};
 use crate::filter;
+use crate::marks::Marks;
 use crate::sum::EntrySum;
 
 /// A run file into which several threads write sections. Blocks are compressed by their threads;
@@ -80,6 +81,8 @@ pub struct SectionOptions {
     /// Whether the sum of its entries is kept: not of documents, whose bytes are their checksums' to
     /// prove.
     pub summed: bool,
+    /// What the keys of the map's marks begin with, if it has any: see [`marks`](crate::marks).
+    pub marked: Option<u8>,
     pub compression: Compression,
     /// The newest log position that is being folded.
     pub position: u64,
@@ -105,6 +108,9 @@ pub struct SectionWriter<'s> {
     last_id: u64,
     /// None once there is something that cannot be summed up.
     sum: Option<EntrySum>,
+    marks: Marks,
+    /// What the next entry's key begins with if it is a mark; None behind the last.
+    marked: Option<u8>,
     first: Option<(Vec<u8>, u64)>,
     entries: u64,
     deletions: u64,
@@ -130,6 +136,8 @@ impl<'s> SectionWriter<'s> {
             last_key_hash: 0,
             last_id: 0,
             sum: options.summed.then(EntrySum::default),
+            marks: Marks::default(),
+            marked: options.marked,
             first: None,
             entries: 0,
             deletions: 0,
@@ -164,6 +172,7 @@ impl<'s> SectionWriter<'s> {
             self.hashes.push(self.last_key_hash);
         }
         self.add_to_sum(entry, new_key);
+        self.note_mark(entry);
         if new_key {
             self.last_key.clear();
             self.last_key.extend_from_slice(entry.key);
@@ -182,6 +191,18 @@ impl<'s> SectionWriter<'s> {
             Some(_) if entry.deleted || is_version => self.sum = None,
             Some(sum) => sum.add_hashed(self.last_key_hash, entry.id, entry.payload),
             None => {}
+        }
+    }
+
+    /// Marks come before all others.
+    #[inline]
+    fn note_mark(&mut self, entry: &Entry<'_>) {
+        if self.marked.is_none() {
+            return;
+        }
+        match entry.key.first() == self.marked.as_ref() {
+            true => self.marks.note(entry.key, entry.deleted),
+            false => self.marked = None,
         }
     }
 
@@ -295,6 +316,7 @@ impl<'s> SectionWriter<'s> {
             last_key: (!last_cut).then_some(self.last_key),
             last_id: self.last_id,
             hash: self.sum.map(|sum| sum.hash),
+            marks: self.marks,
         }))
     }
 }

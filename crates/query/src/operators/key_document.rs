@@ -94,7 +94,7 @@ fn append(parts: &[Part], values: &[Option<Value>], builder: &mut DocumentBuilde
 mod tests {
     use super::*;
     use windrow_document::doc;
-    use windrow_index::{Multikey, Scratch};
+    use windrow_index::Scratch;
 
     #[test]
     fn keys_give_documents_back() {
@@ -105,14 +105,9 @@ mod tests {
             let maker = KeyDocument::new(&definition, output);
             let mut made = Vec::new();
             let mut emit = |key: &[u8], shape: &[u8]| made.push(maker.make(key, shape));
-            let (mut scratch, mut multikey) = (Scratch::default(), Multikey::of(3));
-            let entries = definition.entries(
-                document.as_document(),
-                &mut scratch,
-                &mut multikey,
-                &mut emit,
-            );
-            entries.unwrap();
+            let mut scratch = Scratch::default();
+            let keys = definition.keys(document.as_document(), &mut scratch, &mut emit);
+            keys.unwrap();
             assert_eq!(made, [expected]);
         };
         check(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Engine, EngineOptions, Namespace};
-use windrow_document::DocumentBuf;
+use windrow_collection::{BuildControl, Change, Engine, EngineOptions, Error, Namespace};
+use windrow_document::{DocumentBuf, ValueRef};
 use windrow_index::Definition;
 use windrow_query::{Collections, EngineCollections, Guidance, Source};
 use windrow_storage::MemoryDisk;
@@ -57,5 +57,27 @@ impl Database {
             ..EngineCollections::of(self.engine.clone())
         };
         collections.source("test", "c").expect("a snapshot")
+    }
+
+    /// Puts a document in the place of another.
+    #[allow(dead_code)]
+    pub fn replace(&self, id: i32, document: &DocumentBuf) {
+        let namespace = Namespace::new("test", "c").expect("a name");
+        let collection = self.engine.collection(&namespace).expect("the collection");
+        let reader = collection.reader().expect("a reader");
+        let record = reader.find_id(ValueRef::Int32(id)).expect("a look-up");
+        let mut batch = collection.batch();
+        let change = |_: windrow_document::Document<'_>| {
+            Ok::<Change, Error>(Change::Replace(document.clone()))
+        };
+        batch
+            .change(record.expect("a record"), change)
+            .expect("a change");
+        batch.commit().expect("a commit");
+    }
+
+    #[allow(dead_code)]
+    pub fn fold(&self) {
+        self.engine.fold().expect("a fold");
     }
 }

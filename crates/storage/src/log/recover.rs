@@ -6,10 +6,14 @@
 //! nothing may be cut off, and the operator has to know. Each record and each segment says up to
 //! where the log was durable when it was written, so one of them that is intact, lies behind the
 //! flaw and says that the flawed record was durable proves the second.
+//!
+//! Segments that lie wholly before the catalog's checkpoint were durable when it was made, and are
+//! passed over: they may be long, where a history of the log is kept. Whoever reads them verifies
+//! what he reads.
 
 use std::sync::Arc;
 
-use super::record::{ALIGNMENT, Found, Header, Kind};
+use super::record::{ALIGNMENT, Found, HEADER_BYTES as RECORD_HEADER_BYTES, Header, Kind};
 use super::segment::{FOLDER, HEADER_BYTES, Segment, SegmentHeader, Segments, number_of, path};
 use super::{LogOptions, Position};
 use crate::disk::{Disk, DiskFile, read_all_into};
@@ -45,12 +49,17 @@ struct Recovery<'a> {
     marked: bool,
     millis: u64,
     untimed: u64,
+    /// Records before it were durable, and are asked of nobody here.
+    needed: u64,
+    /// So many of the segments were passed over.
+    passed: usize,
 }
 
-/// Shows each catalog record to `visit`, with its position.
+/// Shows each catalog record from `needed` on to `visit`, with its position, and perhaps older ones.
 pub(crate) fn recover(
     disk: &Arc<dyn Disk>,
     options: &LogOptions,
+    needed: Position,
     mut visit: impl FnMut(Position, &[u8]) -> Result<(), StorageError>,
 ) -> Result<Recovered, StorageError> {
     debug_assert!(options.segment_bytes > HEADER_BYTES as u64);
@@ -63,6 +72,8 @@ pub(crate) fn recover(
         marked: false,
         millis: 0,
         untimed: 0,
+        needed: needed.0,
+        passed: 0,
     };
     if let Some(flaw) = recovery.read_all(&mut visit)? {
         recovery.refuse_damage(&flaw)?;
@@ -99,12 +110,45 @@ impl Recovery<'_> {
     ) -> Result<Option<Flaw>, StorageError> {
         let mut bytes = Vec::new();
         for index in 0..self.numbers.len() {
+            if self.passed == index && self.pass(index)? {
+                continue;
+            }
             let file = self.read_segment(index, &mut bytes)?;
             if let Some(flaw) = self.read_records(index, file, &bytes, visit)? {
                 return Ok(Some(flaw));
             }
         }
         Ok(None)
+    }
+
+    /// Notes a segment without reading it, where all of its records are before what is needed: false where
+    /// not, or where that is not sure.
+    fn pass(&mut self, index: usize) -> Result<bool, StorageError> {
+        let next = self.first_of(index + 1)?;
+        let Some(next) = next.filter(|next| *next <= self.needed) else {
+            return Ok(false);
+        };
+        let number = self.number(index);
+        let path = path(number);
+        let file = self.disk.open(&path).map_err(at(self.disk, &path))?;
+        let mut bytes = [0; HEADER_BYTES + RECORD_HEADER_BYTES];
+        file.read_at(0, &mut bytes).map_err(at(self.disk, &path))?;
+        let Ok(header) = SegmentHeader::read(&bytes, number) else {
+            return Ok(false);
+        };
+        // Records that do not say when they were written come before all that do.
+        let record = Header::read(&bytes, HEADER_BYTES, number);
+        let is_timed = record.is_some_and(|record| record.millis > 0);
+        let follows = index == 0 || header.first == self.next;
+        if !is_timed || !follows || header.first >= next {
+            return Ok(false);
+        }
+        let mut segment = Segment::new(number, header.first, file);
+        segment.end_bytes = segment.file.len().map_err(at(self.disk, &path))?;
+        self.list.push(segment);
+        self.next = next;
+        self.passed += 1;
+        Ok(true)
     }
 
     /// The bytes go into a buffer that serves all segments.
@@ -285,7 +329,7 @@ impl Recovery<'_> {
 
     /// What was read counts as durable from here on, so it has to be.
     fn finish(self) -> Result<Recovered, StorageError> {
-        for segment in &self.list {
+        for segment in self.list.iter().skip(self.passed) {
             segment
                 .file
                 .sync_data()

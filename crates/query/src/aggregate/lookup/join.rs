@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc, key};
-use windrow_index::{Definition, Multikey, Scratch};
+use windrow_index::{Definition, Scratch};
 use windrow_mql::filter::Filter;
 
 use super::Equality;
@@ -153,8 +153,7 @@ impl Table {
         let Ok(definition) = Definition::parse(specification.as_document()) else {
             return Ok(None);
         };
-        let (mut table, mut scratch) = (Table::default(), Scratch::default());
-        let (mut multikey, mut bytes) = (Multikey::of(1), 0);
+        let (mut table, mut scratch, mut bytes) = (Table::default(), Scratch::default(), 0);
         while let Some(content) = documents.next(interrupt)? {
             let place = table.documents.len() as u32;
             let document = content.as_document();
@@ -167,10 +166,7 @@ impl Table {
                 Some(places) => places.push(place),
                 None => drop(table.places.insert(key.into(), vec![place])),
             };
-            if definition
-                .entries(document, &mut scratch, &mut multikey, &mut emit)
-                .is_err()
-            {
+            if definition.keys(document, &mut scratch, &mut emit).is_err() {
                 return Ok(None);
             }
             table.documents.push(content);

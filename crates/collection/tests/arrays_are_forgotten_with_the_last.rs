@@ -1,0 +1,254 @@
+//! Every snapshot knows by itself which paths of an index meet arrays: bounds are tight again when the last
+//! array is gone, while an older reader goes on seeing what there was.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{
+    Background, BuildControl, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
+    Namespace, Origin, Reader, Terms, Work,
+};
+use windrow_document::{DocumentBuf, ValueRef, array, doc};
+use windrow_index::Definition;
+use windrow_storage::{Crash, MemoryDisk};
+
+fn open(disk: &MemoryDisk) -> Arc<Engine> {
+    let options = EngineOptions {
+        threads: 1,
+        background: Background::Caller,
+        ..EngineOptions::with_memory(64 << 20)
+    };
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn namespace() -> Namespace {
+    Namespace::new("d", "c").unwrap()
+}
+
+fn collection(engine: &Engine) -> Arc<Collection> {
+    engine.collection(&namespace()).unwrap()
+}
+
+fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &Terms<'_>) {
+    let bytes: Vec<u8> = documents
+        .iter()
+        .flat_map(|it| it.as_bytes().to_vec())
+        .collect();
+    let inserted = collection.insert_on(Bytes::from(bytes), true, terms);
+    assert!(inserted.unwrap().errors.is_empty());
+}
+
+fn change(collection: &Collection, id: i32, change: Change, terms: Terms<'_>) {
+    let reader = match terms.transaction {
+        Some(transaction) => transaction.reader(collection).unwrap(),
+        None => collection.reader().unwrap(),
+    };
+    let record = reader.find_id(ValueRef::Int32(id)).unwrap().unwrap();
+    let mut batch = collection.batch_on(terms);
+    let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
+    changed.unwrap();
+    batch.commit().unwrap();
+}
+
+/// Ten documents {_id, a: number, b: {c: number}}, and an index on both.
+fn setting() -> (MemoryDisk, Arc<Engine>) {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    build(
+        &created,
+        doc! { "key": { "a": 1, "b.c": (-1) }, "name": "i" },
+    );
+    let documents: Vec<DocumentBuf> = (0..10).map(plain).collect();
+    insert(&created, &documents, &Terms::default());
+    (disk, engine)
+}
+
+fn build(collection: &Collection, specification: DocumentBuf) {
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    collection
+        .create_indexes(vec![definition], &control)
+        .unwrap();
+}
+
+fn plain(id: i32) -> DocumentBuf {
+    doc! { "_id": id, "a": id, "b": { "c": id } }
+}
+
+fn with_array(id: i32) -> DocumentBuf {
+    doc! { "_id": id, "a": id, "b": { "c": (array![id, 5]) } }
+}
+
+fn arrays(reader: &Reader, index: usize) -> Vec<u32> {
+    reader.multikey(index).unwrap().0
+}
+
+const NONE: [u32; 2] = [0, 0];
+/// The second part of the second path.
+const SOME: [u32; 2] = [0, 2];
+
+fn check(engine: &Engine, expected: [u32; 2]) {
+    let reader = collection(engine).reader().unwrap();
+    assert_eq!(arrays(&reader, 1), expected);
+    for checks in [Checks::QUICK, Checks::FULL] {
+        let found = collection(engine).validate(checks).unwrap();
+        assert!(found.is_valid(), "{found:?}");
+        // Marks are no keys.
+        let arrays = u64::from(expected == SOME);
+        assert_eq!(found.indexes[1].keys, 10 + arrays);
+    }
+    let keys = |direction| {
+        let (mut cursor, mut count) = (reader.entries(1, direction).unwrap(), 0);
+        while cursor.next().unwrap() {
+            count += 1;
+        }
+        count
+    };
+    let forward = keys(Direction::Forward);
+    assert_eq!(forward, keys(Direction::Backward));
+    assert_eq!(forward, 10 + i32::from(expected == SOME));
+    assert!(reader.count_about(1, b"", &[0xFF]).unwrap() >= 10);
+    let counted = reader.count_entries(1, b"", &[0xFF]).unwrap();
+    assert!(counted.is_none_or(|count| count == forward as u64));
+}
+
+#[test]
+fn readers_know_the_arrays_of_their_snapshot() {
+    for fold in [false, true] {
+        let (disk, engine) = setting();
+        let fold = |engine: &Engine| {
+            if fold {
+                engine.work(Work::Fold).unwrap();
+            }
+        };
+        fold(&engine);
+        check(&engine, NONE);
+        let terms = Terms::default();
+        change(
+            &collection(&engine),
+            3,
+            Change::Replace(with_array(3)),
+            terms,
+        );
+        check(&engine, SOME);
+        fold(&engine);
+        check(&engine, SOME);
+        let held = collection(&engine).reader().unwrap();
+        change(&collection(&engine), 3, Change::Replace(plain(3)), terms);
+        let healed = collection(&engine).reader().unwrap();
+        check(&engine, NONE);
+        change(
+            &collection(&engine),
+            4,
+            Change::Replace(with_array(4)),
+            terms,
+        );
+        fold(&engine);
+        check(&engine, SOME);
+        change(&collection(&engine), 4, Change::Replace(plain(4)), terms);
+        engine.fold().unwrap();
+        check(&engine, NONE);
+        assert_eq!(arrays(&healed, 1), NONE);
+        assert_eq!(arrays(&held, 1), SOME);
+        drop((held, healed));
+        engine.sync().unwrap();
+        drop(engine);
+        check(&open(&disk.crash(Crash::LosingUnsynced)), NONE);
+    }
+}
+
+#[test]
+fn a_deleted_document_takes_its_mark_along() {
+    let (_, engine) = setting();
+    let found = collection(&engine);
+    insert(&found, &[with_array(20)], &Terms::default());
+    assert_eq!(arrays(&found.reader().unwrap(), 1), SOME);
+    engine.fold().unwrap();
+    change(&found, 20, Change::Delete, Terms::default());
+    check(&engine, NONE);
+    engine.fold().unwrap();
+    check(&engine, NONE);
+}
+
+/// A transaction sees its own arrays at once, others with its commit.
+#[test]
+fn a_transaction_sees_its_own() {
+    let (_, engine) = setting();
+    let found = collection(&engine);
+    let transaction = engine.begin(Origin {
+        session: [1; 16],
+        number: 1,
+    });
+    transaction.collection(&namespace()).unwrap().unwrap();
+    let terms = Terms {
+        transaction: Some(&transaction),
+        ..Terms::default()
+    };
+    let own = || arrays(&transaction.reader(&found).unwrap(), 1);
+    assert_eq!(own(), NONE);
+    change(&found, 6, Change::Replace(with_array(6)), terms);
+    assert_eq!(own(), SOME);
+    check(&engine, NONE);
+    transaction.commit().unwrap();
+    check(&engine, SOME);
+    let transaction = engine.begin(Origin {
+        session: [1; 16],
+        number: 2,
+    });
+    transaction.collection(&namespace()).unwrap().unwrap();
+    let terms = Terms {
+        transaction: Some(&transaction),
+        ..Terms::default()
+    };
+    change(&found, 6, Change::Replace(plain(6)), terms);
+    assert_eq!(arrays(&transaction.reader(&found).unwrap(), 1), NONE);
+    check(&engine, SOME);
+    transaction.commit().unwrap();
+    check(&engine, NONE);
+}
+
+#[test]
+fn a_build_finds_arrays_and_forgets_them() {
+    let (_, engine) = setting();
+    let found = collection(&engine);
+    change(&found, 2, Change::Replace(with_array(2)), Terms::default());
+    build(&found, doc! { "key": { "b.c": 1 }, "name": "late" });
+    assert_eq!(arrays(&found.reader().unwrap(), 2), [2]);
+    change(&found, 2, Change::Replace(plain(2)), Terms::default());
+    assert_eq!(arrays(&found.reader().unwrap(), 2), [0]);
+    build(&found, doc! { "key": { "b": 1 }, "name": "later" });
+    assert_eq!(arrays(&found.reader().unwrap(), 3), [0]);
+}
+
+/// Marks are the same for many documents, and keep none of them out of a unique index.
+#[test]
+fn documents_with_arrays_are_no_doubles() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    let terms = Terms::default();
+    let numbers = |id: i32| doc! { "_id": id, "u": (array![id, (-id)]) };
+    insert(&created, &[numbers(1), numbers(2)], &terms);
+    let unique = || doc! { "key": { "u": 1 }, "name": "u", "unique": true };
+    build(&created, unique());
+    insert(&created, &[numbers(3), numbers(4)], &terms);
+    change(
+        &created,
+        2,
+        Change::Replace(doc! { "_id": 2, "u": 9 }),
+        terms,
+    );
+    let numbers_of_12 = doc! { "_id": 2, "u": (array![12, (-12)]) };
+    change(&created, 2, Change::Replace(numbers_of_12), terms);
+    engine.fold().unwrap();
+    insert(&created, &[numbers(5)], &terms);
+    let doubles = created.doubles("u", || Ok::<(), Error>(())).unwrap();
+    assert!(doubles.is_empty(), "{doubles:?}");
+    let double = doc! { "_id": 30, "u": (array![3]) };
+    let again = created.insert_on(double.into_bytes().into(), true, &terms);
+    assert_eq!(again.unwrap().errors.len(), 1);
+}
