@@ -32,7 +32,6 @@ fn open(disk: &MemoryDisk) -> Result<Arc<Engine>, Error> {
                 recycled_max: 0,
                 sync_interval: None,
                 clock: || 1_700_000_000_000,
-                ..LogOptions::default()
             },
             ..StorageOptions::default()
         },
