@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use crate::layout::{read_i32, read_length, read_u64, value_length};
+use crate::layout::{read_i32, read_length, read_u64, value_length, zero_at};
 use crate::validate::{self, BsonError};
 use crate::value::{Timestamp, Type, Value, ValueRef};
 use crate::{ArrayBuilder, Decimal128, DocumentBuilder, ObjectId};
@@ -296,7 +296,7 @@ impl<'a> Elements<'a> {
     pub fn next_raw(&mut self) -> Option<Element<'a>> {
         let (&type_byte, rest) = self.rest.split_first()?;
         let type_of = Type::from_byte(type_byte)?;
-        let name_length = memchr::memchr(0, rest)?;
+        let name_length = zero_at(rest)?;
         let name = rest.get(..name_length)?;
         let rest = rest.get(name_length + 1..)?;
         let length = value_length(type_of, rest)?;
@@ -400,7 +400,7 @@ fn decode_binary(bytes: &[u8]) -> Option<ValueRef<'_>> {
 }
 
 fn decode_regex(bytes: &[u8]) -> Option<ValueRef<'_>> {
-    let end = memchr::memchr(0, bytes)?;
+    let end = zero_at(bytes)?;
     let pattern = std::str::from_utf8(bytes.get(..end)?).ok()?;
     let options = bytes.get(end + 1..bytes.len().checked_sub(1)?)?;
     Some(ValueRef::Regex {

@@ -23,6 +23,48 @@ pub(crate) fn value_length(type_of: Type, bytes: &[u8]) -> Option<usize> {
     })
 }
 
+/// Where the first zero byte is. Names are mostly short: the first bytes are looked at eight at a time.
+#[inline]
+pub(crate) fn zero_at(bytes: &[u8]) -> Option<usize> {
+    let (words, _) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().take(WORDS).enumerate() {
+        let zero = zero_bytes(u64::from_le_bytes(*word));
+        if zero != 0 {
+            return Some(number * 8 + zero.trailing_zeros() as usize / 8);
+        }
+    }
+    memchr::memchr(0, bytes)
+}
+
+/// The length of a short ASCII string that ends with 0x00; None where it is none.
+#[inline]
+pub(crate) fn ascii_length(bytes: &[u8]) -> Option<usize> {
+    let (words, _) = bytes.as_chunks::<8>();
+    for (number, word) in words.iter().take(WORDS).enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let zero = zero_bytes(word);
+        let before = zero.wrapping_sub(1) & !zero;
+        if word & HIGH & before != 0 {
+            return None;
+        }
+        if zero != 0 {
+            return Some(number * 8 + zero.trailing_zeros() as usize / 8);
+        }
+    }
+    None
+}
+
+/// So many words are looked at one by one.
+const WORDS: usize = 4;
+const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+
+/// The lowest bit of these is that of the first zero byte, the highest one in it; 0 where none is zero.
+#[inline]
+fn zero_bytes(word: u64) -> u64 {
+    const ONE: u64 = u64::from_le_bytes([1; 8]);
+    word.wrapping_sub(ONE) & !word & HIGH
+}
+
 pub(crate) fn read_i32(bytes: &[u8]) -> Option<i32> {
     bytes.first_chunk().map(|chunk| i32::from_le_bytes(*chunk))
 }
@@ -33,4 +75,35 @@ pub(crate) fn read_u64(bytes: &[u8]) -> Option<u64> {
 
 pub(crate) fn read_length(bytes: &[u8]) -> Option<usize> {
     usize::try_from(read_i32(bytes)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_are_told_eight_bytes_at_a_time() {
+        let check = |text: &str, expected: Option<usize>| {
+            let bytes = [text.as_bytes(), &[0], b"and more than a word"].concat();
+            assert_eq!(ascii_length(&bytes), expected, "{text}");
+            assert_eq!(zero_at(&bytes), Some(text.len()), "{text}");
+        };
+        for length in 0..32 {
+            check(&"n".repeat(length), Some(length));
+        }
+        check(&"n".repeat(32), None);
+        for length in 0..20 {
+            check(&("n".repeat(length) + "é"), None);
+        }
+        let short = [
+            (&b"short\0"[..], None),
+            ("a\0ééé".as_bytes(), Some(1)),
+            (b"a\x01\0bcdef", Some(2)),
+        ];
+        for (bytes, expected) in short {
+            assert_eq!(ascii_length(bytes), expected);
+            assert_eq!(zero_at(bytes), bytes.iter().position(|byte| *byte == 0));
+        }
+        assert_eq!(zero_at(b"no end of a name"), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::layout::value_length;
+use crate::layout::{ascii_length, value_length};
 use crate::value::Type;
 
 /// Documents nested deeper than this are refused.
@@ -183,28 +183,6 @@ impl Check<'_> {
     }
 }
 
-/// The length of a short ASCII string that ends with 0x00: what nearly all names are, eight bytes at a
-/// time.
-#[inline]
-fn ascii_length(bytes: &[u8]) -> Option<usize> {
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    const ONE: u64 = u64::from_le_bytes([1; 8]);
-    let (words, _) = bytes.as_chunks::<8>();
-    for (number, word) in words.iter().take(4).enumerate() {
-        let word = u64::from_le_bytes(*word);
-        // The lowest of these bits is that of the first zero byte.
-        let zero = word.wrapping_sub(ONE) & !word & HIGH;
-        let before = zero.wrapping_sub(1) & !zero;
-        if word & HIGH & before != 0 {
-            return None;
-        }
-        if zero != 0 {
-            return Some(number * 8 + zero.trailing_zeros() as usize / 8);
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -273,23 +251,5 @@ mod tests {
         }
         check(nested.as_bytes(), Ok(()));
         check(doc! { "a": nested }.as_bytes(), Err(BsonError::Depth));
-    }
-
-    #[test]
-    fn short_names_are_told_eight_bytes_at_a_time() {
-        let check = |text: &str, expected: Option<usize>| {
-            let bytes = [text.as_bytes(), &[0], b"and more than a word"].concat();
-            assert_eq!(ascii_length(&bytes), expected, "{text}");
-        };
-        for length in 0..32 {
-            check(&"n".repeat(length), Some(length));
-        }
-        check(&"n".repeat(32), None);
-        for length in 0..20 {
-            check(&("n".repeat(length) + "é"), None);
-        }
-        assert_eq!(ascii_length(b"short\0"), None);
-        assert_eq!(ascii_length("a\0ééé".as_bytes()), Some(1));
-        assert_eq!(ascii_length(b"a\x01\0bcdef"), Some(2));
     }
 }

@@ -59,6 +59,10 @@ impl Definition {
             let value = document.get(part.name());
             return self.single(field, value, scratch, emit);
         }
+        if let Some(values) = self.scalars(document) {
+            self.compound(&values, scratch, emit);
+            return Ok(());
+        }
         let start = State::At(ValueRef::Document(document), 0);
         let mut states = vec![start; self.fields.len()];
         let mut expansion = Expansion {
@@ -108,6 +112,71 @@ impl Definition {
             Some(value) => one(value),
         }
         Ok(())
+    }
+}
+
+/// So many fields are looked for in one pass over a document.
+const SCALARS_MAX: usize = 8;
+
+impl Definition {
+    /// The values of the fields where none has dots and none of the values is an array: what most
+    /// documents give a compound index, found in one pass.
+    fn scalars<'d>(&self, document: Document<'d>) -> Option<[Option<ValueRef<'d>>; SCALARS_MAX]> {
+        let mut names = [&b""[..]; SCALARS_MAX];
+        for (number, field) in self.fields.iter().enumerate() {
+            match field.path.components() {
+                [part] => *names.get_mut(number)? = part.name().as_bytes(),
+                _ => return None,
+            }
+        }
+        let names = names.get(..self.fields.len())?;
+        let (mut values, mut wanted) = ([None; SCALARS_MAX], names.len());
+        let mut elements = document.elements();
+        while let Some(element) = elements.next_raw() {
+            for (name, value) in names.iter().zip(&mut values) {
+                if *name == element.name && value.is_none() {
+                    *value = element.value();
+                    wanted -= usize::from(value.is_some());
+                    if matches!(value, Some(ValueRef::Array(_))) {
+                        return None;
+                    }
+                }
+            }
+            if wanted == 0 {
+                break;
+            }
+        }
+        Some(values)
+    }
+
+    /// Hands out the one entry of a document with these values.
+    fn compound(
+        &self,
+        values: &[Option<ValueRef<'_>>],
+        scratch: &mut Scratch,
+        emit: &mut Emit<'_>,
+    ) {
+        if self.sparse && values.iter().all(Option::is_none) {
+            return;
+        }
+        self.make_key(scratch, values.iter().copied());
+        emit(&scratch.key, &scratch.shape);
+    }
+
+    /// Makes the key of a value for each field; what is missing counts as null.
+    fn make_key<'d>(
+        &self,
+        Scratch { key, shape, .. }: &mut Scratch,
+        values: impl Iterator<Item = Option<ValueRef<'d>>>,
+    ) {
+        key.clear();
+        shape.clear();
+        let mut ordinal = 0;
+        for (value, field) in values.zip(&self.fields) {
+            let value = value.unwrap_or(ValueRef::Null);
+            let descending = field.kind == KeyKind::Descending;
+            ordinal = self.append_part(key, shape, ordinal, value, descending);
+        }
     }
 }
 
@@ -167,21 +236,12 @@ impl Expansion<'_, '_> {
         if self.count > ENTRIES_PER_DOCUMENT_MAX {
             return Err(self.definition.too_many(self.count));
         }
-        let Scratch { key, shape, .. } = self.scratch;
-        key.clear();
-        shape.clear();
-        let mut ordinal = 0;
-        for (state, field) in states.iter().zip(&self.definition.fields) {
-            let value = match state {
-                State::Done(value) => *value,
-                _ => ValueRef::Null,
-            };
-            let descending = field.kind == KeyKind::Descending;
-            ordinal = self
-                .definition
-                .append_part(key, shape, ordinal, value, descending);
-        }
-        (self.emit)(key, shape);
+        let values = states.iter().map(|state| match state {
+            State::Done(value) => Some(*value),
+            _ => None,
+        });
+        self.definition.make_key(self.scratch, values);
+        (self.emit)(&self.scratch.key, &self.scratch.shape);
         Ok(())
     }
 }

@@ -31,6 +31,15 @@ enum Kind {
     Chain(Box<ChainPlace>),
 }
 
+/// How much of a stretch is decoded at once.
+#[derive(Clone, Copy, Debug)]
+enum Decoded {
+    /// All of it is likely to be read.
+    All,
+    /// As much as is likely to be read after a seek.
+    Some,
+}
+
 /// What is open of a chain: a section, a block, a stretch.
 #[derive(Debug)]
 struct ChainPlace {
@@ -133,7 +142,7 @@ impl Source {
             (Kind::Chain(place), Direction::Backward) => place.open_last()?,
         }
         match self.direction {
-            Direction::Forward => self.settle_forward(0),
+            Direction::Forward => self.settle_forward(0, Decoded::All),
             Direction::Backward => self.settle_backward(self.len()),
         }
     }
@@ -153,7 +162,7 @@ impl Source {
         if backward {
             self.settle_backward(number)
         } else {
-            self.settle_forward(number)
+            self.settle_forward(number, Decoded::Some)
         }
     }
 
@@ -162,7 +171,7 @@ impl Source {
             return Ok(());
         };
         match self.direction {
-            Direction::Forward => self.settle_forward(at + 1),
+            Direction::Forward => self.settle_forward(at + 1, Decoded::All),
             Direction::Backward if at < self.run.1 => {
                 self.at = Some(at + 1);
                 Ok(())
@@ -172,11 +181,11 @@ impl Source {
     }
 
     /// Stands on entry `number`, or on the first of what follows.
-    fn settle_forward(&mut self, mut number: usize) -> Result<(), StorageError> {
+    fn settle_forward(&mut self, mut number: usize, next: Decoded) -> Result<(), StorageError> {
         while number >= self.len() {
             let more = match &mut self.kind {
                 Kind::Chunk(_) => false,
-                Kind::Chain(place) => place.open_next()?,
+                Kind::Chain(place) => place.open_next(next)?,
             };
             if !more {
                 self.at = None;
@@ -237,13 +246,20 @@ impl ChainPlace {
     fn open(
         &mut self,
         block: usize,
+        decoded: Decoded,
         choose: impl FnOnce(&Layout<'_>) -> Option<usize>,
     ) -> Result<(), StorageError> {
         let Some(section) = self.open_section() else {
             return Ok(());
         };
         let bytes = self.enter_block(&section, block, choose)?;
-        section.decode(&bytes, block, self.stretch_number, &mut self.stretch)?;
+        let number = self.stretch_number;
+        match decoded {
+            Decoded::All => section.decode(&bytes, block, number, &mut self.stretch)?,
+            Decoded::Some => {
+                section.decode_from(&bytes, block, number, (b"", 0), &mut self.stretch)?;
+            }
+        }
         self.bytes = Some(bytes);
         Ok(())
     }
@@ -289,7 +305,7 @@ impl ChainPlace {
 
     fn open_first(&mut self) -> Result<(), StorageError> {
         self.enter_section(0);
-        self.open(0, |_| Some(0))
+        self.open(0, Decoded::All, |_| Some(0))
     }
 
     fn open_last(&mut self) -> Result<(), StorageError> {
@@ -297,7 +313,11 @@ impl ChainPlace {
         let Some(section) = self.open_section() else {
             return Ok(());
         };
-        self.open(section.block_count()?.saturating_sub(1), last_stretch)
+        self.open(
+            section.block_count()?.saturating_sub(1),
+            Decoded::All,
+            last_stretch,
+        )
     }
 
     fn open_at(&mut self, key: &[u8], id: u64, direction: Direction) -> Result<(), StorageError> {
@@ -322,7 +342,9 @@ impl ChainPlace {
         let block = section.block_of(key, id)?;
         match direction {
             Direction::Forward => self.open_from(block, key, id),
-            Direction::Backward => self.open(block, |layout| layout.stretch_of(key, id)),
+            Direction::Backward => {
+                self.open(block, Decoded::All, |layout| layout.stretch_of(key, id))
+            }
         }
     }
 
@@ -336,7 +358,7 @@ impl ChainPlace {
     }
 
     /// Opens what follows what is decoded; false at the end of the chain.
-    fn open_next(&mut self) -> Result<bool, StorageError> {
+    fn open_next(&mut self, decoded: Decoded) -> Result<bool, StorageError> {
         let Some(section) = self.open_section() else {
             return Ok(false);
         };
@@ -348,12 +370,12 @@ impl ChainPlace {
         }
         if self.stretch_number + 1 < self.stretches {
             let next = self.stretch_number + 1;
-            self.open(self.block, |_| Some(next))?;
+            self.open(self.block, decoded, |_| Some(next))?;
         } else if self.block + 1 < section.block_count()? {
-            self.open(self.block + 1, |_| Some(0))?;
+            self.open(self.block + 1, decoded, |_| Some(0))?;
         } else if self.section + 1 < self.chain.len() {
             self.enter_section(self.section + 1);
-            self.open(0, |_| Some(0))?;
+            self.open(0, decoded, |_| Some(0))?;
         } else {
             return Ok(false);
         }
@@ -364,14 +386,14 @@ impl ChainPlace {
     fn open_previous(&mut self) -> Result<bool, StorageError> {
         if self.stretch_number > 0 {
             let previous = self.stretch_number - 1;
-            self.open(self.block, |_| Some(previous))?;
+            self.open(self.block, Decoded::All, |_| Some(previous))?;
         } else if self.block > 0 {
-            self.open(self.block - 1, last_stretch)?;
+            self.open(self.block - 1, Decoded::All, last_stretch)?;
         } else if self.section > 0 {
             self.enter_section(self.section - 1);
             let section = self.open_section();
             let blocks = section.map_or(Ok(0), |section| section.block_count())?;
-            self.open(blocks.saturating_sub(1), last_stretch)?;
+            self.open(blocks.saturating_sub(1), Decoded::All, last_stretch)?;
         } else {
             return Ok(false);
         }
