@@ -302,6 +302,7 @@ impl Core {
             summed: index.is_some_and(|index| !index.definition.clustered),
             marked: index.map(|_| MARK),
             compression,
+            packed: false,
             position,
         }
     }

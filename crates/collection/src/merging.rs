@@ -10,7 +10,6 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep, Written};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Section, SectionDescriptor, SectionOptions};
-use windrow_storage::Compression;
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -257,7 +256,7 @@ fn is_loose(index: Option<&Index>, sections: &Sections) -> bool {
 /// As short as can be. Filters spare looks into many sections; who looks into one mostly finds something,
 /// but for the keys that must not be there twice.
 fn pack(options: &mut SectionOptions, index: Option<&Index>) {
-    options.compression = Compression::Zstd;
+    options.packed = true;
     if !index.is_some_and(|it| it.definition.unique || it.definition.is_of_ids()) {
         options.filter_bits = 0;
     }

@@ -76,6 +76,7 @@ fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
     let sink = RunSink::new(storage.runs.create().unwrap());
     let options = SectionOptions {
         filter_bits: 10,
+        packed: false,
         summed: true,
         marked: Some(windrow_index::MARK),
         compression: Compression::Lz4,

@@ -16,12 +16,13 @@
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
+//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`columns`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
 //! [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
 pub mod block;
 pub mod chunk;
+pub mod columns;
 pub mod cursor;
 pub mod entry;
 mod filter;

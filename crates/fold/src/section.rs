@@ -1,7 +1,8 @@
 //! A sorted stretch of entries in a run file.
 //!
 //! ```text
-//! data blocks      see [`block`](crate::block); their order in the file is free
+//! data blocks      see [`block`](crate::block), of a packed section [`columns`]; their order in the file
+//!                  is free
 //! filter pages     one for 16 data blocks, in order; see `filter` (none for a map without filter)
 //! fence blocks     fence*: shared varint | length varint | separator bytes | id varint
 //!                          | offset varint | stored length varint | entries varint
@@ -28,6 +29,7 @@ use windrow_storage::{Block, BlockAddress, Caching, RunHandle, RunId, Runs, Stor
 pub use descriptor::SectionDescriptor;
 pub use write::{RunSink, SectionOptions, SectionWriter};
 
+use crate::columns;
 use crate::filter::{self, HashedKey};
 use crate::stretch::{Layout, Stretch};
 use crate::sum::EntrySum;
@@ -155,7 +157,10 @@ impl Section {
             return Err(self.senseless(address));
         };
         let address = self.address(offset, length);
-        self.runs.open_block(address, caching)
+        match self.descriptor.packed {
+            true => self.runs.open_packed(address, caching, columns::unpack),
+            false => self.runs.open_block(address, caching),
+        }
     }
 
     /// Decodes a stretch of a data block.

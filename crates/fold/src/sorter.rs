@@ -217,6 +217,7 @@ mod tests {
         sorter.add(&key, id, &payload);
         let options = SectionOptions {
             filter_bits: 10,
+            packed: true,
             summed: true,
             marked: None,
             compression: Compression::Lz4,

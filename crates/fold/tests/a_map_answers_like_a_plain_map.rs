@@ -124,6 +124,7 @@ impl Map {
         let options = SectionOptions {
             filter_bits: 10,
             marked: Some(MARK),
+            packed: position.is_multiple_of(3),
             summed: true,
             compression: Compression::Lz4,
             position,

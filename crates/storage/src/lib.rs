@@ -55,6 +55,6 @@ pub use log::{
 };
 pub use runs::{
     Block, BlockAddress, BlockEncoder, Caching, Compression, EncodedBlock, RunHandle, RunId,
-    RunWriter, Runs, RunsOptions, encode_block,
+    RunWriter, Runs, RunsOptions, encode_block, encode_parts,
 };
 pub use storage::{Storage, StorageOptions};

@@ -16,7 +16,9 @@ use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::error::StorageError;
 use crate::folder::at;
 
-pub use block::{Block, BlockAddress, BlockEncoder, Compression, EncodedBlock, encode_block};
+pub use block::{
+    Block, BlockAddress, BlockEncoder, Compression, EncodedBlock, encode_block, encode_parts,
+};
 pub use writer::RunWriter;
 
 use cache::BlockCache;
@@ -137,8 +139,35 @@ impl Runs {
         address: BlockAddress,
         caching: Caching,
     ) -> Result<Block, StorageError> {
+        self.cached(address, caching, || self.shared.load(address))
+    }
+
+    /// The same, of a block that is packed: the cache keeps what `unpack` makes of it, which is None
+    /// where it makes no sense.
+    pub fn open_packed(
+        &self,
+        address: BlockAddress,
+        caching: Caching,
+        unpack: impl Fn(&[u8]) -> Option<Vec<u8>>,
+    ) -> Result<Block, StorageError> {
+        self.cached(address, caching, || {
+            let packed = self.shared.load(address)?;
+            unpack(&packed)
+                .map(Block::from)
+                .ok_or_else(|| StorageError::Damaged {
+                    place: format!("run {} at byte {}", address.run.0, address.offset),
+                    what: "a packed block that cannot be unpacked".to_owned(),
+                })
+        })
+    }
+
+    fn cached(
+        &self,
+        address: BlockAddress,
+        caching: Caching,
+        load: impl FnOnce() -> Result<Block, StorageError>,
+    ) -> Result<Block, StorageError> {
         let cache = &self.shared.cache;
-        let load = || self.shared.load(address);
         let keeps = match caching {
             Caching::Keep => true,
             Caching::KeepWhereRoomIs => cache.has_room(),

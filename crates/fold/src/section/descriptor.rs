@@ -22,7 +22,7 @@ pub struct SectionDescriptor {
     pub bytes_stored: u64,
     /// Bytes of blocks before compression.
     pub bytes_raw: u64,
-    /// Whether its blocks were made as short as can be: with Zstandard.
+    /// Whether its data blocks are packed: see [`columns`](crate::columns).
     pub packed: bool,
     pub first_key: Vec<u8>,
     pub first_id: u64,

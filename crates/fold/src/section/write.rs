@@ -3,12 +3,14 @@
 use parking_lot::Mutex;
 use windrow_storage::{
     BlockAddress, BlockEncoder, Compression, EncodedBlock, RunWriter, StorageError, encode_block,
+    encode_parts,
 };
 
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
 use super::fences::{FenceWriter, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
+use crate::columns;
 use crate::entry::{Entry, common_prefix};
 use crate::filter;
 use crate::marks::Marks;
@@ -84,8 +86,42 @@ pub struct SectionOptions {
     /// What the keys of the map's marks begin with, if it has any: see [`marks`](crate::marks).
     pub marked: Option<u8>,
     pub compression: Compression,
+    /// Whether data blocks are as short as can be, whatever that costs: see [`columns`].
+    pub packed: bool,
     /// The newest log position that is being folded.
     pub position: u64,
+}
+
+/// Packs blocks, one after the other.
+#[derive(Debug, Default)]
+struct Packer {
+    blocks: usize,
+    by_columns: bool,
+}
+
+/// For so many blocks one comparison of both ways holds.
+const PACKED_ALIKE: usize = 8;
+
+impl Packer {
+    /// By columns where that is shorter: not where keys are texts that have much in common.
+    fn encode(&mut self, raw: &[u8]) -> EncodedBlock {
+        let compares = self.blocks.is_multiple_of(PACKED_ALIKE);
+        self.blocks += 1;
+        let by_rows = || encode_parts(&columns::rows(raw));
+        if !compares && !self.by_columns {
+            return by_rows();
+        }
+        let by_columns = columns::columns(raw).map(|columns| encode_parts(&columns));
+        match by_columns {
+            None => by_rows(),
+            Some(by_columns) if !compares => by_columns,
+            Some(by_columns) => {
+                let by_rows = by_rows();
+                self.by_columns = by_columns.length_stored() < by_rows.length_stored();
+                if self.by_columns { by_columns } else { by_rows }
+            }
+        }
+    }
 }
 
 /// Writes one section of a run.
@@ -95,6 +131,7 @@ pub struct SectionWriter<'s> {
     options: SectionOptions,
     block: BlockBuilder,
     encoder: BlockEncoder,
+    packer: Packer,
     raw: Vec<u8>,
     fence_writer: FenceWriter,
     root: Root,
@@ -125,6 +162,7 @@ impl<'s> SectionWriter<'s> {
             options,
             block: BlockBuilder::default(),
             encoder: BlockEncoder::new(options.compression),
+            packer: Packer::default(),
             raw: Vec::new(),
             fence_writer: FenceWriter::default(),
             root: Root::default(),
@@ -235,7 +273,10 @@ impl<'s> SectionWriter<'s> {
         let entries = u64::from(self.block.entries());
         let mut raw = std::mem::take(&mut self.raw);
         self.block.finish(&mut raw);
-        let encoded = self.encoder.encode(&raw);
+        let encoded = match self.options.packed {
+            true => self.packer.encode(&raw),
+            false => self.encoder.encode(&raw),
+        };
         let address = self.append(encoded)?;
         self.raw = raw;
         self.fence_writer.push(
@@ -308,7 +349,7 @@ impl<'s> SectionWriter<'s> {
             deletions: self.deletions,
             bytes_stored: self.bytes_stored,
             bytes_raw: self.bytes_raw,
-            packed: self.options.compression == Compression::Zstd,
+            packed: self.options.packed,
             first_key: first_key
                 .get(..KEY_BYTES_MAX)
                 .map_or(first_key.clone(), <[u8]>::to_vec),

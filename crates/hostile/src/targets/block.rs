@@ -2,10 +2,14 @@
 
 use windrow_fold::Entry;
 use windrow_fold::block::BlockBuilder;
+use windrow_fold::columns;
 use windrow_fold::stretch::{Layout, Stretch};
 
-/// Decodes the bytes as a block. What comes out in order is encoded again and must come back.
+/// Decodes the bytes as a block, packed and not. What comes out in order is encoded again and must come
+/// back.
 pub fn run(bytes: &[u8]) {
+    columns::unpack(bytes);
+    columns::columns(bytes);
     let Some(entries) = decode(bytes) else {
         return;
     };
@@ -15,6 +19,9 @@ pub fn run(bytes: &[u8]) {
     }
     let again = encode(&entries);
     assert_eq!(decode(&again).as_ref(), Some(&entries), "encoded again");
+    let packed = columns::columns(&again).map(|columns| columns.concat());
+    let unpacked = packed.and_then(|packed| columns::unpack(&packed));
+    assert_eq!(unpacked, Some(again), "packed");
 }
 
 #[derive(Debug, PartialEq)]

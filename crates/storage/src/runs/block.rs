@@ -3,6 +3,9 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use zstd::zstd_safe::zstd_sys::ZSTD_EndDirective;
+use zstd::zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
+
 use super::RunId;
 use crate::checksum::{checksum, seed_of};
 use crate::disk::DiskFile;
@@ -64,19 +67,18 @@ const ZSTD_LEVEL: i32 = 3;
 
 /// What Zstandard works with: a megabyte of tables, of which each thread has its own.
 struct Zstd {
-    compressor: zstd::bulk::Compressor<'static>,
+    compressor: CCtx<'static>,
     decompressor: zstd::bulk::Decompressor<'static>,
 }
 
 thread_local! {
     /// None where there is no memory for it.
     static ZSTD: RefCell<Option<Zstd>> = RefCell::new(
-        zstd::bulk::Compressor::new(ZSTD_LEVEL)
-            .and_then(|compressor| {
-                let decompressor = zstd::bulk::Decompressor::new()?;
-                Ok(Zstd { compressor, decompressor })
-            })
-            .ok(),
+        CCtx::try_create().and_then(|mut compressor| {
+            compressor.set_parameter(CParameter::CompressionLevel(ZSTD_LEVEL)).ok()?;
+            let decompressor = zstd::bulk::Decompressor::new().ok()?;
+            Some(Zstd { compressor, decompressor })
+        }),
     );
 }
 
@@ -130,29 +132,44 @@ impl fmt::Debug for EncodedBlock {
 /// # Panics
 /// When `raw` is longer than that.
 pub fn encode_block(raw: &[u8], compression: Compression) -> EncodedBlock {
+    let stored = |bytes: &mut Vec<u8>| match compression {
+        Compression::None => None,
+        Compression::Lz4 => with_lz4(raw, bytes),
+        Compression::Zstd => with_zstd(&[raw], bytes),
+    };
+    encode(&[raw], stored)
+}
+
+/// As [`encode_block`] with Zstandard, of a block whose parts are unlike each other: each gets codes of
+/// its own.
+///
+/// # Panics
+/// When they are longer than a block can be.
+pub fn encode_parts<P: AsRef<[u8]>>(parts: &[P]) -> EncodedBlock {
+    let parts: Vec<&[u8]> = parts.iter().map(AsRef::as_ref).collect();
+    encode(&parts, |bytes| with_zstd(&parts, bytes))
+}
+
+/// `store` appends what is to be stored and says how; None: as it is.
+fn encode(parts: &[&[u8]], store: impl FnOnce(&mut Vec<u8>) -> Option<u8>) -> EncodedBlock {
+    let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
     assert!(
-        raw.len() <= RAW_BYTES_MAX,
-        "a block of {} bytes is too long",
-        raw.len()
+        raw_bytes <= RAW_BYTES_MAX,
+        "a block of {raw_bytes} bytes is too long"
     );
     let mut bytes = vec![0; HEADER_BYTES];
-    let stored = match compression {
-        Compression::None => None,
-        Compression::Lz4 => with_lz4(raw, &mut bytes),
-        Compression::Zstd => with_zstd(raw, &mut bytes),
-    };
-    let how = stored.unwrap_or_else(|| {
+    let how = store(&mut bytes).unwrap_or_else(|| {
         bytes.truncate(HEADER_BYTES);
-        bytes.extend_from_slice(raw);
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
         STORED_RAW
     });
-    put(&mut bytes, 8, &(raw.len() as u32).to_le_bytes());
+    put(&mut bytes, 8, &(raw_bytes as u32).to_le_bytes());
     put(&mut bytes, 12, &[how, 0, 0, 0]);
     let checksum = checksum(0, bytes.get(8..).unwrap_or_default());
     EncodedBlock {
         bytes,
         checksum,
-        raw_bytes: raw.len() as u32,
+        raw_bytes: raw_bytes as u32,
     }
 }
 
@@ -176,16 +193,36 @@ fn with_lz4(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
     pays(stored_bytes, raw.len(), LZ4_PART).then_some(STORED_LZ4)
 }
 
-fn with_zstd(raw: &[u8], bytes: &mut Vec<u8>) -> Option<u8> {
-    bytes.resize(HEADER_BYTES + zstd::zstd_safe::compress_bound(raw.len()), 0);
+fn with_zstd(parts: &[&[u8]], bytes: &mut Vec<u8>) -> Option<u8> {
+    let raw_bytes: usize = parts.iter().map(|part| part.len()).sum();
+    let bound = zstd::zstd_safe::compress_bound(raw_bytes) + PART_BYTES * parts.len();
+    bytes.resize(HEADER_BYTES + bound, 0);
     let target = bytes.get_mut(HEADER_BYTES..)?;
     let stored_bytes = ZSTD.with_borrow_mut(|zstd| {
-        let zstd = zstd.as_mut()?;
-        zstd.compressor.compress_to_buffer(raw, target).ok()
+        let compressor = &mut zstd.as_mut()?.compressor;
+        compressor.reset(ResetDirective::SessionOnly).ok()?;
+        compressor
+            .set_pledged_src_size(Some(raw_bytes as u64))
+            .ok()?;
+        let mut output = OutBuffer::around(target);
+        for (number, part) in parts.iter().enumerate() {
+            // What is flushed is a block of the frame, with codes of its own.
+            let end = match number + 1 < parts.len() {
+                true => ZSTD_EndDirective::ZSTD_e_flush,
+                false => ZSTD_EndDirective::ZSTD_e_end,
+            };
+            let mut input = InBuffer::around(part);
+            let left = compressor.compress_stream2(&mut output, &mut input, end);
+            (left.ok()? == 0).then_some(())?;
+        }
+        Some(output.pos())
     })?;
     bytes.truncate(HEADER_BYTES + stored_bytes);
-    pays(stored_bytes, raw.len(), ZSTD_PART).then_some(STORED_ZSTD)
+    pays(stored_bytes, raw_bytes, ZSTD_PART).then_some(STORED_ZSTD)
 }
+
+/// The most that a part adds to what the whole would take.
+const PART_BYTES: usize = 64;
 
 /// Encodes blocks of one kind, one after the other, and lets be what compression does not make
 /// smaller.
@@ -235,6 +272,12 @@ impl AsRef<[u8]> for Block {
 impl fmt::Debug for Block {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Block({} bytes)", self.0.len())
+    }
+}
+
+impl From<Vec<u8>> for Block {
+    fn from(bytes: Vec<u8>) -> Block {
+        Block(bytes.into())
     }
 }
 

@@ -1,0 +1,335 @@
+//! Packed blocks: like bytes stand beside like, so that each kind of them gets a code of its own.
+//!
+//! ```text
+//! packed    0 | block                                       the block as `block` writes it
+//!           1 | column length varint: 34 times | column: 34 times
+//! columns   of the block's groups, in their order:
+//!           0        how many groups a stretch between restarts has, u8
+//!           1        lengths
+//!           2        what follows lengths of 15
+//!           3 to 7   heads: their first bytes, their second ones, … their fifth ones and all others
+//!           8 to 32  key bytes: those at the first place of the key, … those at the 25th and all others
+//!           33       what follows a head
+//! ```
+//! The number of entries and where restarts stand is counted again.
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
+)]
+
+use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PLAIN};
+use crate::varint;
+
+const ROWS: u8 = 0;
+const COLUMNS: u8 = 1;
+
+const STRETCHES: usize = 0;
+const LENGTHS: usize = 1;
+const LONG_LENGTHS: usize = 2;
+const HEADS: std::ops::Range<usize> = 3..8;
+const KEYS: std::ops::Range<usize> = 8..33;
+const BODIES: usize = 33;
+const COUNT: usize = 34;
+
+/// The parts of a packed block that stands as it is.
+pub fn rows(block: &[u8]) -> Vec<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(block.len() + 1);
+    bytes.push(ROWS);
+    bytes.extend_from_slice(block);
+    vec![bytes]
+}
+
+/// The parts of a packed block by columns, each unlike the others. None where the bytes are no block.
+pub fn columns(block: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut parts = split(block)?;
+    let mut head = vec![COLUMNS];
+    parts
+        .iter()
+        .for_each(|part| varint::put(&mut head, part.len() as u64));
+    parts.insert(0, head);
+    Some(parts)
+}
+
+/// The block that was packed. None where the bytes are no packed block.
+pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
+    match packed.split_first()? {
+        (&ROWS, block) => Some(block.to_vec()),
+        (&COLUMNS, columns) => Columns::read(columns)?.join(),
+        _ => None,
+    }
+}
+
+fn split(block: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let (rest, _entries) = block.split_last_chunk::<4>()?;
+    let (rest, count) = rest.split_last_chunk::<4>()?;
+    let count = u32::from_le_bytes(*count) as usize;
+    let groups_end = rest.len().checked_sub(count.checked_mul(4)?)?;
+    let (groups, restarts) = rest.split_at_checked(groups_end)?;
+    let (restarts, _) = restarts.as_chunks::<4>();
+    let starts = restarts.iter().map(|it| u32::from_le_bytes(*it) as usize);
+    let mut ends = starts.clone().skip(1).chain([groups.len()]);
+    let mut columns = vec![Vec::new(); COUNT];
+    for start in starts {
+        let mut stretch = groups.get(start..ends.next()?)?;
+        let mut count = 0u8;
+        while !stretch.is_empty() {
+            split_group(&mut stretch, &mut columns)?;
+            count = count.checked_add(1)?;
+        }
+        columns.get_mut(STRETCHES)?.push(count);
+    }
+    Some(columns)
+}
+
+fn split_group(rest: &mut &[u8], columns: &mut [Vec<u8>]) -> Option<()> {
+    let lengths = take(rest)?;
+    columns.get_mut(LENGTHS)?.push(lengths);
+    let mut length_of = |short: u8| {
+        if short < LONG {
+            return Some(u64::from(short));
+        }
+        let more = take_varint(rest)?;
+        columns.get_mut(LONG_LENGTHS)?.extend_from_slice(more);
+        number(more)?.checked_add(u64::from(LONG))
+    };
+    let (shared, length) = (length_of(lengths >> 4)?, length_of(lengths & LONG)?);
+    let suffix = varint::take_bytes(rest, length)?;
+    let mut places = KEYS.skip(usize::try_from(shared).ok()?);
+    for byte in suffix {
+        let place = places.next().unwrap_or(KEYS.end - 1);
+        columns.get_mut(place)?.push(*byte);
+    }
+    let head = take_varint(rest)?;
+    let mut places = HEADS;
+    for byte in head {
+        let place = places.next().unwrap_or(HEADS.end - 1);
+        columns.get_mut(place)?.push(*byte);
+    }
+    let (body, _) = body(rest, number(head)?)?;
+    columns.get_mut(BODIES)?.extend_from_slice(body);
+    Some(())
+}
+
+/// What is left of each column.
+struct Columns<'c> {
+    left: [&'c [u8]; COUNT],
+    bytes: usize,
+}
+
+impl<'c> Columns<'c> {
+    fn read(mut bytes: &'c [u8]) -> Option<Columns<'c>> {
+        let mut lengths = [0; COUNT];
+        for length in &mut lengths {
+            *length = varint::take(&mut bytes)?;
+        }
+        let (mut left, all) = ([&b""[..]; COUNT], bytes.len());
+        for (column, length) in left.iter_mut().zip(lengths) {
+            *column = varint::take_bytes(&mut bytes, length)?;
+        }
+        let columns = Columns { left, bytes: all };
+        bytes.is_empty().then_some(columns)
+    }
+
+    fn join(mut self) -> Option<Vec<u8>> {
+        let stretches = std::mem::take(self.left.get_mut(STRETCHES)?);
+        let mut block = Vec::with_capacity(self.bytes + 4 * stretches.len() + 8);
+        let (mut restarts, mut entries) = (Vec::with_capacity(stretches.len()), 0u32);
+        for groups in stretches {
+            restarts.push(u32::try_from(block.len()).ok()?);
+            for _ in 0..*groups {
+                let count = self.join_group(&mut block)?;
+                entries = entries.checked_add(u32::try_from(count).ok()?)?;
+            }
+        }
+        for number in restarts.iter().chain([&(restarts.len() as u32), &entries]) {
+            block.extend_from_slice(&number.to_le_bytes());
+        }
+        let is_all = self.left.iter().all(|column| column.is_empty());
+        is_all.then_some(block)
+    }
+
+    /// Writes the next group, and says how many entries it has.
+    fn join_group(&mut self, block: &mut Vec<u8>) -> Option<u64> {
+        let lengths = take(self.left.get_mut(LENGTHS)?)?;
+        block.push(lengths);
+        let mut length_of = |short: u8| {
+            if short < LONG {
+                return Some(u64::from(short));
+            }
+            let more = take_varint(self.left.get_mut(LONG_LENGTHS)?)?;
+            block.extend_from_slice(more);
+            number(more)?.checked_add(u64::from(LONG))
+        };
+        let (shared, length) = (length_of(lengths >> 4)?, length_of(lengths & LONG)?);
+        let first = KEYS.start.checked_add(usize::try_from(shared).ok()?)?;
+        let end = first.checked_add(usize::try_from(length).ok()?)?;
+        let last = KEYS.end - 1;
+        for place in first.min(last)..end.min(last) {
+            block.push(take(self.left.get_mut(place)?)?);
+        }
+        let behind = end.saturating_sub(first.max(last));
+        let rest = self.left.get_mut(last)?;
+        block.extend_from_slice(varint::take_bytes(rest, behind as u64)?);
+        let head = self.join_head(block)?;
+        let (body, entries) = body(self.left.get_mut(BODIES)?, head)?;
+        block.extend_from_slice(body);
+        Some(entries)
+    }
+
+    fn join_head(&mut self, block: &mut Vec<u8>) -> Option<u64> {
+        let start = block.len();
+        for place in HEADS.chain(std::iter::repeat(HEADS.end - 1)) {
+            let byte = take(self.left.get_mut(place)?)?;
+            block.push(byte);
+            if byte < 0x80 {
+                break;
+            }
+        }
+        number(block.get(start..)?)
+    }
+}
+
+/// Takes what follows a group's head, and says how many entries the group has.
+fn body<'b>(rest: &mut &'b [u8], head: u64) -> Option<(&'b [u8], u64)> {
+    let all = *rest;
+    let entries = match head & 3 {
+        LONE => 1,
+        LONE_WITH_PAYLOAD => {
+            skip_payload(rest)?;
+            1
+        }
+        PLAIN => {
+            varint::skip(rest, head >> 2)?;
+            head >> 2
+        }
+        _ => {
+            let (payloads, versions) = (head & 8 != 0, head & 4 != 0);
+            for _ in 0..head >> 4 {
+                varint::skip(rest, 1 + u64::from(versions))?;
+                if payloads {
+                    skip_payload(rest)?;
+                }
+            }
+            head >> 4
+        }
+    };
+    Some((all.get(..all.len() - rest.len())?, entries))
+}
+
+fn skip_payload(rest: &mut &[u8]) -> Option<()> {
+    let length = varint::take(rest)?;
+    varint::take_bytes(rest, length).map(drop)
+}
+
+fn take(rest: &mut &[u8]) -> Option<u8> {
+    let (&byte, behind) = rest.split_first()?;
+    *rest = behind;
+    Some(byte)
+}
+
+/// Takes the bytes of a number.
+fn take_varint<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
+    let all = *rest;
+    varint::skip(rest, 1)?;
+    all.get(..all.len() - rest.len())
+}
+
+fn number(mut varint: &[u8]) -> Option<u64> {
+    varint::take(&mut varint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Entry;
+    use crate::block::BlockBuilder;
+
+    fn check(entries: &[(Vec<u8>, u64, u64, Vec<u8>)]) {
+        let (mut builder, mut block) = (BlockBuilder::default(), Vec::new());
+        let mut last: Option<&[u8]> = None;
+        for (key, id, position, payload) in entries {
+            let entry = Entry {
+                key,
+                id: *id,
+                position: *position,
+                deleted: *position % 3 == 1,
+                payload,
+            };
+            builder.push(&entry, last != Some(key));
+            last = Some(key);
+        }
+        builder.finish(&mut block);
+        let packed = columns(&block).unwrap().concat();
+        assert_eq!(unpack(&packed).unwrap(), block);
+        assert_eq!(unpack(&rows(&block).concat()).unwrap(), block);
+        for end in 0..packed.len() {
+            assert_ne!(
+                unpack(&packed[..end]).as_ref(),
+                Some(&block),
+                "cut at {end}"
+            );
+        }
+    }
+
+    #[test]
+    fn blocks_come_back() {
+        let number = |n: u64| n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let with = |key: &dyn Fn(u64) -> Vec<u8>, position: u64, payload: usize| {
+            let entry = |n: u64| {
+                (
+                    key(n),
+                    number(n) >> (n % 64),
+                    position * n,
+                    vec![7; payload],
+                )
+            };
+            let mut entries: Vec<_> = (0..300).map(entry).collect();
+            entries.sort();
+            entries.dedup_by(|a, b| (&a.0, a.1) == (&b.0, b.1));
+            entries
+        };
+        let short = |n: u64| number(n).to_be_bytes().to_vec();
+        let long = |n: u64| [vec![b'x'; 20 + n as usize % 30], short(n)].concat();
+        let few = |n: u64| vec![(n % 4) as u8];
+        for key in [&short as &dyn Fn(u64) -> Vec<u8>, &long, &few, &|_| {
+            Vec::new()
+        }] {
+            for (position, payload) in [(0, 0), (0, 20), (1, 0), (1, 3)] {
+                check(&with(key, position, payload));
+            }
+        }
+    }
+
+    /// The bytes are those that folders have.
+    #[test]
+    fn columns_are_as_documented() {
+        let (mut builder, mut block) = (BlockBuilder::default(), Vec::new());
+        for (key, id) in [(b"ab", 1), (b"ac", 300), (b"bd", 2)] {
+            let entry = Entry {
+                key,
+                id,
+                position: 0,
+                deleted: false,
+                payload: b"",
+            };
+            builder.push(&entry, true);
+        }
+        builder.finish(&mut block);
+        let packed = columns(&block).unwrap().concat();
+        let mut expected = vec![1, 1, 3, 0, 3, 1, 0, 0, 0, 2, 3];
+        expected.extend([0; 24]);
+        expected.extend([3, 0x02, 0x11, 0x02, 4, 0xB0, 8, 9]);
+        expected.extend(b"abbcd");
+        assert_eq!(packed, expected);
+    }
+
+    #[test]
+    fn bytes_that_are_no_packed_block_are_refused() {
+        let none: [&[u8]; 5] = [b"", b"\x02", b"\x01", b"\x01\x05", &[1; 60]];
+        for bytes in none {
+            assert_eq!(unpack(bytes), None, "{bytes:?}");
+        }
+        assert_eq!(columns(b"short"), None);
+        assert_eq!(columns(&[0xFF; 40]), None);
+    }
+}
