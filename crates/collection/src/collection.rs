@@ -20,6 +20,7 @@ use crate::holds::{Exclusion, GiveUp, Holds, Uses};
 use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::read::Reader;
+use crate::record::statements::Noted;
 use crate::record::{Commit, Effect, Operation};
 use crate::rows::{CollectionRow, FoldedRow};
 use crate::rules::Rules;
@@ -238,17 +239,23 @@ impl Collection {
         self.next_record.fetch_add(count, Ordering::AcqRel)
     }
 
-    /// Appends a commit to the log; on return it is written and seen by new readers.
+    /// Appends a commit to the log; on return it is written and seen by new readers. `noted`: what
+    /// statements of a retryable write it says that it is.
     pub(crate) fn append(
         &self,
         payload: &[&[u8]],
         operations: Vec<Operation>,
         bytes: usize,
         effect: Effect,
+        noted: Option<Noted>,
     ) -> Result<(), Error> {
         let core = self.core()?;
         let this = self.this.clone();
+        let noting = noted.map(|noted| (core.retries.clone(), noted, core.now_millis()));
         core.storage.log.append(payload, move |position| {
+            if let Some((retries, noted, millis)) = noting {
+                retries.note(noted, position.0, millis);
+            }
             let commit = Commit {
                 position: position.0,
                 operations,

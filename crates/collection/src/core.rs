@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::names::Names;
 use crate::options::{Background as BackgroundWork, EngineOptions};
+use crate::retries::Retries;
 use crate::rows::{self, NamedRow};
 
 /// See the module.
@@ -41,6 +42,7 @@ pub(crate) struct Core {
     fold_from_bytes: AtomicU64,
     pub builds: BuildPool,
     pub names: Names,
+    pub retries: Arc<Retries>,
     pub background: Background,
     pub counters: Counters,
 }
@@ -90,6 +92,9 @@ pub(crate) const CHAINS_MANY: u32 = 20;
 const STORED_PER_FOLD: u64 = 4;
 /// It begins at so great a part of what tails may have, where little is stored.
 const TAILS_MIN: u64 = 8;
+/// What sessions have done last has at most so great a part of the engine's memory.
+const RETRIES_PART: u64 = 32;
+
 /// What the engine has done since it was opened.
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -120,6 +125,7 @@ impl Core {
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
             names: Names::default(),
+            retries: Arc::new(Retries::new(options.memory / RETRIES_PART)),
             background: Background::default(),
             options,
             counters: Counters::default(),
@@ -160,6 +166,11 @@ impl Core {
         }
         self.keep_history_if_wanted();
         Ok(())
+    }
+
+    /// The time in milliseconds since 1970.
+    pub fn now_millis(&self) -> u64 {
+        (self.options.storage.log.clock)()
     }
 
     /// A snapshot of everything written so far.

@@ -16,6 +16,7 @@ use crate::merging::Effort;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
 use crate::record::transaction::Origin;
+use crate::retries::{Last, Remembered};
 use crate::rows;
 use crate::state::IndexState;
 use crate::told::{Deed, Told};
@@ -187,6 +188,22 @@ impl Engine {
     /// Begins a transaction, which reads what has been written before.
     pub fn begin(&self, origin: Origin) -> Transaction {
         Transaction::begin(&self.collections, origin)
+    }
+
+    /// What a session has done last, also before the engine was opened: of those that have written within
+    /// the last half an hour.
+    pub fn last_of(&self, session: &[u8; 16]) -> Option<Last> {
+        self.core.retries.last(session)
+    }
+
+    /// What a statement of a retryable write has done.
+    pub fn remembered(&self, origin: Origin, statement: i32) -> Remembered {
+        self.core.retries.done(origin, statement)
+    }
+
+    /// Forgets what a session has done last, since it has ended.
+    pub fn forget_session(&self, session: &[u8; 16]) {
+        self.core.retries.forget(session);
     }
 
     /// Drops a collection; false where there is none.

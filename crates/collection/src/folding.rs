@@ -20,6 +20,7 @@ use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::index::Index;
+use crate::retries;
 use crate::rows;
 use crate::state::{Frozen, State};
 
@@ -82,14 +83,41 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
         passing: core.sink()?,
     };
     let written = write_all(core, &tasks, &sinks)?;
+    let sessions = write_retries(core, &sinks.passing, position)?;
     sinks.finish(core)?;
     let folded = written.iter().map(|it| it.sections.len()).sum();
     let position = position.min(all_folded(collections));
-    adopt(core, &tasks, written, position)?;
+    adopt(core, &tasks, written, &sessions, position)?;
+    if let Some(sessions) = sessions {
+        core.retries.saved(sessions.version, sessions.section);
+    }
     core.counters.folds.fetch_add(1, Ordering::Relaxed);
     core.note_stored(collections.bytes_stored());
     core.storage.drop_log_before(position.next())?;
     Ok(folded)
+}
+
+/// What sessions have done last, as it was written for the log to go.
+struct Sessions {
+    version: u64,
+    /// None where no session has done anything.
+    section: Option<SectionDescriptor>,
+}
+
+/// Writes what sessions have done last, at this position or a later one; None where the section that is
+/// there says it already.
+fn write_retries(
+    core: &Core,
+    sink: &RunSink,
+    position: Position,
+) -> Result<Option<Sessions>, Error> {
+    core.retries.forget_old(core.now_millis());
+    let version = core.retries.version();
+    if core.retries.is_saved(version) {
+        return Ok(None);
+    }
+    let section = retries::write(&core.retries, sink, position.0)?;
+    Ok(Some(Sessions { version, section }))
 }
 
 /// The position up to which nothing is in an active generation. After a fold that failed a frozen
@@ -229,6 +257,7 @@ fn adopt(
     core: &Core,
     tasks: &[Task],
     written: Vec<Written>,
+    sessions: &Option<Sessions>,
     position: Position,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
@@ -263,9 +292,19 @@ fn adopt(
             changes.push(task.frozen.folded.put(task.collection.id));
         }
     }
+    let mut old = None;
+    if let Some(sessions) = sessions {
+        old = core.retries.section();
+        changes.extend(old.iter().map(|it| rows::delete_section(retries::MAP, it)));
+        if let Some(section) = &sessions.section {
+            changes.push(rows::put_section(retries::MAP, section));
+            // Behind all others, so that `show` does not meet it.
+            wanted.push(section.clone());
+        }
+    }
     let sections = core.adopt(changes, wanted, unwanted)?;
     show(tasks, &places, &sections);
-    Ok(())
+    old.iter().try_for_each(|it| core.close_section(it))
 }
 
 /// Shows readers the new sections, each with its task and map, in place of the frozen tails.

@@ -7,7 +7,7 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `record`, `event_detail`, `rows`, `told`, `names`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `names`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
 //! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
@@ -23,6 +23,7 @@ mod collections;
 mod compression;
 mod core;
 mod creating;
+mod done;
 mod doubles;
 mod engine;
 mod error;
@@ -40,6 +41,7 @@ mod read;
 mod record;
 mod recovery;
 mod repair;
+mod retries;
 mod rows;
 mod rules;
 mod state;
@@ -55,6 +57,7 @@ pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;
 pub use collection::Collection;
 pub use compression::wanted as wanted_compression;
+pub use done::{Done, Image};
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
@@ -63,7 +66,9 @@ pub use index::{Index, Progress};
 pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
+pub use record::statements::{Kept, Statements};
 pub use record::transaction::Origin;
+pub use retries::{Last, Remembered};
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use told::Deed;
 pub use transaction::Transaction;

@@ -2,7 +2,8 @@
 //! [`transaction`].
 //!
 //! ```text
-//! payload      collection id u64 LE | operation*
+//! payload      collection id u64 LE | statements? | operation*
+//! statements   6 | what of a retryable write it is: see `statements`
 //! operation    1 | first record id u64 LE | document count u32 LE | byte count u32 LE | documents
 //!              4 | record id u64 LE | old byte count u32 LE | document | index changes | detail
 //!              5 | record id u64 LE | old byte count u32 LE | index changes | detail
@@ -18,6 +19,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 pub mod net;
+pub mod statements;
 pub mod transaction;
 
 use bytes::Bytes;
@@ -87,19 +89,17 @@ const DELETE: u8 = 5;
 /// Bytes of the collection's id, with which a payload begins.
 pub const ID_BYTES: usize = 8;
 
-/// The front of a payload that inserts these documents, which follow it.
-pub fn insert_header(collection: u64, first: u64, count: u32, bytes: u32) -> Vec<u8> {
-    let mut header = collection.to_le_bytes().to_vec();
-    header.push(INSERT);
-    header.extend_from_slice(&first.to_le_bytes());
-    header.extend_from_slice(&count.to_le_bytes());
-    header.extend_from_slice(&bytes.to_le_bytes());
-    header
-}
-
-/// Begins a payload of updates and deletions.
+/// Begins a payload.
 pub fn begin(collection: u64) -> Vec<u8> {
     collection.to_le_bytes().to_vec()
+}
+
+/// The front of the operation that inserts these documents, which follow it.
+pub fn push_insert(payload: &mut Vec<u8>, first: u64, count: u32, bytes: u32) {
+    payload.push(INSERT);
+    payload.extend_from_slice(&first.to_le_bytes());
+    payload.extend_from_slice(&count.to_le_bytes());
+    payload.extend_from_slice(&bytes.to_le_bytes());
 }
 
 pub fn push_update(
@@ -187,6 +187,10 @@ pub fn decode(position: u64, payload: Bytes) -> Option<(Commit, Effect)> {
     };
     let (mut operations, mut effect) = (Vec::new(), Effect::default());
     while let Some(kind) = reader.byte() {
+        if kind == statements::STATEMENTS && operations.is_empty() {
+            reader.statements(None)?;
+            continue;
+        }
         let (operation, its_effect) = reader.operation(kind)?;
         operations.push(operation);
         effect.add(its_effect);
@@ -358,7 +362,8 @@ mod tests {
             come: vec![(b"l".to_vec(), b"".to_vec()), (vec![], b"p".to_vec())],
         };
         let documents_bytes = [one.as_bytes(), two.as_bytes()].concat();
-        let mut payload = insert_header(7, 40, 2, documents_bytes.len() as u32);
+        let mut payload = begin(7);
+        push_insert(&mut payload, 40, 2, documents_bytes.len() as u32);
         payload.extend_from_slice(&documents_bytes);
         push_update(
             &mut payload,

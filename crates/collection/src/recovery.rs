@@ -18,7 +18,9 @@ use crate::index::Index;
 use crate::options::EngineOptions;
 use crate::record;
 use crate::record::net::net;
+use crate::record::statements;
 use crate::record::transaction::{self, Kind};
+use crate::retries;
 use crate::rows::{self, CollectionRow, FoldedRow, IndexRow};
 use crate::rules::of_ids;
 use crate::state::IndexState;
@@ -33,6 +35,9 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     core.names.load(&core.storage.catalog)?;
     core.keep_history_if_wanted();
     let mut sections = open_sections(&core)?;
+    for section in sections.remove(&retries::MAP).unwrap_or_default() {
+        retries::read(&core.retries, &section)?;
+    }
     core.storage.runs.retain(&core.runs())?;
     let collections = Collections::new(core.clone());
     for (key, value) in core.storage.catalog.scan(&[rows::COLLECTION]) {
@@ -105,10 +110,17 @@ fn replay(collections: &Collections, folded: Position) -> Result<HashSet<u64>, E
     let first = folded.next().max(log.first());
     for record in log.read_from(first) {
         let record = record?;
-        let position = record.position.0;
+        let (position, millis) = (record.position.0, record.millis);
         match transaction::kind_of(Bytes::from(record.payload)) {
-            Some(Kind::Single(payload)) => take_in(collections, position, payload)?,
+            Some(Kind::Single(payload)) => {
+                if statements::are_noted(&payload) {
+                    note(collections, position, millis, &payload)?;
+                }
+                take_in(collections, position, payload)?;
+            }
             Some(Kind::Several(transaction)) => {
+                let retries = &collections.core.retries;
+                retries.note_committed(transaction.origin, position, millis);
                 for part in transaction.parts {
                     committed.extend(record::collection_of(&part));
                     take_in(collections, position, part)?;
@@ -140,6 +152,20 @@ fn settle_creations(collections: &Collections, committed: &HashSet<u64>) -> Resu
         true => Ok(()),
         false => Ok(catalog.change(changes, |_| {}).map(drop)?),
     }
+}
+
+/// Takes in what statements of a retryable write have done, also in a collection that is gone.
+fn note(
+    collections: &Collections,
+    position: u64,
+    millis: u64,
+    payload: &Bytes,
+) -> Result<(), Error> {
+    let decoded = record::decode(position, payload.clone());
+    let noted = decoded.and_then(|(commit, _)| statements::noted(payload, &commit.operations)?);
+    let noted = noted.ok_or_else(|| undecodable(position))?;
+    collections.core.retries.note(noted, position, millis);
+    Ok(())
 }
 
 /// Takes in a commit of one collection, or the part that a transaction has of it.

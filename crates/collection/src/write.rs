@@ -27,7 +27,6 @@ use crate::error::Error;
 use crate::holds::Ticket;
 use crate::record;
 use crate::state::IndexState;
-use crate::transaction::Transaction;
 use checks::Checks;
 use plan::{IdKeys, InsertPlan};
 use unique::{Claiming, Planned};
@@ -129,7 +128,7 @@ impl Collection {
         let count = plan.count;
         if count > 0 {
             let kept = plan.kept_bytes(documents);
-            self.append_insert(kept, count, terms.transaction)?;
+            self.append_insert(kept, &plan, terms)?;
         }
         Ok(Attempt::Done(Inserted {
             count,
@@ -140,12 +139,18 @@ impl Collection {
     fn append_insert(
         &self,
         documents: Bytes,
-        count: usize,
-        transaction: Option<&Transaction>,
+        plan: &InsertPlan,
+        terms: &Terms<'_>,
     ) -> Result<(), Error> {
+        let count = plan.count;
         let first = self.take_records(count as u64);
         let bytes = documents.len();
-        let header = record::insert_header(self.id, first, count as u32, bytes as u32);
+        let mut header = record::begin(self.id);
+        if let Some(statements) = &terms.statements {
+            let places = plan.kept.iter().map(|(_, _, place)| *place);
+            record::statements::push_inserted(&mut header, statements, places);
+        }
+        record::push_insert(&mut header, first, count as u32, bytes as u32);
         let effect = record::Effect {
             documents: count as i64,
             bytes: bytes as i64,
@@ -155,10 +160,12 @@ impl Collection {
             first,
             documents: documents.clone(),
         }];
-        match transaction {
-            None => self.append(&[&header, &documents], operations, bytes, effect),
+        let header = Bytes::from(header);
+        let noted = record::statements::noted(&header, &operations).flatten();
+        match terms.transaction {
+            None => self.append(&[&header, &documents], operations, bytes, effect, noted),
             Some(transaction) => {
-                let header = Bytes::from(header).slice(record::ID_BYTES..);
+                let header = header.slice(record::ID_BYTES..);
                 transaction.write(self, vec![header, documents], operations, effect)
             }
         }

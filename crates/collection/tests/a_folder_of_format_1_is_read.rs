@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Engine,
-    EngineOptions, Error, Namespace, Origin, RecordId, Terms, View, Work,
+    Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Done, Engine,
+    EngineOptions, Error, Kept, Last, Namespace, Origin, RecordId, Remembered, Statements, Terms,
+    View, Work,
 };
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -140,6 +141,42 @@ fn insert(collection: &Collection, numbers: std::ops::Range<i32>) {
     collection.insert(Bytes::from(bytes), true).unwrap();
 }
 
+/// The sessions of two retryable writes.
+const REMEMBERED: [Origin; 2] = [
+    Origin {
+        session: [1; 16],
+        number: 4,
+    },
+    Origin {
+        session: [2; 16],
+        number: 5,
+    },
+];
+const STATEMENT: i32 = 6;
+
+/// A retryable write.
+fn insert_again(collection: &Collection, origin: Origin, number: i32) {
+    let terms = Terms {
+        statements: Some(Statements {
+            origin,
+            numbers: &[STATEMENT],
+            kept: Kept::After,
+        }),
+        ..Terms::default()
+    };
+    let bytes = Bytes::from(document(number).into_bytes());
+    collection.insert_on(bytes, true, &terms).unwrap();
+}
+
+fn check_remembered(engine: &Engine, what: &str) {
+    for (origin, number) in REMEMBERED.into_iter().zip([60, 61]) {
+        let expected = Remembered::Done(Done::Inserted(document(number)));
+        assert_eq!(engine.remembered(origin, STATEMENT), expected, "{what}");
+    }
+    let committed = engine.last_of(&Origin::default().session);
+    assert_eq!(committed, Some(Last::Committed(0)), "{what}");
+}
+
 fn change(collection: &Collection, changes: Vec<(u64, Change)>) {
     let mut batch = collection.batch();
     for (record, change) in changes {
@@ -196,6 +233,8 @@ fn written() -> MemoryDisk {
     };
     engine.create_view(&namespace("view"), &view).unwrap();
     engine.fold().unwrap();
+    // One retryable write stands in a section, when all is folded, and one in the log.
+    insert_again(&collection("pressed"), REMEMBERED[0], 60);
     // Somebody reads still while documents change: their versions stand in sections.
     let readers = [collection("ordinary"), collection("clustered")].map(|it| it.reader());
     for name in ["ordinary", "clustered", "pressed"] {
@@ -213,6 +252,7 @@ fn written() -> MemoryDisk {
         &collection("clustered"),
         vec![(7, replaced(6)), (8, Change::Delete)],
     );
+    insert_again(&collection("pressed"), REMEMBERED[1], 61);
     let transaction = engine.begin(Origin::default());
     for name in ["ordinary", "pressed"] {
         let target = transaction.collection(&namespace(name)).unwrap().unwrap();
@@ -266,7 +306,7 @@ fn expected() -> Content {
         documents.remove(&4);
         let more = match *name {
             "ordinary" => vec![30, 31, 32, 50],
-            "pressed" => vec![50],
+            "pressed" => vec![50, 60, 61],
             _ => Vec::new(),
         };
         documents.extend(more.into_iter().map(|it| (it, document(it))));
@@ -304,6 +344,7 @@ fn everything_in_it_is_there() {
     let engine = open(&saved()).unwrap();
     check_all(&engine);
     assert!(engine.view(&namespace("view")).unwrap().is_some());
+    check_remembered(&engine, "after the start");
     // The build that the end of the server interrupted goes on.
     assert!(engine.work(Work::Builds).unwrap());
     engine.fold().unwrap();
@@ -362,6 +403,7 @@ fn errors(disk: &MemoryDisk, expected: &Content, what: &str) -> Vec<String> {
         Ok(engine) => engine,
         Err(error) => return vec![error.to_string()],
     };
+    check_remembered(&engine, what);
     let mut errors = Vec::new();
     for (name, ..) in collections() {
         let Some(collection) = engine.collection(&namespace(name)) else {

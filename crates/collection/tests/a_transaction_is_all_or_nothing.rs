@@ -96,6 +96,7 @@ fn within(transaction: &Transaction) -> Terms<'_> {
 const IMPATIENT: Terms<'static> = Terms {
     validation: windrow_collection::DocumentValidation::Asked,
     transaction: None,
+    statements: None,
     give_up: &|| true,
 };
 

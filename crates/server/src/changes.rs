@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Batch, Change, Collection, DocumentValidation, Error as CollectionError, Namespace, Outcome,
-    Terms,
+    Batch, Change, Collection, DocumentValidation, Done, Error as CollectionError, Namespace,
+    Outcome, Terms,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Applied, Update, UpdateContext};
@@ -18,11 +18,11 @@ use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::clock;
-use crate::context::Context;
+use crate::context::{Context, Saving};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
 use crate::queries::{self, Examined, Running};
-use crate::retries::Done;
+use crate::retries;
 use crate::storable::{check_depth, with_id_in_front};
 
 /// What became of the documents that a query found.
@@ -41,13 +41,13 @@ pub fn change_all(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
-    validation: DocumentValidation,
+    saving: Saving<'_>,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
     let mut running = start(context, collection, find)?;
     let give_up = || context.gives_up();
-    let mut batch = collection.batch_on(context.terms(validation, &give_up));
+    let mut batch = collection.batch_on(context.terms(saving, &give_up));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
@@ -102,7 +102,7 @@ pub fn change_one(
     context: &Context<'_>,
     collection: &Collection,
     find: &Find,
-    validation: DocumentValidation,
+    saving: Saving<'_>,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
     let find = Find {
@@ -121,7 +121,7 @@ pub fn change_one(
             });
         };
         let give_up = || context.gives_up();
-        let mut batch = collection.batch_on(context.terms(validation, &give_up));
+        let mut batch = collection.batch_on(context.terms(saving, &give_up));
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
@@ -151,7 +151,7 @@ pub fn change_found(
     let mut batch = collection.batch_on(Terms {
         validation,
         give_up: &give_up,
-        transaction: None,
+        ..Terms::default()
     });
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
@@ -238,7 +238,7 @@ pub struct Updating<'a> {
     pub context: UpdateContext<'a>,
     pub many: bool,
     pub upsert: bool,
-    pub validation: DocumentValidation,
+    pub saving: Saving<'a>,
 }
 
 /// What an update did.
@@ -254,7 +254,7 @@ pub struct Updated {
 
 /// The answer to an update that was made before, of what it has done.
 pub fn updated_before(done: &Done) -> Result<Updated, CommandError> {
-    let inserted = done.as_update()?.cloned();
+    let inserted = retries::as_update(done)?.cloned();
     let changed = u64::from(inserted.is_none());
     Ok(Updated {
         tally: Tally {
@@ -326,8 +326,8 @@ fn update_matching(
         } else {
             change_one
         };
-        let (find, validation) = (updating.find, updating.validation);
-        updated.tally = change(context, &collection, find, validation, &mut decide)?;
+        let (find, saving) = (updating.find, updating.saving);
+        updated.tally = change(context, &collection, find, saving, &mut decide)?;
     }
     Ok(updated)
 }
@@ -383,7 +383,7 @@ fn insert(
     let collection = context.collection_or_create(namespace).or_command_error()?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
     let give_up = || context.gives_up();
-    let terms = context.terms(updating.validation, &give_up);
+    let terms = context.terms(updating.saving, &give_up);
     let inserted = collection.insert_on(bytes, true, &terms);
     let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {

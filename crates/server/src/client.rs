@@ -40,6 +40,12 @@ impl Client {
         self.metadata.get()
     }
 
+    /// The name of the application, where the driver told it.
+    pub fn application(&self) -> Option<&str> {
+        let application = self.metadata()?.get("application")?.as_document()?;
+        application.get("name")?.as_str()
+    }
+
     /// Takes the `client` document of the first `hello`; a second one is refused.
     pub fn set_metadata(&self, metadata: Document<'_>) -> Result<(), CommandError> {
         check_metadata(metadata)?;

@@ -4,6 +4,7 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::context::Context;
+use crate::latency::Class;
 use crate::metrics::Kind;
 
 /// A command: what it is called, what it takes, and what it does.
@@ -63,7 +64,23 @@ pub enum Accepted {
     Only(&'static [&'static str]),
 }
 
+/// Commands that read or write without being counted as queries or writes.
+const READS: &[&str] = &["aggregate", "count", "distinct"];
+const WRITES: &[&str] = &["bulkWrite", "findAndModify"];
+
 impl Command {
+    /// As what its time counts.
+    pub fn class(&self) -> Class {
+        match self.kind {
+            Kind::Query | Kind::GetMore => Class::Read,
+            Kind::Insert | Kind::Update | Kind::Delete => Class::Write,
+            Kind::Command if READS.contains(&self.name) => Class::Read,
+            Kind::Command if WRITES.contains(&self.name) => Class::Write,
+            Kind::Command if self.ends_transaction => Class::Transaction,
+            Kind::Command => Class::Command,
+        }
+    }
+
     /// What most commands are like; each states where it differs.
     pub const EMPTY: Command = Command {
         name: "",

@@ -14,6 +14,7 @@ use windrow_wire::{
 use crate::client::Client;
 use crate::dispatch;
 use crate::log::Severity;
+use crate::parameters::QUIET;
 use crate::state::State;
 
 /// Read at once where it comes together; larger messages pass it by.
@@ -42,7 +43,9 @@ pub(crate) fn serve(state: &State, stream: &TcpStream, client: &Arc<Client>) {
     let attr = doc! {
         "remote": remote, "connectionId": (client.id), "connectionCount": (state.connections.count() as i32),
     };
-    log.info("NETWORK", 22_944, &name, "Connection ended", attr);
+    if !state.parameters.flag(QUIET) {
+        log.info("NETWORK", 22_944, &name, "Connection ended", attr);
+    }
 }
 
 struct Connection<'a> {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use windrow_collection::{
-    Collection, DocumentValidation, Exclusion, GiveUp, Namespace, Terms, Transaction,
+    Collection, DocumentValidation, Exclusion, GiveUp, Kept, Namespace, Statements, Terms,
+    Transaction,
 };
 use windrow_wire::CommandError;
 
@@ -13,6 +14,14 @@ use crate::generic::Generic;
 use crate::joined::Joined;
 use crate::operations::Operation;
 use crate::state::State;
+
+/// How what is written is saved.
+#[derive(Clone, Copy, Debug)]
+pub struct Saving<'a> {
+    pub validation: DocumentValidation,
+    /// The statements of a retryable write that it is remembered as.
+    pub statements: Option<Statements<'a>>,
+}
 
 /// The surroundings of one command.
 #[derive(Clone, Copy)]
@@ -32,6 +41,20 @@ impl<'a> Context<'a> {
     /// Fails where the command should not go on. See [`Operation::check`].
     pub fn check(&self) -> Result<(), CommandError> {
         self.operation.check()
+    }
+
+    /// How a statement of the command is saved: with the numbers that its documents have as statements
+    /// of a retryable write.
+    pub fn saving<'s>(
+        &self,
+        validation: DocumentValidation,
+        numbers: &'s [i32],
+        kept: Kept,
+    ) -> Saving<'s> {
+        Saving {
+            validation,
+            statements: self.joined.and_then(|it| it.statements(numbers, kept)),
+        }
     }
 
     /// The transaction that the command is part of.
@@ -62,12 +85,13 @@ impl<'a> Context<'a> {
     }
 
     /// On what terms the command writes; `give_up` as [`gives_up`](Self::gives_up) says.
-    pub fn terms<'t>(&self, validation: DocumentValidation, give_up: &'t GiveUp<'t>) -> Terms<'t>
+    pub fn terms<'t>(&self, saving: Saving<'t>, give_up: &'t GiveUp<'t>) -> Terms<'t>
     where
         'a: 't,
     {
         Terms {
-            validation,
+            validation: saving.validation,
+            statements: saving.statements,
             transaction: self.transaction().map(|it| &**it),
             give_up,
         }

@@ -135,9 +135,10 @@ fn execute(
             .and_then(|joined| joined.leave(state, run(Some(&joined)))),
     };
     let took = operation.started.elapsed();
-    state.metrics.took(command.kind, took);
+    state.metrics.took(command.class(), took);
     let namespace = operation.namespace();
-    state.usage.note(client.id, &namespace, command.kind, took);
+    let counted = (command.kind, command.class());
+    state.usage.note(client.id, &namespace, counted, took);
     let ended = Ended {
         client,
         operation,

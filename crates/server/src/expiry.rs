@@ -17,6 +17,7 @@ use windrow_query::{Error, Find, Hint, Snapshot, Uninterrupted};
 use crate::log::Severity;
 use crate::queries::now_millis;
 use crate::state::State;
+use crate::verbosity::Component;
 
 /// Documents that one index's turn deletes at most.
 const BATCH: u64 = 1_000;
@@ -46,7 +47,10 @@ fn pass(state: &State) {
         left.retain(|(collection, definition)| {
             let deleted = turn(state, collection, definition, now);
             match &deleted {
-                Ok(count) => drop(state.metrics.ttl_deleted.fetch_add(*count, Relaxed)),
+                Ok(count) => {
+                    state.metrics.ttl_deleted.fetch_add(*count, Relaxed);
+                    tell(state, collection, definition, *count);
+                }
                 Err(error) => report(state, collection, error),
             }
             deleted.is_ok_and(|count| count == BATCH)
@@ -142,6 +146,23 @@ fn expired(definition: &Definition, now: i64) -> Option<DocumentBuf> {
             Some(partial) => doc! { "$and": [(partial.to_value()), dates] },
         },
     )
+}
+
+/// Tells of documents that have expired, where indexes tell that much.
+fn tell(state: &State, collection: &Collection, definition: &Definition, count: u64) {
+    let verbosity = &state.parameters.verbosity;
+    if count == 0 || !verbosity.tells(Component::INDEX, 1) {
+        return;
+    }
+    let attr = doc! {
+        "namespace": (collection.namespace().to_string()), "index": (definition.name.as_str()),
+        "numDeleted": (count as i64),
+    };
+    let message = "Deleted expired documents using index";
+    state
+        .services
+        .log
+        .info("INDEX", 5_479_200, "ttl", message, attr);
 }
 
 fn report(state: &State, collection: &Collection, error: &Error) {

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Transaction;
+use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
 use windrow_wire::{CommandError, Reply};
 
-use crate::generic::{Numbered, Part, Statements};
-use crate::retries::Done;
+use crate::generic::{Numbered, Part, Statements as Numbers};
 use crate::state::State;
 use crate::transactions::{Taken, labelled};
 
 /// The number of the statement of a command that has one.
-const ALONE: i32 = 0;
+pub const ALONE: i32 = 0;
 
 /// See the module.
 #[derive(Debug)]
@@ -85,40 +84,40 @@ impl Joined {
 
     /// What the command's statement of this place has done before, where it is a retryable write.
     pub fn done(&self, place: usize) -> Result<Option<Done>, CommandError> {
-        match self.is_retryable_write() {
-            true => self.taken.done(self.statement(place)),
-            false => Ok(None),
-        }
-    }
-
-    /// Notes what it has done now.
-    pub fn note(&self, place: usize, done: impl FnOnce() -> Done) {
-        if self.is_retryable_write() {
-            self.taken.note(self.statement(place), done());
-        }
+        self.done_by(self.statement(place))
     }
 
     /// What the command has done before, where it is one statement whatever number it has.
     pub fn done_alone(&self) -> Result<Option<Done>, CommandError> {
+        self.done_by(ALONE)
+    }
+
+    fn done_by(&self, statement: i32) -> Result<Option<Done>, CommandError> {
         match self.is_retryable_write() {
-            true => self.taken.done(ALONE),
+            true => self.taken.done(self.numbered.number, statement),
             false => Ok(None),
         }
     }
 
-    /// Notes what it has done now.
-    pub fn note_alone(&self, done: impl FnOnce() -> Done) {
-        if self.is_retryable_write() {
-            self.taken.note(ALONE, done());
-        }
+    /// The statements of these numbers, to be remembered with what they do: of a retryable write.
+    pub fn statements<'n>(&self, numbers: &'n [i32], kept: Kept) -> Option<Statements<'n>> {
+        self.is_retryable_write().then_some(Statements {
+            origin: Origin {
+                session: self.numbered.session.0,
+                number: self.numbered.number,
+            },
+            numbers,
+            kept,
+        })
     }
 
-    fn statement(&self, place: usize) -> i32 {
+    /// The number of the statement of this place.
+    pub fn statement(&self, place: usize) -> i32 {
         let place_number = i32::try_from(place).unwrap_or(i32::MAX);
         match &self.numbered.statements {
             None => place_number,
-            Some(Statements::From(first)) => first.saturating_add(place_number),
-            Some(Statements::Each(each)) => each.get(place).copied().unwrap_or(place_number),
+            Some(Numbers::From(first)) => first.saturating_add(place_number),
+            Some(Numbers::Each(each)) => each.get(place).copied().unwrap_or(place_number),
         }
     }
 }

@@ -20,14 +20,16 @@ pub(crate) fn join(
 ) -> Result<Joined, CommandError> {
     check_allowed(request, command, numbered.part)?;
     let (session, number) = (numbered.session, numbered.number);
-    let taken = state.histories.take(session, operation)?;
+    let taken = state
+        .histories
+        .take(session, &state.services.engine, operation)?;
     let transaction = match numbered.part {
         Part::RetryableWrite => {
             taken.begin_writes(number)?;
             None
         }
         Part::Start => {
-            let transaction = taken.begin(number, &state.services.engine)?;
+            let transaction = taken.begin(number)?;
             state.cursors.end_transactions(session);
             Some(transaction)
         }

@@ -24,7 +24,7 @@
 //! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`, `change_stream`,
-//! [`listed`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`usage`], [`stop`].
+//! [`listed`], [`verbosity`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -53,6 +53,7 @@ pub mod generic;
 pub mod index_builds;
 pub mod joined;
 mod joining;
+pub mod latency;
 pub mod listed;
 pub mod log;
 mod machine;
@@ -79,6 +80,7 @@ mod tailing;
 pub mod transactions;
 pub mod usage;
 pub mod validators;
+pub mod verbosity;
 mod version;
 pub mod views;
 pub mod writes;

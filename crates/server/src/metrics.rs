@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use windrow_document::{DocumentBuf, doc};
 
+use crate::latency::{CLASSES, Class, Latencies, Shared};
+
 /// What a command counts as in `opcounters` and in `currentOp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -43,9 +45,8 @@ pub struct Metrics {
     /// Documents that TTL indexes have expired, and how often they were looked at.
     pub ttl_deleted: AtomicU64,
     pub ttl_passes: AtomicU64,
-    reads_latency: Latency,
-    writes_latency: Latency,
-    commands_latency: Latency,
+    /// By the class of commands.
+    latencies: [Shared; CLASSES],
     pub bytes_in: AtomicU64,
     pub bytes_out: AtomicU64,
     pub requests: AtomicU64,
@@ -55,12 +56,6 @@ pub struct Metrics {
     pub connections_active: AtomicI64,
     pub user_errors: AtomicU64,
     pub panics: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct Latency {
-    count: AtomicU64,
-    micros: AtomicU64,
 }
 
 impl Metrics {
@@ -77,14 +72,10 @@ impl Metrics {
     }
 
     /// Counts a command that is done.
-    pub fn took(&self, kind: Kind, time: Duration) {
-        let latency = match kind {
-            Kind::Query | Kind::GetMore => &self.reads_latency,
-            Kind::Insert | Kind::Update | Kind::Delete => &self.writes_latency,
-            Kind::Command => &self.commands_latency,
-        };
-        latency.count.fetch_add(1, Relaxed);
-        latency.micros.fetch_add(time.as_micros() as u64, Relaxed);
+    pub fn took(&self, class: Class, time: Duration) {
+        if let Some(latency) = self.latencies.get(class as usize) {
+            latency.add(time);
+        }
     }
 
     pub fn operation_counters(&self) -> DocumentBuf {
@@ -95,14 +86,13 @@ impl Metrics {
         }
     }
 
-    pub fn latencies(&self) -> DocumentBuf {
-        let one = |latency: &Latency| {
-            doc! { "latency": (int(&latency.micros)), "ops": (int(&latency.count)) }
-        };
-        doc! {
-            "reads": (one(&self.reads_latency)), "writes": (one(&self.writes_latency)),
-            "commands": (one(&self.commands_latency)),
-        }
+    pub fn latencies(&self) -> Latencies {
+        std::array::from_fn(|class| {
+            self.latencies
+                .get(class)
+                .map(Shared::load)
+                .unwrap_or_default()
+        })
     }
 
     pub fn network(&self) -> DocumentBuf {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::client::Client;
@@ -122,6 +122,10 @@ impl Operation {
         *lock(&self.plan_summary) = Some(summary.to_owned());
     }
 
+    pub fn plan_summary(&self) -> Option<String> {
+        lock(&self.plan_summary).clone()
+    }
+
     pub fn has_progress(&self) -> bool {
         lock(&self.progress).is_some()
     }
@@ -157,8 +161,7 @@ impl Operation {
             "connectionId": (self.client.id), "client": (self.client.address.to_string()),
         };
         if let Some(metadata) = self.client.metadata() {
-            let application = metadata.get("application").and_then(ValueRef::as_document);
-            if let Some(name) = application.and_then(|one| one.get("name")) {
+            if let Some(name) = self.client.application() {
                 op.push("appName", name);
             }
             op.push("clientMetadata", metadata.clone());

@@ -8,6 +8,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::truncated;
 use crate::sync::lock;
+use crate::verbosity::{Component, Verbosity};
 
 /// A parameter as the table below has it.
 struct Parameter {
@@ -24,6 +25,9 @@ enum Accepts {
     Flag,
     /// A whole number in these limits.
     Whole(i64, i64),
+    /// How much components tell, and how much all of them.
+    Verbosity,
+    Level,
 }
 
 /// Memory of all index builds together, in megabytes.
@@ -32,11 +36,18 @@ const BUILD_MEMORY: &str = "maxIndexBuildMemoryUsageMegabytes";
 /// Whether filters must not be answered by scans of collections.
 pub const NO_TABLE_SCAN: &str = "notablescan";
 
+/// Whether aggregations and finds may write temporary files where they do not say themselves.
+pub const DISK_USE: &str = "allowDiskUseByDefault";
+
+/// Whether connections are not told in the log.
+pub const QUIET: &str = "quiet";
+
 /// How long a transaction may be open, in seconds.
 pub const TRANSACTION_SECONDS: &str = "transactionLifetimeLimitSeconds";
 
 /// In order of their names. MongoDB's names and defaults, of those that mean something here.
 const TABLE: &[Parameter] = &[
+    set(DISK_USE, Accepts::Flag, || true.into()),
     fixed("authenticationMechanisms", || {
         Value::Array(windrow_document::array![])
     }),
@@ -48,7 +59,8 @@ const TABLE: &[Parameter] = &[
         doc! { "version": "8.0" }.into()
     }),
     fixed("localLogicalSessionTimeoutMinutes", || 30.into()),
-    set("logLevel", Accepts::Whole(0, 5), || 0.into()),
+    set("logComponentVerbosity", Accepts::Verbosity, || Value::Null),
+    set("logLevel", Accepts::Level, || Value::Null),
     fixed("maxBSONDepth", || 200.into()),
     Parameter {
         tell: Some(|engine, megabytes| engine.set_build_bytes(megabytes.unsigned_abs() << 20)),
@@ -57,7 +69,7 @@ const TABLE: &[Parameter] = &[
         })
     },
     set(NO_TABLE_SCAN, Accepts::Flag, || false.into()),
-    set("quiet", Accepts::Flag, || false.into()),
+    set(QUIET, Accepts::Flag, || false.into()),
     set(
         TRANSACTION_SECONDS,
         Accepts::Whole(1, i32::MAX as i64),
@@ -92,6 +104,7 @@ const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Pa
 /// The values of all parameters of a server.
 pub struct Parameters {
     values: Mutex<Vec<Value>>,
+    pub verbosity: Verbosity,
 }
 
 impl Parameters {
@@ -103,11 +116,23 @@ impl Parameters {
         };
         Parameters {
             values: Mutex::new(TABLE.iter().map(initial).collect()),
+            verbosity: Verbosity::default(),
         }
     }
 
     pub fn get(&self, name: &str) -> Option<Value> {
-        lock(&self.values).get(place(name)?).cloned()
+        let place = place(name)?;
+        let value = lock(&self.values).get(place).cloned();
+        self.own(TABLE.get(place)?).or(value)
+    }
+
+    /// The value of a parameter that is not kept in the table.
+    fn own(&self, parameter: &Parameter) -> Option<Value> {
+        match parameter.accepts? {
+            Accepts::Verbosity => Some(self.verbosity.describe().into()),
+            Accepts::Level => Some(self.verbosity.level(Component::ROOT).into()),
+            Accepts::Flag | Accepts::Whole(..) => None,
+        }
     }
 
     /// Whether a flag is on; false for what is no flag.
@@ -138,6 +163,9 @@ impl Parameters {
         };
         let place = place(name).ok_or_else(unknown)?;
         let parameter = TABLE.get(place).ok_or_else(unknown)?;
+        if let Some(was) = self.own(parameter) {
+            return self.set_verbosity(parameter, value).map(|()| was);
+        }
         let mut values = lock(&self.values);
         let current = values.get_mut(place).ok_or_else(unknown)?;
         let value = accepted(parameter, value, current)?;
@@ -147,6 +175,28 @@ impl Parameters {
         Ok(std::mem::replace(current, value))
     }
 
+    fn set_verbosity(
+        &self,
+        parameter: &Parameter,
+        value: ValueRef<'_>,
+    ) -> Result<(), CommandError> {
+        if let (Some(Accepts::Verbosity), Some(wanted)) = (parameter.accepts, value.as_document()) {
+            return self.verbosity.set(wanted);
+        }
+        let name = parameter.name;
+        let bad = |message: String| Err(CommandError::new(ErrorCode::BadValue, message));
+        match (parameter.accepts, truncated(value)) {
+            (Some(Accepts::Level), Some(level @ 0..=5)) => {
+                self.verbosity.set_level(Component::ROOT, level as i32);
+                Ok(())
+            }
+            (Some(Accepts::Level), _) => bad(format!(
+                "Invalid value for parameter {name}: it has to be a number from 0 to 5"
+            )),
+            _ => bad(format!("{name} has to be an object")),
+        }
+    }
+
     /// Name, value, and whether it may be set while the server runs.
     pub fn all(&self) -> Vec<(&'static str, Value, bool)> {
         let values = lock(&self.values);
@@ -154,7 +204,10 @@ impl Parameters {
         TABLE
             .iter()
             .zip(values.iter())
-            .map(|(one, value)| (one.name, value.clone(), settable(one)))
+            .map(|(one, value)| {
+                let value = self.own(one).unwrap_or_else(|| value.clone());
+                (one.name, value, settable(one))
+            })
             .collect()
     }
 
@@ -195,6 +248,8 @@ fn accepted(
             Some(number) => Ok(number.into()),
             None => Err(bad(format!("{name} has to be a number"))),
         },
+        // They are not kept here.
+        Some(Accepts::Verbosity | Accepts::Level) => Ok(value.to_value()),
     }
 }
 

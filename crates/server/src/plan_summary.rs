@@ -37,6 +37,11 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
     }
 }
 
+/// Whether a step of the plan puts rows in order.
+pub fn sorts(plan: &Plan) -> bool {
+    matches!(plan, Plan::Sort { .. }) || plan.inputs().into_iter().any(sorts)
+}
+
 /// Adds the names of the indexes that a plan reads.
 pub fn collect_indexes(plan: &Plan, names: &mut Vec<String>) {
     match plan {

@@ -19,6 +19,7 @@ use crate::errors::OrCommandError;
 use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
+use crate::parameters::DISK_USE;
 use crate::{clock, plan_summary};
 
 impl Interrupt for Operation {
@@ -95,6 +96,9 @@ impl Running {
     ) -> Result<Running, CommandError> {
         let choice = find.plan(&**source).or_command_error()?;
         operation.set_plan_summary(&plan_summary::of(&choice.winner));
+        if plan_summary::sorts(&choice.winner) {
+            operation.note("hasSortStage", true);
+        }
         let operator = operators::open(&choice.winner, source).or_command_error()?;
         let mut indexes = Vec::new();
         plan_summary::collect_indexes(&choice.winner, &mut indexes);
@@ -281,6 +285,14 @@ pub fn environment(
         environment.variables = Arc::new(let_variables(definitions, now)?);
     }
     Ok(environment)
+}
+
+/// Whether a query's steps may write temporary files: as it says itself, or as the server is set up.
+pub fn may_use_disk(context: &Context<'_>, body: Document<'_>) -> bool {
+    match body.get("allowDiskUse") {
+        Some(ValueRef::Bool(allowed)) => allowed,
+        _ => context.state.parameters.flag(DISK_USE),
+    }
 }
 
 /// Milliseconds since 1970.

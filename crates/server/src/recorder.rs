@@ -6,14 +6,16 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use windrow_collection::{Collection, Namespace};
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, Reply};
 
 use crate::client::Client;
 use crate::clock;
+use crate::metrics::Kind;
 use crate::operations::Operation;
 use crate::state::State;
 use crate::storable::with_id_in_front;
+use crate::verbosity::Component;
 
 /// The collection of a database that keeps its operations.
 pub const PROFILE: &str = "system.profile";
@@ -29,63 +31,242 @@ pub struct Ended<'a> {
     pub outcome: &'a Result<Reply, CommandError>,
 }
 
-/// Logs and keeps the operation where the settings say so.
+/// One statement of an update or a deletion, which is told by itself.
+pub struct Statement<'a> {
+    pub client: &'a Client,
+    /// The command that it is part of.
+    pub operation: &'a Operation,
+    pub took: Duration,
+    /// "update" or "remove", the statement as it came, and what is known of how it went.
+    pub details: DocumentBuf,
+}
+
+/// Logs and keeps a command where the settings say so. The statements of updates and deletions are kept
+/// in place of their command, unless that fails.
 pub fn record(state: &State, ended: &Ended<'_>) {
-    let millis = ended.took.as_millis() as i64;
-    if state.profiling.passes_over(millis) || ended.operation.waits_on_purpose() {
+    let operation = ended.operation;
+    if operation.waits_on_purpose() {
         return;
     }
-    let namespace = ended.operation.namespace();
-    let (database, collection) = namespace.split_once('.').unwrap_or((&namespace, ""));
-    let describe = || profile(ended, millis);
-    let verdict = state.profiling.judge(database, millis, describe);
-    if verdict.log {
-        log(state, ended, millis);
+    let of_statements = matches!(operation.kind, Kind::Update | Kind::Delete);
+    let component = match operation.kind {
+        Kind::Insert => Component::WRITE,
+        _ => Component::COMMAND,
+    };
+    let described = Described {
+        client: ended.client,
+        namespace: operation.namespace(),
+        component,
+        kept: !of_statements || ended.outcome.is_err(),
+        millis: ended.took.as_millis() as i64,
+        outcome: Some(ended.outcome),
+        attributes: &|| {
+            // The first of two that are called the same counts.
+            let mut attributes = DocumentBuf::new();
+            if of_statements && ended.outcome.is_ok() {
+                attributes.push("type", Kind::Command.operation());
+            }
+            for (name, value) in operation.slow_attributes().iter() {
+                attributes.push(name, value);
+            }
+            attributes
+        },
+    };
+    tell(state, &described);
+}
+
+/// Logs and keeps a statement where the settings say so.
+pub fn record_statement(state: &State, statement: &Statement<'_>) {
+    let described = Described {
+        client: statement.client,
+        namespace: statement.operation.namespace(),
+        component: Component::WRITE,
+        kept: true,
+        millis: statement.took.as_millis() as i64,
+        outcome: None,
+        attributes: &|| {
+            let mut attributes = statement.details.clone();
+            attributes.push("ns", statement.operation.namespace());
+            if let Some(summary) = statement.operation.plan_summary() {
+                attributes.push("planSummary", summary);
+            }
+            attributes
+        },
+    };
+    tell(state, &described);
+}
+
+/// Whether anything at all is told of what took so long: else it need not be described.
+pub fn tells_nothing(state: &State, took: Duration) -> bool {
+    let verbosity = &state.parameters.verbosity;
+    let told = [Component::COMMAND, Component::WRITE].map(|it| verbosity.tells(it, 1));
+    state.profiling.passes_over(took.as_millis() as i64) && !told.contains(&true)
+}
+
+/// What there is to tell of an operation.
+struct Described<'a> {
+    client: &'a Client,
+    namespace: String,
+    component: Component,
+    /// Whether the profile may keep it.
+    kept: bool,
+    millis: i64,
+    /// None: of a part of a command.
+    outcome: Option<&'a Result<Reply, CommandError>>,
+    attributes: &'a dyn Fn() -> DocumentBuf,
+}
+
+fn tell(state: &State, described: &Described<'_>) {
+    let millis = described.millis;
+    let is_told = state.parameters.verbosity.tells(described.component, 1);
+    if state.profiling.passes_over(millis) && !is_told {
+        return;
     }
-    if verdict.keep && !collection.is_empty() && collection != PROFILE {
-        keep(state, database, profile(ended, millis));
+    let namespace = &described.namespace;
+    let (database, collection) = namespace.split_once('.').unwrap_or((namespace, ""));
+    let verdict = state
+        .profiling
+        .judge(database, millis, || described.profile());
+    if verdict.log || is_told {
+        described.log(state);
+    }
+    let keeps = verdict.keep && described.kept;
+    if keeps && !collection.is_empty() && collection != PROFILE {
+        keep(state, database, described.profile());
     }
 }
 
-fn log(state: &State, ended: &Ended<'_>, millis: i64) {
-    let mut attr = ended.operation.slow_attributes();
-    match ended.outcome {
-        Ok(reply) => attr.push("reslen", reply.bytes() as i64),
-        Err(error) => {
-            attr.push("ok", 0);
-            add_error(error, &mut attr);
+/// The fields of a line of the log, and of a document of `system.profile`, in MongoDB's order.
+const LOGGED: &[&str] = &[
+    "type",
+    "ns",
+    "appName",
+    "command",
+    "originatingCommand",
+    "planSummary",
+    "cursorid",
+    "keysExamined",
+    "docsExamined",
+    "hasSortStage",
+    "cursorExhausted",
+    "nMatched",
+    "nModified",
+    "ninserted",
+    "ndeleted",
+    "upsert",
+    "keysInserted",
+    "keysDeleted",
+    "numYields",
+    "nreturned",
+    "ok",
+    "errMsg",
+    "errName",
+    "errCode",
+    "reslen",
+    "locks",
+    "storage",
+    "protocol",
+    "durationMillis",
+];
+const PROFILED: &[(&str, &str)] = &[
+    ("op", "type"),
+    ("ns", "ns"),
+    ("command", "command"),
+    ("originatingCommand", "originatingCommand"),
+    ("cursorid", "cursorid"),
+    ("keysExamined", "keysExamined"),
+    ("docsExamined", "docsExamined"),
+    ("hasSortStage", "hasSortStage"),
+    ("cursorExhausted", "cursorExhausted"),
+    ("nMatched", "nMatched"),
+    ("nModified", "nModified"),
+    ("ninserted", "ninserted"),
+    ("ndeleted", "ndeleted"),
+    ("upsert", "upsert"),
+    ("keysInserted", "keysInserted"),
+    ("keysDeleted", "keysDeleted"),
+    ("numYield", "numYields"),
+    ("nreturned", "nreturned"),
+    ("locks", "locks"),
+    ("flowControl", "locks"),
+    ("ok", "ok"),
+    ("errMsg", "errMsg"),
+    ("errName", "errName"),
+    ("errCode", "errCode"),
+    ("responseLength", "reslen"),
+    ("protocol", "protocol"),
+    ("millis", "durationMillis"),
+    ("planSummary", "planSummary"),
+];
+
+impl Described<'_> {
+    /// All that is known, by the names that the log has.
+    fn all(&self) -> DocumentBuf {
+        let mut all = (self.attributes)();
+        if let Some(name) = self.client.application() {
+            all.push("appName", name);
         }
+        all.push("numYields", 0);
+        all.push("locks", DocumentBuf::new());
+        all.push("storage", DocumentBuf::new());
+        match self.outcome {
+            Some(Ok(reply)) => all.push("reslen", reply.bytes() as i32),
+            Some(Err(error)) => {
+                all.push("ok", 0.0);
+                all.push("errMsg", &error.message);
+                all.push("errName", error.code.name().as_ref());
+                all.push("errCode", error.code.number());
+            }
+            None => {}
+        }
+        if self.outcome.is_some() {
+            all.push("protocol", "op_msg");
+        }
+        all.push("durationMillis", self.millis);
+        all
     }
-    attr.push("protocol", "op_msg");
-    attr.push("durationMillis", millis);
-    let (log, client) = (&state.services.log, ended.client.name());
-    log.info("COMMAND", 51_803, &client, "Slow query", attr);
-}
 
-fn add_error(error: &CommandError, described: &mut DocumentBuf) {
-    described.push("errMsg", &error.message);
-    described.push("errName", error.code.name().as_ref());
-    described.push("errCode", error.code.number());
-}
+    fn log(&self, state: &State) {
+        let all = self.all();
+        let mut attr = DocumentBuf::new();
+        for name in LOGGED {
+            match all.get(name) {
+                // In the log, other than in the profile, these are commands.
+                Some(ValueRef::String("query" | "getmore")) if *name == "type" => {
+                    attr.push(name, Kind::Command.operation());
+                }
+                Some(value) => attr.push(name, value),
+                None => {}
+            }
+        }
+        let (log, client) = (&state.services.log, self.client.name());
+        let component = match self.component {
+            Component::WRITE => "WRITE",
+            _ => "COMMAND",
+        };
+        log.info(component, 51_803, &client, "Slow query", attr);
+    }
 
-/// The document of `system.profile`.
-fn profile(ended: &Ended<'_>, millis: i64) -> DocumentBuf {
-    let mut profile = DocumentBuf::new();
-    for (name, value) in ended.operation.slow_attributes().iter() {
-        let name = if name == "type" { "op" } else { name };
-        profile.push(name, value);
+    /// The document of `system.profile`.
+    fn profile(&self) -> DocumentBuf {
+        let all = self.all();
+        let mut profile = DocumentBuf::new();
+        for (name, known_as) in PROFILED {
+            match all.get(known_as) {
+                Some(_) if *name == "millis" => profile.push(name, self.millis as i32),
+                Some(value) => profile.push(name, value),
+                None => {}
+            }
+        }
+        profile.push("ts", clock::date(SystemTime::now()));
+        profile.push("client", self.client.address.ip().to_string());
+        if let Some(application) = all.get("appName") {
+            profile.push("appName", application);
+        }
+        profile.push("allUsers", windrow_document::array![]);
+        profile.push("user", "");
+        profile
     }
-    match ended.outcome {
-        Ok(reply) => profile.push("responseLength", reply.bytes() as i32),
-        Err(error) => add_error(error, &mut profile),
-    }
-    profile.push("protocol", "op_msg");
-    profile.push("millis", millis as i32);
-    profile.push("ts", clock::date(SystemTime::now()));
-    profile.push("client", ended.client.address.ip().to_string());
-    profile.push("allUsers", windrow_document::array![]);
-    profile.push("user", "");
-    profile
 }
 
 /// What cannot be kept is not: the operation itself has ended already.

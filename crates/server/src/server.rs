@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::expiry::keep_expiring;
 use crate::log::Severity;
-use crate::parameters::TRANSACTION_SECONDS;
+use crate::parameters::{QUIET, TRANSACTION_SECONDS};
 use crate::state::{Services, State};
 use crate::stop::{Stop, wake};
 
@@ -169,10 +169,10 @@ fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result
         "remote": (address.to_string()), "connectionId": (client.id),
         "connectionCount": (state.connections.count() as i32),
     };
-    state
-        .services
-        .log
-        .info("NETWORK", 22_943, "listener", "Connection accepted", attr);
+    if !state.parameters.flag(QUIET) {
+        let log = &state.services.log;
+        log.info("NETWORK", 22_943, "listener", "Connection accepted", attr);
+    }
     let (shared, id) = (Arc::clone(state), client.id);
     let thread = thread::Builder::new()
         .name(client.name())
@@ -217,6 +217,7 @@ fn keep_house(state: &State) {
         }
         for session in state.sessions.expire(now) {
             state.histories.forget(session);
+            state.services.engine.forget_session(&session.0);
             state.cursors.kill_session(session);
             state
                 .operations

@@ -32,6 +32,7 @@ pub struct Chunk {
     pub range: Range<usize>,
     /// The place of its first document among all in the buffer.
     pub first: usize,
+    pub count: usize,
 }
 
 impl Chunk {
@@ -120,6 +121,7 @@ impl<'a> Output<'a> {
         output.chunks.push(Chunk {
             range: 0..0,
             first: 0,
+            count: 0,
         });
         output
     }
@@ -153,11 +155,16 @@ impl<'a> Output<'a> {
         if let Some(chunk) = self.chunks.last_mut() {
             if chunk.range.is_empty() || chunk.range.len() + length <= CHUNK_BYTES {
                 chunk.range.end += length;
+                chunk.count += 1;
                 return;
             }
             let start = chunk.range.end;
             let range = start..start + length;
-            self.chunks.push(Chunk { range, first });
+            self.chunks.push(Chunk {
+                range,
+                first,
+                count: 1,
+            });
         }
     }
 

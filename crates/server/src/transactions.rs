@@ -1,5 +1,6 @@
 //! What each session has done with its transaction numbers: the transaction that is open, or how it
-//! ended, and the statements of retryable writes.
+//! ended. What the statements of retryable writes did the engine remembers, and how the last number of
+//! a session ended that wrote anything, also from before the server was started.
 //!
 //! One command at a time has a session's history; another one waits for it. Numbers only grow: a
 //! larger one ends what was before.
@@ -9,12 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Engine, Origin, Transaction};
+use windrow_collection::{Done, Engine, Last, Origin, Remembered, Transaction};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::IntoCommandError;
 use crate::operations::Operation;
-use crate::retries::{Done, Retries};
 use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;
 
@@ -44,7 +44,7 @@ pub struct Counts {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct History {
     state: Mutex<State>,
     freed: Condvar,
@@ -61,13 +61,19 @@ struct State {
     used: Instant,
 }
 
-impl Default for State {
-    fn default() -> State {
+impl State {
+    /// The state of a session of which nothing else is known.
+    fn after(last: Option<Last>) -> State {
+        let (number, stage) = match last {
+            None => (-1, Stage::Aborted),
+            Some(Last::Committed(number)) => (number, Stage::Committed),
+            Some(Last::Wrote(number)) => (number, Stage::Writes),
+        };
         State {
             in_use: false,
             doomed: false,
-            number: -1,
-            stage: Stage::Aborted,
+            number,
+            stage,
             used: Instant::now(),
         }
     }
@@ -76,7 +82,7 @@ impl Default for State {
 /// What became of the newest number.
 #[derive(Debug)]
 enum Stage {
-    Writes(Retries),
+    Writes,
     Open {
         transaction: Arc<Transaction>,
         since: Instant,
@@ -93,8 +99,21 @@ pub const TRANSIENT: &str = "TransientTransactionError";
 
 impl Histories {
     /// Takes a session's history, once no other command has it.
-    pub fn take(&self, session: SessionId, operation: &Operation) -> Result<Taken, CommandError> {
-        let history = lock(&self.all).entry(session).or_default().clone();
+    pub fn take(
+        &self,
+        session: SessionId,
+        engine: &Arc<Engine>,
+        operation: &Operation,
+    ) -> Result<Taken, CommandError> {
+        let mut all = lock(&self.all);
+        let history = all.entry(session).or_insert_with(|| {
+            Arc::new(History {
+                state: Mutex::new(State::after(engine.last_of(&session.0))),
+                freed: Condvar::new(),
+            })
+        });
+        let history = Arc::clone(history);
+        drop(all);
         let mut state = lock(&history.state);
         while state.in_use {
             operation.check()?;
@@ -106,6 +125,7 @@ impl Histories {
         drop(state);
         Ok(Taken {
             session,
+            engine: Arc::clone(engine),
             history,
             totals: Arc::clone(&self.totals),
         })
@@ -211,13 +231,14 @@ impl State {
 #[derive(Debug)]
 pub struct Taken {
     session: SessionId,
+    engine: Arc<Engine>,
     history: Arc<History>,
     totals: Arc<Totals>,
 }
 
 impl Taken {
     /// Begins a transaction.
-    pub fn begin(&self, number: i64, engine: &Engine) -> Result<Arc<Transaction>, CommandError> {
+    pub fn begin(&self, number: i64) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         if number == state.number {
@@ -227,10 +248,7 @@ impl Taken {
                 message,
             ));
         }
-        let transaction = Arc::new(engine.begin(Origin {
-            session: self.session.0,
-            number,
-        }));
+        let transaction = Arc::new(self.engine.begin(self.origin(number)));
         let stage = Stage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
@@ -294,30 +312,34 @@ impl Taken {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         match state.stage {
-            Stage::Writes(_) if state.number == number => Ok(()),
+            Stage::Writes if state.number == number => Ok(()),
             _ if state.number == number => Err(CommandError::new(
                 ErrorCode::IncompleteTransactionHistory,
                 format!("the number {number} is a transaction's, not a retryable write's"),
             )),
             _ => {
-                state.advance(number, Stage::Writes(Retries::default()));
+                state.advance(number, Stage::Writes);
                 Ok(())
             }
         }
     }
 
-    /// What a statement of the newest retryable write has done, where it has been run before.
-    pub fn done(&self, statement: i32) -> Result<Option<Done>, CommandError> {
-        match &lock(&self.history.state).stage {
-            Stage::Writes(retries) => retries.done(statement),
-            _ => Ok(None),
+    /// What a statement of the retryable write of this number has done, where it has been run before.
+    pub fn done(&self, number: i64, statement: i32) -> Result<Option<Done>, CommandError> {
+        match self.engine.remembered(self.origin(number), statement) {
+            Remembered::Nothing => Ok(None),
+            Remembered::Done(done) => Ok(Some(done)),
+            Remembered::Unknown => Err(CommandError::new(
+                ErrorCode::IncompleteTransactionHistory,
+                format!("whether statement {statement} has been executed is not known"),
+            )),
         }
     }
 
-    /// Notes what a statement of the newest retryable write has done.
-    pub fn note(&self, statement: i32, done: Done) {
-        if let Stage::Writes(retries) = &mut lock(&self.history.state).stage {
-            retries.note(statement, done);
+    fn origin(&self, number: i64) -> Origin {
+        Origin {
+            session: self.session.0,
+            number,
         }
     }
 }
@@ -386,9 +408,11 @@ mod tests {
         let histories = Histories::default();
         with_operation(|operation| {
             for (what, number, code) in steps {
-                let taken = histories.take(SESSION, operation).unwrap();
+                let taken = histories
+                    .take(SESSION, &services.engine, operation)
+                    .unwrap();
                 let done = match *what {
-                    "begin" => taken.begin(*number, &services.engine).map(drop),
+                    "begin" => taken.begin(*number).map(drop),
                     "resume" => taken.resume(*number).map(drop),
                     "commit" => taken.commit(*number),
                     "abort" => {
@@ -476,10 +500,12 @@ mod tests {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
         let histories = Histories::default();
         with_operation(|operation| {
-            let taken = histories.take(SESSION, operation).unwrap();
-            taken.begin(1, &services.engine).unwrap();
+            let taken = histories
+                .take(SESSION, &services.engine, operation)
+                .unwrap();
+            taken.begin(1).unwrap();
             taken.commit(1).unwrap();
-            taken.begin(2, &services.engine).unwrap();
+            taken.begin(2).unwrap();
             let counts = Counts {
                 open: 1,
                 active: 1,

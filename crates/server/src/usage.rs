@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use windrow_document::{DocumentBuf, doc};
 
+use crate::latency::{Class, Latencies};
 use crate::metrics::Kind;
 use crate::sync::lock;
 
@@ -48,7 +49,21 @@ fn place(kind: Kind) -> usize {
     }
 }
 
-type OfCollection = [Spent; KINDS.len()];
+#[derive(Clone, Debug, Default)]
+struct OfCollection {
+    spent: [Spent; KINDS.len()],
+    /// By the class of commands.
+    latencies: Latencies,
+}
+
+impl OfCollection {
+    fn merge(&mut self, other: &OfCollection) {
+        let spent = self.spent.iter_mut().zip(&other.spent);
+        spent.for_each(|(sum, one)| sum.merge(one));
+        let latencies = self.latencies.iter_mut().zip(&other.latencies);
+        latencies.for_each(|(sum, one)| sum.merge(one));
+    }
+}
 
 /// Tables that connections share, so that few of them meet at one lock.
 const TABLES: usize = 16;
@@ -61,7 +76,13 @@ pub struct Usage {
 
 impl Usage {
     /// Notes a command on a collection that is done; `connection` chooses the table.
-    pub fn note(&self, connection: i32, namespace: &str, kind: Kind, took: Duration) {
+    pub fn note(
+        &self,
+        connection: i32,
+        namespace: &str,
+        (kind, class): (Kind, Class),
+        took: Duration,
+    ) {
         let table = connection.unsigned_abs() as usize % TABLES;
         let Some(table) = self.tables.get(table).filter(|_| namespace.contains('.')) else {
             return;
@@ -71,8 +92,11 @@ impl Usage {
             Some(of_collection) => of_collection,
             None => table.entry(namespace.to_owned()).or_default(),
         };
-        if let Some(spent) = of_collection.get_mut(place(kind)) {
+        if let Some(spent) = of_collection.spent.get_mut(place(kind)) {
             spent.add(took);
+        }
+        if let Some(latency) = of_collection.latencies.get_mut(class as usize) {
+            latency.add(took);
         }
     }
 
@@ -83,15 +107,23 @@ impl Usage {
         }
     }
 
+    /// What commands on one collection or view took, by their class.
+    pub fn latencies(&self, namespace: &str) -> Latencies {
+        let mut all = OfCollection::default();
+        for table in &self.tables {
+            if let Some(of_collection) = lock(table).get(namespace) {
+                all.merge(of_collection);
+            }
+        }
+        all.latencies
+    }
+
     /// Each collection with what was spent on it, by name.
     pub fn describe(&self) -> DocumentBuf {
         let mut all: std::collections::BTreeMap<String, OfCollection> = Default::default();
         for table in &self.tables {
             for (name, of_collection) in lock(table).iter() {
-                let sums = all.entry(name.clone()).or_default();
-                sums.iter_mut()
-                    .zip(of_collection)
-                    .for_each(|(sum, one)| sum.merge(one));
+                all.entry(name.clone()).or_default().merge(of_collection);
             }
         }
         let mut described = DocumentBuf::new();
@@ -106,7 +138,7 @@ impl Usage {
 fn describe(of_collection: &OfCollection) -> DocumentBuf {
     let sum = |is_meant: fn(usize) -> bool| {
         let mut sum = Spent::default();
-        let meant = of_collection.iter().enumerate();
+        let meant = of_collection.spent.iter().enumerate();
         meant
             .filter(|(place, _)| is_meant(*place))
             .for_each(|(_, one)| sum.merge(one));
@@ -116,7 +148,7 @@ fn describe(of_collection: &OfCollection) -> DocumentBuf {
         "total": (sum(|_| true)), "readLock": (sum(|place| place < 2 || place == 5)),
         "writeLock": (sum(|place| (2..5).contains(&place))),
     };
-    for (name, spent) in KINDS.iter().zip(of_collection) {
+    for (name, spent) in KINDS.iter().zip(&of_collection.spent) {
         described.push(name, spent.describe());
     }
     described
@@ -130,10 +162,10 @@ mod tests {
     fn time_is_summed_by_collection_and_kind() {
         let usage = Usage::default();
         let micros = Duration::from_micros;
-        usage.note(1, "d.c", Kind::Query, micros(5));
-        usage.note(2, "d.c", Kind::Query, micros(6));
-        usage.note(1, "d.c", Kind::Insert, micros(7));
-        usage.note(1, "admin", Kind::Command, micros(9));
+        usage.note(1, "d.c", (Kind::Query, Class::Read), micros(5));
+        usage.note(2, "d.c", (Kind::Query, Class::Read), micros(6));
+        usage.note(1, "d.c", (Kind::Insert, Class::Write), micros(7));
+        usage.note(1, "admin", (Kind::Command, Class::Command), micros(9));
         let described = usage.describe();
         let of_c = described.get("d.c").and_then(|one| one.as_document());
         let check = |name: &str, time: i64, count: i64| {

@@ -111,7 +111,7 @@ impl World {
         });
         let same = |model: &&Model| {
             let of = |(name, things): (&String, &Things)| (name.clone(), things.documents.clone());
-            model.iter().map(of).eq(found.iter().cloned())
+            model.iter().map(of).eq(found.iter().cloned()) && self.remembers(model)
         };
         // Models that differ in indexes alone: what one of them does not know is doubtful.
         let matching: Vec<&Model> = candidates.iter().filter(same).collect();

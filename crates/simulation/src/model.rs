@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use windrow_collection::Origin;
 use windrow_document::{DocumentBuf, ValueRef};
 
 /// Documents by `_id`.
@@ -16,6 +17,16 @@ pub struct Things {
     pub indexes: BTreeSet<String>,
     /// Indexes that may be there or not: what made or dropped them was not acknowledged.
     pub doubtful_indexes: BTreeSet<String>,
+    /// The newest retryable write that has changed something.
+    pub last: Option<Last>,
+}
+
+/// A retryable write, which has a session of its own, of one statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Last {
+    pub origin: Origin,
+    /// When it was made, on the clock of the run.
+    pub millis: u64,
 }
 
 /// All collections, by name.

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::{
-    AtBlock, Background, Collection, Engine, EngineOptions, Error, Namespace, Reader, Transaction,
+    AtBlock, Background, Collection, Engine, EngineOptions, Error, Namespace, Origin, Reader,
+    Remembered, Transaction,
 };
 use windrow_storage::{Compression, MemoryDisk, StorageError};
 
-use crate::model::{Documents, Model, Things};
+use crate::model::{Documents, Last, Model, Things};
 use crate::random::{Random, mixed};
 
 /// See the module. Its steps lock it only between calls of the engine, so that a call can make other
@@ -40,6 +41,7 @@ pub(crate) struct State {
     /// The run is at its end: nothing happens inside steps any more.
     pub ending: bool,
     pub next_index: u64,
+    pub next_session: u64,
     /// What has happened so far, in one number.
     pub trace: u64,
     options: Knobs,
@@ -90,6 +92,11 @@ struct Knobs {
     compression: Compression,
 }
 
+/// The number of the one statement of a retryable write.
+pub(crate) const STATEMENT: i32 = 3;
+/// How long a session is remembered at least.
+const MEMORY_MILLIS: u64 = 29 * 60 * 1000;
+
 /// How many steps may happen inside each other.
 const DEPTH_MAX: usize = 3;
 
@@ -131,6 +138,7 @@ impl World {
                 open: None,
                 ending: false,
                 next_index: 0,
+                next_session: 0,
                 trace: seed,
                 options: knobs,
             };
@@ -212,6 +220,28 @@ impl World {
                 state.doubtful = Some(model);
             }
         });
+    }
+
+    /// A session for one retryable write.
+    pub(crate) fn new_session(&self) -> Last {
+        self.with(|state| {
+            state.next_session += 1;
+            let mut session = [0; 16];
+            session[..8].copy_from_slice(&state.next_session.to_be_bytes());
+            Last {
+                origin: Origin { session, number: 1 },
+                millis: clock(),
+            }
+        })
+    }
+
+    /// Whether the engine remembers the retryable writes of a model, as far as they are not too old or
+    /// too many to be.
+    pub(crate) fn remembers(&self, model: &Model) -> bool {
+        let engine = self.engine();
+        let lasts = model.values().filter_map(|things| things.last);
+        let mut young = lasts.filter(|last| clock().saturating_sub(last.millis) < MEMORY_MILLIS);
+        young.all(|last| engine.remembered(last.origin, STATEMENT) != Remembered::Nothing)
     }
 
     /// Does something that lasts, in which other steps happen.

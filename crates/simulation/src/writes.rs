@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Change, Collection, DocumentValidation, Error, Outcome, Terms};
+use windrow_collection::{
+    Change, Collection, DocumentValidation, Error, Kept, Outcome, Statements, Terms,
+};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
-use crate::model::{Model, Things, unique_of};
+use crate::model::{Last, Model, Things, unique_of};
 use crate::random::Random;
-use crate::world::{World, namespace};
+use crate::world::{STATEMENT, World, namespace};
 
 /// `_id`s are below this, so that many are met again.
 pub(crate) const IDS: u64 = 200;
@@ -16,6 +18,7 @@ pub(crate) const IDS: u64 = 200;
 const IMPATIENT: Terms<'static> = Terms {
     validation: DocumentValidation::Asked,
     transaction: None,
+    statements: None,
     give_up: &|| true,
 };
 const NAMES: [&str; 3] = ["one", "two", "three"];
@@ -155,10 +158,16 @@ impl World {
             }
             (count, buffer, refused, after.documents)
         });
+        let last = self.new_session();
+        let writes = refused.len() < documents as usize;
         let apply = |model: &mut Model| {
-            model.entry(name.clone()).or_default().documents = after;
+            let things = model.entry(name.clone()).or_default();
+            things.documents = after;
+            things.last = if writes { Some(last) } else { things.last };
         };
-        match collection.insert_on(Bytes::from(buffer), false, &IMPATIENT) {
+        let statements = vec![STATEMENT; documents as usize];
+        let terms = retryable(&last, &statements);
+        match collection.insert_on(Bytes::from(buffer), false, &terms) {
             Ok(inserted) => {
                 self.note("insert", documents);
                 let found: Vec<usize> = inserted.errors.iter().map(|(one, _)| *one).collect();
@@ -195,14 +204,17 @@ impl World {
             let others = state.things(&name);
             has_unique && others.has_unique(unique_of(&new), id)
         });
+        let last = self.new_session();
         let apply = |model: &mut Model| {
-            let documents = &mut model.entry(name.clone()).or_default().documents;
+            let things = model.entry(name.clone()).or_default();
+            things.last = Some(last);
             match delete {
-                true => _ = documents.remove(&id),
-                false => _ = documents.insert(id, Arc::new(new.clone())),
+                true => _ = things.documents.remove(&id),
+                false => _ = things.documents.insert(id, Arc::new(new.clone())),
             }
         };
-        match replace(&collection, id, old.as_deref(), &new, delete) {
+        let terms = retryable(&last, &[STATEMENT]);
+        match replace(&collection, id, old.as_deref(), (&new, delete), terms) {
             Ok(Outcome::Gone) => {
                 self.note("change nothing", id as u64);
                 assert!(old.is_none(), "{id} is not found");
@@ -261,6 +273,18 @@ impl World {
     }
 }
 
+/// The terms of a retryable write.
+fn retryable<'a>(last: &Last, numbers: &'a [i32]) -> Terms<'a> {
+    Terms {
+        statements: Some(Statements {
+            origin: last.origin,
+            numbers,
+            kept: Kept::Before,
+        }),
+        ..IMPATIENT
+    }
+}
+
 pub(crate) fn has_unique(collection: &Collection) -> bool {
     let mut indexes = collection.indexes().into_iter().skip(1);
     indexes.any(|index| index.definition.unique && index.is_ready())
@@ -270,14 +294,14 @@ fn replace(
     collection: &Collection,
     id: i32,
     old: Option<&DocumentBuf>,
-    new: &DocumentBuf,
-    delete: bool,
+    (new, delete): (&DocumentBuf, bool),
+    terms: Terms<'_>,
 ) -> Result<Outcome, Error> {
     let found = collection.reader()?.find_id(ValueRef::Int32(id))?;
     let Some(record) = found else {
         return Ok(Outcome::Gone);
     };
-    let mut batch = collection.batch_on(IMPATIENT);
+    let mut batch = collection.batch_on(terms);
     let outcome = batch.change(record, |newest| {
         assert_eq!(Some(newest.as_bytes()), old.map(DocumentBuf::as_bytes));
         Ok::<Change, Error>(match delete {

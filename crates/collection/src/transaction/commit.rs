@@ -62,10 +62,13 @@ impl Transaction {
         let slices: Vec<&[u8]> = payload.iter().map(|piece| &piece[..]).collect();
         let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();
         let collections = self.collections.clone();
+        let (retries, origin) = (self.core.retries.clone(), self.origin);
+        let millis = self.core.now_millis();
         self.core.storage.log.append(&slices, move |position| {
             for publication in publications {
                 publication.publish(position.0);
             }
+            retries.note_committed(origin, position.0, millis);
             created.iter().for_each(|it| collections.insert(it));
         })?;
         Ok(())

@@ -292,6 +292,9 @@ impl<'c> Batch<'c> {
         let kept = self.collection.rules().keeps_old_versions().then_some(old);
         let detail = event_detail::of_update(description, kept);
         let old_bytes = old.as_bytes().len();
+        if let Some(statements) = &self.terms.statements {
+            record::statements::push_updated(&mut self.payload, statements, old);
+        }
         record::push_update(&mut self.payload, id.0, old_bytes, new, &changes, &detail);
         self.ids.push(id);
         Ok(Made::Done(Outcome::Replaced))
@@ -374,6 +377,9 @@ impl<'c> Batch<'c> {
         let whole = self.collection.rules().keeps_old_versions();
         let detail = event_detail::of_deletion(old, whole, is_silent);
         let old_bytes = old.as_bytes().len();
+        if let Some(statements) = self.terms.statements.as_ref().filter(|_| !is_silent) {
+            record::statements::push_deleted(&mut self.payload, statements, old);
+        }
         record::push_delete(&mut self.payload, id.0, old_bytes, &changes, &detail);
         self.ids.push(id);
         Ok(Made::Done(Outcome::Deleted))
@@ -434,11 +440,13 @@ impl<'c> Batch<'c> {
             ));
         }
         let collection = self.collection;
+        let (operations, bytes) = (commit.operations, commit.bytes);
+        let noted = record::statements::noted(&payload, &operations).flatten();
         match self.terms.transaction {
-            None => collection.append(&[&payload], commit.operations, commit.bytes, effect),
+            None => collection.append(&[&payload], operations, bytes, effect, noted),
             Some(transaction) => {
-                let operations = payload.slice(record::ID_BYTES..);
-                transaction.write(collection, vec![operations], commit.operations, effect)
+                let pieces = vec![payload.slice(record::ID_BYTES..)];
+                transaction.write(collection, pieces, operations, effect)
             }
         }
     }

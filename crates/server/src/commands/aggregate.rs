@@ -144,7 +144,8 @@ fn prepare(
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
-        let aggregate = parse_stages(body, begun.rest.as_array(), None)?;
+        let mut aggregate = parse_stages(body, begun.rest.as_array(), None)?;
+        aggregate.allow_disk_use = queries::may_use_disk(context, body);
         let given = Given::source(namespace.to_string(), begun.documents);
         return Ok((aggregate, given));
     }
@@ -159,7 +160,9 @@ fn prepare(
     }
     let source = queries::source(context, namespace)?;
     check_view(body, &*source)?;
-    Ok((parse(body, source.collation())?, source))
+    let mut aggregate = parse(body, source.collation())?;
+    aggregate.allow_disk_use = queries::may_use_disk(context, body);
+    Ok((aggregate, source))
 }
 
 /// A view is read as it compares.

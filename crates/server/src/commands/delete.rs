@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use windrow_collection::{Change, DocumentValidation, Namespace};
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
+use windrow_collection::{Change, DocumentValidation, Kept, Namespace};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -16,7 +17,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
-use crate::retries::Done;
+use crate::recorder;
 use crate::views;
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
@@ -39,6 +40,8 @@ const FIELDS: &[&str] = &["q", "limit", "collation", "hint"];
 
 /// One of `deletes`, its types checked.
 pub struct Statement<'a> {
+    /// As it came.
+    source: Document<'a>,
     filter: Document<'a>,
     one: bool,
     collation: Option<Document<'a>>,
@@ -66,8 +69,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (mut count, mut examined) = (0, Examined::default());
     let mut errors = WriteErrors::default();
     for (number, statement) in parsed.iter().enumerate() {
+        let started = Instant::now();
         match once(context, &namespace, (number, statement), variables) {
             Ok(tally) => {
+                statement.record(context, &tally, started.elapsed());
                 count += tally.changed;
                 examined += tally.examined;
             }
@@ -95,7 +100,7 @@ pub fn once(
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
-        return one(context, namespace, statement, variables);
+        return one(context, namespace, (statement, &[]), variables);
     };
     writes::check_can_be_retried(&namespace.database)?;
     if joined.done(place)?.is_some() {
@@ -108,17 +113,15 @@ pub fn once(
     if !statement.one {
         return Err(writes::not_retryable());
     }
-    let tally = one(context, namespace, statement, variables)?;
-    if tally.changed > 0 {
-        joined.note(place, || Done::Deleted(None));
-    }
-    Ok(tally)
+    let numbers = [joined.statement(place)];
+    one(context, namespace, (statement, &numbers), variables)
 }
 
+/// `numbers`: that of the statement, of a retryable write.
 fn one(
     context: &Context<'_>,
     namespace: &Namespace,
-    statement: &Statement<'_>,
+    (statement, numbers): (&Statement<'_>, &[i32]),
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     context.state.metrics.deletes.fetch_add(1, Relaxed);
@@ -137,13 +140,8 @@ fn one(
     } else {
         changes::change_all
     };
-    change(
-        context,
-        &collection,
-        &find,
-        DocumentValidation::Asked,
-        &mut decide,
-    )
+    let saving = context.saving(DocumentValidation::Asked, numbers, Kept::Id);
+    change(context, &collection, &find, saving, &mut decide)
 }
 
 impl<'a> Statement<'a> {
@@ -153,11 +151,32 @@ impl<'a> Statement<'a> {
         let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
         let limit = fields.get("limit").ok_or_else(|| fields.missing("limit"))?;
         Ok(Statement {
+            source: statement,
             filter,
             one: read_limit(limit)?,
             collation: fields.document("collation")?,
             hint: writes::hint(fields.get("hint"))?,
         })
+    }
+
+    /// Tells how it went, where such is told.
+    fn record(&self, context: &Context<'_>, tally: &Tally, took: Duration) {
+        if recorder::tells_nothing(context.state, took) {
+            return;
+        }
+        let details = doc! {
+            "type": "remove", "command": (self.source),
+            "keysExamined": (tally.examined.keys as i64),
+            "docsExamined": (tally.examined.documents as i64),
+            "ndeleted": (tally.changed as i64),
+        };
+        let statement = recorder::Statement {
+            client: context.client,
+            operation: context.operation,
+            took,
+            details,
+        };
+        recorder::record_statement(context.state, &statement);
     }
 
     /// The documents to delete; `default`: how the collection compares.

@@ -38,6 +38,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if !engine.drop_collection(&namespace).or_command_error()? {
         return Err(not_found());
     }
+    context
+        .state
+        .usage
+        .forget(|name| name == namespace.to_string());
     ended(context, &namespace.to_string());
     let attr = doc! { "namespace": (namespace.to_string()), "indexes": (indexes as i32) };
     let log = &context.state.services.log;

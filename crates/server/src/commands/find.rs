@@ -92,7 +92,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }
-    let asked = Asked::parse(body, source.collation())?;
+    let mut asked = Asked::parse(body, source.collation())?;
+    asked.find.allow_disk_use = queries::may_use_disk(context, body);
     if asked.tailable {
         return tail(context, &namespace, body, asked);
     }
@@ -153,7 +154,9 @@ fn run_on_view(
     for name in ["skip", "limit"] {
         count(body, name)?;
     }
-    let cursor = views::open(context, &views::find(body, &**source)?, source)?;
+    let mut of_view = views::find(body, &**source)?;
+    of_view.allow_disk_use = queries::may_use_disk(context, body);
+    let cursor = views::open(context, &of_view, source)?;
     let batches = QueryBatches::of_pipeline(cursor);
     let owner = queries::owner(context, namespace, body);
     first_batch::reply(context, owner, Box::new(batches), first)

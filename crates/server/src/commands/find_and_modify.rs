@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Change, Namespace};
+use windrow_collection::{Change, Done, Kept, Namespace};
 use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
@@ -17,12 +17,13 @@ use crate::arguments::Arguments;
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
-use crate::context::Context;
+use crate::context::{Context, Saving};
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
+use crate::joined;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
-use crate::retries::{Done, Image, Modification};
+use crate::retries::{self, Modification};
 use crate::views;
 use crate::writes::{self, Storing, acknowledge};
 
@@ -110,7 +111,7 @@ impl Asked {
             },
             many: false,
             upsert: self.upsert,
-            validation: self.storing.validation,
+            saving: self.saving(context),
         };
         let Updated {
             tally,
@@ -124,20 +125,14 @@ impl Asked {
         if let Some(inserted) = &inserted {
             outcome.push("upserted", changes::id(inserted));
         }
-        if let Some(joined) = context.joined {
-            match (&inserted, &before, &after) {
-                (Some(inserted), ..) => joined.note_alone(|| Done::Inserted(inserted.clone())),
-                (None, Some(before), Some(after)) if tally.changed > 0 => joined.note_alone(|| {
-                    Done::Updated(Some(match self.new {
-                        true => Image::After(after.clone()),
-                        false => Image::Before(before.clone()),
-                    }))
-                }),
-                _ => {}
-            }
-        }
         let value = if self.new { inserted.or(after) } else { before };
         Ok((outcome, self.project(value)?))
+    }
+
+    /// The command is one statement, whatever number it has, and the document that it gives is remembered.
+    fn saving(&self, context: &Context<'_>) -> Saving<'static> {
+        let kept = if self.new { Kept::After } else { Kept::Before };
+        context.saving(self.storing.validation, &[joined::ALONE], kept)
     }
 
     /// The answer to what has been done before.
@@ -145,11 +140,12 @@ impl Asked {
         &self,
         done: &Done,
     ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
-        let value = done.as_modification(Modification {
+        let asked = Modification {
             removes: self.removes(),
             upserts: self.upsert,
             new: self.new,
-        })?;
+        };
+        let value = retries::as_modification(done, asked)?;
         let mut outcome = doc! { "n": 1 };
         match done {
             Done::Deleted(_) => {}
@@ -178,7 +174,7 @@ impl Asked {
                     context,
                     &collection,
                     &self.find,
-                    self.storing.validation,
+                    self.saving(context),
                     &mut decide,
                 )?;
                 tally.examined.note(Examined::default(), context.operation);
@@ -189,9 +185,6 @@ impl Asked {
             }
         }
         let outcome = doc! { "n": (i32::from(removed.is_some())) };
-        if let (Some(joined), Some(removed)) = (context.joined, &removed) {
-            joined.note_alone(|| Done::Deleted(Some(removed.clone())));
-        }
         Ok((outcome, self.project(removed)?))
     }
 

@@ -14,6 +14,7 @@ use crate::arguments::Arguments;
 use crate::clock;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
+use crate::parameters::QUIET;
 use crate::sessions::TIMEOUT_MINUTES;
 use crate::version::windrow;
 
@@ -93,7 +94,9 @@ fn take_metadata(metadata: Document<'_>, context: &Context<'_>) -> Result<(), Co
     let attr = doc! {
         "remote": (client.address.to_string()), "client": (client.name()), "doc": metadata,
     };
-    log.info("NETWORK", 51_800, &client.name(), "client metadata", attr);
+    if !context.state.parameters.flag(QUIET) {
+        log.info("NETWORK", 51_800, &client.name(), "client metadata", attr);
+    }
     Ok(())
 }
 

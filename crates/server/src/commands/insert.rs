@@ -3,16 +3,16 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use windrow_collection::{Error as CollectionError, Namespace};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_collection::{Error as CollectionError, Kept, Namespace};
+use windrow_document::{ArrayBuf, DocumentBuf, Value};
 use windrow_wire::{CommandError, Documents, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
+use crate::joined::Joined;
 use crate::metrics::Kind;
-use crate::retries::Done;
 use crate::storable::{self, Chunk, Prepared};
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name, writable};
 use crate::{namespace, views};
@@ -88,7 +88,7 @@ pub fn insert_once(
     (place, how): (usize, How),
 ) -> Result<(usize, Failed), CommandError> {
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
-        return insert(context, namespace, documents, how);
+        return insert(context, namespace, documents, how, &|_| 0);
     };
     if let Err(error) = writes::check_can_be_retried(&namespace.database) {
         context.collection_or_create(namespace).or_command_error()?;
@@ -98,21 +98,9 @@ pub fn insert_once(
     for number in 0..documents.count() {
         is_done.push(joined.done(place + number)?.is_some());
     }
-    let note = |number: usize, document: Document<'_>| {
-        let id = document.get("_id").unwrap_or(ValueRef::Null);
-        joined.note(place + number, || Done::Inserted(doc! { "_id": id }));
-    };
     if !is_done.contains(&true) {
-        let (count, failed) = insert(context, namespace, documents, how)?;
-        let mut refused = failed.iter().map(|(number, _)| *number).peekable();
-        for (number, document) in documents.iter().enumerate() {
-            match refused.next_if_eq(&number) {
-                Some(_) if how.ordered => break,
-                Some(_) => {}
-                None => note(number, document),
-            }
-        }
-        return Ok((count, failed));
+        let statement = |number: usize| joined.statement(place + number);
+        return insert(context, namespace, documents, how, &statement);
     }
     let (mut count, mut all_failed) = (0, Failed::new());
     for (number, document) in documents.iter().enumerate() {
@@ -122,11 +110,9 @@ pub fn insert_once(
         }
         let alone: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
         let alone = Documents::from_array(alone.as_array(), "insert.documents")?;
-        let (inserted, failed) = insert(context, namespace, &alone, how)?;
+        let statement = |_| joined.statement(place + number);
+        let (inserted, failed) = insert(context, namespace, &alone, how, &statement)?;
         count += inserted;
-        if inserted > 0 {
-            note(number, document);
-        }
         all_failed.extend(failed.into_iter().map(|(_, error)| (number, error)));
         if how.ordered && !all_failed.is_empty() {
             break;
@@ -135,12 +121,14 @@ pub fn insert_once(
     Ok((count, all_failed))
 }
 
-/// Inserts documents: how many, and which not.
+/// Inserts documents: how many, and which not. `statement`: the number of a document as a statement of a
+/// retryable write.
 fn insert(
     context: &Context<'_>,
     namespace: &Namespace,
     documents: &Documents<'_>,
     how: How,
+    statement: &dyn Fn(usize) -> i32,
 ) -> Result<(usize, Failed), CommandError> {
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
@@ -156,7 +144,7 @@ fn insert(
         (how.ordered, how.storing.keeps_zero_timestamps),
         &context.state.object_ids,
     );
-    insert_prepared(context, namespace, prepared, how)
+    insert_prepared(context, namespace, prepared, how, statement)
 }
 
 fn insert_prepared(
@@ -164,13 +152,19 @@ fn insert_prepared(
     namespace: &Namespace,
     prepared: Prepared,
     how: How,
+    statement: &dyn Fn(usize) -> i32,
 ) -> Result<(usize, Failed), CommandError> {
     let mut count = 0;
     let mut failed = Failed::new();
     for chunk in &prepared.chunks {
         context.check()?;
         let bytes = prepared.bytes.slice(chunk.range.clone());
-        let inserted = match insert_chunk(context, namespace, bytes, how) {
+        let mut numbers = Vec::new();
+        if context.joined.is_some_and(Joined::is_retryable_write) {
+            let places = 0..chunk.count;
+            numbers.extend(places.map(|it| statement(chunk.number(&prepared.numbers, it))));
+        }
+        let inserted = match insert_chunk(context, namespace, bytes, (how, &numbers)) {
             Ok(inserted) => inserted,
             // What is in stays in, so the client has to learn how much that is.
             Err(error) if count > 0 && !writes::ends_command(&error) => {
@@ -207,11 +201,12 @@ fn insert_chunk(
     context: &Context<'_>,
     namespace: &Namespace,
     documents: Bytes,
-    how: How,
+    (how, numbers): (How, &[i32]),
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
     let give_up = || context.gives_up();
-    let terms = context.terms(how.storing.validation, &give_up);
+    let saving = context.saving(how.storing.validation, numbers, Kept::Id);
+    let terms = context.terms(saving, &give_up);
     loop {
         let collection = context.collection_or_create(namespace);
         attempts += 1;

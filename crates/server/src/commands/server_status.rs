@@ -5,7 +5,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
-use windrow_document::{DocumentBuf, Value, doc};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::command::{Accepted, Command};
@@ -15,7 +15,7 @@ use crate::metrics::int;
 use crate::state::State;
 use crate::transactions::Counts;
 use crate::version::{MONGODB_VERSION, windrow};
-use crate::{clock, machine};
+use crate::{clock, latency, machine};
 
 /// Arguments are the names of sections.
 pub const SERVER_STATUS: Command = Command {
@@ -41,7 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         doc! { "activeSessionsCount": (state.sessions.count() as i32) }
     });
     add("network", &|| state.metrics.network());
-    add("opLatencies", &|| state.metrics.latencies());
+    add("opLatencies", &|| latencies(request, state));
     add("opcounters", &|| state.metrics.operation_counters());
     add("storageEngine", &|| {
         doc! {
@@ -58,6 +58,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         add(name, &|| section());
     }
     Ok(Reply::ok(status))
+}
+
+/// With histograms where they are asked for: `{opLatencies: {histograms: true}}`.
+fn latencies(request: &Request, state: &State) -> DocumentBuf {
+    let options = request.get("opLatencies").and_then(ValueRef::as_document);
+    let histograms = options.and_then(|options| options.get("histograms"));
+    let histograms = histograms.is_some_and(ValueRef::is_truthy);
+    latency::describe(&state.metrics.latencies(), histograms)
 }
 
 fn identity(state: &State) -> DocumentBuf {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use windrow_collection::Namespace;
+use windrow_collection::{Kept, Namespace};
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
@@ -19,7 +20,7 @@ use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
-use crate::retries::Done;
+use crate::recorder;
 use crate::views;
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
 
@@ -58,6 +59,8 @@ const FIELDS: &[&str] = &[
 
 /// One of `updates`, its types checked.
 pub struct Statement<'a> {
+    /// As it came.
+    source: Document<'a>,
     filter: Document<'a>,
     update: ValueRef<'a>,
     constants: Option<Document<'a>>,
@@ -99,9 +102,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     writes::check_statement_count(context, parsed.len())?;
     let mut totals = Totals::default();
     for (number, statement) in parsed.iter().enumerate() {
-        let with = (variables, storing);
+        let (with, started) = ((variables, storing), Instant::now());
         match once(context, &namespace, (number, statement), with) {
-            Ok(updated) => totals.add(number, &updated),
+            Ok(updated) => {
+                statement.record(context, &updated, started.elapsed());
+                totals.add(number, &updated);
+            }
             Err(error) if writes::ends_command(&error) => return Err(error),
             Err(error) => totals.errors.push(number, &error),
         }
@@ -151,7 +157,7 @@ pub fn once(
     with: (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
-        return one(context, namespace, statement, with);
+        return one(context, namespace, (statement, &[]), with);
     };
     writes::check_can_be_retried(&namespace.database)?;
     if let Some(done) = joined.done(place)? {
@@ -160,21 +166,15 @@ pub fn once(
     if statement.many {
         return Err(writes::not_retryable());
     }
-    let updated = one(context, namespace, statement, with)?;
-    match &updated.inserted {
-        Some(inserted) => joined.note(place, || {
-            Done::Inserted(doc! { "_id": (changes::id(inserted)) })
-        }),
-        None if updated.tally.changed > 0 => joined.note(place, || Done::Updated(None)),
-        None => {}
-    }
-    Ok(updated)
+    let numbers = [joined.statement(place)];
+    one(context, namespace, (statement, &numbers), with)
 }
 
+/// `numbers`: that of the statement, of a retryable write.
 fn one(
     context: &Context<'_>,
     namespace: &Namespace,
-    statement: &Statement<'_>,
+    (statement, numbers): (&Statement<'_>, &[i32]),
     (variables, storing): (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
     context.state.metrics.updates.fetch_add(1, Relaxed);
@@ -196,7 +196,7 @@ fn one(
         },
         many: statement.many,
         upsert: statement.upsert,
-        validation: storing.validation,
+        saving: context.saving(storing.validation, numbers, Kept::Id),
     };
     changes::update(context, namespace, &updating, false)
 }
@@ -220,6 +220,7 @@ impl<'a> Statement<'a> {
         }
         check_stages(update)?;
         Ok(Statement {
+            source: statement,
             filter,
             update,
             constants: fields.document("c")?,
@@ -230,6 +231,36 @@ impl<'a> Statement<'a> {
             hint: writes::hint(fields.get("hint"))?,
             sort: fields.document("sort")?,
         })
+    }
+
+    /// Tells how it went, where such is told.
+    fn record(&self, context: &Context<'_>, updated: &Updated, took: Duration) {
+        if recorder::tells_nothing(context.state, took) {
+            return;
+        }
+        let mut command = doc! { "q": (self.filter), "u": (self.update) };
+        let rest = self.source.iter();
+        rest.filter(|(name, _)| !["q", "u", "multi", "upsert"].contains(name))
+            .for_each(|(name, value)| command.push(name, value));
+        command.push("multi", self.many);
+        command.push("upsert", self.upsert);
+        let tally = &updated.tally;
+        let mut details = doc! {
+            "type": "update", "command": command,
+            "keysExamined": (tally.examined.keys as i64),
+            "docsExamined": (tally.examined.documents as i64),
+            "nMatched": (tally.matched as i64), "nModified": (tally.changed as i64),
+        };
+        if updated.inserted.is_some() {
+            details.push("upsert", true);
+        }
+        let statement = recorder::Statement {
+            client: context.client,
+            operation: context.operation,
+            took,
+            details,
+        };
+        recorder::record_statement(context.state, &statement);
     }
 
     /// Parses filter, update and sort; `default`: how the collection compares.

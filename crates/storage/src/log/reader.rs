@@ -12,6 +12,8 @@ use crate::folder::at;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRecord {
     pub position: Position,
+    /// When it was written, in milliseconds since 1970; 0 where an earlier version wrote it.
+    pub millis: u64,
     pub payload: Vec<u8>,
 }
 
@@ -98,11 +100,13 @@ impl LogReader {
                 .then(|| found.payload())
                 .transpose()
                 .map_err(|what| current.damaged(&self.disk, position, what))?;
+            let millis = found.header.millis;
             current.offset = found.end;
             self.next += 1;
             if let Some(payload) = payload {
                 return Ok(Some(LogRecord {
                     position: Position(position),
+                    millis,
                     payload,
                 }));
             }

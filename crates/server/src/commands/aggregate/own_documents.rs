@@ -14,6 +14,7 @@ use crate::arguments::Arguments;
 use crate::clock;
 use crate::commands::coll_stats;
 use crate::context::Context;
+use crate::latency;
 use crate::sessions::SessionId;
 use crate::views;
 
@@ -97,10 +98,8 @@ fn coll_stats_of(
         let add = match name {
             "count" => count,
             "storageStats" => storage,
-            "latencyStats" if value.as_document().is_none() => {
-                return refuse(40167, "latencyStats must be an object");
-            }
-            "latencyStats" | "queryExecStats" => {
+            "latencyStats" => latencies,
+            "queryExecStats" => {
                 let message = format!("$collStats.{name} is not supported yet");
                 return refuse(ErrorCode::NotImplemented.number(), message);
             }
@@ -125,6 +124,21 @@ fn count(
         return refuse(40481, message);
     };
     stats.push("count", coll_stats::size(collection.count()));
+    Ok(())
+}
+
+fn latencies(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    value: ValueRef<'_>,
+    stats: &mut DocumentBuf,
+) -> Result<(), CommandError> {
+    let Some(options) = value.as_document() else {
+        return refuse(40167, "latencyStats must be an object");
+    };
+    let histograms = options.get("histograms").is_some_and(ValueRef::is_truthy);
+    let latencies = context.state.usage.latencies(&namespace.to_string());
+    stats.push("latencyStats", latency::describe(&latencies, histograms));
     Ok(())
 }
 

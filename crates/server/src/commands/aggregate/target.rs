@@ -63,7 +63,7 @@ impl Target {
         let terms = Terms {
             validation: self.validation,
             give_up: &|| operation.check().is_err(),
-            transaction: None,
+            ..Terms::default()
         };
         let inserted = collection
             .insert_on(Bytes::from(documents), true, &terms)

@@ -1,0 +1,79 @@
+//! What a statement of a retryable write has done, and its bytes.
+//!
+//! ```text
+//! 0 inserted | document        1 updated
+//! 2 updated | old version      3 updated | new version
+//! 4 deleted                    5 deleted | document
+//! ```
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use windrow_document::{Document, DocumentBuf};
+
+/// What a statement has done to a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Done {
+    /// The document, or one of its `_id` alone where nobody asked for more.
+    Inserted(DocumentBuf),
+    /// With the version that its command gave, where it gave one.
+    Updated(Option<Image>),
+    /// With the document, where the command gave it.
+    Deleted(Option<DocumentBuf>),
+}
+
+/// A version of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Image {
+    Before(DocumentBuf),
+    After(DocumentBuf),
+}
+
+/// The first bytes that are none of these.
+pub(crate) const CODES_END: u8 = 6;
+
+impl Done {
+    /// The document that is remembered.
+    pub(crate) fn document(&self) -> Option<&DocumentBuf> {
+        match self {
+            Done::Inserted(document) | Done::Deleted(Some(document)) => Some(document),
+            Done::Updated(Some(Image::Before(document) | Image::After(document))) => Some(document),
+            Done::Updated(None) | Done::Deleted(None) => None,
+        }
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Done::Inserted(_) => 0,
+            Done::Updated(None) => 1,
+            Done::Updated(Some(Image::Before(_))) => 2,
+            Done::Updated(Some(Image::After(_))) => 3,
+            Done::Deleted(None) => 4,
+            Done::Deleted(Some(_)) => 5,
+        }
+    }
+
+    pub(crate) fn push(&self, bytes: &mut Vec<u8>) {
+        bytes.push(self.code());
+        if let Some(document) = self.document() {
+            bytes.extend_from_slice(document.as_bytes());
+        }
+    }
+
+    /// Whether a document follows this code; None where it is no code.
+    pub(crate) fn has_document(code: u8) -> Option<bool> {
+        (code < CODES_END).then_some(!matches!(code, 1 | 4))
+    }
+
+    /// What [`push`](Self::push) wrote: the code, and the bytes of the document where one follows.
+    pub(crate) fn read(code: u8, document: &[u8]) -> Option<Done> {
+        let document = || Some(Document::from_bytes(document).ok()?.to_buf());
+        Some(match code {
+            0 => Done::Inserted(document()?),
+            1 => Done::Updated(None),
+            2 => Done::Updated(Some(Image::Before(document()?))),
+            3 => Done::Updated(Some(Image::After(document()?))),
+            4 => Done::Deleted(None),
+            5 => Done::Deleted(Some(document()?)),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! Which statements of a retryable write a commit is, and what they did: in front of its operations, so
+//! that it is there with them or not at all.
+//!
+//! ```text
+//! 6 | session id, 16 bytes | number i64 LE | count u32 LE | statement*
+//! statement    number i32 LE | what it did
+//! what it did  as in `done`, and shorter where the operations that follow say it:
+//!              6: the next document that is inserted, of which its `_id` is remembered
+//!              7: the next document that is inserted
+//!              8: the document as the next update makes it
+//! ```
+#![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use bytes::Bytes;
+use windrow_document::{Document, DocumentBuf};
+
+use super::transaction::Origin;
+use super::{ID_BYTES, Operation, Reader, documents};
+use crate::done::{Done, Image};
+
+pub(super) const STATEMENTS: u8 = 6;
+const INSERTED_ID: u8 = 6;
+const INSERTED: u8 = 7;
+const UPDATED: u8 = 8;
+
+/// The statements of a retryable write that is to be remembered with what is written.
+#[derive(Clone, Copy, Debug)]
+pub struct Statements<'a> {
+    pub origin: Origin,
+    /// Of an insert the number of each document's statement, in order; of a change one.
+    pub numbers: &'a [i32],
+    pub kept: Kept,
+}
+
+/// Which version of a document is remembered, since its command gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// None, and of one that was inserted its `_id`.
+    Id,
+    Before,
+    After,
+}
+
+/// What statements did.
+#[derive(Debug)]
+pub struct Noted {
+    pub origin: Origin,
+    /// By the number of the statement.
+    pub done: Vec<(i32, Done)>,
+}
+
+fn push_header(payload: &mut Vec<u8>, origin: Origin, count: usize) {
+    payload.push(STATEMENTS);
+    payload.extend_from_slice(&origin.session);
+    payload.extend_from_slice(&origin.number.to_le_bytes());
+    payload.extend_from_slice(&(count as u32).to_le_bytes());
+}
+
+/// Says that the documents which are inserted next are these statements, by their places among all.
+pub fn push_inserted(
+    payload: &mut Vec<u8>,
+    statements: &Statements<'_>,
+    places: impl ExactSizeIterator<Item = usize>,
+) {
+    push_header(payload, statements.origin, places.len());
+    let code = match statements.kept {
+        Kept::Id => INSERTED_ID,
+        Kept::Before | Kept::After => INSERTED,
+    };
+    for place in places {
+        let number = statements.numbers.get(place).copied().unwrap_or_default();
+        payload.extend_from_slice(&number.to_le_bytes());
+        payload.push(code);
+    }
+}
+
+/// Says that the next update is this statement.
+pub fn push_updated(payload: &mut Vec<u8>, statements: &Statements<'_>, old: Document<'_>) {
+    push_one(payload, statements);
+    match statements.kept {
+        Kept::Id => Done::Updated(None).push(payload),
+        Kept::Before => Done::Updated(Some(Image::Before(old.to_buf()))).push(payload),
+        Kept::After => payload.push(UPDATED),
+    }
+}
+
+/// Says that the next deletion is this statement.
+pub fn push_deleted(payload: &mut Vec<u8>, statements: &Statements<'_>, old: Document<'_>) {
+    push_one(payload, statements);
+    let kept = (statements.kept != Kept::Id).then(|| old.to_buf());
+    Done::Deleted(kept).push(payload);
+}
+
+fn push_one(payload: &mut Vec<u8>, statements: &Statements<'_>) {
+    push_header(payload, statements.origin, 1);
+    let number = statements.numbers.first().copied().unwrap_or_default();
+    payload.extend_from_slice(&number.to_le_bytes());
+}
+
+/// What the payload of a commit says of statements; `operations`: its operations. None where it says
+/// nothing; an inner None where that cannot be read.
+pub fn noted(payload: &Bytes, operations: &[Operation]) -> Option<Option<Noted>> {
+    if *payload.get(ID_BYTES)? != STATEMENTS {
+        return None;
+    }
+    let at = ID_BYTES + 1;
+    let mut reader = Reader {
+        payload: payload.clone(),
+        at,
+    };
+    Some(reader.statements(Some(operations)))
+}
+
+/// Whether a commit says anything of statements.
+pub fn are_noted(payload: &[u8]) -> bool {
+    payload.get(ID_BYTES) == Some(&STATEMENTS)
+}
+
+/// The documents that operations insert, or make of others.
+fn made(operations: &[Operation], inserts: bool) -> impl Iterator<Item = Document<'_>> {
+    operations.iter().flat_map(move |operation| {
+        let buffer: &[u8] = match operation {
+            Operation::Insert { documents, .. } if inserts => documents,
+            Operation::Update { document, .. } if !inserts => document,
+            _ => &[],
+        };
+        documents(buffer).map(|(_, document)| document)
+    })
+}
+
+/// The document of its `_id` alone.
+fn id_of(document: Document<'_>) -> DocumentBuf {
+    let mut id = DocumentBuf::new();
+    if let Some(value) = document.get("_id") {
+        id.push("_id", value);
+    }
+    id
+}
+
+impl Reader {
+    /// Reads what stands behind the first byte; with the operations that follow, so far as they are
+    /// given: else only passes over it.
+    pub(super) fn statements(&mut self, operations: Option<&[Operation]>) -> Option<Noted> {
+        let origin = Origin {
+            session: *self.take(16)?.first_chunk()?,
+            number: self.u64()?.cast_signed(),
+        };
+        let count = self.u32()?;
+        let mut done = Vec::new();
+        let all = operations.unwrap_or_default();
+        let (mut inserted, mut updated) = (made(all, true), made(all, false));
+        for _ in 0..count {
+            let statement = self.u32()?.cast_signed();
+            let code = self.byte()?;
+            let one = match code {
+                INSERTED_ID | INSERTED | UPDATED if operations.is_none() => continue,
+                INSERTED_ID => Done::Inserted(id_of(inserted.next()?)),
+                INSERTED => Done::Inserted(inserted.next()?.to_buf()),
+                UPDATED => Done::Updated(Some(Image::After(updated.next()?.to_buf()))),
+                _ => {
+                    let document = match Done::has_document(code)? {
+                        true => self.document()?,
+                        false => Bytes::new(),
+                    };
+                    Done::read(code, &document)?
+                }
+            };
+            done.push((statement, one));
+        }
+        Some(Noted { origin, done })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::record::{begin, decode, push_delete, push_insert, push_update};
+    use windrow_document::doc;
+
+    const ORIGIN: Origin = Origin {
+        session: [3; 16],
+        number: 12,
+    };
+
+    fn statements(numbers: &[i32], kept: Kept) -> Statements<'_> {
+        Statements {
+            origin: ORIGIN,
+            numbers,
+            kept,
+        }
+    }
+
+    fn check(payload: Vec<u8>, expected: &[(i32, Done)]) {
+        let payload = Bytes::from(payload);
+        let (commit, _) = decode(9, payload.clone()).unwrap();
+        let noted = super::noted(&payload, &commit.operations).unwrap().unwrap();
+        assert_eq!((noted.origin, &noted.done[..]), (ORIGIN, expected));
+        for length in ID_BYTES + 1..payload.len() {
+            let cut = payload.slice(..length);
+            let operations = decode(9, cut.clone()).map(|(commit, _)| commit.operations);
+            let _ = super::noted(&cut, &operations.unwrap_or_default());
+        }
+    }
+
+    #[test]
+    fn what_statements_did_comes_back() {
+        let (one, two) = (doc! { "_id": 1, "a": 1 }, doc! { "_id": 2 });
+        let both = [one.as_bytes(), two.as_bytes()].concat();
+        let insert = |kept: Kept| {
+            let mut payload = begin(7);
+            push_inserted(
+                &mut payload,
+                &statements(&[4, 5, 6], kept),
+                [0, 2].into_iter(),
+            );
+            push_insert(&mut payload, 40, 2, both.len() as u32);
+            payload.extend_from_slice(&both);
+            payload
+        };
+        let ids = [doc! { "_id": 1 }, doc! { "_id": 2 }].map(Done::Inserted);
+        let [first, second] = ids;
+        check(insert(Kept::Id), &[(4, first), (6, second)]);
+        let whole = [one.clone(), two.clone()].map(Done::Inserted);
+        let [first, second] = whole;
+        check(insert(Kept::After), &[(4, first), (6, second)]);
+
+        let update = |kept: Kept, expected: Option<Image>| {
+            let mut payload = begin(7);
+            push_updated(&mut payload, &statements(&[-3], kept), one.as_document());
+            push_update(&mut payload, 5, 9, two.as_document(), &[], b"");
+            check(payload, &[(-3, Done::Updated(expected))]);
+        };
+        update(Kept::Id, None);
+        update(Kept::Before, Some(Image::Before(one.clone())));
+        update(Kept::After, Some(Image::After(two.clone())));
+
+        let delete = |kept: Kept, expected: Option<DocumentBuf>| {
+            let mut payload = begin(7);
+            push_deleted(&mut payload, &statements(&[0], kept), one.as_document());
+            push_delete(&mut payload, 5, 9, &[], b"");
+            check(payload, &[(0, Done::Deleted(expected))]);
+        };
+        delete(Kept::Id, None);
+        delete(Kept::Before, Some(one.clone()));
+    }
+}

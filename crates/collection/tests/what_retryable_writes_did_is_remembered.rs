@@ -1,0 +1,205 @@
+//! A retryable write that is sent again must not be made again: what its statements did is in the log
+//! with the write, survives the end of the process, folds after which the log goes, and the end of the
+//! collection.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{
+    Background, Change, Collection, Done, Engine, EngineOptions, Error, Image, Kept, Last,
+    Namespace, Origin, Remembered, Statements, Terms, Work,
+};
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_storage::{Crash, LogOptions, MemoryDisk, StorageOptions};
+
+const SESSION: [u8; 16] = [3; 16];
+
+fn open(disk: &MemoryDisk) -> Arc<Engine> {
+    let options = EngineOptions {
+        background: Background::Caller,
+        storage: StorageOptions {
+            log: LogOptions {
+                segment_bytes: 4 << 10,
+                recycled_max: 0,
+                ..LogOptions::default()
+            },
+            ..StorageOptions::default()
+        },
+        ..EngineOptions::with_memory(64 << 20)
+    };
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+fn namespace() -> Namespace {
+    Namespace::parse("d.c").unwrap()
+}
+
+fn origin(number: i64) -> Origin {
+    Origin {
+        session: SESSION,
+        number,
+    }
+}
+
+fn terms(number: i64, numbers: &[i32], kept: Kept) -> Terms<'_> {
+    Terms {
+        statements: Some(Statements {
+            origin: origin(number),
+            numbers,
+            kept,
+        }),
+        ..Terms::default()
+    }
+}
+
+fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &Terms<'_>) -> usize {
+    let bytes: Vec<&[u8]> = documents.iter().map(DocumentBuf::as_bytes).collect();
+    let bytes = Bytes::from(bytes.concat());
+    collection.insert_on(bytes, false, terms).unwrap().count
+}
+
+fn change(collection: &Collection, id: i32, change: Change, terms: Terms<'_>) {
+    let reader = collection.reader().unwrap();
+    let (record, _) = reader.find(ValueRef::Int32(id)).unwrap().unwrap();
+    let mut batch = collection.batch_on(terms);
+    let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
+    changed.unwrap();
+    batch.commit().unwrap();
+}
+
+/// What happens between a write and the question what it did.
+type Between = fn(&Engine);
+
+const NOTHING: Between = |_| ();
+const FOLD: Between = |engine| {
+    engine.work(Work::Fold).unwrap();
+};
+/// The log that has the write is dropped: others follow it, and are folded.
+const FOLD_MANY: Between = |engine| {
+    let other = Namespace::parse("d.other").unwrap();
+    for _ in 0..3 {
+        let collection = engine.collection_or_create(&other).unwrap();
+        let document = doc! { "_id": (collection.count() as i32), "a": ("x".repeat(6000)) };
+        insert(&collection, &[document], &Terms::default());
+        engine.work(Work::Fold).unwrap();
+        engine.work(Work::Merge).unwrap();
+    }
+};
+const DROP: Between = |engine| {
+    engine.drop_collection(&namespace()).unwrap();
+};
+
+/// What is remembered of statements after a write, in this process and in others after it.
+fn check(write: impl Fn(&Engine, &Collection), number: i64, expected: &[(i32, Remembered)]) {
+    for between in [NOTHING, FOLD, FOLD_MANY, DROP] {
+        let mut disk = MemoryDisk::new();
+        let engine = open(&disk);
+        let collection = engine.collection_or_create(&namespace()).unwrap();
+        insert(&collection, &[doc! { "_id": 1, "n": 1 }], &Terms::default());
+        write(&engine, &collection);
+        drop(collection);
+        let look = |engine: &Engine| {
+            for (statement, expected) in expected {
+                let found = engine.remembered(origin(number), *statement);
+                assert_eq!(found, *expected, "statement {statement}");
+            }
+            let next = engine.remembered(origin(number + 7), 0);
+            assert_eq!(next, Remembered::Nothing);
+        };
+        look(&engine);
+        between(&engine);
+        look(&engine);
+        drop(engine);
+        for _ in 0..2 {
+            disk = disk.crash(Crash::OfProcess);
+            let engine = open(&disk);
+            look(&engine);
+            FOLD_MANY(&engine);
+            look(&engine);
+        }
+    }
+}
+
+fn done(done: Done) -> Remembered {
+    Remembered::Done(done)
+}
+
+#[test]
+fn an_insert_is_remembered_document_by_document() {
+    check(
+        |_, collection| {
+            let documents = [1, 2, 3].map(|id| doc! { "_id": id, "n": 0 });
+            let terms = terms(5, &[0, 1, 2], Kept::Id);
+            assert_eq!(insert(collection, &documents, &terms), 2);
+        },
+        5,
+        &[
+            (0, Remembered::Nothing),
+            (1, done(Done::Inserted(doc! { "_id": 2 }))),
+            (2, done(Done::Inserted(doc! { "_id": 3 }))),
+        ],
+    );
+}
+
+#[test]
+fn a_change_is_remembered_with_the_version_that_was_given() {
+    let (old, new) = (doc! { "_id": 1, "n": 1 }, doc! { "_id": 1, "n": 2 });
+    let updated = |kept: Kept, expected: Option<Image>| {
+        check(
+            |_, collection| {
+                let replaced = Change::Replace(new.clone());
+                change(collection, 1, replaced, terms(2, &[7], kept));
+            },
+            2,
+            &[(7, done(Done::Updated(expected)))],
+        );
+    };
+    updated(Kept::Id, None);
+    updated(Kept::Before, Some(Image::Before(old.clone())));
+    updated(Kept::After, Some(Image::After(new.clone())));
+    let deleted = |kept: Kept, expected: Option<DocumentBuf>| {
+        check(
+            |_, collection| change(collection, 1, Change::Delete, terms(2, &[0], kept)),
+            2,
+            &[(0, done(Done::Deleted(expected)))],
+        );
+    };
+    deleted(Kept::Id, None);
+    deleted(Kept::Before, Some(old.clone()));
+}
+
+#[test]
+fn only_the_newest_number_counts_and_a_commit_is_one() {
+    check(
+        |_, collection| {
+            for number in [3, 4] {
+                let document = doc! { "_id": (number + 10) };
+                insert(collection, &[document], &terms(number, &[0], Kept::Id));
+            }
+        },
+        3,
+        &[(0, Remembered::Nothing)],
+    );
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    engine.collection_or_create(&namespace()).unwrap();
+    let transaction = engine.begin(origin(9));
+    let collection = transaction.collection(&namespace()).unwrap().unwrap();
+    let within = Terms {
+        transaction: Some(&transaction),
+        ..Terms::default()
+    };
+    insert(&collection, &[doc! { "_id": 1 }], &within);
+    assert_eq!(engine.last_of(&SESSION), None);
+    transaction.commit().unwrap();
+    drop((transaction, collection));
+    for between in [NOTHING, FOLD_MANY] {
+        assert_eq!(engine.last_of(&SESSION), Some(Last::Committed(9)));
+        between(&engine);
+    }
+    drop(engine);
+    let engine = open(&disk.crash(Crash::OfProcess));
+    assert_eq!(engine.last_of(&SESSION), Some(Last::Committed(9)));
+    engine.forget_session(&SESSION);
+    assert_eq!(engine.last_of(&SESSION), None);
+}

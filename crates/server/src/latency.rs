@@ -1,0 +1,218 @@
+//! How long operations took: sums, and histograms whose ranges double, as MongoDB's do.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+
+/// What an operation counts as where latencies are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Read,
+    Write,
+    Command,
+    Transaction,
+}
+
+/// Their names, in the order of the class.
+const NAMES: [&str; CLASSES] = ["reads", "writes", "commands", "transactions"];
+pub const CLASSES: usize = 4;
+
+/// Where the ranges of a histogram begin, in microseconds: they double, and between 2 ms and 2 s there
+/// is one more in each.
+const LOWER_BOUNDS: [u64; 51] = [
+    0,
+    2,
+    4,
+    8,
+    16,
+    32,
+    64,
+    128,
+    256,
+    512,
+    1_024,
+    2_048,
+    3_072,
+    4_096,
+    6_144,
+    8_192,
+    12_288,
+    16_384,
+    24_576,
+    32_768,
+    49_152,
+    65_536,
+    98_304,
+    131_072,
+    196_608,
+    262_144,
+    393_216,
+    524_288,
+    786_432,
+    1_048_576,
+    1_572_864,
+    2_097_152,
+    4_194_304,
+    8_388_608,
+    16_777_216,
+    33_554_432,
+    67_108_864,
+    134_217_728,
+    268_435_456,
+    536_870_912,
+    1_073_741_824,
+    2_147_483_648,
+    4_294_967_296,
+    8_589_934_592,
+    17_179_869_184,
+    34_359_738_368,
+    68_719_476_736,
+    137_438_953_472,
+    274_877_906_944,
+    549_755_813_888,
+    1_099_511_627_776,
+];
+
+fn bucket(micros: u64) -> usize {
+    LOWER_BOUNDS.partition_point(|bound| *bound <= micros) - 1
+}
+
+/// What operations of one class took together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Latency {
+    micros: u64,
+    count: u64,
+    /// By the place of the range.
+    buckets: BTreeMap<usize, u64>,
+}
+
+impl Latency {
+    pub fn add(&mut self, took: Duration) {
+        let micros = took.as_micros() as u64;
+        self.micros += micros;
+        self.count += 1;
+        *self.buckets.entry(bucket(micros)).or_default() += 1;
+    }
+
+    pub fn merge(&mut self, other: &Latency) {
+        self.micros += other.micros;
+        self.count += other.count;
+        for (place, count) in &other.buckets {
+            *self.buckets.entry(*place).or_default() += count;
+        }
+    }
+
+    fn describe(&self, histogram: bool) -> DocumentBuf {
+        let mut described = DocumentBuf::new();
+        if histogram {
+            let ranges = self.buckets.iter().filter_map(|(place, count)| {
+                let bound = LOWER_BOUNDS.get(*place)?;
+                Some(Value::from(
+                    doc! { "micros": (*bound as i64), "count": (*count as i64) },
+                ))
+            });
+            described.push("histogram", Value::from(ranges.collect::<ArrayBuf>()));
+        }
+        described.push("latency", self.micros as i64);
+        described.push("ops", self.count as i64);
+        described
+    }
+}
+
+/// Latencies by class.
+pub type Latencies = [Latency; CLASSES];
+
+/// Each class by name, with what its operations took.
+pub fn describe(latencies: &Latencies, histograms: bool) -> DocumentBuf {
+    let mut described = DocumentBuf::new();
+    for (name, latency) in NAMES.iter().zip(latencies) {
+        described.push(name, latency.describe(histograms));
+    }
+    described
+}
+
+/// The same, for all threads to add to.
+#[derive(Debug)]
+pub struct Shared {
+    micros: AtomicU64,
+    buckets: [AtomicU64; LOWER_BOUNDS.len()],
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        Shared {
+            micros: AtomicU64::new(0),
+            buckets: [const { AtomicU64::new(0) }; LOWER_BOUNDS.len()],
+        }
+    }
+}
+
+impl Shared {
+    pub fn add(&self, took: Duration) {
+        let micros = took.as_micros() as u64;
+        self.micros.fetch_add(micros, Relaxed);
+        if let Some(count) = self.buckets.get(bucket(micros)) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    pub fn load(&self) -> Latency {
+        let counts = self.buckets.iter().map(|count| count.load(Relaxed));
+        let buckets: BTreeMap<usize, u64> =
+            counts.enumerate().filter(|(_, count)| *count > 0).collect();
+        Latency {
+            micros: self.micros.load(Relaxed),
+            count: buckets.values().sum(),
+            buckets,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_mongodbs() {
+        let check = |micros: u64, bound: u64| {
+            assert_eq!(LOWER_BOUNDS[bucket(micros)], bound, "{micros}");
+        };
+        check(0, 0);
+        check(1, 0);
+        check(2, 2);
+        check(1_023, 512);
+        check(2_048, 2_048);
+        check(3_071, 2_048);
+        check(3_072, 3_072);
+        check(1_572_864, 1_572_864);
+        check(2_097_152, 2_097_152);
+        check(3_500_000, 2_097_152);
+        check(u64::MAX, 1_099_511_627_776);
+        assert!(LOWER_BOUNDS.is_sorted());
+    }
+
+    #[test]
+    fn shared_and_own_sums_are_the_same() {
+        let (shared, mut own) = (Shared::default(), Latency::default());
+        for micros in [1, 1, 5, 100_000] {
+            shared.add(Duration::from_micros(micros));
+            own.add(Duration::from_micros(micros));
+        }
+        assert_eq!(shared.load(), own);
+        let expected = doc! {
+            "histogram": [
+                { "micros": 0i64, "count": 2i64 }, { "micros": 4i64, "count": 1i64 },
+                { "micros": 98_304i64, "count": 1i64 },
+            ],
+            "latency": 100_007i64, "ops": 4i64,
+        };
+        assert_eq!(own.describe(true), expected);
+        own.merge(&shared.load());
+        assert_eq!(
+            own.describe(false),
+            doc! { "latency": 200_014i64, "ops": 8i64 }
+        );
+    }
+}

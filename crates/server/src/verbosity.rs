@@ -1,0 +1,247 @@
+//! How much the parts of the server tell in its log: `logComponentVerbosity`, and `logLevel`, which is
+//! its root. A component without a level of its own has that of the one it is a part of.
+
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode};
+
+/// A component of the log, by its place among all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Component(usize);
+
+impl Component {
+    pub const ROOT: Component = Component(0);
+    pub const COMMAND: Component = Component(2);
+    pub const INDEX: Component = Component(6);
+    pub const WRITE: Component = Component(NAMES.len() - 1);
+}
+
+/// The names, with dots between a component and its parts, each behind the one it is a part of.
+const NAMES: [&str; 22] = [
+    "",
+    "accessControl",
+    "command",
+    "control",
+    "ftdc",
+    "geo",
+    "index",
+    "network",
+    "query",
+    "query.optimizer",
+    "replication",
+    "replication.election",
+    "replication.heartbeats",
+    "replication.initialSync",
+    "replication.rollback",
+    "sharding",
+    "storage",
+    "storage.journal",
+    "storage.recovery",
+    "storage.wt",
+    "transaction",
+    "write",
+];
+
+/// No level of its own.
+const INHERITED: i32 = -1;
+const LEVEL_MAX: i64 = 5;
+const LEVEL: &str = "verbosity";
+
+/// The levels of all components.
+#[derive(Debug)]
+pub struct Verbosity {
+    levels: [AtomicI32; NAMES.len()],
+}
+
+impl Default for Verbosity {
+    fn default() -> Verbosity {
+        let levels = [const { AtomicI32::new(INHERITED) }; NAMES.len()];
+        levels
+            .iter()
+            .take(1)
+            .for_each(|root| root.store(0, Relaxed));
+        Verbosity { levels }
+    }
+}
+
+/// The place of the component that this one is a part of.
+fn parent(place: usize) -> usize {
+    let name = NAMES.get(place).copied().unwrap_or_default();
+    let of = name.rsplit_once('.').map_or("", |(of, _)| of);
+    NAMES.iter().position(|it| *it == of).unwrap_or(0)
+}
+
+/// The last name of a component.
+fn own_name(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(_, own)| own)
+}
+
+impl Verbosity {
+    fn own(&self, place: usize) -> i32 {
+        self.levels
+            .get(place)
+            .map_or(INHERITED, |it| it.load(Relaxed))
+    }
+
+    /// Whether lines of this level are told of a component; those of level 0 always are.
+    pub fn tells(&self, component: Component, level: i32) -> bool {
+        let mut place = component.0;
+        loop {
+            let own = self.own(place);
+            if own != INHERITED || place == 0 {
+                return own >= level;
+            }
+            place = parent(place);
+        }
+    }
+
+    pub fn level(&self, component: Component) -> i32 {
+        self.own(component.0)
+    }
+
+    pub fn set_level(&self, component: Component, level: i32) {
+        if let Some(own) = self.levels.get(component.0) {
+            own.store(level, Relaxed);
+        }
+    }
+
+    /// `{verbosity: 0, accessControl: {verbosity: -1}, …}`
+    pub fn describe(&self) -> DocumentBuf {
+        self.describe_part(0)
+    }
+
+    fn describe_part(&self, of: usize) -> DocumentBuf {
+        let mut described = doc! { "verbosity": (self.own(of)) };
+        let parts = (1..NAMES.len()).filter(|place| parent(*place) == of);
+        for place in parts {
+            let name = NAMES.get(place).copied().unwrap_or_default();
+            described.push(own_name(name), self.describe_part(place));
+        }
+        described
+    }
+
+    /// Takes the levels that a document names, or none of them.
+    pub fn set(&self, wanted: Document<'_>) -> Result<(), CommandError> {
+        let mut levels = Vec::new();
+        read(wanted, "", &mut levels)?;
+        for (component, level) in levels {
+            self.set_level(component, level);
+        }
+        Ok(())
+    }
+}
+
+/// Adds the levels that a document names of a component and its parts.
+fn read(
+    wanted: Document<'_>,
+    of: &str,
+    levels: &mut Vec<(Component, i32)>,
+) -> Result<(), CommandError> {
+    let bad = |message: String| Err(CommandError::new(ErrorCode::BadValue, message));
+    let named = |name: &str| NAMES.iter().position(|it| *it == name);
+    for (name, value) in wanted {
+        if name == LEVEL {
+            let least = if of.is_empty() {
+                0
+            } else {
+                i64::from(INHERITED)
+            };
+            let level = value.as_f64().map(|level| level as i64);
+            let Some(level) = level.filter(|_| value.is_number()) else {
+                let found = value.type_of().name();
+                return bad(format!(
+                    "Expected {of}.{LEVEL} to be a numeric type, but it is a {found}"
+                ));
+            };
+            let level = level.clamp(least, LEVEL_MAX) as i32;
+            levels.extend(named(of).map(|place| (Component(place), level)));
+            continue;
+        }
+        let path = match of {
+            "" => name.to_owned(),
+            of => format!("{of}.{name}"),
+        };
+        let Some(place) = named(&path) else {
+            return bad(format!("Invalid component name {path}"));
+        };
+        match value {
+            ValueRef::Document(part) => read(part, &path, levels)?,
+            number if number.is_number() => {
+                let level = number.as_f64().unwrap_or_default() as i64;
+                let level = level.clamp(i64::from(INHERITED), LEVEL_MAX) as i32;
+                levels.push((Component(place), level));
+            }
+            other => {
+                let found = other.type_of().name();
+                return bad(format!(
+                    "Invalid type for component {path}: expected an object or a number, found {found}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_come_from_the_nearest_that_has_one() {
+        let check = |wanted: DocumentBuf, component: Component, expected: i32| {
+            let verbosity = Verbosity::default();
+            verbosity.set(wanted.as_document()).unwrap();
+            let told = (0..=5).filter(|level| verbosity.tells(component, *level));
+            assert_eq!(told.max(), Some(expected), "{wanted}");
+        };
+        let journal = Component(17);
+        check(doc! {}, Component::COMMAND, 0);
+        check(doc! { "verbosity": 2 }, Component::COMMAND, 2);
+        check(
+            doc! { "command": { "verbosity": 1 } },
+            Component::COMMAND,
+            1,
+        );
+        check(doc! { "command": 3 }, Component::COMMAND, 3);
+        check(doc! { "command": { "verbosity": 1 } }, Component::WRITE, 0);
+        check(doc! { "storage": { "verbosity": 4 } }, journal, 4);
+        let both = doc! { "storage": { "verbosity": 4, "journal": { "verbosity": 0 } } };
+        check(both, journal, 0);
+        check(doc! { "verbosity": 9 }, Component::INDEX, 5);
+    }
+
+    #[test]
+    fn what_is_no_level_is_refused_and_nothing_of_it_set() {
+        let verbosity = Verbosity::default();
+        for wanted in [
+            doc! { "command": { "verbosity": 1 }, "foo": { "verbosity": 1 } },
+            doc! { "verbosity": "x" },
+            doc! { "storage": { "command": { "verbosity": 1 } } },
+            doc! { "command": "x" },
+        ] {
+            let error = verbosity.set(wanted.as_document()).unwrap_err();
+            assert_eq!(error.code, ErrorCode::BadValue, "{wanted}");
+        }
+        let described = verbosity.describe();
+        assert_eq!(described, Verbosity::default().describe());
+        let part = described.get("storage").and_then(|it| it.as_document());
+        let journal = doc! { "verbosity": (-1) };
+        assert_eq!(
+            part.unwrap().get("journal").unwrap().to_value(),
+            journal.into()
+        );
+    }
+
+    #[test]
+    fn components_are_what_they_are_called() {
+        for (component, name) in [
+            (Component::ROOT, ""),
+            (Component::COMMAND, "command"),
+            (Component::INDEX, "index"),
+            (Component::WRITE, "write"),
+        ] {
+            assert_eq!(NAMES[component.0], name);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+"""What the server tells of itself: how long commands took, how much its log says, what was slow."""
+
+import json
+import time
+
+import pytest
+from answers import refused
+
+
+def lines(server, message, since=0):
+    found = []
+    for line in server.log().splitlines()[since:]:
+        if line.startswith("{") and json.loads(line)["msg"] == message:
+            found.append(json.loads(line))
+    return found
+
+
+def count(server):
+    return len(server.log().splitlines())
+
+
+@pytest.fixture
+def verbosity(client):
+    """Sets how much is told, and back."""
+    yield lambda **levels: client.admin.command("setParameter", 1, logComponentVerbosity=levels)
+    off = {"verbosity": -1}
+    client.admin.command("setParameter", 1, logComponentVerbosity={
+        "verbosity": 0, "command": off, "write": off, "index": off, "storage": off})
+
+
+def latencies(collection, **options):
+    stages = [{"$collStats": {"latencyStats": options}}]
+    return next(collection.aggregate(stages))["latencyStats"]
+
+
+def test_latencies_of_a_collection(collection):
+    collection.insert_one({"_id": 1})
+    collection.update_one({"_id": 1}, {"$set": {"a": 1}})
+    collection.find_one_and_update({"_id": 1}, {"$set": {"a": 2}})
+    list(collection.find())
+    collection.count_documents({})
+    collection.create_index("a")
+    stats = latencies(collection)
+    assert list(stats) == ["reads", "writes", "commands", "transactions"]
+    assert [stats[name]["ops"] for name in stats] == [2, 3, 1, 0]
+    assert stats["writes"]["latency"] > 0 and "histogram" not in stats["reads"]
+    histogram = latencies(collection, histograms=True)["writes"]["histogram"]
+    assert sum(one["count"] for one in histogram) == 3
+    bounds = [one["micros"] for one in histogram]
+    assert bounds == sorted(bounds) and all(one & (one - 1) == 0 or one % 3 == 0 for one in bounds)
+    collection.drop()
+    collection.insert_one({})
+    assert latencies(collection)["reads"]["ops"] == 0
+    with pytest.raises(Exception, match="must be an object"):
+        list(collection.aggregate([{"$collStats": {"latencyStats": 1}}]))
+
+
+def test_latencies_of_a_view(database):
+    database.c.insert_one({"_id": 1})
+    database.create_collection("v", viewOn="c", pipeline=[])
+    assert len(list(database.v.find())) == 1
+    assert latencies(database.v)["reads"]["ops"] == 1
+
+
+def test_latencies_of_all(client):
+    plain = client.admin.command("serverStatus")["opLatencies"]
+    assert list(plain) == ["reads", "writes", "commands", "transactions"]
+    assert list(plain["commands"]) == ["latency", "ops"]
+    asked = client.admin.command("serverStatus", opLatencies={"histograms": True})["opLatencies"]
+    assert asked["commands"]["histogram"]
+
+
+def test_a_component_tells_more(server, client, collection, verbosity):
+    before = count(server)
+    collection.insert_one({"_id": 1})
+    collection.find_one({"_id": 1})
+    assert lines(server, "Slow query", before) == []
+    verbosity(write={"verbosity": 1})
+    collection.insert_one({"_id": 2})
+    collection.find_one({"_id": 2})
+    told = lines(server, "Slow query", before)
+    assert [(one["c"], one["attr"]["type"]) for one in told] == [("WRITE", "insert")]
+    verbosity(write={"verbosity": -1}, verbosity=1, command={"verbosity": 0})
+    before = count(server)
+    collection.update_one({"_id": 2}, {"$set": {"a": 1}})
+    collection.find_one({"_id": 2})
+    told = lines(server, "Slow query", before)
+    assert [(one["c"], one["attr"]["type"]) for one in told] == [("WRITE", "update")]
+
+
+def test_levels_are_shown(client, verbosity):
+    def shown(name):
+        return client.admin.command("getParameter", 1, **{name: 1})[name]
+
+    levels = shown("logComponentVerbosity")
+    assert (levels["verbosity"], levels["command"]) == (0, {"verbosity": -1})
+    assert levels["storage"]["journal"] == {"verbosity": -1}
+    was = verbosity(verbosity=2, storage={"verbosity": 1, "journal": {"verbosity": 3}})["was"]
+    assert was == levels
+    assert shown("logLevel") == 2
+    assert shown("logComponentVerbosity")["storage"]["journal"] == {"verbosity": 3}
+    assert client.admin.command("setParameter", 1, logLevel=0)["was"] == 2
+    assert shown("logComponentVerbosity")["verbosity"] == 0
+    refused(lambda: verbosity(foo={"verbosity": 1}), 2)
+    refused(lambda: verbosity(command={"verbosity": "x"}), 2)
+    refused(lambda: client.admin.command("setParameter", 1, logLevel=6), 2)
+
+
+def test_a_quiet_server_does_not_tell_of_connections(server, client):
+    client.admin.command("setParameter", 1, quiet=True)
+    before = count(server)
+    server.client().admin.command("ping")
+    assert lines(server, "Connection accepted", before) == []
+    client.admin.command("setParameter", 1, quiet=False)
+    server.client().admin.command("ping")
+    assert lines(server, "Connection accepted", before) != []
+
+
+def test_documents_that_expire_are_told(server, client, collection, verbosity):
+    verbosity(index={"verbosity": 1})
+    collection.create_index("at", expireAfterSeconds=0)
+    from datetime import datetime
+    collection.insert_many([{"at": datetime(2020, 1, 1)} for _ in range(3)])
+    client.admin.command("setParameter", 1, ttlMonitorSleepSecs=1)
+    until = time.monotonic() + 20
+    while not (told := lines(server, "Deleted expired documents using index")):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    client.admin.command("setParameter", 1, ttlMonitorSleepSecs=60)
+    assert (told[0]["c"], told[0]["attr"]["numDeleted"]) == ("INDEX", 3)
+
+
+def test_slow_lines_and_profiles_have_mongodbs_fields(server, database):
+    database.c.insert_many([{"_id": one, "n": one} for one in range(10)])
+    database.command("profile", 2, slowms=0)
+    before = count(server)
+    list(database.c.find({"n": {"$gt": 2}}, sort=[("n", 1)], comment="looked for"))
+    database.c.update_many({"n": 5}, {"$set": {"a": 1}})
+    database.c.delete_one({"n": 6})
+    list(database.c.find({}, batch_size=3))
+    database.command("profile", 0, slowms=100)
+
+    told = {(one["c"], one["attr"]["type"], next(iter(one["attr"]["command"]))): one["attr"]
+            for one in lines(server, "Slow query", before)}
+    assert told["COMMAND", "command", "find"]["planSummary"] == "COLLSCAN"
+    update = told["WRITE", "update", "q"]
+    assert update["command"] == {"q": {"n": 5}, "u": {"$set": {"a": 1}}, "multi": True,
+                                 "upsert": False}
+    assert list(update) == [
+        "type", "ns", "command", "planSummary", "keysExamined", "docsExamined", "nMatched",
+        "nModified", "numYields", "locks", "storage", "durationMillis"]
+    assert ("COMMAND", "command", "update") in told and ("WRITE", "remove", "q") in told
+    more = told["COMMAND", "command", "getMore"]
+    assert more["originatingCommand"]["find"] == "c"
+
+    kept = {one["op"]: one for one in database["system.profile"].find({}, {"_id": 0})}
+    assert kept["update"]["command"]["multi"] and kept["remove"]["ndeleted"] == 1
+    found = database["system.profile"].find_one({"command.comment": "looked for"}, {"_id": 0})
+    assert list(found) == [
+        "op", "ns", "command", "keysExamined", "docsExamined", "hasSortStage", "cursorExhausted",
+        "numYield", "nreturned", "locks", "flowControl", "responseLength", "protocol", "millis",
+        "planSummary", "ts", "client", "allUsers", "user"]
+
+
+def test_disk_use_is_set_for_all(client, collection):
+    collection.insert_many([{"a": one, "s": "x" * 1000} for one in range(100)])
+    client.admin.command("setParameter", 1, allowDiskUseByDefault=False)
+    assert client.admin.command("getParameter", 1, allowDiskUseByDefault=1)[
+        "allowDiskUseByDefault"] is False
+    assert len(list(collection.aggregate([{"$sort": {"a": 1}}]))) == 100
+    client.admin.command("setParameter", 1, allowDiskUseByDefault=True)
