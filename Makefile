@@ -26,7 +26,7 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals oracle oracle-floor simulate soak fuzz $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy oracle oracle-floor simulate soak fuzz $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -88,6 +88,11 @@ oracle-floor: build .cache/venv/ready
 
 rivals:
 	@bench/rivals.sh
+
+# Not among the others: compiling it takes minutes.
+rival-tantivy:
+	cargo build --release --manifest-path bench/rivals/tantivy/Cargo.toml --target-dir bench/out/tantivy-target
+	cp bench/out/tantivy-target/release/tantivy-rival bench/out/tantivy
 
 $(BENCHES): bench-%: build rivals
 	$(BENCH) $* --server $(WINDROW) --results $(RESULTS) $(ARGUMENTS)

@@ -19,6 +19,22 @@ pub struct Sorted {
     pub seconds: f64,
 }
 
+/// Writes bodies, one a line.
+pub fn write_bodies(
+    input: &mut impl Write,
+    documents: u64,
+    body: &dyn Fn(u64, &mut Vec<u8>),
+) -> std::io::Result<()> {
+    let mut line = Vec::new();
+    for number in 0..documents {
+        line.clear();
+        body(number, &mut line);
+        line.push(b'\n');
+        input.write_all(&line)?;
+    }
+    Ok(())
+}
+
 /// Sorts the words of `bodies`, one body a line, with `std::stable_sort`. `None` when the baseline
 /// was not compiled.
 pub fn stable_sort(
@@ -27,14 +43,7 @@ pub fn stable_sort(
     body: &dyn Fn(u64, &mut Vec<u8>),
 ) -> Result<Option<Sorted>, BenchError> {
     let figures = rival::run(options, "stable_sort", &[], |input| {
-        let mut line = Vec::new();
-        for number in 0..documents {
-            line.clear();
-            body(number, &mut line);
-            line.push(b'\n');
-            input.write_all(&line)?;
-        }
-        Ok(())
+        write_bodies(input, documents, body)
     })?;
     let Some(figures) = figures else {
         return Ok(None);

@@ -2,7 +2,8 @@
 //!
 //! Measured is the whole `createIndexes` over the wire, durable at its end: the server is then
 //! killed, started again, and must answer from the index what it answered before. The baseline is
-//! `std::stable_sort` of the same words, run before and after, the mean of both.
+//! `std::stable_sort` of the same words, run before and after, the mean of both. Another is tantivy,
+//! which has no documents to read and keeps nothing but the index.
 //!
 //! [`report`] measures what the build depends on and draws it.
 
@@ -44,13 +45,18 @@ fn compare(options: &Options, workload: &str, bodies: &Bodies) -> Result<(), Ben
         of(|one| one.build_seconds),
         (!sorts.is_empty()).then_some(sorted),
     );
-    let rows = vec![
-        whole.barred(Bar::RatioAtMost(1.0)),
+    let mut rows = vec![
+        whole.barred(Bar::RatioAtMost(0.4)),
         alone("loading them", "documents/s", |one| one.load_rate),
         alone("size of the index", "bytes", |one| one.index_bytes),
         alone("a $text query", "ms", |one| one.query_ms),
         alone("restart after SIGKILL", "s", |one| one.restart_seconds).barred(Bar::AtMost(5.0)),
     ];
+    if let Some(tantivy) = bodies.tantivy(options)? {
+        let seconds = of(|one| one.build_seconds);
+        let row = Row::new("the same, beside tantivy", "s", seconds, Some(tantivy));
+        rows.push(row.barred(Bar::RatioAtMost(1.0)));
+    }
     Report {
         workload,
         baseline: "std::stable_sort of the words",

@@ -1,13 +1,16 @@
 //! The documents of W1: random words, or natural text.
 
-use crate::calibration::{Sorted, stable_sort};
+use crate::calibration::{Sorted, stable_sort, write_bodies};
 use crate::corpus::Corpus;
 use crate::corpus::natural::Natural;
 use crate::corpus::words::Words;
 use crate::error::BenchError;
 use crate::options::Options;
+use crate::rival::{self, RivalFolder};
 
 const DOCUMENTS: u64 = 600_000;
+/// What a build may use where nothing else is asked for, in MB.
+const BUILD_MEMORY: u64 = 200;
 
 /// A corpus and its bodies as text.
 pub struct Bodies<'a> {
@@ -23,6 +26,30 @@ impl Bodies<'_> {
     pub fn sort(&self, options: &Options) -> Result<Option<Sorted>, BenchError> {
         eprintln!("std::stable_sort of the same words");
         stable_sort(options, self.documents, self.body)
+    }
+}
+
+impl Bodies<'_> {
+    /// The seconds that tantivy takes for an index of the words and their frequencies, with as many
+    /// threads and as much memory. `None` when it was not compiled.
+    pub fn tantivy(&self, options: &Options) -> Result<Option<f64>, BenchError> {
+        let folder = RivalFolder::create(options)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let memory = options.build_megabytes.unwrap_or(BUILD_MEMORY) << 20;
+        let language = match options.language.as_deref() {
+            Some("none") => "none",
+            _ => "english",
+        };
+        let arguments = [
+            folder.argument(),
+            options.cores.unwrap_or(cores).to_string(),
+            memory.to_string(),
+            language.to_owned(),
+        ];
+        let figures = rival::run(options, "tantivy", &arguments, |input| {
+            write_bodies(input, self.documents, self.body)
+        })?;
+        figures.map(|figures| figures.get("seconds")).transpose()
     }
 }
 
