@@ -26,7 +26,7 @@ ROUNDS ?= 100
 TARGET ?=
 SECONDS ?= 60
 
-.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy oracle oracle-floor simulate soak fuzz $(BENCHES)
+.PHONY: help build run serve test test-rust test-wire lint rivals rival-tantivy inside oracle oracle-floor simulate soak fuzz $(BENCHES)
 
 help:
 	@echo 'make run [FOLDER=…]   index a folder, search it, build a text index over the wire'
@@ -89,7 +89,13 @@ oracle-floor: build .cache/venv/ready
 rivals:
 	@bench/rivals.sh
 
-# Not among the others: compiling it takes minutes.
+bench-w1-report: inside
+
+# Not among the others, as the next: compiling them takes minutes.
+inside:
+	cargo build --release --manifest-path bench/inside/Cargo.toml --target-dir bench/out/inside-target
+	cp bench/out/inside-target/release/windrow-inside bench/out/inside
+
 rival-tantivy:
 	cargo build --release --manifest-path bench/rivals/tantivy/Cargo.toml --target-dir bench/out/tantivy-target
 	cp bench/out/tantivy-target/release/tantivy-rival bench/out/tantivy

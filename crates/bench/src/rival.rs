@@ -28,6 +28,12 @@ impl Figures {
             .collect()
     }
 
+    /// Those whose names begin so, without the beginning.
+    pub fn beginning(&self, with: &str) -> impl Iterator<Item = (&str, f64)> {
+        let figures = self.0.iter();
+        figures.filter_map(move |(name, value)| Some((name.strip_prefix(with)?, *value)))
+    }
+
     fn parse(text: &str) -> Result<Self, BenchError> {
         let figure = |line: &str| {
             let (name, value) = line.split_once(' ')?;

@@ -9,6 +9,7 @@
 
 mod bodies;
 mod build;
+mod inside;
 mod progress;
 mod queries;
 pub mod report;

@@ -30,7 +30,8 @@ fn main() -> Result<(), Failure> {
     let body = schema.add_text_field("body", options);
     let index = Index::create_in_dir(folder, schema.build())?;
     let begin = Instant::now();
-    let mut writer: IndexWriter = index.writer_with_num_threads(threads.parse()?, memory.parse()?)?;
+    let mut writer: IndexWriter =
+        index.writer_with_num_threads(threads.parse()?, memory.parse()?)?;
     for text in &bodies {
         let mut document = TantivyDocument::default();
         document.add_text(body, text);
@@ -39,7 +40,10 @@ fn main() -> Result<(), Failure> {
     writer.commit()?;
     let seconds = begin.elapsed().as_secs_f64();
     let found = index.reader()?.searcher().num_docs();
-    println!("documents {found}\nseconds {seconds:.6}\nbytes {}", bytes_below(folder.as_ref())?);
+    println!(
+        "documents {found}\nseconds {seconds:.6}\nbytes {}",
+        bytes_below(folder.as_ref())?
+    );
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! What the time of a text index depends on: language, version, memory, cores, the words themselves;
-//! beside `std::stable_sort` and GNU sort. One page with plots: `w1.html` where the baselines are.
+//! beside `std::stable_sort` and GNU sort; its phases, where its time goes, and other maps for a
+//! document's terms. One page with plots: `w1.html` where the baselines are.
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write as _};
@@ -8,6 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::bodies::{self, Bodies};
 use super::build::build;
+use super::inside::{self, Inside};
 use super::svg::{Bars, escaped};
 use crate::error::{At, BenchError};
 use crate::measure::timed;
@@ -70,17 +72,23 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
             measure(options, bodies, "natural text: ", &VARIANTS[..6])
         })?);
     }
+    let inside = bodies::random(options, |bodies| inside::measure(options, bodies))?;
     let row = |line: &Line| Row::new(&line.name, "s", line.seconds, line.sorted);
+    let of_inside = |(name, seconds): &(String, f64)| Row::new(name, "s", *seconds, None);
     let hashes = lines.iter().map(|line| line.hash);
     let report = Report {
         workload: "w1-report",
         baseline: "std::stable_sort of the words",
-        rows: lines.iter().map(row).collect(),
+        rows: lines
+            .iter()
+            .map(row)
+            .chain(inside.all().map(of_inside))
+            .collect(),
         hash: hashes.fold(HASH_START, |sum, one| hash(sum, &one.to_le_bytes())),
     };
     let path = options.rivals.join("w1.html");
     std::fs::create_dir_all(&options.rivals).at(options.rivals.display())?;
-    std::fs::write(&path, page(&lines)).at(path.display())?;
+    std::fs::write(&path, page(&lines, &inside)).at(path.display())?;
     eprintln!("plots: {}", path.display());
     report.print(options)
 }
@@ -168,7 +176,7 @@ fn gnu_sort(path: &Path, locale: Option<&str>, threads: &str) -> Result<f64, Ben
     }
 }
 
-fn page(lines: &[Line]) -> String {
+fn page(lines: &[Line], inside: &Inside) -> String {
     let values = |of: &dyn Fn(&Line) -> Option<f64>| -> Vec<(String, f64)> {
         let one = |line: &Line| Some((line.name.clone(), of(line)?));
         lines.iter().filter_map(one).collect()
@@ -196,6 +204,25 @@ fn page(lines: &[Line]) -> String {
     out += &plot("the server's memory at its peak, MB", None, &|line| {
         Some(line.peak_bytes? / 1e6)
     });
+    for (title, values) in [
+        ("phases of a build in one process, seconds", &inside.phases),
+        ("terms of all documents by map, seconds", &inside.maps),
+    ] {
+        let bars = Bars {
+            title,
+            values,
+            line: None,
+        };
+        out += &bars.draw();
+    }
+    if !inside.phases.is_empty() {
+        let _ = writeln!(
+            out,
+            "<h2>Where the time goes</h2>\n<object data=\"{}\" type=\"image/svg+xml\" \
+             width=\"1200\"></object>",
+            inside::FLAMES
+        );
+    }
     out += "<table>\n<tr><th>what<th>s<th>std::stable_sort, s<th>ratio\n";
     for line in lines {
         let sorted = line.sorted.map(|one| format!("{one:.2}"));

@@ -1,0 +1,97 @@
+//! What happens inside a text index's build, on the bodies on standard input, one a line: how long each
+//! phase takes, where the time goes (a flame graph), and how long terms take in other maps than the one
+//! that is used. Arguments: a folder for data, the flame graph's path. Prints a name and a number a line.
+
+mod maps;
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use bytes::Bytes;
+use windrow_collection::{BuildControl, BuildPhase, Collection, Engine, EngineOptions, Namespace};
+use windrow_document::{Document, DocumentBuf, doc};
+use windrow_index::Definition;
+use windrow_storage::RealDisk;
+
+type Failure = Box<dyn std::error::Error>;
+
+const MEMORY: u64 = 1 << 30;
+const BATCH: usize = 1_000;
+const SAMPLES_PER_SECOND: i32 = 997;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, flames] = arguments.as_slice() else {
+        return Err("arguments: a folder, the path of the flame graph".into());
+    };
+    let bodies: Vec<String> = std::io::stdin().lock().lines().collect::<Result<_, _>>()?;
+    for (name, seconds) in build(folder.as_ref(), flames.as_ref(), &bodies)? {
+        println!("phase_{name} {seconds:.6}");
+    }
+    for (name, count) in maps::ALL {
+        let begin = Instant::now();
+        let terms = count(&bodies);
+        println!("map_{name} {:.6}", begin.elapsed().as_secs_f64());
+        println!("terms_{name} {terms}");
+    }
+    Ok(())
+}
+
+/// Seconds by phase.
+fn build(
+    folder: &Path,
+    flames: &Path,
+    bodies: &[String],
+) -> Result<BTreeMap<&'static str, f64>, Failure> {
+    let disk = RealDisk::new(folder)?;
+    let engine = Engine::open(Arc::new(disk), EngineOptions::with_memory(MEMORY))?;
+    let collection = engine.create(&Namespace::new("w1", "documents")?, Document::EMPTY)?;
+    load(&collection, bodies)?;
+    engine.fold()?;
+    let specification = doc! { "key": { "body": "text" }, "name": "body_text" };
+    let definition = Definition::parse(specification.as_document())
+        .map_err(|error| format!("the index's definition: {error:?}"))?;
+    let (begin, phases) = (Instant::now(), Mutex::new(BTreeMap::new()));
+    let on_phase = |phase: &BuildPhase| {
+        let (name, seconds) = match phase {
+            BuildPhase::Registered { .. } => ("register", begin.elapsed().as_secs_f64()),
+            BuildPhase::Scanned { seconds, .. } => ("scan_sort_write", *seconds),
+            BuildPhase::Checked { seconds } => ("check", *seconds),
+            BuildPhase::Ready { seconds } => ("all", *seconds),
+        };
+        if let Ok(mut phases) = phases.lock() {
+            phases.insert(name, seconds);
+        }
+    };
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &on_phase,
+    };
+    let sampler = pprof::ProfilerGuard::new(SAMPLES_PER_SECOND)?;
+    collection.create_indexes(vec![definition], &control)?;
+    let report = sampler.report().build()?;
+    drop(sampler);
+    report.flamegraph(std::fs::File::create(flames)?)?;
+    engine.close()?;
+    Ok(phases.into_inner().unwrap_or_default())
+}
+
+fn load(collection: &Collection, bodies: &[String]) -> Result<(), Failure> {
+    for (batch, bodies) in bodies.chunks(BATCH).enumerate() {
+        let mut documents = Vec::new();
+        for (number, body) in bodies.iter().enumerate() {
+            let mut document = DocumentBuf::new();
+            document.push("_id", (batch * BATCH + number) as i64);
+            document.push("body", body.as_str());
+            documents.extend_from_slice(document.as_bytes());
+        }
+        let inserted = collection.insert(Bytes::from(documents), true)?;
+        if let Some((number, error)) = inserted.errors.into_iter().next() {
+            return Err(format!("document {number}: {error}").into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,45 @@
+//! What happens inside a build: `bench/inside` builds in a process of its own, which it samples.
+
+use super::bodies::Bodies;
+use crate::calibration::write_bodies;
+use crate::error::BenchError;
+use crate::options::Options;
+use crate::rival::{self, RivalFolder};
+
+/// The flame graph's file, beside the page.
+pub const FLAMES: &str = "w1-flames.svg";
+
+/// Names and seconds; none where it was not compiled.
+#[derive(Default)]
+pub struct Inside {
+    pub phases: Vec<(String, f64)>,
+    pub maps: Vec<(String, f64)>,
+}
+
+impl Inside {
+    pub fn all(&self) -> impl Iterator<Item = &(String, f64)> {
+        self.phases.iter().chain(&self.maps)
+    }
+}
+
+pub fn measure(options: &Options, bodies: &Bodies) -> Result<Inside, BenchError> {
+    let folder = RivalFolder::create(options)?;
+    let flames = options.rivals.join(FLAMES).display().to_string();
+    let arguments = [folder.argument(), flames];
+    let figures = rival::run(options, "inside", &arguments, |input| {
+        write_bodies(input, bodies.documents, bodies.body)
+    })?;
+    let Some(figures) = figures else {
+        return Ok(Inside::default());
+    };
+    let named = |prefix: &str, title: &str| {
+        let found = figures.beginning(prefix);
+        found
+            .map(|(name, seconds)| (format!("{title}{}", name.replace('_', " ")), seconds))
+            .collect()
+    };
+    Ok(Inside {
+        phases: named("phase_", "phase: "),
+        maps: named("map_", "map of terms: "),
+    })
+}
