@@ -107,8 +107,8 @@ fn open_collection(
 fn replay(collections: &Collections, folded: Position) -> Result<HashSet<u64>, Error> {
     let mut committed = HashSet::new();
     let log = &collections.core.storage.log;
-    let first = folded.next().max(log.first());
-    for record in log.read_from(first) {
+    // Where the log begins later, what is missing was written: that is an error.
+    for record in log.read_from(folded.next()) {
         let record = record?;
         let (position, millis) = (record.position.0, record.millis);
         match transaction::kind_of(Bytes::from(record.payload)) {

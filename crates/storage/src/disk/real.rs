@@ -1,7 +1,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{Disk, DiskFile, LockOutcome};
@@ -14,10 +14,11 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// Creates the folder where it does not exist.
+    /// Creates the folder where it does not exist, durably: what is synced within it must not go with its
+    /// name.
     pub fn new(folder: impl Into<PathBuf>) -> Result<Self, StorageError> {
         let folder = folder.into();
-        std::fs::create_dir_all(&folder)
+        create_durably(&folder)
             .map_err(|error| StorageError::from_io(folder.display().to_string(), error))?;
         Ok(Self { folder })
     }
@@ -101,6 +102,21 @@ impl Disk for RealDisk {
     }
 }
 
+/// The folder and those around it, each name synced in the folder that holds it.
+fn create_durably(folder: &Path) -> io::Result<()> {
+    if folder.as_os_str().is_empty() || folder.exists() {
+        return Ok(());
+    }
+    let around = folder.parent().unwrap_or(Path::new(""));
+    create_durably(around)?;
+    std::fs::create_dir_all(folder)?;
+    let around = match around.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => around,
+    };
+    File::open(around)?.sync_all()
+}
+
 struct RealFile(File);
 
 impl DiskFile for RealFile {
@@ -131,5 +147,24 @@ impl DiskFile for RealFile {
 
     fn set_len(&self, bytes: u64) -> io::Result<()> {
         self.0.set_len(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_made_with_those_around_them() {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("a/b/c");
+        for _ in 0..2 {
+            RealDisk::new(&inner).unwrap();
+            assert!(inner.is_dir());
+        }
+        let file = outer.path().join("file");
+        std::fs::write(&file, b"").unwrap();
+        assert!(RealDisk::new(file.join("a")).is_err());
+        assert!(create_durably(Path::new("")).is_ok());
     }
 }
