@@ -364,10 +364,12 @@ impl Reader {
     /// more, some may stay until merges have dropped what they met.
     pub fn multikey(&self, index: usize) -> Result<Multikey, Error> {
         self.check()?;
-        let marks = self.index_view(index)?.marks(MARK)?;
         let found = self.0.indexes.get(index);
         let fields = found.map_or(0, |index| index.definition().fields.len());
-        Ok(Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)))
+        Ok(match self.index_view(index)?.marks(MARK)? {
+            Some(marks) => Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)),
+            None => Multikey(vec![u32::MAX; fields]),
+        })
     }
 
     /// The keys of an index, in order or backward.

@@ -252,3 +252,35 @@ fn documents_with_arrays_are_no_doubles() {
     let again = created.insert_on(double.into_bytes().into(), true, &terms);
     assert_eq!(again.unwrap().errors.len(), 1);
 }
+
+/// Thirty fields, each behind four arrays: more marks than a section's row in the catalog has room for. A
+/// fold goes on, and every path counts as one with arrays.
+#[test]
+fn many_paths_with_arrays_are_all_taken_for_such() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    let (mut key, mut document) = (DocumentBuf::new(), doc! { "_id": 1 });
+    for number in 0..30 {
+        key.push(&format!("f{number}.a.b.c"), 1);
+        let inner = array![doc! { "c": (array![number]) }];
+        document.push(
+            &format!("f{number}"),
+            array![doc! { "a": (array![doc! { "b": inner }]) }],
+        );
+    }
+    build(&created, doc! { "key": key, "name": "wide" });
+    insert(&created, &[document], &Terms::default());
+    let check = |engine: &Engine| {
+        let reader = collection(engine).reader().unwrap();
+        assert_eq!(arrays(&reader, 1), [u32::MAX; 30]);
+        let found = collection(engine).validate(Checks::FULL).unwrap();
+        assert!(found.is_valid(), "{found:?}");
+    };
+    check(&engine);
+    engine.fold().unwrap();
+    check(&engine);
+    engine.close().unwrap();
+    drop(engine);
+    check(&open(&disk.crash(Crash::LosingUnsynced)));
+}

@@ -122,8 +122,8 @@ impl View {
 
     /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of
     /// those that stand on many records, perhaps some that are newer or deleted, until they are merged
-    /// away. Sections were written with the same byte.
-    pub fn marks(&self, first: u8) -> Result<Vec<Vec<u8>>, StorageError> {
+    /// away. Sections were written with the same byte. None: too many different ones to be told.
+    pub fn marks(&self, first: u8) -> Result<Option<Vec<Vec<u8>>>, StorageError> {
         let mut marks = Marks::default();
         self.sections
             .descriptors()
@@ -131,6 +131,9 @@ impl View {
         self.chunks
             .iter()
             .for_each(|chunk| marks.join(chunk.marks(first)));
+        if marks.has_more() {
+            return Ok(None);
+        }
         let sees_all = self.sees_all();
         let mut found = Vec::new();
         for mark in marks.iter().filter(|mark| mark.put > 0) {
@@ -139,7 +142,7 @@ impl View {
                 found.push(mark.key.clone());
             }
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
     /// Whether nothing in it is newer than the snapshot.

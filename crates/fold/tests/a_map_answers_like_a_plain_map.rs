@@ -228,7 +228,7 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         let found = is_there.then(|| cursor.id());
         assert_eq!(found, first.map(|(place, _)| place.1));
     }
-    let marks: BTreeSet<Vec<u8>> = view.marks(MARK).unwrap().into_iter().collect();
+    let marks: BTreeSet<Vec<u8>> = view.marks(MARK).unwrap().unwrap().into_iter().collect();
     let expected = model.keys().map(|place| place.0.clone());
     let expected: BTreeSet<Vec<u8>> = expected.filter(|key| key[0] == MARK).collect();
     assert_eq!(marks, expected);

@@ -112,13 +112,7 @@ impl SectionDescriptor {
                 bytes.extend_from_slice(key);
             }
         }
-        varint::put(&mut bytes, self.marks.len() as u64);
-        for mark in self.marks.iter() {
-            varint::put(&mut bytes, mark.key.len() as u64);
-            bytes.extend_from_slice(&mark.key);
-            varint::put(&mut bytes, mark.put);
-            varint::put(&mut bytes, mark.deleted);
-        }
+        self.marks.encode(&mut bytes);
         if let Some(hash) = self.hash {
             bytes.extend_from_slice(&hash.to_le_bytes());
         }
@@ -147,13 +141,7 @@ impl SectionDescriptor {
             0 => None,
             length => Some(varint::take_bytes(&mut bytes, length - 1)?.to_vec()),
         };
-        let mut marks = Marks::default();
-        for _ in 0..varint::take(&mut bytes)? {
-            let length = varint::take(&mut bytes)?;
-            let key = varint::take_bytes(&mut bytes, length)?;
-            let (put, deleted) = (varint::take(&mut bytes)?, varint::take(&mut bytes)?);
-            marks.add(key, put, deleted);
-        }
+        let marks = Marks::decode(&mut bytes)?;
         let hash = match bytes {
             [] => None,
             bytes => Some(u64::from_le_bytes(bytes.try_into().ok()?)),
