@@ -161,7 +161,7 @@ class Build:
         try:
             client = self.server.client()
             client.crash.indexed.drop_index(BUILT_LATE[0])
-        except (OperationFailure, ConnectionFailure):
+        except (OperationFailure, ConnectionFailure, InvalidOperation):
             pass  # it was never built, or the server has gone
         try:
             client.crash.indexed.create_index(BUILT_LATE[1], name=BUILT_LATE[0])

@@ -37,8 +37,8 @@ pub mod text;
 pub mod wildcard;
 
 pub use definition::{Definition, GeoDefinition, KeyField, KeyKind, TextDefinition, TextField};
-pub use marks::{MARK, is_mark};
-pub use output::{ENTRIES_PER_DOCUMENT_MAX, Multikey, Scratch};
+pub use marks::{MARK, Multikey, is_mark};
+pub use output::{ENTRIES_PER_DOCUMENT_MAX, Scratch};
 pub use parse::EXPIRE_SECONDS_MAX;
 pub use paths::Wildcard;
 pub use windrow_mql::Error;

@@ -8,7 +8,33 @@
 //! them with the last. No value's key bytes begin with zero: marks stand before all keys, and no range
 //! of values meets one.
 
-use crate::output::Multikey;
+/// For every field of a key, which parts of its path met an array: bit 0 for the first part.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Multikey(pub Vec<u32>);
+
+impl Multikey {
+    pub fn of(fields: usize) -> Multikey {
+        Multikey(vec![0; fields])
+    }
+
+    /// What marks say of an index with so many fields.
+    pub fn of_marks<'k>(fields: usize, keys: impl Iterator<Item = &'k [u8]>) -> Multikey {
+        let mut multikey = Multikey::of(fields);
+        for key in keys {
+            if let [MARK, field, part] = key
+                && let Some(parts) = multikey.0.get_mut(usize::from(*field))
+            {
+                *parts |= 1 << part.min(&31);
+            }
+        }
+        multikey
+    }
+
+    /// Whether any path met an array.
+    pub fn any(&self) -> bool {
+        self.0.iter().any(|parts| *parts != 0)
+    }
+}
 
 /// What the keys of marks begin with.
 pub const MARK: u8 = 0;
@@ -41,21 +67,6 @@ impl Met {
         for (field, part) in &self.0 {
             visit(&[MARK, *field, *part]);
         }
-    }
-}
-
-impl Multikey {
-    /// What marks say of an index with so many fields.
-    pub fn of_marks<'k>(fields: usize, keys: impl Iterator<Item = &'k [u8]>) -> Multikey {
-        let mut multikey = Multikey::of(fields);
-        for key in keys {
-            if let [MARK, field, part] = key
-                && let Some(parts) = multikey.0.get_mut(usize::from(*field))
-            {
-                *parts |= 1 << part.min(&31);
-            }
-        }
-        multikey
     }
 }
 

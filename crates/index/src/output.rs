@@ -12,21 +12,6 @@ pub const ENTRIES_PER_DOCUMENT_MAX: usize = 10_000;
 /// Where an entry goes: its key bytes and its payload.
 pub type Emit<'e> = dyn FnMut(&[u8], &[u8]) + 'e;
 
-/// For every field of a key, which parts of its path met an array: bit 0 for the first part.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Multikey(pub Vec<u32>);
-
-impl Multikey {
-    pub fn of(fields: usize) -> Multikey {
-        Multikey(vec![0; fields])
-    }
-
-    /// Whether any path met an array.
-    pub fn any(&self) -> bool {
-        self.0.iter().any(|parts| *parts != 0)
-    }
-}
-
 /// Buffers that are used again from document to document.
 #[derive(Debug, Default)]
 pub struct Scratch {
