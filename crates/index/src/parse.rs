@@ -192,6 +192,9 @@ fn check_together(
             "Index type '{kind}' does not support the {option} option"
         )))
     };
+    if let Some(wildcard) = &parts.wildcard {
+        wildcard::check_beside(wildcard, &parts.fields)?;
+    }
     match family {
         Family::Hashed if parts.refuses_doubles() => Err(Error::new(
             HASHED_UNIQUE,
@@ -482,8 +485,39 @@ mod tests {
         of(doc! { "$**": 0 });
         of(doc! { "$**": (-1) });
         of(doc! { "$**": "hashed" });
+        // A field beside the wildcard is none that it stands for.
         of(doc! { "$**": 1, "a": 1 });
-        of(doc! { "a.$**": 1, "b.$**": 1 });
+        of(doc! { "a.b": 1, "a.$**": 1 });
+        of(doc! { "a": 1, "a.b.$**": 1 });
+        of(doc! { "x": 1, "a.$**": 1, "b.$**": 1 });
+        of(doc! { "x": 1, "a.$**": (-1) });
+        of(doc! { "x": "hashed", "a.$**": 1 });
+        of(doc! { "x": "2dsphere", "a.$**": 1 });
+        of(doc! { "x": "foo", "a.$**": 1 });
+        of(doc! { "x": 0, "a.$**": 1 });
+        let compound = |key: DocumentBuf, projection: Option<DocumentBuf>, code: Option<i32>| {
+            let mut specification = doc! { "v": 2, "key": key, "name": "w" };
+            if let Some(projection) = projection {
+                specification.push("wildcardProjection", projection);
+            }
+            check(specification.clone(), code.map_or(Ok(specification), Err));
+        };
+        compound(doc! { "x": 1, "a.$**": 1, "y.z": (-1) }, None, None);
+        compound(doc! { "_id": 1, "$**": 1 }, None, None);
+        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "x": 0 }), None);
+        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "a": 1 }), None);
+        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "x.y": 0 }), Some(67));
+        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "x": 1 }), Some(67));
+        compound(doc! { "x.y": 1, "$**": 1 }, Some(doc! { "x": 0 }), None);
+        compound(doc! { "x": 1, "a.$**": 1 }, Some(doc! { "b": 0 }), Some(2));
+        check(
+            doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "unique": true },
+            Err(67),
+        );
+        check(
+            doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "expireAfterSeconds": 5 },
+            Err(67),
+        );
         of(doc! { "$**.a": 1 });
         of(doc! { "a.$**.b": 1 });
         let with = |option: &str, value: windrow_document::Value, expected| {

@@ -1,12 +1,17 @@
 //! The entries of a wildcard index: every value under its path.
 //!
 //! ```text
-//! value at a path          path as a string, value
-//! array at a path          1, path as a string
+//! value at a path          …, path as a string, value, …
+//! no value at any path     …, MinKey, MinKey, …
+//! array at a path          MinKey…, 1, path as a string
 //! ```
+//! Around path and value stand the values of the fields that a compound index has beside its wildcard,
+//! which must not be arrays. Only there a document without values has an entry, so that the index
+//! answers for these fields alone.
+//!
 //! Documents are entered, the empty one is a value. The elements of an array stand under the array's
 //! own path, each by itself; an array within an array is one value, an empty one is undefined. The
-//! second kind of entry says which paths hold arrays, so that a query knows whether two conditions on
+//! last kind of entry says which paths hold arrays, so that a query knows whether two conditions on
 //! a path may be fulfilled by different elements. A field whose name holds a dot has no path.
 
 use windrow_document::path::Path;
@@ -20,56 +25,152 @@ use crate::paths::{Place, Wildcard};
 /// The first part of a wildcard key: the path of the value.
 pub const PATH_FIELD: &str = "$_path";
 
-/// The key of the entries that say that there is an array at the path.
-pub fn array_key(path: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    key::append(&mut bytes, ValueRef::Int32(1));
-    key::append(&mut bytes, ValueRef::String(path));
-    bytes
+/// A field beside the wildcard of a compound index holds an array.
+const ARRAY: i32 = 7_246_301;
+
+fn is_path_field(field: &KeyField) -> bool {
+    matches!(field.path.components(), [one] if one.name() == PATH_FIELD)
+}
+
+/// Whether a field of the key is one of the two that a wildcard makes.
+pub(crate) fn is_of_wildcard(field: &KeyField) -> bool {
+    let last = field.path.components().last();
+    is_path_field(field) || last.is_some_and(|last| last.name() == "$**")
 }
 
 impl Definition {
-    /// What a wildcard index is to a query on one path: an index on the path's name and its values.
+    /// Which field of a wildcard index is the path; the next is the value.
+    pub fn path_place(&self) -> Option<usize> {
+        self.fields.iter().position(is_path_field)
+    }
+
+    /// The key of the entries that say that there is an array at the path.
+    pub fn array_key(&self, path: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for field in self.fields.iter().take_while(|field| !is_path_field(field)) {
+            let descends = field.kind == KeyKind::Descending;
+            key::append_collated(&mut bytes, ValueRef::MinKey, descends, None);
+        }
+        key::append(&mut bytes, ValueRef::Int32(1));
+        key::append(&mut bytes, ValueRef::String(path));
+        bytes
+    }
+
+    /// What a wildcard index is to a query on one path: an index on the path's name and its values, and
+    /// the fields around them.
     pub fn at_path(&self, path: &Path) -> Definition {
-        let kind = self.fields.last().map_or(KeyKind::Ascending, |it| it.kind);
-        let name = path.to_string();
-        let direction = self.key_pattern().iter().last().map(|(_, value)| value);
-        let mut pattern = DocumentBuf::new();
-        pattern.push(PATH_FIELD, direction.unwrap_or(ValueRef::Int32(1)));
-        pattern.push(&name, direction.unwrap_or(ValueRef::Int32(1)));
-        let field = |path, kind| KeyField { path, kind };
+        self.as_pattern(Some(path))
+    }
+
+    /// What a compound wildcard index is to a query on the fields before the wildcard alone. It has
+    /// every document.
+    pub fn of_prefix(&self) -> Definition {
         Definition {
-            fields: vec![
-                field(Path::parse(PATH_FIELD), KeyKind::Ascending),
-                field(path.clone(), kind),
-            ],
+            sparse: false,
+            ..self.as_pattern(None)
+        }
+    }
+
+    fn as_pattern(&self, path: Option<&Path>) -> Definition {
+        let place = self.path_place().unwrap_or_default();
+        let mut fields = self.fields.clone();
+        if let (Some(field), Some(path)) = (fields.get_mut(place + 1), path) {
+            field.path = path.clone();
+        }
+        let mut pattern = DocumentBuf::new();
+        for (number, (name, direction)) in self.key_pattern().iter().enumerate() {
+            match path {
+                Some(path) if number == place => {
+                    pattern.push(PATH_FIELD, direction);
+                    pattern.push(&path.to_string(), direction);
+                }
+                None if number == place => {
+                    pattern.push(PATH_FIELD, direction);
+                    break;
+                }
+                _ => pattern.push(name, direction),
+            }
+        }
+        Definition {
+            fields,
             specification: self.specification_with("key", Some(pattern.into())),
             ..self.clone()
         }
     }
 
-    pub(crate) fn wildcard_entries(
-        &self,
-        wildcard: &Wildcard,
-        document: Document<'_>,
-        scratch: &mut Scratch,
-        emit: &mut Emit<'_>,
+    pub(crate) fn wildcard_entries<'d>(
+        &'d self,
+        wildcard: &'d Wildcard,
+        document: Document<'d>,
+        scratch: &'d mut Scratch,
+        emit: &'d mut Emit<'_>,
     ) -> Result<(), Error> {
         let mut walk = Walk {
             definition: self,
+            around: Around::of(self, document)?,
             wildcard,
             scratch,
             emit,
             path: String::new(),
             depth: 0,
             count: 0,
+            arrays: 0,
         };
-        walk.fields(document)
+        walk.fields(document)?;
+        if walk.count == walk.arrays && !walk.around.is_empty() {
+            walk.entry(ValueRef::MinKey, ValueRef::MinKey)?;
+        }
+        Ok(())
     }
+}
+
+/// The values of the fields around the wildcard, and which of them descend.
+struct Around<'d> {
+    before: Vec<(ValueRef<'d>, bool)>,
+    after: Vec<(ValueRef<'d>, bool)>,
+}
+
+impl<'d> Around<'d> {
+    fn of(definition: &Definition, document: Document<'d>) -> Result<Around<'d>, Error> {
+        let place = definition.path_place().unwrap_or_default();
+        let (before, after) = definition.fields.split_at(place);
+        let of = |field: &KeyField| -> Result<(ValueRef<'d>, bool), Error> {
+            let value = plain_value(document, &field.path)?;
+            Ok((value, field.kind == KeyKind::Descending))
+        };
+        Ok(Around {
+            before: before.iter().map(of).collect::<Result<_, _>>()?,
+            after: after.iter().skip(2).map(of).collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty()
+    }
+}
+
+/// The value at a path; what is missing is null. Error 7246301 for an array, also on the way.
+fn plain_value<'d>(document: Document<'d>, path: &Path) -> Result<ValueRef<'d>, Error> {
+    let mut value = ValueRef::Document(document);
+    for component in path.components() {
+        let ValueRef::Document(inner) = value else {
+            return Ok(ValueRef::Null);
+        };
+        value = inner.get(component.name()).unwrap_or(ValueRef::Null);
+        if matches!(value, ValueRef::Array(_)) {
+            let message = format!(
+                "the fields beside the wildcard of a compound index hold no arrays; found one at \
+                 '{path}'"
+            );
+            return Err(Error::new(ARRAY, message));
+        }
+    }
+    Ok(value)
 }
 
 struct Walk<'w, 'e> {
     definition: &'w Definition,
+    around: Around<'w>,
     wildcard: &'w Wildcard,
     scratch: &'w mut Scratch,
     emit: &'w mut Emit<'e>,
@@ -77,6 +178,8 @@ struct Walk<'w, 'e> {
     /// How many documents are around the fields: a path of no letters can have a name behind it.
     depth: usize,
     count: usize,
+    /// How many of the entries say that there is an array.
+    arrays: usize,
 }
 
 impl Walk<'_, '_> {
@@ -102,8 +205,9 @@ impl Walk<'_, '_> {
     }
 
     fn elements(&mut self, array: Array<'_>, place: Place) -> Result<(), Error> {
-        let bytes = array_key(&self.path);
+        let bytes = self.definition.array_key(&self.path);
         self.counted()?;
+        self.arrays += 1;
         (self.emit)(&bytes, &[]);
         if array.is_empty() {
             return self.value(ValueRef::Undefined, place);
@@ -119,14 +223,33 @@ impl Walk<'_, '_> {
             _ if place == Place::Above => return Ok(()),
             _ => {}
         }
+        let path = std::mem::take(&mut self.path);
+        let result = self.entry(ValueRef::String(&path), value);
+        self.path = path;
+        result
+    }
+
+    fn entry(&mut self, path: ValueRef<'_>, value: ValueRef<'_>) -> Result<(), Error> {
         self.counted()?;
         let Scratch { key, shape, .. } = &mut *self.scratch;
         key.clear();
         shape.clear();
-        let ordinal = key::append_part(key, shape, 0, ValueRef::String(&self.path), false);
-        let descends = self.definition.fields.last().map(|it| it.kind) == Some(KeyKind::Descending);
-        self.definition
-            .append_part(key, shape, ordinal, value, descends);
+        let mut ordinal = 0;
+        for (value, descends) in &self.around.before {
+            ordinal = self
+                .definition
+                .append_part(key, shape, ordinal, *value, *descends);
+        }
+        // The path is a name, which no collation concerns.
+        ordinal = key::append_part(key, shape, ordinal, path, false);
+        ordinal = self
+            .definition
+            .append_part(key, shape, ordinal, value, false);
+        for (value, descends) in &self.around.after {
+            ordinal = self
+                .definition
+                .append_part(key, shape, ordinal, *value, *descends);
+        }
         (self.emit)(key, shape);
         Ok(())
     }
@@ -148,13 +271,25 @@ mod tests {
     /// The entries as "path: value", arrays as "[path]".
     fn check(specification: DocumentBuf, document: DocumentBuf, expected: &[&str]) {
         let definition = Definition::parse(specification.as_document()).unwrap();
+        let place = definition.path_place().unwrap();
         let mut found = Vec::new();
         let mut emit = |bytes: &[u8], shape: &[u8]| {
             let mut reader = key::Reader::new(bytes, shape);
-            let (first, second) = (reader.value(false).unwrap(), reader.value(false).unwrap());
-            found.push(match first {
-                Value::String(path) => format!("{path}: {second}"),
-                _ => format!("[{second}]"),
+            let mut next = || reader.value(false).unwrap();
+            let around: Vec<String> = definition.fields[..place]
+                .iter()
+                .map(|_| format!("{} ", next()))
+                .collect();
+            let around = around.concat();
+            let (path, value) = (next(), next());
+            let behind = match reader.is_at_end() {
+                true => String::new(),
+                false => format!(" {}", reader.value(true).unwrap()),
+            };
+            found.push(match path {
+                Value::String(path) => format!("{around}{path}: {value}{behind}"),
+                Value::MinKey => format!("{around}nothing{behind}"),
+                _ => format!("{around}[{value}]"),
             });
         };
         let mut scratch = Scratch::default();
@@ -205,6 +340,44 @@ mod tests {
             doc! { "a": [{ "b": 1 }, 5] },
             &["[\"a\"]", "a.b: 1"],
         );
+    }
+
+    #[test]
+    fn fields_stand_around_the_path_and_its_value() {
+        let before = || doc! { "key": { "t": 1, "a.$**": 1 }, "name": "w" };
+        check(
+            before(),
+            doc! { "t": "x", "a": { "b": 1, "c": [2, 3] } },
+            &[
+                "\"x\" a.b: 1",
+                "{\"$minKey\":1} [\"a.c\"]",
+                "\"x\" a.c: 2",
+                "\"x\" a.c: 3",
+            ],
+        );
+        check(before(), doc! { "a": 5 }, &["null a: 5"]);
+        check(before(), doc! { "t": 7, "b": 1 }, &["7 nothing"]);
+        let around = doc! {
+            "key": { "t.u": 1, "$**": 1, "z": (-1) }, "name": "w",
+            "wildcardProjection": { "t": 0, "z": 0 },
+        };
+        check(
+            around,
+            doc! { "t": { "u": 1 }, "b": 2, "z": "y" },
+            &["1 b: 2 \"y\""],
+        );
+        let behind = doc! { "key": { "a.$**": 1, "z": (-1) }, "name": "w" };
+        check(behind, doc! { "z": 3 }, &["nothing 3"]);
+        let definition = Definition::parse(before().as_document()).unwrap();
+        for refused in [doc! { "t": [1], "a": 1 }, doc! { "t": [], "b": 1 }] {
+            let mut scratch = Scratch::default();
+            let found = definition.entries(refused.as_document(), &mut scratch, &mut |_, _| {});
+            assert_eq!(
+                found.map_err(|error| error.code),
+                Err(7_246_301),
+                "{refused}"
+            );
+        }
     }
 
     #[test]

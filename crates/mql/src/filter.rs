@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Reading order: [`node`], `parse` (the tables of operators), `matching`, `walk` (paths through
-//! arrays), [`regex`], `schema`, [`failure`], `print`.
+//! arrays), [`regex`], `regex_list`, `schema`, [`failure`], `print`.
 
 mod bits;
 mod compare;
@@ -25,6 +25,7 @@ mod parse;
 mod pattern;
 mod print;
 pub mod regex;
+mod regex_list;
 mod schema;
 mod type_set;
 mod walk;

@@ -262,7 +262,9 @@ impl IndexBounds {
             |(number, predicate): &(usize, &Predicate)| match parts_with_arrays(index, *number) {
                 _ if is_hashed(*number) => Certainty::Document,
                 0 => predicate.extent.certainty,
-                _ if predicate.is_negated => Certainty::Document,
+                // An array's elements that are no documents have null in the index, and nothing at
+                // a path through them.
+                _ if predicate.is_negated || predicate.accepts_missing => Certainty::Document,
                 _ if predicate.extent.certainty == Certainty::Exact => Certainty::Exact,
                 _ => Certainty::Document,
             };
@@ -354,7 +356,12 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
         !predicate.accepts_missing
             && fields.into_iter().any(|(number, field)| {
                 let has_arrays = parts_with_arrays(index, number) != 0;
-                field.path == predicate.path && !(has_arrays && predicate.needs_no_arrays)
+                // Of a wildcard index only the path decides which documents it has.
+                definition
+                    .path_place()
+                    .is_none_or(|path| number == path + 1)
+                    && field.path == predicate.path
+                    && !(has_arrays && predicate.needs_no_arrays)
             })
     };
     !definition.sparse || definition.is_geo() || predicates.list.iter().any(demands)

@@ -351,7 +351,12 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
     let scan = Plan::IndexScan(scan);
     if certain && ordered {
         let skipped = scan.skipped(find.skip);
-        return project(find, skipped.fetched(None).limited(find.limit), false);
+        // The keys are all that is asked for.
+        let rows = match find.return_key {
+            true => skipped,
+            false => skipped.fetched(None),
+        };
+        return project(find, rows.limited(find.limit), false);
     }
     let fetched = scan.fetched((!certain).then(|| find.filter.clone()));
     project(

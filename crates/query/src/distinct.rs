@@ -6,6 +6,7 @@ use std::sync::Arc;
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, Value, ValueRef, key};
 
+use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 
 use crate::Error;
@@ -72,6 +73,11 @@ impl Values {
     }
 }
 
+/// Whether the index has nothing but the values of its fields.
+fn holds_each_once(definition: &Definition) -> bool {
+    !definition.is_text() && !definition.hidden && !definition.is_wildcard()
+}
+
 impl Distinct {
     /// The values at the key, those in arrays each by itself, in MongoDB's order. Error 17217 for more
     /// than 16 MB.
@@ -133,7 +139,7 @@ impl Distinct {
                 .fields
                 .iter()
                 .position(|field| field.path == self.key && field.kind.is_plain());
-            let Some(place) = place.filter(|_| !definition.is_text() && !definition.hidden) else {
+            let Some(place) = place.filter(|_| holds_each_once(&definition)) else {
                 continue;
             };
             let index = SourceIndex {

@@ -129,12 +129,11 @@ pub struct ClusteredScan {
 impl IndexScan {
     /// Whether a record may come by several keys.
     pub fn may_repeat(&self) -> bool {
-        let one_path = self
-            .bounds
-            .fields
-            .first()
-            .is_some_and(Intervals::is_one_point);
-        self.index.multikey.any() || self.index.definition.is_wildcard() && !one_path
+        let definition = &self.index.definition;
+        let path = definition.path_place();
+        let paths = path.and_then(|place| self.bounds.fields.get(place));
+        self.index.multikey.any()
+            || definition.is_wildcard() && !paths.is_some_and(Intervals::is_one_point)
     }
 }
 

@@ -72,12 +72,34 @@ fn document(id: i32, random: &mut Random, plain: bool) -> DocumentBuf {
 
 const PATHS: [&str; 4] = ["a", "b", "a.c", "a.d"];
 
+/// Of a wildcard and a field beside it, which takes no arrays.
+fn compound_wildcard(number: u64, random: &mut Random) -> DocumentBuf {
+    let direction = random.pick(&[1, -1]);
+    let (key, projection) = match random.below(4) {
+        0 => (doc! { "b": direction, "a.$**": 1 }, None),
+        1 => (doc! { "a.$**": 1, "b": direction }, None),
+        2 => (
+            doc! { "b": direction, "$**": 1 },
+            Some(doc! { "b": 0, "_id": 1 }),
+        ),
+        _ => (doc! { "a.c": direction, "b.$**": 1 }, None),
+    };
+    let mut specification = doc! { "key": key, "name": (format!("index{number}")) };
+    if let Some(projection) = projection {
+        specification.push("wildcardProjection", projection);
+    }
+    specification
+}
+
 fn index(number: u64, random: &mut Random, plain: bool) -> DocumentBuf {
     let mut key = DocumentBuf::new();
     if random.below(6) == 0 {
         let wildcard = random.pick(&["$**", "a.$**"]);
         key.push(wildcard, 1);
         return doc! { "key": key, "name": (format!("index{number}")) };
+    }
+    if plain && random.below(4) == 0 {
+        return compound_wildcard(number, random);
     }
     let mut used = BTreeSet::new();
     for _ in 0..1 + random.below(3) {
@@ -102,7 +124,9 @@ fn index(number: u64, random: &mut Random, plain: bool) -> DocumentBuf {
 
 fn condition(random: &mut Random) -> Value {
     let one = scalar(random);
-    match random.below(14) {
+    match random.below(16) {
+        13 => doc! { "$lt": (Value::MaxKey) }.into(),
+        14 => doc! { "$gte": (Value::MinKey), "$ne": one }.into(),
         0 => doc! { "$gt": one }.into(),
         1 => doc! { "$lte": one }.into(),
         2 => doc! { "$in": [one, (scalar(random))] }.into(),

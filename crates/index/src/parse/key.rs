@@ -117,25 +117,50 @@ fn check_hashed(fields: &[KeyField], key: Document<'_>) -> Result<(), Error> {
     }
 }
 
+/// The one field of the key that stands for many, as its name says it.
+pub(super) fn wildcard_name(key: Document<'_>) -> Option<&str> {
+    key.iter()
+        .map(|(name, _)| name)
+        .find(|name| is_wildcard(name))
+}
+
 fn wildcard(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
-    let (Some((name, value)), 1) = (key.first(), key.count()) else {
+    if key.iter().filter(|(name, _)| is_wildcard(name)).count() > 1 {
         return Err(cannot(
-            "wildcard indexes do not allow compounding".to_owned(),
+            "A compound wildcard index can have only one wildcard field".to_owned(),
         ));
-    };
-    if let Some(inner) = name.strip_suffix(".$**") {
-        check_path(inner)?;
     }
-    if kind_of(value)? != KeyKind::Ascending {
-        return Err(cannot(format!(
-            "A numeric value in a $** index key pattern must be positive, found {value}"
-        )));
+    let mut fields = Vec::with_capacity(key.count() + 1);
+    for (name, value) in key {
+        let kind = kind_of(value)?;
+        if !is_wildcard(name) {
+            check_path(name)?;
+            if !kind.is_plain() {
+                return Err(cannot(format!(
+                    "a wildcard index has no fields of other kinds beside it, found {value}"
+                )));
+            }
+            fields.push(KeyField {
+                path: Path::parse(name),
+                kind,
+            });
+            continue;
+        }
+        if let Some(inner) = name.strip_suffix(".$**") {
+            check_path(inner)?;
+        }
+        if kind != KeyKind::Ascending {
+            return Err(cannot(format!(
+                "A numeric value in a $** index key pattern must be positive, found {value}"
+            )));
+        }
+        let field = |path| KeyField {
+            path: Path::parse(path),
+            kind,
+        };
+        fields.extend([field(PATH_FIELD), field(name)]);
     }
-    let field = |path| KeyField {
-        path: Path::parse(path),
-        kind: KeyKind::Ascending,
-    };
-    Ok(vec![field(PATH_FIELD), field(name)])
+    Ok(fields)
 }
 
 fn kind_of(value: ValueRef<'_>) -> Result<KeyKind, Error> {

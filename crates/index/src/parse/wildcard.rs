@@ -3,8 +3,11 @@
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
 
-use super::key::ALL_FIELDS;
-use crate::paths::Wildcard;
+use super::cannot;
+use super::key::{ALL_FIELDS, wildcard_name};
+use crate::definition::KeyField;
+use crate::paths::{Place, Wildcard};
+use crate::wildcard::is_of_wildcard;
 
 const FAILED_TO_PARSE: i32 = 9;
 const EMPTY_PART: i32 = 15998;
@@ -24,7 +27,7 @@ pub(super) fn definition(
     key: Document<'_>,
     specification: Document<'_>,
 ) -> Result<Wildcard, Error> {
-    let name = key.first().map_or(ALL_FIELDS, |(name, _)| name);
+    let name = wildcard_name(key).unwrap_or(ALL_FIELDS);
     let projection = specification.get("wildcardProjection");
     match (name.strip_suffix(".$**"), projection) {
         (None, None) => Ok(Wildcard::Without(vec!["_id".to_owned()])),
@@ -36,6 +39,20 @@ pub(super) fn definition(
         ))),
         (Some(_), Some(_)) => Err(not_here()),
     }
+}
+
+/// The fields beside the wildcard lie outside of what it stands for: a value would be there twice.
+pub(super) fn check_beside(wildcard: &Wildcard, fields: &[KeyField]) -> Result<(), Error> {
+    for field in fields.iter().filter(|field| !is_of_wildcard(field)) {
+        let path = field.path.to_string();
+        if wildcard.place(&path) != Place::Outside {
+            return Err(cannot(format!(
+                "the field '{path}' of a compound wildcard index is one that its wildcard stands \
+                 for: leave it out by the 'wildcardProjection'"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The error for a `wildcardProjection` where there is nothing to project.

@@ -6,6 +6,7 @@ use windrow_document::{Collation, Document, Value, ValueRef};
 use super::compare::compares;
 use super::node::Node;
 use super::regex::Regex;
+use super::regex_list::RegexList;
 use super::walk::{self, Outcome};
 use crate::Error;
 
@@ -253,8 +254,11 @@ fn contains(values: &[Value], value: ValueRef<'_>, collation: Option<&Collation>
         .is_ok()
 }
 
-fn any_regex(regexes: &[Regex], value: ValueRef<'_>) -> Outcome {
-    for regex in regexes {
+fn any_regex(regexes: &RegexList, value: ValueRef<'_>) -> Outcome {
+    if let ValueRef::String(text) | ValueRef::Symbol(text) = value {
+        return regexes.is_match(text).map_err(Box::new);
+    }
+    for regex in regexes.iter() {
         if regex_matches(regex, value)? {
             return Ok(true);
         }

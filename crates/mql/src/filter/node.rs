@@ -11,6 +11,7 @@ use super::bits::Bits;
 use super::compare::Comparison;
 use super::expr::ExprCondition;
 use super::regex::Regex;
+use super::regex_list::RegexList;
 use super::schema::Schema;
 use super::type_set::TypeSet;
 use crate::expression::Dependencies;
@@ -36,7 +37,7 @@ pub enum Node {
     In {
         path: Path,
         values: Vec<Value>,
-        regexes: Vec<Regex>,
+        regexes: RegexList,
     },
     Exists {
         path: Path,

@@ -113,6 +113,15 @@ impl Regex {
         }
     }
 
+    /// The pattern in the syntax of the linear engine, where that does.
+    pub(super) fn linear(&self) -> Option<String> {
+        match &self.0.engine {
+            Engine::Text => Some(regex::escape(&self.0.pattern)),
+            Engine::Linear(regex) => Some(regex.as_str().to_owned()),
+            Engine::Backtracking(_) => None,
+        }
+    }
+
     /// The first match at or after the byte `start`: the bytes of the match and of each group.
     pub fn captures_at(
         &self,

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Type, Value};
-use windrow_index::wildcard::array_key;
 use windrow_index::{Definition, Multikey};
 
 use super::interval::{Interval, Intervals, Share};
@@ -40,6 +39,10 @@ pub struct PathNames {
     names: Vec<String>,
     /// Arrays on the way that a number in the path is a place in.
     arrays: Vec<String>,
+    /// Which field of the index is the path.
+    place: usize,
+    /// Whatever the path: each document has an entry under some path, or under none.
+    is_any: bool,
 }
 
 /// The index as it is for each path that has a condition.
@@ -52,15 +55,36 @@ pub fn expand(
     let mut found: Vec<Candidate> = Vec::new();
     for predicate in &predicates.list {
         let path = &predicate.path;
+        let value = definition.path_place().map(|place| place + 1);
         let is_known = |one: &Candidate| {
-            let last = one.index.definition.fields.last();
-            last.is_some_and(|field| field.path == *path)
+            let field = value.and_then(|value| one.index.definition.fields.get(value));
+            field.is_some_and(|field| field.path == *path)
         };
         if !found.iter().any(is_known) {
             found.extend(at_path(source, number, definition, path)?);
         }
     }
+    found.extend(prefix(number, definition, predicates));
     Ok(found)
+}
+
+/// A compound index as it is for conditions on the fields before the wildcard alone.
+fn prefix(number: usize, definition: &Definition, predicates: &Predicates) -> Option<Candidate> {
+    let place = definition.path_place().filter(|place| *place > 0)?;
+    let first = definition.fields.first()?;
+    let is_asked = predicates.list.iter().any(|one| one.path == first.path);
+    is_asked.then(|| Candidate {
+        index: SourceIndex {
+            number,
+            definition: Arc::new(definition.of_prefix()),
+            multikey: Multikey::of(definition.fields.len()),
+        },
+        paths: Some(PathNames {
+            place,
+            is_any: true,
+            ..PathNames::default()
+        }),
+    })
 }
 
 fn at_path(
@@ -74,13 +98,14 @@ fn at_path(
         return Ok(None);
     }
     let is_array = |name: &str| -> Result<bool, Error> {
-        let key = array_key(name);
+        let key = definition.array_key(name);
         let mut cursor = source.postings(number, &key)?;
         Ok(cursor.next()? && cursor.key() == key)
     };
-    let Some((paths, arrays)) = names(path, &is_array)? else {
+    let Some((mut paths, arrays)) = names(path, &is_array)? else {
         return Ok(None);
     };
+    paths.place = definition.path_place().unwrap_or_default();
     let wildcard = definition.wildcard.as_ref();
     let all = paths.names.iter().chain(&paths.arrays);
     if !all
@@ -93,10 +118,20 @@ fn at_path(
         index: SourceIndex {
             number,
             definition: Arc::new(definition.at_path(path)),
-            multikey: Multikey(vec![0, arrays]),
+            multikey: multikey(definition, arrays),
         },
         paths: Some(paths),
     }))
+}
+
+/// Arrays on the way to the values; the fields around them hold none.
+fn multikey(definition: &Definition, arrays: u32) -> Multikey {
+    let mut multikey = Multikey::of(definition.fields.len());
+    let value = definition.path_place().map(|place| place + 1);
+    if let Some(parts) = value.and_then(|value| multikey.0.get_mut(value)) {
+        *parts = arrays;
+    }
+    multikey
 }
 
 /// The names of a path, and as bits which of its parts hold arrays. None: too many.
@@ -139,9 +174,15 @@ impl PathNames {
     /// Puts the names before the bounds of the values. False where the index does not have all values
     /// inside: it holds documents by their fields, arrays by their elements.
     pub fn restrict(&self, index: &SourceIndex, bounds: &mut IndexBounds) -> bool {
-        let [names, values] = bounds.fields.as_mut_slice() else {
+        let fields = bounds.fields.get_mut(self.place..).unwrap_or_default();
+        let [names, values, ..] = fields else {
             return false;
         };
+        if self.is_any {
+            let none = Interval::point(Value::MinKey);
+            *names = Intervals::union([none, Interval::of_type(Type::String)]);
+            return true;
+        }
         if values.share_of(Type::Array) == Share::Some {
             return false;
         }

@@ -35,6 +35,8 @@ pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, 
                 ))
             })?
         }
+        // A UUID has 16 bytes, more than any number.
+        _ if target.subtype == UUID => return Err(unsupported(source, Type::Binary)),
         ValueRef::Int32(number) => in_order(number.to_le_bytes(), target),
         ValueRef::Int64(number) => in_order(number.to_le_bytes(), target),
         ValueRef::Double(number) => in_order(number.to_le_bytes(), target),

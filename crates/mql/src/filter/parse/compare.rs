@@ -8,6 +8,7 @@ use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
+use crate::filter::regex_list::RegexList;
 
 pub(super) fn equal(path: &Path, operand: ValueRef<'_>) -> Result<Node, Error> {
     node(path, Comparison::Eq, operand)
@@ -74,7 +75,7 @@ fn set(path: Path, mut values: Vec<Value>, mut regexes: Vec<Regex>) -> Node {
         return Node::In {
             path,
             values,
-            regexes,
+            regexes: RegexList::new(regexes),
         };
     }
     match (values.pop(), regexes.pop()) {
