@@ -36,3 +36,14 @@ if ! newer stable_sort stable_sort.cpp; then
 fi
 on_library wiredtiger wiredtiger.h libwiredtiger-dev -lwiredtiger -lpthread
 on_library rocksdb rocksdb/c.h librocksdb-dev -lrocksdb
+
+# W9's queries in SQL, for orientation. SQLite comes with Python; DuckDB's package is asked for once.
+if command -v python3 >/dev/null && python3 -c 'import sqlite3' 2>/dev/null; then
+    install -m 755 rivals/documents_in_sql.py out/sqlite
+fi
+if [ ! -x out/duckdb ] && python3 -m venv out/duckdb-python >/dev/null 2>&1 &&
+    out/duckdb-python/bin/pip install -q 'duckdb==1.1.3' >/dev/null 2>&1; then
+    { echo "#!$PWD/out/duckdb-python/bin/python"; tail -n +2 rivals/documents_in_sql.py; } >out/duckdb
+    chmod +x out/duckdb
+fi
+[ -x out/duckdb ] || echo "DuckDB's package is not there: W9 runs without it"

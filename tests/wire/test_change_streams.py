@@ -298,3 +298,54 @@ def test_what_is_not_kept_cannot_be_told(tmp_path):
         with c.watch(max_await_time_ms=100) as stream:
             c.insert_one({"_id": 1})
             assert stream.next()["documentKey"] == {"_id": 1}
+
+
+LARGE = "x" * (15 << 20)
+SPLIT = {"$changeStreamSplitLargeEvent": {}}
+
+
+def updates_of_a_large_document(collection):
+    """Watches nothing yet; the event of the update has two versions of 15 MB."""
+    collection.database.create_collection(
+        collection.name, changeStreamPreAndPostImages={"enabled": True})
+    collection.insert_one({"_id": 1, "large": LARGE})
+
+
+def watch_versions(collection, pipeline, **more):
+    return collection.watch(pipeline, full_document="whenAvailable",
+                            full_document_before_change="whenAvailable", **more)
+
+
+def test_large_events_are_split_where_that_is_asked_for(collection):
+    updates_of_a_large_document(collection)
+    with watch_versions(collection, [SPLIT]) as stream:
+        collection.update_one({"_id": 1}, {"$set": {"n": 1}})
+        first, second = stream.next(), stream.next()
+        collection.insert_one({"_id": 2})
+        assert stream.next()["documentKey"] == {"_id": 2}
+    assert first["splitEvent"] == {"fragment": 1, "of": 2}
+    assert second["splitEvent"] == {"fragment": 2, "of": 2}
+    whole = first | second
+    assert whole["operationType"] == "update" and first["operationType"] == "update"
+    assert whole["fullDocument"]["n"] == 1 and "n" not in whole["fullDocumentBeforeChange"]
+    assert first["_id"] != second["_id"]
+    with watch_versions(collection, [SPLIT], resume_after=first["_id"]) as stream:
+        again = stream.next()
+        assert (again["_id"], again["splitEvent"]) == (second["_id"], second["splitEvent"])
+        assert stream.next()["documentKey"] == {"_id": 2}
+    with watch_versions(collection, [SPLIT], resume_after=second["_id"]) as stream:
+        assert stream.next()["documentKey"] == {"_id": 2}
+
+
+def test_large_events_that_are_not_split_are_refused(collection):
+    updates_of_a_large_document(collection)
+    with watch_versions(collection, []) as stream:
+        collection.update_one({"_id": 1}, {"$set": {"n": 1}})
+        with pytest.raises(OperationFailure) as error:
+            stream.next()
+    assert error.value.code == 10334
+    for pipeline, code in [([SPLIT, {"$match": {}}], 7182802),
+                           ([{"$changeStreamSplitLargeEvent": 1}], 7182800)]:
+        with pytest.raises(OperationFailure) as error:
+            watch_versions(collection, pipeline)
+        assert error.value.code == code

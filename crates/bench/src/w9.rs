@@ -3,6 +3,7 @@
 //!
 //! What is asked for stands in [`queries`]; here it is asked, timed and checked.
 
+mod beside;
 mod facts;
 mod queries;
 
@@ -67,6 +68,11 @@ fn ours(options: &Options, documents: u64) -> Result<(Vec<Timed>, u64), BenchErr
         times.push((query, best));
     }
     server.stop()?;
+    if options.cases.is_none() {
+        let size = (documents, TURNS);
+        let found = beside::run(options, &corpus, &facts, size)?;
+        beside::print(&found, &QUERIES.map(|query| query.name));
+    }
     Ok((times, sum))
 }
 

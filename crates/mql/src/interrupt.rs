@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::Error;
 
 /// An error where the evaluation is to stop.
-pub type Ask = Arc<dyn Fn() -> Result<(), Error>>;
+pub type Ask = Arc<dyn Fn() -> Result<(), Error> + Send + Sync>;
 
 thread_local! {
     static ASKED: RefCell<Option<Ask>> = const { RefCell::new(None) };
@@ -21,6 +21,24 @@ thread_local! {
 pub fn while_asking<T>(ask: Ask, run: impl FnOnce() -> T) -> T {
     let _reset = Reset(ASKED.replace(Some(ask)));
     run()
+}
+
+/// What evaluations on this thread ask, for threads that help it.
+#[derive(Clone)]
+pub struct Asked(Option<Ask>);
+
+impl Asked {
+    pub fn here() -> Asked {
+        Asked(ASKED.with_borrow(Option::clone))
+    }
+
+    /// Runs something whose evaluations ask the same as those of the thread that this comes from.
+    pub fn run<T>(&self, run: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(ask) => while_asking(Arc::clone(ask), run),
+            None => run(),
+        }
+    }
 }
 
 /// Puts back what was asked before, also where what ran has panicked.
@@ -69,7 +87,16 @@ mod tests {
             let stop = stop.clone();
             move || Err(stop.clone())
         });
-        assert_eq!(while_asking(ask, many), Err(stop));
+        assert_eq!(while_asking(ask, many), Err(stop.clone()));
         assert_eq!(many(), Ok(()));
+        let ask: Ask = Arc::new({
+            let stop = stop.clone();
+            move || Err(stop.clone())
+        });
+        let helped = while_asking(ask, || {
+            let asked = Asked::here();
+            std::thread::scope(|scope| scope.spawn(|| asked.run(many)).join().unwrap())
+        });
+        assert_eq!(helped, Err(stop));
     }
 }

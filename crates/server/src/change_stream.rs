@@ -3,9 +3,10 @@
 //! The engine reads changes from its log; here they become the events that a client wants, go through
 //! the rest of its pipeline one by one, and wait for the next batch.
 //!
-//! Reading order: `token`, `wanted`, `event`, then this.
+//! Reading order: `token`, `wanted`, `event`, `split`, then this.
 
 mod event;
+mod split;
 mod token;
 mod wanted;
 
@@ -18,6 +19,7 @@ use windrow_collection::{
 };
 use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 use windrow_query::EventPipeline;
+use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
@@ -35,6 +37,8 @@ use wanted::{Scope, Start, Wanted};
 pub const STAGE: &str = "$changeStream";
 /// Tells drivers that opening the stream again at the same place does not help.
 const NON_RESUMABLE: &str = "NonResumableChangeStreamError";
+/// Beyond the largest document, for what an event adds to one.
+const EVENT_BYTES_MAX: usize = DOCUMENT_BYTES_MAX + (16 << 10);
 /// A batch looks for events so long at most before it says how far it has come.
 const SCAN_MAX: Duration = Duration::from_secs(1);
 /// How often a waiting operation looks whether it may go on.
@@ -45,6 +49,10 @@ pub struct ChangeStream {
     engine: Arc<Engine>,
     wanted: Wanted,
     pipeline: EventPipeline,
+    /// Events that are too large come in fragments.
+    splits: bool,
+    /// The fragment up to which the client knows an event that is read again.
+    known: Option<u64>,
     events: Events,
     /// What has been read and not given: after the pipeline, which may have left it out.
     waiting: VecDeque<(Token, Option<DocumentBuf>)>,
@@ -71,13 +79,15 @@ pub fn open(
     let arguments = Arguments::within("aggregate", body);
     let collation = collation::of(arguments.document("collation")?, None)?;
     let environment = queries::environment(arguments.document("let")?, collation)?;
-    let pipeline = EventPipeline::parse(stages.iter().skip(1), &environment).or_command_error()?;
+    let mut rest: Vec<ValueRef<'_>> = stages.iter().skip(1).collect();
+    let splits = split::take_stage(&mut rest)?;
+    let pipeline = EventPipeline::parse(rest.into_iter(), &environment).or_command_error()?;
     let wanted = Wanted::parse(namespace, operand)?;
     if matches!(wanted.scope, Scope::Collection(_)) {
         views::refuse(context, namespace)?;
     }
     let engine = context.state.services.engine.clone();
-    ChangeStream::start(engine, wanted, pipeline)
+    ChangeStream::start(engine, wanted, (pipeline, splits))
 }
 
 /// Events are told once they cannot go back any more.
@@ -100,7 +110,7 @@ impl ChangeStream {
     fn start(
         engine: Arc<Engine>,
         wanted: Wanted,
-        pipeline: EventPipeline,
+        (pipeline, splits): (EventPipeline, bool),
     ) -> Result<ChangeStream, CommandError> {
         let scope = wanted.scope.clone();
         let wants = move |namespace: &Namespace| scope.wants(namespace);
@@ -126,6 +136,8 @@ impl ChangeStream {
             engine,
             wanted,
             pipeline,
+            splits,
+            known: None,
             events,
             waiting: VecDeque::new(),
             token,
@@ -147,6 +159,12 @@ impl ChangeStream {
                 continue;
             }
             self.token = Token::Event(last);
+            if last.fragment.is_some() {
+                self.known = last.fragment;
+                self.take(&event)?;
+                self.known = None;
+                return Ok(());
+            }
             if self.ends_with(&event) && !last.ends {
                 self.end_with(&event)?;
             }
@@ -163,7 +181,7 @@ impl ChangeStream {
             let look_up =
                 |event: &Event, id: ValueRef<'_>| look_up(engine, &event.namespace, event.uuid, id);
             let document = event::document(event, &self.wanted, &look_up)?;
-            self.push(Token::Event(event::token(event)), document)?;
+            self.push(event::token(event), document)?;
         }
         if self.ends_with(event) {
             self.end_with(event)?;
@@ -172,15 +190,16 @@ impl ChangeStream {
     }
 
     fn end_with(&mut self, event: &Event) -> Result<(), CommandError> {
-        let token = Token::Event(EventToken {
+        let token = EventToken {
             ends: true,
             ..event::token(event)
-        });
+        };
         self.has_ended = true;
         self.push(token, event::invalidate(event))
     }
 
-    fn push(&mut self, token: Token, document: DocumentBuf) -> Result<(), CommandError> {
+    fn push(&mut self, of_event: EventToken, document: DocumentBuf) -> Result<(), CommandError> {
+        let token = Token::Event(of_event);
         let made = self.pipeline.apply(document).or_command_error()?;
         if let Some(made) = &made {
             let own = token.to_document();
@@ -192,7 +211,34 @@ impl ChangeStream {
                 ));
             }
         }
-        self.waiting.push_back((token, made));
+        let bytes = made.as_ref().map_or(0, |made| made.as_bytes().len());
+        match made {
+            Some(made) if bytes > EVENT_BYTES_MAX => self.push_large(of_event, &made),
+            _ if self.known.is_some() => Err(fatal(
+                "cannot resume stream; the resume token is of a fragment, and the event is not split",
+            )),
+            made => {
+                self.waiting.push_back((token, made));
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes the fragments of a large event wait that the client does not know.
+    fn push_large(&mut self, token: EventToken, event: &DocumentBuf) -> Result<(), CommandError> {
+        let split = split::fragments(event.as_document(), token, EVENT_BYTES_MAX);
+        let Some(fragments) = split.filter(|_| self.splits) else {
+            let bytes = event.as_bytes().len();
+            let message = format!(
+                "BSONObj size: {bytes} is invalid. Size must be between 0 and {EVENT_BYTES_MAX}"
+            );
+            let error = CommandError::new(ErrorCode::BSONObjectTooLarge, message);
+            return Err(error.with_label(NON_RESUMABLE));
+        };
+        let passed = self.known.map_or(0, |known| known as usize + 1);
+        let fragments = fragments.into_iter().skip(passed);
+        self.waiting
+            .extend(fragments.map(|(token, fragment)| (token, Some(fragment))));
         Ok(())
     }
 

@@ -62,13 +62,18 @@ impl Facts {
             ("<age+10>", (turn.age + 10).to_string()),
             ("<age+1>", (turn.age + 1).to_string()),
             ("<age+2>", (turn.age + 2).to_string()),
-            ("<skip>", (self.documents / SKIPPED_PART).to_string()),
+            ("<skip>", self.skipped().to_string()),
             ("<pattern>", PATTERN.to_owned()),
         ]
         .iter()
         .fold(command.to_owned(), |text, (name, value)| {
             text.replace(name, value)
         })
+    }
+
+    /// How many documents the skip of a query passes over.
+    pub fn skipped(&self) -> u64 {
+        self.documents / SKIPPED_PART
     }
 
     pub fn of_user(&self, user: u64) -> u64 {

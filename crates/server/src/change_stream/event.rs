@@ -5,14 +5,10 @@ use windrow_document::{
     ArrayBuf, Document, DocumentBuf, Timestamp, Value, ValueRef, doc, path::array_index,
 };
 use windrow_mql::update::{Description, FieldPath};
-use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::token::{EventToken, Token};
 use super::wanted::{BeforeChange, FullDocument, Wanted};
-
-/// Beyond the largest document, for what an event adds to one.
-const EVENT_BYTES_MAX: usize = DOCUMENT_BYTES_MAX + (16 << 10);
 
 /// Where an event stands.
 pub fn token(event: &Event) -> EventToken {
@@ -21,6 +17,7 @@ pub fn token(event: &Event) -> EventToken {
         number: event.number,
         ends: false,
         uuid: event.uuid,
+        fragment: None,
     }
 }
 
@@ -69,11 +66,6 @@ pub fn document(
     push_full_document(&mut document, event, wanted, look_up)?;
     document.push("ns", pair(&event.namespace));
     push_change(&mut document, event, wanted)?;
-    let bytes = document.as_bytes().len();
-    if bytes > EVENT_BYTES_MAX {
-        let message = format!("an event of {bytes} bytes is larger than events may be");
-        return Err(CommandError::new(ErrorCode::BSONObjectTooLarge, message));
-    }
     Ok(document)
 }
 

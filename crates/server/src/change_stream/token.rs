@@ -3,6 +3,7 @@
 //! ```text
 //! 82 time, 8 bytes | version 1 | kind: 0 or 128 | number | 6E or 6F
 //! of an event:     | 5A 10 04 UUID, 16 bytes
+//!                  | number of a fragment, where the event was split
 //!                  | 04
 //! ```
 //! In hexadecimal digits, as `_data` of the token. The layout is that of MongoDB's tokens: values in
@@ -46,6 +47,8 @@ pub struct EventToken {
     pub ends: bool,
     /// The collection's.
     pub uuid: [u8; 16],
+    /// Which part of it, from 0 on, where it was split.
+    pub fragment: Option<u64>,
 }
 
 impl Token {
@@ -84,6 +87,9 @@ impl Token {
                 bytes.push(BINARY);
                 bytes.extend_from_slice(&UUID);
                 bytes.extend_from_slice(&event.uuid);
+                if let Some(fragment) = event.fragment {
+                    put_number(&mut bytes, fragment);
+                }
             }
         }
         bytes.push(END);
@@ -142,6 +148,7 @@ fn read_rest(time: ClusterTime, mut rest: &[u8]) -> Option<Token> {
             number,
             ends,
             uuid: take_uuid(rest)?,
+            fragment: take_number(rest),
         })),
         _ => None,
     }
@@ -194,8 +201,10 @@ fn take_number(rest: &mut &[u8]) -> Option<u64> {
 }
 
 fn take_uuid(rest: &mut &[u8]) -> Option<[u8; 16]> {
-    let rest = rest.strip_prefix(&[BINARY])?.strip_prefix(&UUID)?;
-    rest.first_chunk().copied()
+    let after = rest.strip_prefix(&[BINARY])?.strip_prefix(&UUID)?;
+    let (uuid, after) = after.split_first_chunk()?;
+    *rest = after;
+    Some(*uuid)
 }
 
 #[cfg(test)]
@@ -209,7 +218,18 @@ mod tests {
             number,
             ends,
             uuid: [7; 16],
+            fragment: None,
         })
+    }
+
+    fn part(fragment: u64) -> Token {
+        match event(1, 1, false) {
+            Token::Event(event) => Token::Event(EventToken {
+                fragment: Some(fragment),
+                ..event
+            }),
+            before => before,
+        }
     }
 
     #[test]
@@ -219,6 +239,9 @@ mod tests {
             event(1, 0, false),
             event(1, 0, true),
             event(1, 1, false),
+            part(0),
+            part(1),
+            part(200),
             event(1, 127, false),
             event(1, 128, false),
             event(1, 70_000, false),
