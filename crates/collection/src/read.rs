@@ -399,15 +399,16 @@ impl Reader {
     /// transactions.
     pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
         let mut held = vec![false; keys.len()];
-        let found = self.0.indexes.iter().find(|it| it.map() == map);
-        let Some(ReaderIndex { state }) = found else {
+        let Some(number) = self.0.indexes.iter().position(|it| it.map() == map) else {
             return Ok(held);
         };
-        for generation in self.0.state.generations() {
-            generation.note_held(&state.index, self.position(), keys, &mut held);
+        let view = self.index_view(number)?;
+        if let Some(ReaderIndex { state }) = self.0.indexes.get(number) {
+            for generation in self.0.state.generations() {
+                generation.note_held(&state.index, self.position(), keys, &mut held);
+            }
         }
-        let position = self.position();
-        state.sections.note_held(keys, position, &mut held)?;
+        view.note_held_in_sections(keys, &mut held)?;
         Ok(held)
     }
 

@@ -2,10 +2,6 @@
 
 use std::sync::Arc;
 
-use windrow_storage::StorageError;
-
-use crate::cursor::{Cursor, Direction};
-use crate::filter::HashedKey;
 use crate::section::{Section, SectionDescriptor};
 
 /// The sections of a map, oldest first, grouped into chains. Immutable: a change makes a new one.
@@ -45,32 +41,6 @@ impl Sections {
     /// Chains, oldest first. A younger chain overrides what an older one holds.
     pub fn chains(&self) -> &[Chain] {
         &self.chains
-    }
-
-    /// Notes which of these keys, in order, some section has. One that a younger section deletes may be
-    /// noted; one that is not noted has no entry that the snapshot sees.
-    pub fn note_held(
-        &self,
-        keys: &[HashedKey<'_>],
-        snapshot: u64,
-        held: &mut [bool],
-    ) -> Result<(), StorageError> {
-        for section in &self.all {
-            let unknown = |number: usize| held.get(number) == Some(&false);
-            let passing = section.passing(keys, unknown)?;
-            if passing.is_empty() {
-                continue;
-            }
-            let alone: Chain = Arc::new(vec![section.clone()]);
-            let mut cursor = Cursor::new([&alone].into_iter(), &[], snapshot, Direction::Forward);
-            for number in passing {
-                if let (Some(wanted), Some(held)) = (keys.get(number), held.get_mut(number)) {
-                    cursor.seek(wanted.key, 0)?;
-                    *held = cursor.next()? && cursor.key() == wanted.key;
-                }
-            }
-        }
-        Ok(())
     }
 
     pub fn descriptors(&self) -> impl Iterator<Item = &SectionDescriptor> {

@@ -9,6 +9,7 @@ use windrow_storage::{Caching, StorageError};
 use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
 use crate::entry::{Entry, compare_keys, same_key};
+use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
@@ -95,6 +96,32 @@ impl View {
             }
         }
         None
+    }
+
+    /// Notes which of these keys, in order, some section has. One that a younger section deletes may be
+    /// noted; one that is not noted has no entry that the snapshot sees.
+    pub fn note_held_in_sections(
+        &self,
+        keys: &[HashedKey<'_>],
+        held: &mut [bool],
+    ) -> Result<(), StorageError> {
+        for section in self.sections.all() {
+            let unknown = |number: usize| held.get(number) == Some(&false);
+            let passing = section.passing(keys, unknown)?;
+            if passing.is_empty() {
+                continue;
+            }
+            let alone: Chain = Arc::new(vec![section.clone()]);
+            let chains = std::iter::once(&alone);
+            let mut cursor = Cursor::new(chains, &[], self.snapshot, Direction::Forward);
+            for number in passing {
+                if let (Some(wanted), Some(held)) = (keys.get(number), held.get_mut(number)) {
+                    cursor.seek(wanted.key, 0)?;
+                    *held = cursor.next()? && cursor.key() == wanted.key;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A forward cursor for reading one key: chunks without the key and sections whose filters exclude

@@ -248,10 +248,8 @@ fn check_presence(map: &Map) {
     let wanted: Vec<HashedKey<'_>> = keys.iter().map(|key| HashedKey::of(key)).collect();
     let mut held = vec![false; keys.len()];
     map.tail.note_held(&wanted, &mut held);
-    let sections = &map.sections;
-    sections
-        .note_held(&wanted, map.position, &mut held)
-        .unwrap();
+    let view = map.view();
+    view.note_held_in_sections(&wanted, &mut held).unwrap();
     for (key, held) in keys.iter().zip(held) {
         let is_there = model.keys().any(|place| place.0 == *key);
         assert_eq!(held, is_there, "{key:?}");
