@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use windrow_document::Document;
 use windrow_fold::sections::Sections;
 use windrow_fold::{SectionDescriptor, Sorter};
-use windrow_index::Scratch;
+use windrow_index::{Scratch, is_mark};
 use windrow_storage::RowChange;
 
 use super::control::BuildControl;
@@ -127,6 +127,8 @@ fn cut(mut place: Vec<u8>) -> Vec<u8> {
 /// What a worker has collected since it last wrote.
 struct Collected {
     sorters: Vec<Sorter>,
+    /// How many keys each sorter holds, without marks.
+    keys: Vec<u64>,
     scratch: Scratch,
     /// The places that were read.
     places: Vec<Range>,
@@ -143,6 +145,7 @@ impl Scan<'_> {
         let worker = self.core.builds.join();
         let mut collected = Collected {
             sorters: self.indexes.iter().map(|_| Sorter::new()).collect(),
+            keys: vec![0; self.indexes.len()],
             scratch: Scratch::default(),
             places: Vec::new(),
         };
@@ -197,10 +200,16 @@ impl Scan<'_> {
 
     fn take(&self, document: Document<'_>, id: u64, into: &mut Collected) -> Result<(), Error> {
         let Collected {
-            sorters, scratch, ..
+            sorters,
+            keys,
+            scratch,
+            ..
         } = into;
-        for (index, sorter) in self.indexes.iter().zip(sorters) {
-            let mut add = |key: &[u8], payload: &[u8]| sorter.add(key, id, payload);
+        for ((index, sorter), keys) in self.indexes.iter().zip(sorters).zip(keys) {
+            let mut add = |key: &[u8], payload: &[u8]| {
+                *keys += u64::from(!is_mark(key));
+                sorter.add(key, id, payload);
+            };
             index.definition.entries(document, scratch, &mut add)?;
         }
         Ok(())
@@ -230,11 +239,12 @@ impl Scan<'_> {
         }
         let sink = self.core.sink()?;
         let mut sections = Vec::new();
-        for (index, sorter) in self.indexes.iter().zip(&mut collected.sorters) {
+        let Collected { sorters, keys, .. } = collected;
+        for ((index, sorter), keys) in self.indexes.iter().zip(sorters).zip(keys) {
             let options = self.core.section_options(Some(index), index.since);
-            let keys = sorter.len() as u64;
             let section = sorter.write(&sink, options)?;
-            index.progress().keys.fetch_add(keys, Ordering::Relaxed);
+            let written = std::mem::take(keys);
+            index.progress().keys.fetch_add(written, Ordering::Relaxed);
             sections.push(section);
         }
         if sections.iter().any(Option::is_some) {
