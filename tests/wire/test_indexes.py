@@ -548,3 +548,17 @@ def test_a_validator_compares_as_its_collection_does(database):
     things.insert_one({"_id": 1, "kind": "Bird"})
     with pytest.raises(WriteError):
         things.insert_one({"_id": 2, "kind": "stone"})
+
+
+def test_a_specification_may_be_long(collection):
+    texts = [f"a text with the number {number}" for number in range(1000)]
+    collection.insert_many([{"_id": number, "a": number % 7, "s": text}
+                            for number, text in enumerate(texts)])
+    filter_of = {"s": {"$in": texts[:700]}}
+    collection.create_index("a", name="long", partialFilterExpression=filter_of)
+    listed = {index["name"]: index for index in collection.list_indexes()}
+    assert listed["long"]["partialFilterExpression"] == filter_of
+    query = {"a": 3, "s": {"$in": texts[:700]}}
+    assert ids(collection.find(query).hint("long")) == ids(collection.find(query).hint({"$natural": 1}))
+    collection.drop_index("long")
+    assert list(collection.index_information()) == ["_id_"]

@@ -100,7 +100,7 @@ impl Collection {
         let indexes: Vec<Arc<Index>> = new.into_iter().map(register).collect();
         let mut changes: Vec<RowChange> = indexes
             .iter()
-            .map(|index| index.row().put(self.id, index.map))
+            .flat_map(|index| index.row().put(self.id, index.map))
             .collect();
         changes.push(rows::put_next_id(core.next_id()));
         core.storage.catalog.change(changes, |_| {})?;
@@ -196,7 +196,7 @@ impl Collection {
                 ready: true,
                 ..index.row()
             };
-            changes.push(row.put(self.id, index.map));
+            changes.extend(row.put(self.id, index.map));
         }
         let definitions = indexes.iter().map(|index| &*index.definition);
         changes.push(Told::of_indexes(Deed::CreateIndexes, &self.row(), definitions).put());
@@ -291,12 +291,10 @@ fn build_rows(core: &Core, index: &Index) -> Vec<Vec<u8>> {
 
 /// The deletions of an index's rows, without its sections'.
 pub(crate) fn delete_rows(core: &Core, collection: &Collection, index: &Index) -> Vec<RowChange> {
-    let row = rows::key(rows::INDEX, &[collection.id, index.map]);
-    let build = build_rows(core, index);
-    std::iter::once(row)
-        .chain(build)
-        .map(RowChange::delete)
-        .collect()
+    let mut changes = index.row().delete(collection.id, index.map);
+    let build = build_rows(core, index).into_iter();
+    changes.extend(build.map(RowChange::delete));
+    changes
 }
 
 /// A collection's indexes whose builds were not finished.

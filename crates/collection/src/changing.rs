@@ -12,7 +12,7 @@ use crate::collection::Collection;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::namespace::Namespace;
-use crate::rows::CollectionRow;
+use crate::rows::{CollectionRow, IndexRow};
 use crate::told::{Deed, Told};
 
 /// The option of a collection that ends with the process.
@@ -120,11 +120,14 @@ impl Collection {
         let index = found.ok_or_else(|| Error::IndexNotFound(name.to_owned()))?;
         let specification = change(index.definition.specification.as_document())?;
         let definition = Definition::parse(specification.as_document()).map_err(Error::Language)?;
-        let mut row = index.row();
-        row.specification = definition.specification.clone();
+        let old = index.row();
+        let row = IndexRow {
+            specification: definition.specification.clone(),
+            ..old.clone()
+        };
         core.storage
             .catalog
-            .change(vec![row.put(self.id, index.map)], |_| {})
+            .change(row.replace(&old, self.id, index.map), |_| {})
             .map_err(Error::from)?;
         self.note_changed(&core);
         let changed = Arc::new(index.with_definition(definition));

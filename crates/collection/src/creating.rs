@@ -65,7 +65,7 @@ pub(crate) fn rows_of(core: &Core, collection: &Collection) -> Vec<RowChange> {
     let mut changes = collection.row().put(collection.id);
     changes.push(folded.put(collection.id));
     let indexes = state.indexes.iter().map(|it| &it.index);
-    changes.extend(indexes.map(|index| index.row().put(collection.id, index.map)));
+    changes.extend(indexes.flat_map(|index| index.row().put(collection.id, index.map)));
     changes.push(rows::put_next_id(core.next_id()));
     changes
 }

@@ -82,7 +82,7 @@ fn open_collection(
         let Some([_, map]) = rows::numbers(&key) else {
             continue;
         };
-        let index = IndexRow::read(&value)?;
+        let index = IndexRow::read(map, &value, &core.storage.catalog)?;
         let definition = match indexes.is_empty() {
             true => of_ids(row.options.as_document())?,
             false => Definition::parse(index.specification.as_document())?,

@@ -28,6 +28,7 @@ pub const COLLECTION: u8 = b'c';
 pub const OPTIONS: u8 = b'o';
 pub const FOLDED: u8 = b'f';
 pub const INDEX: u8 = b'i';
+pub const SPECIFICATION: u8 = b'j';
 pub const SECTION: u8 = b's';
 pub const BUILD: u8 = b'b';
 pub const CREATION: u8 = b't';
@@ -91,25 +92,74 @@ pub struct CollectionRow {
     pub records: u64,
 }
 
-/// Options that are longer stand in rows of their own, in pieces.
-const OPTIONS_BYTES_MAX: usize = 2_000;
+/// Options and specifications that are longer stand in rows of their own, in pieces.
+const WHOLE_BYTES_MAX: usize = 2_000;
 const PIECE_BYTES: usize = 4_000;
+
+/// The pieces of a document that does not stand in the row that it belongs to.
+fn pieces(document: &DocumentBuf) -> impl Iterator<Item = &[u8]> {
+    let bytes = document.as_bytes();
+    let apart = if bytes.len() > WHOLE_BYTES_MAX {
+        bytes
+    } else {
+        &[]
+    };
+    apart.chunks(PIECE_BYTES)
+}
+
+/// Puts a document into a row, or beside it: into rows of that kind and number.
+fn put_whole(
+    value: &mut DocumentBuf,
+    name: &str,
+    document: &DocumentBuf,
+    (kind, id): (u8, u64),
+) -> Vec<RowChange> {
+    let put = |(number, piece): (usize, &[u8])| {
+        RowChange::put(key(kind, &[id, number as u64]), piece.to_vec())
+    };
+    let changes: Vec<RowChange> = pieces(document).enumerate().map(put).collect();
+    if changes.is_empty() {
+        value.push(name, document.clone());
+    }
+    changes
+}
+
+fn delete_pieces(document: &DocumentBuf, (kind, id): (u8, u64)) -> Vec<RowChange> {
+    let numbers = pieces(document).enumerate();
+    let delete = |(number, _)| RowChange::delete(key(kind, &[id, number as u64]));
+    numbers.map(delete).collect()
+}
+
+fn read_whole(
+    value: Document<'_>,
+    name: &str,
+    (kind, id): (u8, u64),
+    catalog: &Catalog,
+) -> Result<DocumentBuf, StorageError> {
+    if let Some(document) = value.get(name).and_then(ValueRef::as_document) {
+        return Ok(document.to_buf());
+    }
+    let mut bytes = Vec::new();
+    for (_, piece) in catalog.scan(&key(kind, &[id])) {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(read(&bytes)?.to_buf())
+}
+
+/// Rows in place of others: each key once.
+fn in_place(mut put: Vec<RowChange>, of: Vec<RowChange>) -> Vec<RowChange> {
+    let is_needless = |delete: &RowChange| put.iter().all(|put| put.key != delete.key);
+    let needless: Vec<RowChange> = of.into_iter().filter(is_needless).collect();
+    put.extend(needless);
+    put
+}
 
 impl CollectionRow {
     /// The rows that say it.
     pub fn put(&self, id: u64) -> Vec<RowChange> {
         let mut value = self.named().document();
         value.push("records", self.records as i64);
-        let mut changes: Vec<RowChange> = self
-            .pieces()
-            .enumerate()
-            .map(|(number, piece)| {
-                RowChange::put(key(OPTIONS, &[id, number as u64]), piece.to_vec())
-            })
-            .collect();
-        if changes.is_empty() {
-            value.push("options", self.options.clone());
-        }
+        let mut changes = put_whole(&mut value, "options", &self.options, (OPTIONS, id));
         changes.push(row(key(COLLECTION, &[id]), value));
         changes
     }
@@ -124,59 +174,27 @@ impl CollectionRow {
 
     /// The rows that say it in place of another's of the same collection: each key once.
     pub fn replace(&self, old: &CollectionRow, id: u64) -> Vec<RowChange> {
-        let mut changes = self.put(id);
-        let needless = old.delete(id).into_iter();
-        let needless: Vec<RowChange> = needless
-            .filter(|delete| changes.iter().all(|put| put.key != delete.key))
-            .collect();
-        changes.extend(needless);
-        changes
+        in_place(self.put(id), old.delete(id))
     }
 
     /// The changes that take its rows away.
     pub fn delete(&self, id: u64) -> Vec<RowChange> {
-        let pieces = self.pieces().enumerate();
-        let mut changes: Vec<RowChange> = pieces
-            .map(|(number, _)| RowChange::delete(key(OPTIONS, &[id, number as u64])))
-            .collect();
+        let mut changes = delete_pieces(&self.options, (OPTIONS, id));
         changes.push(RowChange::delete(key(COLLECTION, &[id])));
         changes
-    }
-
-    /// The options' bytes, where they do not stand in the row itself.
-    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
-        let bytes = self.options.as_bytes();
-        let apart = if bytes.len() > OPTIONS_BYTES_MAX {
-            bytes
-        } else {
-            &[]
-        };
-        apart.chunks(PIECE_BYTES)
     }
 
     /// Reads a row; `catalog` has the pieces of options that are not in it.
     pub fn read(id: u64, value: &[u8], catalog: &Catalog) -> Result<CollectionRow, StorageError> {
         let document = read(value)?;
         let NamedRow { namespace, uuid } = NamedRow::of(document)?;
-        let options = match document.get("options").and_then(ValueRef::as_document) {
-            Some(options) => options.to_buf(),
-            None => read_pieces(id, catalog)?,
-        };
         Ok(CollectionRow {
             namespace,
             uuid,
-            options,
+            options: read_whole(document, "options", (OPTIONS, id), catalog)?,
             records: number(document, "records")?,
         })
     }
-}
-
-fn read_pieces(id: u64, catalog: &Catalog) -> Result<DocumentBuf, StorageError> {
-    let mut bytes = Vec::new();
-    for (_, piece) in catalog.scan(&key(OPTIONS, &[id])) {
-        bytes.extend_from_slice(&piece);
-    }
-    Ok(read(&bytes)?.to_buf())
 }
 
 /// How far a collection is folded, and what it held then.
@@ -218,20 +236,34 @@ pub struct IndexRow {
 }
 
 impl IndexRow {
-    pub fn put(&self, collection: u64, map: u64) -> RowChange {
-        let value = doc! {
-            "spec": (self.specification.clone()), "ready": self.ready, "since": self.since as i64,
-        };
-        row(key(INDEX, &[collection, map]), value)
+    /// The rows that say it.
+    pub fn put(&self, collection: u64, map: u64) -> Vec<RowChange> {
+        let mut value = DocumentBuf::new();
+        let place = (SPECIFICATION, map);
+        let mut changes = put_whole(&mut value, "spec", &self.specification, place);
+        value.push("ready", self.ready);
+        value.push("since", self.since as i64);
+        changes.push(row(key(INDEX, &[collection, map]), value));
+        changes
     }
 
-    pub fn read(value: &[u8]) -> Result<IndexRow, StorageError> {
+    /// The rows that say it in place of another's of the same index: each key once.
+    pub fn replace(&self, old: &IndexRow, collection: u64, map: u64) -> Vec<RowChange> {
+        in_place(self.put(collection, map), old.delete(collection, map))
+    }
+
+    /// The changes that take its rows away.
+    pub fn delete(&self, collection: u64, map: u64) -> Vec<RowChange> {
+        let mut changes = delete_pieces(&self.specification, (SPECIFICATION, map));
+        changes.push(RowChange::delete(key(INDEX, &[collection, map])));
+        changes
+    }
+
+    /// Reads a row; `catalog` has the pieces of a specification that is not in it.
+    pub fn read(map: u64, value: &[u8], catalog: &Catalog) -> Result<IndexRow, StorageError> {
         let document = read(value)?;
-        let Some(specification) = document.get("spec").and_then(ValueRef::as_document) else {
-            return Err(damaged("an index's row"));
-        };
         Ok(IndexRow {
-            specification: specification.to_buf(),
+            specification: read_whole(document, "spec", (SPECIFICATION, map), catalog)?,
             ready: document.get("ready").is_some_and(ValueRef::is_truthy),
             since: number(document, "since")?,
         })

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Engine, EngineOptions, Error, Namespace};
+use windrow_collection::{BuildControl, Collection, Engine, EngineOptions, Error, Namespace};
 use windrow_document::{Document, DocumentBuf, doc};
+use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
 fn open(disk: &MemoryDisk) -> Arc<Engine> {
@@ -97,6 +98,58 @@ fn options_of_any_length_are_kept() {
     check(&[100_000, 5_000, 10, 1_000_000, 3_990, 0]);
 }
 
+fn build(collection: &Collection, specification: &DocumentBuf) {
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    let built = collection.create_indexes(vec![definition], &control);
+    assert_eq!(built.unwrap().created, ["a_1"]);
+}
+
+#[test]
+fn specifications_of_any_length_are_kept() {
+    let specified = |length: usize| {
+        let filter = doc! { "s": ("y".repeat(length)) };
+        doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "partialFilterExpression": filter }
+    };
+    let disk = MemoryDisk::new();
+    let mut engine = open(&disk);
+    fill(&engine);
+    let reopened = |engine: Arc<Engine>| {
+        drop(engine);
+        open(&disk)
+    };
+    for lengths in [&[10, 5_000, 3_990][..], &[100_000, 9_000, 10]] {
+        let (first, others) = lengths.split_first().unwrap();
+        build(
+            &engine.collection(&named("b.two")).unwrap(),
+            &specified(*first),
+        );
+        for length in [first].into_iter().chain(others) {
+            let wanted = specified(*length);
+            let change = |_: Document<'_>| Ok::<DocumentBuf, Error>(wanted.clone());
+            let collection = engine.collection(&named("b.two")).unwrap();
+            collection.change_index("a_1", change).unwrap();
+            drop(collection);
+            engine = reopened(engine);
+            let collection = engine.collection(&named("b.two")).unwrap();
+            assert_eq!(collection.indexes()[1].definition.specification, wanted);
+        }
+        engine
+            .collection(&named("b.two"))
+            .unwrap()
+            .drop_index("a_1")
+            .unwrap();
+        engine = reopened(engine);
+        assert_eq!(
+            engine.collection(&named("b.two")).unwrap().indexes().len(),
+            1
+        );
+    }
+}
+
 #[test]
 fn an_index_is_hidden_and_shown() {
     let disk = MemoryDisk::new();
@@ -104,14 +157,7 @@ fn an_index_is_hidden_and_shown() {
     fill(&engine);
     let collection = engine.collection(&named("b.two")).unwrap();
     let specification = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1" };
-    let definition = windrow_index::Definition::parse(specification.as_document()).unwrap();
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| {},
-    };
-    collection
-        .create_indexes(vec![definition], &control)
-        .unwrap();
+    build(&collection, &specification);
     drop(collection);
     let hidden = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "hidden": true };
     let mut engine = engine;

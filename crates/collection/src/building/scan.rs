@@ -262,7 +262,6 @@ impl Scan<'_> {
         let _changing = core.catalog_change.lock();
         let (mut changes, mut maps, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
         for (index, section) in self.indexes.iter().zip(sections) {
-            changes.push(index.row().put(self.collection.id, index.map));
             for (first, end) in &places {
                 let mut key = rows::key(rows::BUILD, &[index.map]);
                 key.extend_from_slice(first);
