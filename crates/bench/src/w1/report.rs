@@ -204,10 +204,11 @@ fn page(lines: &[Line], inside: &Inside) -> String {
     out += &plot("the server's memory at its peak, MB", None, &|line| {
         Some(line.peak_bytes? / 1e6)
     });
-    for (title, values) in [
+    let parts = [
         ("phases of a build in one process, seconds", &inside.phases),
         ("terms of all documents by map, seconds", &inside.maps),
-    ] {
+    ];
+    for (title, values) in parts.into_iter().filter(|(_, values)| !values.is_empty()) {
         let bars = Bars {
             title,
             values,
