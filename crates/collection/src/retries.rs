@@ -103,9 +103,11 @@ impl Retries {
             is_incomplete: false,
         };
         let mut all = self.all.lock();
-        let Some(mut session) = all.advance(origin, position, millis, nothing) else {
+        let Some(session) = all.advance(origin, position, millis, nothing) else {
             return;
         };
+        let mut added = 0;
+        let mut replaced = 0;
         if let Outcome::Wrote {
             done: known,
             is_incomplete,
@@ -115,11 +117,14 @@ impl Retries {
                 match statement {
                     UNNUMBERED => {}
                     INCOMPLETE => *is_incomplete = true,
-                    _ => _ = known.insert(statement, one),
+                    _ => {
+                        added += bytes_of(&one);
+                        replaced += known.insert(statement, one).map_or(0, |it| bytes_of(&it));
+                    }
                 }
             }
         }
-        all.put(origin.session, session);
+        all.bytes = all.bytes + added - replaced;
         all.keep_to(self.bytes_max);
     }
 
@@ -128,8 +133,8 @@ impl Retries {
         let mut all = self.all.lock();
         let session = all.advance(origin, position, millis, || Outcome::Committed);
         if let Some(session) = session {
-            let outcome = Outcome::Committed;
-            all.put(origin.session, Session { outcome, ..session });
+            let before = std::mem::replace(&mut session.outcome, Outcome::Committed).bytes();
+            all.bytes -= before;
         }
     }
 
@@ -216,27 +221,37 @@ impl Retries {
 }
 
 impl All {
-    /// Takes out what is known of a session, so that what a record says can be added to it: anew where
-    /// the record's number is. None where the record is older than what is known.
+    /// What is known of a session, so that what a record says can be added to it: anew where the
+    /// record's number is. None where the record is older than what is known.
     fn advance(
         &mut self,
         origin: Origin,
         position: u64,
         millis: u64,
         nothing: impl FnOnce() -> Outcome,
-    ) -> Option<Session> {
-        let known = self.sessions.get(&origin.session);
+    ) -> Option<&mut Session> {
+        let id = origin.session;
+        let known = self.sessions.get(&id);
         if known.is_some_and(|it| it.number > origin.number || it.position > position) {
             return None;
         }
-        let known = self.take(&origin.session);
-        let known = known.filter(|it| it.number == origin.number);
-        Some(Session {
-            number: origin.number,
-            position,
-            millis,
-            outcome: known.map_or_else(nothing, |it| it.outcome),
-        })
+        if known.is_none_or(|it| it.number != origin.number) {
+            self.take(&id);
+            let session = Session {
+                number: origin.number,
+                position,
+                millis,
+                outcome: nothing(),
+            };
+            self.put(id, session);
+        }
+        self.version += 1;
+        let session = self.sessions.get_mut(&id)?;
+        self.by_age.remove(&session.position);
+        self.by_age.insert(position, id);
+        session.position = position;
+        session.millis = millis;
+        Some(session)
     }
 
     fn take(&mut self, id: &[u8; 16]) -> Option<Session> {
@@ -281,11 +296,16 @@ impl All {
 
 impl Session {
     fn bytes(&self) -> u64 {
-        let statements = match &self.outcome {
+        SESSION_BYTES + self.outcome.bytes()
+    }
+}
+
+impl Outcome {
+    fn bytes(&self) -> u64 {
+        match self {
             Outcome::Committed => 0,
             Outcome::Wrote { done, .. } => done.values().map(bytes_of).sum(),
-        };
-        SESSION_BYTES + statements
+        }
     }
 }
 

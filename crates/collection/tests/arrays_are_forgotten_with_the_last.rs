@@ -1,33 +1,19 @@
 //! Every snapshot knows by itself which paths of an index meet arrays: bounds are tight again when the last
 //! array is gone, while an older reader goes on seeing what there was.
 
+mod common;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, BuildControl, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
-    Namespace, Origin, Reader, Terms, Work,
+    BuildControl, Change, Checks, Collection, Direction, Engine, Error, Origin, Reader, Terms, Work,
 };
 use windrow_document::{DocumentBuf, ValueRef, array, doc};
 use windrow_index::Definition;
 use windrow_storage::{Crash, MemoryDisk};
 
-fn open(disk: &MemoryDisk) -> Arc<Engine> {
-    let options = EngineOptions {
-        threads: 1,
-        background: Background::Caller,
-        ..EngineOptions::with_memory(64 << 20)
-    };
-    Engine::open(Arc::new(disk.clone()), options).unwrap()
-}
-
-fn namespace() -> Namespace {
-    Namespace::new("d", "c").unwrap()
-}
-
-fn collection(engine: &Engine) -> Arc<Collection> {
-    engine.collection(&namespace()).unwrap()
-}
+use common::{collection, namespace, open};
 
 fn insert(collection: &Collection, documents: &[DocumentBuf], terms: &Terms<'_>) {
     let bytes: Vec<u8> = documents

@@ -2,39 +2,27 @@
 //! little are put there behind the engine's back, with storage alone. Validation names what is wrong,
 //! quick and full alike, and the index made anew is right.
 
+mod common;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Background, BuildControl, Change, Checks, Collection, Direction, Engine, EngineOptions, Error,
-    Namespace, Reader, RecordId, Validation, Work,
+    BuildControl, Change, Checks, Collection, Direction, Engine, Error, Reader, RecordId,
+    Validation, Work,
 };
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_fold::{Entry, RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use windrow_index::Definition;
 use windrow_storage::{Compression, MemoryDisk, RowChange, Storage, StorageOptions};
 
-fn open(disk: &MemoryDisk) -> Arc<Engine> {
-    let options = EngineOptions {
-        threads: 1,
-        background: Background::Caller,
-        ..EngineOptions::with_memory(64 << 20)
-    };
-    Engine::open(Arc::new(disk.clone()), options).unwrap()
-}
-
-fn collection(engine: &Engine) -> Arc<Collection> {
-    engine
-        .collection(&Namespace::new("d", "c").unwrap())
-        .unwrap()
-}
+use common::{collection, namespace, open};
 
 /// A folded collection of a hundred documents with an index on `a` (multikey) and one on `b`.
 fn folder(options: DocumentBuf) -> MemoryDisk {
     let disk = MemoryDisk::new();
     let engine = open(&disk);
-    let namespace = Namespace::new("d", "c").unwrap();
-    let collection = engine.create(&namespace, options.as_document()).unwrap();
+    let collection = engine.create(&namespace(), options.as_document()).unwrap();
     let indexes = [
         doc! { "key": { "a": 1 }, "name": "a_1" },
         doc! { "key": { "b": -1 }, "name": "b_-1", "unique": true },

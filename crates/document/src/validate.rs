@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::layout::{ascii_length, value_length};
+use crate::layout::{value_length, zero_at};
 use crate::value::Type;
 
 /// Documents nested deeper than this are refused.
@@ -158,10 +158,7 @@ impl Check<'_> {
     /// Checks a string that ends with 0x00 before `end`; returns what follows it.
     fn cstring(&self, at: usize, end: usize) -> Result<usize, BsonError> {
         let rest = self.all.get(at..end).unwrap_or_default();
-        if let Some(length) = ascii_length(rest) {
-            return Ok(at + length + 1);
-        }
-        let Some(length) = memchr::memchr(0, rest) else {
+        let Some(length) = zero_at(rest) else {
             return self.wrong(at, "name without end");
         };
         self.utf8(at, at + length)?;

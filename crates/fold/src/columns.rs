@@ -18,6 +18,7 @@
 )]
 
 use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PLAIN};
+use crate::stretch::Layout;
 use crate::varint;
 
 const ROWS: u8 = 0;
@@ -60,17 +61,10 @@ pub fn unpack(packed: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn split(block: &[u8]) -> Option<Vec<Vec<u8>>> {
-    let (rest, _entries) = block.split_last_chunk::<4>()?;
-    let (rest, count) = rest.split_last_chunk::<4>()?;
-    let count = u32::from_le_bytes(*count) as usize;
-    let groups_end = rest.len().checked_sub(count.checked_mul(4)?)?;
-    let (groups, restarts) = rest.split_at_checked(groups_end)?;
-    let (restarts, _) = restarts.as_chunks::<4>();
-    let starts = restarts.iter().map(|it| u32::from_le_bytes(*it) as usize);
-    let mut ends = starts.clone().skip(1).chain([groups.len()]);
+    let layout = Layout::read(block)?;
     let mut columns = vec![Vec::new(); COUNT];
-    for start in starts {
-        let mut stretch = groups.get(start..ends.next()?)?;
+    for number in 0..layout.stretches() {
+        let mut stretch = layout.stretch(number)?;
         let mut count = 0u8;
         while !stretch.is_empty() {
             split_group(&mut stretch, &mut columns)?;
@@ -84,17 +78,9 @@ fn split(block: &[u8]) -> Option<Vec<Vec<u8>>> {
 fn split_group(rest: &mut &[u8], columns: &mut [Vec<u8>]) -> Option<()> {
     let lengths = take(rest)?;
     columns.get_mut(LENGTHS)?.push(lengths);
-    let mut length_of = |short: u8| {
-        if short < LONG {
-            return Some(u64::from(short));
-        }
-        let more = take_varint(rest)?;
-        columns.get_mut(LONG_LENGTHS)?.extend_from_slice(more);
-        number(more)?.checked_add(u64::from(LONG))
-    };
-    let (shared, length) = (length_of(lengths >> 4)?, length_of(lengths & LONG)?);
-    let suffix = varint::take_bytes(rest, length)?;
-    let mut places = KEYS.skip(usize::try_from(shared).ok()?);
+    let (shared, length) = key_lengths(lengths, rest, columns.get_mut(LONG_LENGTHS)?)?;
+    let suffix = varint::take_bytes(rest, length as u64)?;
+    let mut places = KEYS.skip(shared);
     for byte in suffix {
         let place = places.next().unwrap_or(KEYS.end - 1);
         columns.get_mut(place)?.push(*byte);
@@ -152,17 +138,9 @@ impl<'c> Columns<'c> {
     fn join_group(&mut self, block: &mut Vec<u8>) -> Option<u64> {
         let lengths = take(self.left.get_mut(LENGTHS)?)?;
         block.push(lengths);
-        let mut length_of = |short: u8| {
-            if short < LONG {
-                return Some(u64::from(short));
-            }
-            let more = take_varint(self.left.get_mut(LONG_LENGTHS)?)?;
-            block.extend_from_slice(more);
-            number(more)?.checked_add(u64::from(LONG))
-        };
-        let (shared, length) = (length_of(lengths >> 4)?, length_of(lengths & LONG)?);
-        let first = KEYS.start.checked_add(usize::try_from(shared).ok()?)?;
-        let end = first.checked_add(usize::try_from(length).ok()?)?;
+        let (shared, length) = key_lengths(lengths, self.left.get_mut(LONG_LENGTHS)?, block)?;
+        let first = KEYS.start.checked_add(shared)?;
+        let end = first.checked_add(length)?;
         let last = KEYS.end - 1;
         for place in first.min(last)..end.min(last) {
             block.push(take(self.left.get_mut(place)?)?);
@@ -187,6 +165,22 @@ impl<'c> Columns<'c> {
         }
         number(block.get(start..)?)
     }
+}
+
+/// What a group's first byte says of its key, shared and own bytes: numbers that have no room there are
+/// taken off `long`, and their bytes put behind `into`.
+fn key_lengths(lengths: u8, long: &mut &[u8], into: &mut Vec<u8>) -> Option<(usize, usize)> {
+    let mut length_of = |short: u8| {
+        if short < LONG {
+            return Some(usize::from(short));
+        }
+        let more = take_varint(long)?;
+        into.extend_from_slice(more);
+        usize::try_from(number(more)?)
+            .ok()?
+            .checked_add(usize::from(LONG))
+    };
+    Some((length_of(lengths >> 4)?, length_of(lengths & LONG)?))
 }
 
 /// Takes what follows a group's head, and says how many entries the group has.

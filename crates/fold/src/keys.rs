@@ -15,8 +15,8 @@ pub type ByHash = BuildHasherDefault<Hashed>;
 #[derive(Debug, Default)]
 pub(crate) struct KeySet {
     hashes: HashSet<u64, ByHash>,
-    /// What [`bytes`](Self::bytes) said the last time that it was counted.
-    pub bytes_told: usize,
+    /// What [`grown`](Self::grown) has told of.
+    bytes_told: usize,
 }
 
 impl KeySet {
@@ -35,6 +35,13 @@ impl KeySet {
     /// False only where the key is not there.
     pub fn may_hold(&self, key: &HashedKey<'_>) -> bool {
         self.hashes.contains(&key.hash)
+    }
+
+    /// By how many bytes it has grown since it was asked the last time.
+    pub fn grown(&mut self) -> usize {
+        let before = self.bytes_told;
+        self.bytes_told = self.bytes();
+        self.bytes_told - before
     }
 
     /// Memory held, in bytes: a hash, and a byte that says whether it is there.

@@ -42,7 +42,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The bytes of a stretch.
-    fn stretch(&self, stretch: usize) -> Option<&'a [u8]> {
+    pub(crate) fn stretch(&self, stretch: usize) -> Option<&'a [u8]> {
         let start = self.restart(stretch)?;
         match self.restart(stretch + 1) {
             Some(end) => self.groups.get(start..end),

@@ -68,13 +68,11 @@ impl Tail {
     pub fn note_held(&self, wanted: &[HashedKey<'_>], held: &mut [bool]) -> usize {
         let mut state = self.state.lock();
         let State { chunks, keys, .. } = &mut *state;
-        let before = keys.as_ref().map_or(0, |keys| keys.bytes_told);
         let keys = keys.get_or_insert_with(|| KeySet::of(chunks));
         for (wanted, held) in wanted.iter().zip(held) {
             *held |= keys.may_hold(wanted);
         }
-        keys.bytes_told = keys.bytes();
-        keys.bytes_told - before
+        keys.grown()
     }
 
     /// Memory held, in bytes.

@@ -293,11 +293,11 @@ fn free(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result
         }
         return Ok(Choice::only(scan_all(find)));
     }
-    let indexed = ranked.into_choice(find);
-    let rejected = indexed.map(|indexed| [vec![indexed.winner], indexed.rejected].concat());
+    let indexed = ranked.into_choice(find).into_iter();
+    let rejected = indexed.flat_map(|it| std::iter::once(it.winner).chain(it.rejected));
     Ok(Choice {
         winner: scan_all(find),
-        rejected: rejected.unwrap_or_default(),
+        rejected: rejected.collect(),
     })
 }
 

@@ -1,6 +1,8 @@
 //! What the commands that write have in common: where they write, what went wrong with which of
 //! their statements, and when they are acknowledged.
 
+use std::time::Duration;
+
 use windrow_collection::{DocumentValidation, Namespace};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_query::Hint;
@@ -11,6 +13,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::Statements;
 use crate::namespace::check_collection;
+use crate::recorder;
 
 /// The collection that a write command names with its first argument.
 pub fn collection_name(request: &Request) -> Result<&str, CommandError> {
@@ -103,6 +106,21 @@ pub fn check_can_be_retried(database: &str) -> Result<(), CommandError> {
 pub fn not_retryable() -> CommandError {
     let message = "Cannot use (or request) retryable writes with multi=true";
     CommandError::new(ErrorCode::InvalidOptions, message)
+}
+
+/// Tells of one statement of a command that has ended, where such is told; `describe`: see
+/// [`recorder::Statement::details`].
+pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> DocumentBuf) {
+    if recorder::tells_nothing(context.state, took) {
+        return;
+    }
+    let statement = recorder::Statement {
+        client: context.client,
+        operation: context.operation,
+        took,
+        details: describe(),
+    };
+    recorder::record_statement(context.state, &statement);
 }
 
 /// Whether an upsert may create this collection.

@@ -26,21 +26,25 @@ use crate::source::Source;
 /// What is remembered of a collection.
 pub struct Memory<'s> {
     plans: &'s PlanCache,
-    namespace: String,
-    indexes: Vec<Arc<Definition>>,
+    source: &'s dyn Source,
 }
 
 impl Memory<'_> {
     pub fn of(source: &dyn Source) -> Option<Memory<'_>> {
         Some(Memory {
             plans: &source.guidance()?.plans,
-            namespace: source.namespace(),
-            indexes: source.indexes(),
+            source,
         })
     }
 
+    /// Asked for only where indexes compete: most queries are of one `_id`.
+    fn of_collection(&self) -> (String, Vec<Arc<Definition>>) {
+        (self.source.namespace(), self.source.indexes())
+    }
+
     fn get(&self, key: PlanKey) -> Option<Remembered> {
-        self.plans.get(&self.namespace, &self.indexes, key)
+        let (namespace, indexes) = self.of_collection();
+        self.plans.get(&namespace, &indexes, key)
     }
 }
 
@@ -81,13 +85,16 @@ impl<'m> Place<'m> {
             indexes: indexes_of(&way.plan),
             works: *works,
         };
-        let Memory {
-            plans,
-            namespace,
-            indexes,
-        } = self.memory;
+        let (namespace, indexes) = self.memory.of_collection();
         let details = || details(find, ranked);
-        plans.put(namespace, indexes, (self.shape, self.key), chosen, details);
+        let plans = self.memory.plans;
+        plans.put(
+            &namespace,
+            &indexes,
+            (self.shape, self.key),
+            chosen,
+            details,
+        );
     }
 }
 

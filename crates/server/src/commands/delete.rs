@@ -17,7 +17,6 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
-use crate::recorder;
 use crate::views;
 use crate::writes::{self, WriteErrors, acknowledge, collection_name};
 
@@ -161,22 +160,14 @@ impl<'a> Statement<'a> {
 
     /// Tells how it went, where such is told.
     fn record(&self, context: &Context<'_>, tally: &Tally, took: Duration) {
-        if recorder::tells_nothing(context.state, took) {
-            return;
-        }
-        let details = doc! {
-            "type": "remove", "command": (self.source),
-            "keysExamined": (tally.examined.keys as i64),
-            "docsExamined": (tally.examined.documents as i64),
-            "ndeleted": (tally.changed as i64),
-        };
-        let statement = recorder::Statement {
-            client: context.client,
-            operation: context.operation,
-            took,
-            details,
-        };
-        recorder::record_statement(context.state, &statement);
+        writes::record(context, took, || {
+            doc! {
+                "type": "remove", "command": (self.source),
+                "keysExamined": (tally.examined.keys as i64),
+                "docsExamined": (tally.examined.documents as i64),
+                "ndeleted": (tally.changed as i64),
+            }
+        });
     }
 
     /// The documents to delete; `default`: how the collection compares.

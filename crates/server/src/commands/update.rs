@@ -20,7 +20,6 @@ use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
-use crate::recorder;
 use crate::views;
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
 
@@ -235,9 +234,10 @@ impl<'a> Statement<'a> {
 
     /// Tells how it went, where such is told.
     fn record(&self, context: &Context<'_>, updated: &Updated, took: Duration) {
-        if recorder::tells_nothing(context.state, took) {
-            return;
-        }
+        writes::record(context, took, || self.describe(updated));
+    }
+
+    fn describe(&self, updated: &Updated) -> DocumentBuf {
         let mut command = doc! { "q": (self.filter), "u": (self.update) };
         let rest = self.source.iter();
         rest.filter(|(name, _)| !["q", "u", "multi", "upsert"].contains(name))
@@ -254,13 +254,7 @@ impl<'a> Statement<'a> {
         if updated.inserted.is_some() {
             details.push("upsert", true);
         }
-        let statement = recorder::Statement {
-            client: context.client,
-            operation: context.operation,
-            took,
-            details,
-        };
-        recorder::record_statement(context.state, &statement);
+        details
     }
 
     /// Parses filter, update and sort; `default`: how the collection compares.

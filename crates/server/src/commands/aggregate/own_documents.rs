@@ -110,15 +110,21 @@ fn coll_stats_of(
     Ok(stats)
 }
 
+/// What an option of `$collStats` is given.
+fn object<'v>(value: ValueRef<'v>, code: i32, option: &str) -> Result<Document<'v>, CommandError> {
+    match value.as_document() {
+        Some(object) => Ok(object),
+        None => refuse(code, format!("{option} must be an object")),
+    }
+}
+
 fn count(
     context: &Context<'_>,
     namespace: &Namespace,
     value: ValueRef<'_>,
     stats: &mut DocumentBuf,
 ) -> Result<(), CommandError> {
-    if value.as_document().is_none() {
-        return refuse(40480, "count must be an object");
-    }
+    object(value, 40480, "count")?;
     let Some(collection) = context.state.services.engine.collection(namespace) else {
         let message = format!("Unable to retrieve count: {namespace} does not exist");
         return refuse(40481, message);
@@ -133,9 +139,7 @@ fn latencies(
     value: ValueRef<'_>,
     stats: &mut DocumentBuf,
 ) -> Result<(), CommandError> {
-    let Some(options) = value.as_document() else {
-        return refuse(40167, "latencyStats must be an object");
-    };
+    let options = object(value, 40167, "latencyStats")?;
     let histograms = options.get("histograms").is_some_and(ValueRef::is_truthy);
     let latencies = context.state.usage.latencies(&namespace.to_string());
     stats.push("latencyStats", latency::describe(&latencies, histograms));
@@ -148,9 +152,7 @@ fn storage(
     value: ValueRef<'_>,
     stats: &mut DocumentBuf,
 ) -> Result<(), CommandError> {
-    let Some(options) = value.as_document() else {
-        return refuse(40279, "storageStats must be an object");
-    };
+    let options = object(value, 40279, "storageStats")?;
     let scale = coll_stats::scale(&Arguments::within("$collStats.storageStats", options))?;
     let Some(collection) = context.state.services.engine.collection(namespace) else {
         let message = format!("Unable to retrieve storageStats: {namespace} does not exist");

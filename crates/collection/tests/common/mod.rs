@@ -1,0 +1,23 @@
+//! An engine on a disk in memory that does only what it is told to, and its collection `d.c`.
+
+use std::sync::Arc;
+
+use windrow_collection::{Background, Collection, Engine, EngineOptions, Namespace};
+use windrow_storage::MemoryDisk;
+
+pub fn open(disk: &MemoryDisk) -> Arc<Engine> {
+    let options = EngineOptions {
+        threads: 1,
+        background: Background::Caller,
+        ..EngineOptions::with_memory(64 << 20)
+    };
+    Engine::open(Arc::new(disk.clone()), options).unwrap()
+}
+
+pub fn namespace() -> Namespace {
+    Namespace::new("d", "c").unwrap()
+}
+
+pub fn collection(engine: &Engine) -> Arc<Collection> {
+    engine.collection(&namespace()).unwrap()
+}
