@@ -13,6 +13,7 @@ use windrow_wire::{
 
 use crate::client::Client;
 use crate::dispatch;
+use crate::incoming::Incoming;
 use crate::log::Severity;
 use crate::parameters::QUIET;
 use crate::state::State;
@@ -56,7 +57,8 @@ struct Connection<'a> {
 
 impl Connection<'_> {
     fn run(&self) -> Result<(), WireError> {
-        let mut reader = BufReader::with_capacity(READ_BYTES, self.stream);
+        let incoming = Incoming::new(self.stream, &self.state.metrics.requests);
+        let mut reader = BufReader::with_capacity(READ_BYTES, incoming);
         while let Some(header) = read_header(&mut reader)? {
             let mut buffer = self.state.buffers.take();
             read_message(&mut reader, &header, &mut buffer)?;

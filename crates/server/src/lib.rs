@@ -50,6 +50,7 @@ mod expiry;
 mod explained;
 mod first_batch;
 pub mod generic;
+mod incoming;
 pub mod index_builds;
 pub mod joined;
 mod joining;
