@@ -30,6 +30,7 @@ mod keys;
 pub mod marks;
 pub mod merge;
 mod order;
+mod radix;
 pub mod section;
 pub mod sections;
 pub mod snapshots;

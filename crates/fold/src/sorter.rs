@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use windrow_storage::StorageError;
 
 use crate::entry::{Entry, KeyHead, same_key};
+use crate::radix::Radix;
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::varint;
 
@@ -133,11 +134,30 @@ impl Sorter {
 
     fn sort(&mut self) {
         let mut places = std::mem::take(&mut self.places);
-        places.sort_unstable_by(|a, b| {
-            let heads = a.head.number().cmp(&b.head.number());
-            heads.then_with(|| self.compare_rest(a, b))
-        });
+        let by_head = Radix {
+            key: |place: &Place| place.head.number(),
+            compare: |a: &Place, b: &Place| {
+                let heads = a.head.number().cmp(&b.head.number());
+                heads.then_with(|| self.compare_rest(a, b))
+            },
+            equal: |equal: &mut [Place]| self.sort_rest(equal),
+        };
+        by_head.sort(&mut places);
         self.places = places;
+    }
+
+    /// Sorts places with equal heads.
+    fn sort_rest(&self, places: &mut [Place]) {
+        let compare = |a: &Place, b: &Place| self.compare_rest(a, b);
+        if places.iter().any(|place| place.key_length() == IN_ARENA) {
+            return places.sort_unstable_by(compare);
+        }
+        let by_length_and_id = Radix {
+            key: |place: &Place| u128::from(place.key_length() << ID_BITS | place.id()) << 64,
+            compare,
+            equal: |equal: &mut [Place]| equal.sort_unstable_by(compare),
+        };
+        by_length_and_id.sort(places);
     }
 
     /// Orders places with equal heads.
@@ -153,8 +173,7 @@ impl Sorter {
     }
 
     /// Sorts the entries and writes them as a section; of equal places the one with the smallest
-    /// payload. The
-    /// sorter is empty afterwards and keeps its memory.
+    /// payload. The sorter is empty afterwards and keeps its memory.
     pub fn write(
         &mut self,
         sink: &RunSink,

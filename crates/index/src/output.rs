@@ -5,6 +5,7 @@ use windrow_text::{DocumentTerms, TextVersion};
 
 use crate::definition::Definition;
 use crate::marks::Met;
+use crate::score;
 
 /// A document that would contribute more entries to one index is refused.
 pub const ENTRIES_PER_DOCUMENT_MAX: usize = 10_000;
@@ -30,6 +31,7 @@ pub(crate) struct TextScratch {
     pub(crate) suffix: Vec<u8>,
     pub(crate) term: Vec<u8>,
     pub(crate) payload: Vec<u8>,
+    pub(crate) scores: score::Encoder,
 }
 
 impl std::fmt::Debug for TextScratch {
@@ -48,6 +50,7 @@ impl TextScratch {
             suffix: Vec::new(),
             term: Vec::new(),
             payload: Vec::new(),
+            scores: score::Encoder::default(),
         }
     }
 }

@@ -12,21 +12,71 @@ const TOKENS_MAX: u32 = 127;
 /// Occurrences that are tried for the short form of two bytes.
 const OCCURRENCES_MAX: u32 = 8;
 
-/// Appends the payload of a score.
-pub fn encode(payload: &mut Vec<u8>, score: f64) {
-    for occurrences in 1..=OCCURRENCES_MAX {
-        for whole in [false, true] {
-            let Some(tokens) = tokens_of(score, occurrences, whole) else {
-                continue;
-            };
-            if occurrences > 1 {
-                payload.push(occurrences as u8);
-            }
-            payload.push(tokens as u8 | if whole { 0x80 } else { 0 });
-            return;
+/// Makes payloads of scores. Terms that stand in a value equally often have the same one, so it keeps
+/// what it made last.
+#[derive(Debug)]
+pub struct Encoder {
+    /// Each at a place that its bits say.
+    known: [Known; KNOWN],
+}
+
+/// A score and the bytes of its payload.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    bits: u64,
+    bytes: [u8; 8],
+    length: usize,
+}
+
+const KNOWN: usize = 256;
+
+impl Default for Encoder {
+    fn default() -> Encoder {
+        Encoder {
+            known: [Known::of(f64::NAN); KNOWN],
         }
     }
-    payload.extend_from_slice(&score.to_le_bytes());
+}
+
+impl Encoder {
+    /// Appends the payload of a score.
+    #[allow(clippy::indexing_slicing, reason = "a remainder by the length")]
+    pub fn encode(&mut self, payload: &mut Vec<u8>, score: f64) {
+        let bits = score.to_bits();
+        let mixed = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let place = (mixed >> 32) as usize % KNOWN;
+        let known = &mut self.known[place];
+        if known.bits != bits {
+            *known = Known::of(score);
+        }
+        payload.extend(known.bytes.iter().take(known.length));
+    }
+}
+
+impl Known {
+    fn of(score: f64) -> Known {
+        let mut known = Known {
+            bits: score.to_bits(),
+            bytes: score.to_le_bytes(),
+            length: 8,
+        };
+        for occurrences in 1..=OCCURRENCES_MAX {
+            for whole in [false, true] {
+                let Some(tokens) = tokens_of(score, occurrences, whole) else {
+                    continue;
+                };
+                let place = tokens as u8 | if whole { 0x80 } else { 0 };
+                if occurrences == 1 {
+                    (known.bytes[0], known.length) = (place, 1);
+                } else {
+                    known.bytes[..2].copy_from_slice(&[occurrences as u8, place]);
+                    known.length = 2;
+                }
+                return known;
+            }
+        }
+        known
+    }
 }
 
 /// The score of a payload; None where it is no payload of a score.
@@ -74,9 +124,12 @@ mod tests {
 
     fn check(score: f64, length: usize) {
         let mut payload = Vec::new();
-        encode(&mut payload, score);
+        let mut encoder = Encoder::default();
+        encoder.encode(&mut payload, score);
         assert_eq!(decode(&payload).map(f64::to_bits), Some(score.to_bits()));
         assert_eq!(payload.len(), length, "{score}");
+        encoder.encode(&mut payload, score);
+        assert_eq!(payload[..length], payload[length..], "{score} again");
     }
 
     #[test]

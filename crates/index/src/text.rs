@@ -8,7 +8,6 @@ use windrow_text::{Language, TextVersion, term_key};
 use crate::definition::{Definition, KeyField, KeyKind, TextDefinition};
 use crate::follow::{State, follow};
 use crate::output::{Emit, Scratch, TextScratch};
-use crate::score;
 
 /// A document's language is no string.
 const LANGUAGE_NO_STRING: i32 = 17261;
@@ -49,6 +48,7 @@ impl Definition {
             suffix,
             term,
             payload,
+            scores,
             ..
         } = scratch;
         terms.clear();
@@ -64,7 +64,7 @@ impl Definition {
             key::append_string_bytes(key, term_key(word, term));
             key.extend_from_slice(suffix);
             payload.clear();
-            score::encode(payload, value);
+            scores.encode(payload, value);
             emit(key, payload);
         }
         Ok(())
@@ -301,6 +301,7 @@ fn relation(field: &Path, path: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::score;
     use windrow_document::{DocumentBuf, doc};
 
     fn entries(

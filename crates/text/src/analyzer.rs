@@ -145,26 +145,32 @@ impl Rules {
     /// The first word that starts at `position` or after it.
     fn next_word(&self, text: &str, position: usize) -> Option<Word> {
         let bytes = text.as_bytes();
-        let mut at = position;
-        let mut start = None;
-        let mut classes = 0;
-        while let Some(byte) = bytes.get(at) {
-            let mut class = self.class(*byte);
-            let mut length = 1;
-            if class == class::WIDE {
-                (class, length) = self.wide(text, at);
+        let mut start = position;
+        loop {
+            match self.class(*bytes.get(start)?) {
+                class::DELIMITER => start += 1,
+                class::WIDE => match self.wide(text, start) {
+                    (class::DELIMITER, length) => start += length,
+                    _ => break,
+                },
+                _ => break,
             }
-            match (class, start) {
-                (class::DELIMITER, Some(_)) => break,
-                (class::DELIMITER, None) => {}
-                (_, None) => start = Some(at),
-                _ => {}
+        }
+        let mut classes = 0;
+        let mut end = start;
+        while let Some(byte) = bytes.get(end) {
+            let (class, length) = match self.class(*byte) {
+                class::WIDE => self.wide(text, end),
+                class => (class, 1),
+            };
+            if class == class::DELIMITER {
+                break;
             }
             classes |= class;
-            at += length;
+            end += length;
         }
-        start.map(|start| Word {
-            range: start..at,
+        Some(Word {
+            range: start..end,
             classes,
         })
     }

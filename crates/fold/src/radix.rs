@@ -1,0 +1,167 @@
+//! Sorting by the bytes of a key, the first first, in place: what many keys begin with is passed over
+//! at once, and of equal keys none is compared with another.
+
+use std::cmp::Ordering;
+
+/// So few are sorted by comparing them.
+const COMPARED_MAX: usize = 48;
+const KEY_BYTES: u32 = 16;
+
+/// How to sort values of a kind.
+pub struct Radix<K, C, E> {
+    /// The bytes by which a value is sorted, as a number.
+    pub key: K,
+    /// Orders two values, by that number and all else.
+    pub compare: C,
+    /// Sorts values with equal keys.
+    pub equal: E,
+}
+
+impl<K, C, E> Radix<K, C, E> {
+    pub fn sort<T: Copy>(&self, values: &mut [T])
+    where
+        K: Fn(&T) -> u128,
+        C: Fn(&T, &T) -> Ordering,
+        E: Fn(&mut [T]),
+    {
+        self.sort_from(values, 0);
+    }
+
+    /// Sorts values whose keys have the same first bytes, so many of them.
+    fn sort_from<T: Copy>(&self, values: &mut [T], byte: u32)
+    where
+        K: Fn(&T) -> u128,
+        C: Fn(&T, &T) -> Ordering,
+        E: Fn(&mut [T]),
+    {
+        if values.len() <= COMPARED_MAX {
+            return values.sort_unstable_by(&self.compare);
+        }
+        if byte == KEY_BYTES {
+            return (self.equal)(values);
+        }
+        let mut byte = byte;
+        let mut counts = self.counts(values, byte);
+        if counts.contains(&values.len()) {
+            let differing = self.differing(values);
+            if differing == 0 {
+                return (self.equal)(values);
+            }
+            byte = differing.leading_zeros() / 8;
+            counts = self.counts(values, byte);
+        }
+        self.distribute(values, byte, &counts);
+        let mut rest = values;
+        for count in counts {
+            let (bucket, behind) = rest.split_at_mut(count);
+            if count > 1 {
+                self.sort_from(bucket, byte + 1);
+            }
+            rest = behind;
+        }
+    }
+
+    /// How often each value of a byte is there.
+    #[allow(clippy::indexing_slicing, reason = "a digit is a byte")]
+    fn counts<T>(&self, values: &[T], byte: u32) -> [usize; 256]
+    where
+        K: Fn(&T) -> u128,
+    {
+        let mut counts = [0; 256];
+        for value in values {
+            counts[self.digit(value, byte)] += 1;
+        }
+        counts
+    }
+
+    /// The bits in which keys differ.
+    fn differing<T>(&self, values: &[T]) -> u128
+    where
+        K: Fn(&T) -> u128,
+    {
+        let first = values.first().map_or(0, &self.key);
+        let bits = values.iter().map(|value| (self.key)(value) ^ first);
+        bits.fold(0, |all, bits| all | bits)
+    }
+
+    #[inline]
+    fn digit<T>(&self, value: &T, byte: u32) -> usize
+    where
+        K: Fn(&T) -> u128,
+    {
+        ((self.key)(value) >> (8 * (KEY_BYTES - 1 - byte))) as usize & 0xFF
+    }
+
+    /// Puts values into the order of a byte: each goes where the next of its bucket belongs, and the
+    /// one that stood there goes on from there.
+    #[allow(
+        clippy::indexing_slicing,
+        reason = "a digit is a byte; the places of all buckets are those of the values"
+    )]
+    fn distribute<T: Copy>(&self, values: &mut [T], byte: u32, counts: &[usize; 256])
+    where
+        K: Fn(&T) -> u128,
+    {
+        let mut next = [0; 256];
+        let mut ends = [0; 256];
+        let mut end = 0;
+        for ((count, next), bucket_end) in counts.iter().zip(&mut next).zip(&mut ends) {
+            *next = end;
+            end += count;
+            *bucket_end = end;
+        }
+        for bucket in 0..256 {
+            while next[bucket] < ends[bucket] {
+                let mut value = values[next[bucket]];
+                loop {
+                    let digit = self.digit(&value, byte);
+                    let place = next[digit];
+                    next[digit] += 1;
+                    if digit == bucket {
+                        values[place] = value;
+                        break;
+                    }
+                    std::mem::swap(&mut value, &mut values[place]);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of a key and what comes after it.
+    fn check(mut values: Vec<(u128, u32)>) {
+        let radix = Radix {
+            key: |value: &(u128, u32)| value.0,
+            compare: Ord::cmp,
+            equal: |equal: &mut [(u128, u32)]| {
+                assert!(equal.iter().all(|it| it.0 == equal[0].0));
+                equal.sort_unstable_by_key(|it| it.1);
+            },
+        };
+        let mut expected = values.clone();
+        expected.sort_unstable();
+        radix.sort(&mut values);
+        assert_eq!(values, expected);
+    }
+
+    #[test]
+    fn keys_of_all_kinds_come_into_order() {
+        let scattered = |number: u32| u128::from(number.wrapping_mul(2_654_435_761));
+        let numbers = || 0..5_000u32;
+        check(Vec::new());
+        check(numbers().map(|it| (7, it ^ 0x155)).collect());
+        for shift in [0, 3, 64, 96] {
+            let key = |it| scattered(it) << shift;
+            check(numbers().map(|it| (key(it), it)).collect());
+            check(numbers().map(|it| (key(it % 10), it)).collect());
+            check(numbers().map(|it| (key(it) | 1 << 127, it)).collect());
+        }
+        let both_ends = |it| scattered(it % 3) << 96 | scattered(it % 50) & 0xFF;
+        check(numbers().map(|it| (both_ends(it), it)).collect());
+        check(numbers().rev().map(|it| (u128::from(it), it)).collect());
+    }
+}
