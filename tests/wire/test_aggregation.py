@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 from bson import Decimal128, Int64
+from pymongo import IndexModel
 from pymongo.errors import OperationFailure
 
 SALES = [
@@ -66,6 +67,45 @@ def run(collection, *stages):
 ])
 def test_stages(sales, stages, expected):
     assert run(sales, *stages) == expected
+
+
+def test_counts_are_right_before_and_after_changes(collection):
+    """By the fences of an index, by its entries, and by the documents."""
+    collection.insert_many({"_id": i, "a": i % 50, "tags": [i % 3, "all"]} for i in range(3000))
+    collection.create_indexes([IndexModel("a"), IndexModel("tags")])
+
+    def check():
+        documents = list(collection.find())
+        for query, hint, holds in [
+            ({}, None, lambda one: True),
+            ({"a": {"$gte": 10, "$lt": 20}}, "a_1", lambda one: 10 <= one["a"] < 20),
+            ({"a": {"$in": [3, 7, 99]}}, "a_1", lambda one: one["a"] in (3, 7)),
+            ({"a": {"$gte": 0, "$mod": [7, 1]}}, "a_1", lambda one: one["a"] % 7 == 1),
+            ({"tags": "all"}, "tags_1", lambda one: "all" in one["tags"]),
+            ({"tags": {"$gte": 1}}, "tags_1", lambda one: any(tag in (1, 2) for tag in one["tags"])),
+            ({"_id": {"$gt": 100}}, "_id_", lambda one: one["_id"] > 100),
+        ]:
+            expected = sum(map(holds, documents))
+            options = {"hint": hint} if hint else {}
+            assert collection.count_documents(query, **options) == expected, query
+            assert collection.count_documents(query, skip=5, limit=400, **options) == min(expected - 5, 400)
+            counted = run(collection, {"$match": query}, {"$group": {
+                "_id": None, "twice": {"$sum": 2}, "long": {"$sum": Int64(1)}, "n": {"$count": {}}}})
+            assert counted == [{"_id": None, "twice": 2 * expected, "long": expected, "n": expected}]
+            assert isinstance(counted[0]["long"], Int64) and type(counted[0]["twice"]) is int
+
+    check()
+    collection.database.command("compact", collection.name)
+    check()
+    collection.update_many({"a": {"$lt": 15}}, {"$inc": {"a": 3}, "$push": {"tags": 2}})
+    collection.delete_many({"_id": {"$lt": 500}})
+    check()
+    collection.database.command("compact", collection.name)
+    check()
+    collection.insert_many({"_id": i, "a": 11, "tags": []} for i in range(100))
+    check()
+    assert collection.count_documents({"a": 999}) == 0
+    assert run(collection, {"$match": {"a": 999}}, {"$group": {"_id": 1, "n": {"$sum": 1}}}) == []
 
 
 def test_distinct_values_by_group(sales):

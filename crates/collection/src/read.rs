@@ -425,6 +425,12 @@ impl Reader {
         Ok(self.index_view(index)?.count((from, 0), (to, 0))?)
     }
 
+    /// About so many keys, in order, that cut all entries of an index into parts of like size.
+    pub fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+        self.check()?;
+        Ok(self.index_view(index)?.cuts(count)?)
+    }
+
     /// About how many entries have keys from `from` up to, without, `to`. See [`View::count_about`].
     pub fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         let from = from.max(BEHIND_MARKS);

@@ -118,6 +118,11 @@ impl Accumulator {
         state.add(self.input.evaluate(context)?, context.collation)
     }
 
+    /// The state of a group of so many documents, where it depends on nothing else.
+    pub fn of_many(&self, documents: u64) -> Option<AccumulatorState> {
+        AccumulatorState::of_many(&self.operator, self.input.constant(), documents)
+    }
+
     /// What one document adds, for those who keep the values themselves (windows).
     pub fn input(&self) -> &Expression {
         &self.input

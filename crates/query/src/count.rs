@@ -5,11 +5,9 @@ use std::sync::Arc;
 use windrow_mql::filter::{Filter, Node};
 
 use crate::Error;
-use crate::bounds::range::ScanRanges;
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
 use crate::operators;
-use crate::plan::{KeyOutput, Plan};
 use crate::row::Interrupt;
 use crate::source::Source;
 
@@ -41,31 +39,6 @@ impl Count {
             return Ok(self.limit.map_or(count, |limit| count.min(limit)));
         }
         let plan = self.find().plan(&**source)?.winner;
-        match by_fences(&plan, &**source)? {
-            Some(count) => Ok(count),
-            None => Cursor::of(operators::open(&plan, source)?).count(interrupt),
-        }
+        Cursor::of(operators::open(&plan, source)?).count(interrupt)
     }
-}
-
-/// The count of a plan that does nothing but read entries, each of a record of its own, where it is known
-/// without reading them.
-fn by_fences(plan: &Plan, source: &dyn Source) -> Result<Option<u64>, Error> {
-    let Plan::IndexScan(scan) = plan else {
-        return Ok(None);
-    };
-    let ranges = ScanRanges::of(&scan.index.definition, &scan.bounds);
-    let is_all = scan.range.is_none() && scan.filter.is_none() && ranges.is_plain();
-    if !is_all || scan.output != KeyOutput::Nothing || scan.may_repeat() {
-        return Ok(None);
-    }
-    let mut count = 0;
-    for (from, to) in &ranges.ranges {
-        match source.count_entries(scan.index.number, from, to)? {
-            Some(entries) => count += entries,
-            None => return Ok(None),
-        }
-    }
-    source.note_use(scan.index.number);
-    Ok(Some(count))
 }

@@ -123,6 +123,10 @@ impl Source for Snapshot {
         Ok(self.reader.count_entries(index, from, to)?)
     }
 
+    fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(self.reader.entry_cuts(index, count)?)
+    }
+
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         Ok(self.reader.count_about(index, from, to)?)
     }

@@ -21,6 +21,9 @@ pub struct SourceIndex {
     pub multikey: Multikey,
 }
 
+/// Comes after the keys of all values.
+pub(crate) const BEHIND_KEYS: &[u8] = &[0xFF];
+
 /// A view: what it reads, which is no view, and the stages that make its documents.
 #[derive(Clone, Copy)]
 pub struct ViewParts<'s> {
@@ -104,6 +107,12 @@ pub trait Source: Send + Sync {
     /// How many entries have `from <= key < to`, where that is known without reading them.
     fn count_entries(&self, _index: usize, _from: &[u8], _to: &[u8]) -> Result<Option<u64>, Error> {
         Ok(None)
+    }
+
+    /// About so many keys, in order, that cut all entries of an index into parts of like size; none where
+    /// they are not read in parts.
+    fn entry_cuts(&self, _index: usize, _count: u64) -> Result<Vec<Vec<u8>>, Error> {
+        Ok(Vec::new())
     }
 
     /// About how many entries have `from <= key < to`.

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use support::Database;
 use windrow_document::{Array, DocumentBuf, array, doc};
 use windrow_query::{
-    Aggregate, EngineCollections, Error, Interrupt, Pipeline, Source, Uninterrupted,
+    Aggregate, Direction, EngineCollections, Error, Hint, Interrupt, Pipeline, Source,
+    Uninterrupted,
 };
 
 /// May not be asked from other threads.
@@ -41,19 +42,26 @@ fn database() -> Database {
         document
     };
     let documents: Vec<DocumentBuf> = (0..COUNT).map(document).collect();
-    Database::new(&documents, vec![])
+    let index = |key: DocumentBuf, name: &str| doc! { "key": key, "name": name };
+    let indexes = vec![
+        index(doc! { "bucket": 1, "word": (-1) }, "pair"),
+        index(doc! { "tags": 1 }, "tags"),
+    ];
+    Database::new(&documents, indexes)
 }
 
 fn run(
     database: &Database,
     source: &Arc<dyn Source>,
     stages: Array<'_>,
+    hint: Option<&str>,
     interrupt: &dyn Interrupt,
 ) -> Result<Vec<DocumentBuf>, Error> {
     let pipeline = Pipeline::parse(stages, &Default::default())?;
     let collections = Arc::new(EngineCollections::of(database.engine.clone()));
     let mut aggregate = Aggregate::of(pipeline);
     aggregate.allow_disk_use = true;
+    aggregate.hint = hint.map(|name| Hint::Name(name.to_owned()));
     let mut cursor = aggregate.open(source, &collections)?;
     let mut found = Vec::new();
     while let Some(content) = cursor.next(interrupt)? {
@@ -93,9 +101,66 @@ fn the_results_are_those_of_one_thread() {
         array![{ "$group": { "_id": null, "all": { "$push": "$v" } } }],
     ];
     for stages in all {
-        let alone = run(&database, &source, stages.as_array(), &Alone).unwrap();
-        let beside = run(&database, &source, stages.as_array(), &Uninterrupted).unwrap();
+        let alone = run(&database, &source, stages.as_array(), None, &Alone).unwrap();
+        let beside = run(&database, &source, stages.as_array(), None, &Uninterrupted).unwrap();
         assert!(!alone.is_empty() && alone == beside, "{stages:?}");
+    }
+}
+
+/// With the index as without any: the rows come in another order, and as often.
+#[test]
+fn parts_of_an_index_are_its_whole() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let database = database();
+    let source = database.source();
+    let group = |id: &str| {
+        doc! { "$group": { "_id": id, "n": { "$sum": 1 }, "v": { "$max": "$v" } } }
+    };
+    let by_id = || doc! { "$sort": { "_id": 1 } };
+    let some = || doc! { "$match": { "bucket": { "$gt": 2 }, "word": { "$gte": "word3" } } };
+    let few =
+        || doc! { "$match": { "bucket": { "$in": [1, 5, 16] }, "word": { "$ne": "word77" } } };
+    let tagged = |tags: DocumentBuf| doc! { "$match": { "tags": tags } };
+    let count = || doc! { "$count": "n" };
+    let covered = || doc! { "$group": { "_id": "$bucket", "last": { "$max": "$word" } } };
+    let many = || doc! { "$group": { "_id": 7, "n": { "$sum": 3 }, "m": { "$count": {} } } };
+    let halves = || doc! { "$group": { "_id": 7, "n": { "$sum": 0.5 } } };
+    let all = [
+        ("pair", array![(some()), (group("$bucket")), (by_id())]),
+        ("pair", array![(some()), (covered()), (by_id())]),
+        ("pair", array![(few()), (group("$word")), (by_id())]),
+        ("pair", array![(some()), (count())]),
+        (
+            "pair",
+            array![(some()), { "$skip": 17 }, { "$limit": 9000 }, (many())],
+        ),
+        (
+            "pair",
+            array![{ "$match": { "bucket": { "$gte": 0 } } }, (many())],
+        ),
+        (
+            "pair",
+            array![{ "$match": { "bucket": { "$gte": 0 } } }, (halves())],
+        ),
+        (
+            "pair",
+            array![{ "$match": { "bucket": { "$gte": 18 } } }, (many())],
+        ),
+        ("tags", array![(tagged(doc! { "$gte": 1 })), (count())]),
+        ("tags", array![(tagged(doc! { "$eq": "all" })), (many())]),
+        (
+            "_id_",
+            array![{ "$match": { "_id": { "$gte": 700 } } }, (count())],
+        ),
+    ];
+    for (index, stages) in all {
+        let hint = Some(index);
+        let stages = stages.as_array();
+        let scanned = run(&database, &source, stages, None, &Alone).unwrap();
+        let alone = run(&database, &source, stages, hint, &Alone).unwrap();
+        let beside = run(&database, &source, stages, hint, &Uninterrupted).unwrap();
+        assert_eq!(alone, scanned, "{stages:?}");
+        assert_eq!(beside, scanned, "{stages:?}");
     }
 }
 
@@ -109,7 +174,7 @@ fn the_error_is_that_of_the_earliest_row() {
         { "$substr": ["$v", -1, "x"] }, { "$cond": [{ "$eq": ["$_id", 12_003] },
             { "$add": ["$v", 1] }, null] }] } } }];
     let code = |interrupt: &dyn Interrupt| {
-        let found = run(&database, &source, stages.as_array(), interrupt);
+        let found = run(&database, &source, stages.as_array(), None, interrupt);
         found.unwrap_err().code()
     };
     let alone = code(&Alone);
@@ -127,6 +192,7 @@ fn explain_counts_what_all_threads_read() {
     let collections = Arc::new(EngineCollections::of(database.engine.clone()));
     let mut aggregate = Aggregate::of(pipeline);
     aggregate.allow_disk_use = true;
+    aggregate.hint = Some(Hint::Natural(Direction::Forward));
     let verbosity = windrow_query::Verbosity::ExecutionStats;
     let explained = aggregate
         .explain(&database.source(), &collections, verbosity, &Uninterrupted)

@@ -70,6 +70,20 @@ impl AccumulatorState {
         }))
     }
 
+    /// The state after so many documents that all give the same value; None where it depends on more.
+    pub(super) fn of_many(
+        operator: &Operator,
+        value: Option<&Value>,
+        documents: u64,
+    ) -> Option<AccumulatorState> {
+        let kind = match operator {
+            Operator::Count => Kind::Count(i64::try_from(documents).ok()?),
+            Operator::Sum => Kind::Sum(Sum::of_times(value?, documents)?),
+            _ => return None,
+        };
+        Some(AccumulatorState(kind))
+    }
+
     /// Takes in one value; `collation`: how strings are compared. Errors: 40400 for what
     /// `$mergeObjects` cannot merge.
     pub(super) fn add(

@@ -102,6 +102,23 @@ impl Default for Sum {
 }
 
 impl Sum {
+    /// The sum of a whole number that comes so many times; None for other numbers, and for many of a
+    /// large one.
+    pub fn of_times(number: &Value, times: u64) -> Option<Sum> {
+        let mut sum = Sum::default();
+        let number = match number {
+            Value::Int32(number) => i64::from(*number),
+            Value::Int64(number) => {
+                sum.widen(Type::Int64);
+                *number
+            }
+            _ => return None,
+        };
+        let times = i64::try_from(times).ok()?;
+        sum.add_whole(number.checked_mul(times)?);
+        Some(sum)
+    }
+
     pub fn add(&mut self, number: Number) {
         match number {
             Number::Int(number) => self.add_whole(i64::from(number)),

@@ -127,6 +127,22 @@ impl Group {
         Ok(Some(id))
     }
 
+    /// The `_id` of the only group, where it is a constant.
+    pub(super) fn only_id(&self) -> Option<Value> {
+        match &self.id {
+            GroupId::Expression(id) => id.constant().cloned(),
+            _ => None,
+        }
+    }
+
+    /// The states of a group of so many rows, where they depend on nothing else.
+    pub(super) fn of_many(&self, rows: u64) -> Option<Vec<AccumulatorState>> {
+        let fields = self.fields.iter();
+        fields
+            .map(|field| field.accumulator.of_many(rows))
+            .collect()
+    }
+
     /// The `_id` of a new group.
     pub(super) fn id_value(
         &self,

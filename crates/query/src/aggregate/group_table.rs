@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 use windrow_document::Value;
 use windrow_mql::accumulator::AccumulatorState;
+use windrow_mql::expression::Context;
 use windrow_mql::filter::Environment;
 
 use super::group::{Bin, Group};
@@ -20,6 +21,8 @@ pub(super) struct GroupTable<'g> {
     group: &'g Group,
     environment: &'g Environment,
     known: Groups,
+    /// The number of the only group, where its `_id` is a constant.
+    only: Option<usize>,
     /// The rows that come after memory is full.
     late: Option<Sorter>,
     bytes: usize,
@@ -73,6 +76,7 @@ impl<'g> GroupTable<'g> {
             group,
             environment,
             known: Groups::default(),
+            only: None,
             late: None,
             bytes: 0,
             memory,
@@ -87,17 +91,9 @@ impl<'g> GroupTable<'g> {
 
     fn add(&mut self, row: &Row) -> Result<(), Error> {
         let context = context(row, self.environment);
-        self.key.clear();
-        let id = self.group.append_key(&context, &mut self.key)?;
-        let number = match self.known.places.get(self.key.as_slice()) {
-            Some(number) => *number,
-            None => {
-                let id = self.group.id_value(id, &context)?;
-                let states = self.group.start(self.environment, &id)?;
-                self.bytes += group_bytes(self.key.len());
-                self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
-                self.known.push(GroupKey::new(&self.key), id, states)
-            }
+        let number = match self.only {
+            Some(only) => only,
+            None => self.number_of(&context)?,
         };
         let count = self.group.fields.len();
         let states = self
@@ -106,6 +102,24 @@ impl<'g> GroupTable<'g> {
             .get_mut(number * count..(number + 1) * count);
         self.bytes += self.group.feed(states.unwrap_or_default(), &context)?;
         self.check_memory()
+    }
+
+    /// The number of a row's group, which may be new.
+    fn number_of(&mut self, context: &Context<'_>) -> Result<usize, Error> {
+        self.key.clear();
+        let id = self.group.append_key(context, &mut self.key)?;
+        if let Some(number) = self.known.places.get(self.key.as_slice()) {
+            return Ok(*number);
+        }
+        let id = self.group.id_value(id, context)?;
+        let states = self.group.start(self.environment, &id)?;
+        self.bytes += group_bytes(self.key.len());
+        self.bytes += states.iter().map(AccumulatorState::bytes).sum::<usize>();
+        let number = self.known.push(GroupKey::new(&self.key), id, states);
+        if self.group.only_id().is_some() {
+            self.only = Some(number);
+        }
+        Ok(number)
     }
 
     fn check_memory(&mut self) -> Result<(), Error> {

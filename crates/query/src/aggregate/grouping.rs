@@ -14,7 +14,8 @@ use super::rows::check_size;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{
-    BoxOperator, Counters, Memory, Operator, fold_alone, fold_parts, is_over_memory, threads,
+    BoxOperator, Counters, Memory, Operator, count_rows, fold_alone, fold_parts, is_over_memory,
+    threads,
 };
 use crate::row::{Interrupt, Row};
 
@@ -107,6 +108,9 @@ impl Transformation for Group {
     }
 }
 
+/// More rows than can be counted in a lifetime.
+const ROWS_MAX: u64 = 1 << 50;
+
 /// Takes all rows before it gives the first.
 struct GroupOperator {
     group: Group,
@@ -141,6 +145,21 @@ impl GroupOperator {
             memory,
             counters: Counters::default(),
         }
+    }
+
+    /// The one group of all rows, where nothing of them counts but how many they are.
+    fn take_count(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Done>, Error> {
+        let Some(id) = self.group.only_id() else {
+            return Ok(None);
+        };
+        if self.group.of_many(ROWS_MAX).is_none() {
+            return Ok(None);
+        }
+        let count = count_rows(&mut self.input, interrupt)?;
+        let ids = Vec::from_iter((count > 0).then_some(id));
+        let states = self.group.of_many(count.min(ROWS_MAX));
+        let states = states.unwrap_or_default();
+        Ok(Some(Done::Memory(ids.into_iter(), states.into_iter())))
     }
 
     fn take_all(&mut self, interrupt: &dyn Interrupt) -> Result<Done, Error> {
@@ -191,7 +210,11 @@ impl GroupOperator {
 impl Operator for GroupOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if self.done.is_none() {
-            self.done = Some(self.take_all(interrupt)?);
+            let done = match self.take_count(interrupt)? {
+                Some(done) => done,
+                None => self.take_all(interrupt)?,
+            };
+            self.done = Some(done);
         }
         let row = self.print_next(interrupt)?.map(Row::of);
         if let Some(row) = &row {

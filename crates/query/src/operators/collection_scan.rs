@@ -9,7 +9,7 @@ use super::operator::{Counters, Operator, Part};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::row::{Interrupt, Pace, Row};
-use crate::source::{Direction, RecordCursor, RecordPart, Source};
+use crate::source::{BEHIND_KEYS, Direction, RecordCursor, RecordPart, Source};
 
 pub(super) struct CollectionScan {
     source: Arc<dyn Source>,
@@ -81,6 +81,16 @@ impl Operator for CollectionScan {
         self.counters.works += 1;
         self.counters.at_end = true;
         Ok(None)
+    }
+
+    /// Every document has one entry in the index on `_id`.
+    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+        if self.filter.is_some() || self.source.indexes().is_empty() {
+            return Ok(None);
+        }
+        let count = self.source.count_entries(0, &[], BEHIND_KEYS)?;
+        self.counters.note_known(count);
+        Ok(count)
     }
 
     fn counters(&self) -> Counters {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Document, Value};
 use windrow_mql::filter::Filter;
 
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, Part, parts_over};
 use crate::Error;
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
@@ -61,6 +61,17 @@ impl Operator for Fetch {
 
     fn inputs(&self) -> Vec<&dyn Operator> {
         vec![&*self.input]
+    }
+
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        let (source, filter) = (self.source.clone(), self.filter.clone());
+        parts_over(&self.input, move |input| {
+            Box::new(Fetch::new(source.clone(), filter.clone(), input))
+        })
+    }
+
+    fn absorb(&mut self, counts: &[Counters]) {
+        self.input.absorb(self.counters.absorb(counts));
     }
 }
 

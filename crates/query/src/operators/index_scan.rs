@@ -3,79 +3,136 @@
 use std::sync::Arc;
 
 use windrow_document::{Document, key};
+use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 
 use super::id_set::IdSet;
 use super::key_document::KeyDocument;
-use super::operator::{Counters, Operator};
+use super::operator::{Counters, Operator, Part};
+use super::parallel::parts_max;
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::bounds::range::KeyRange;
 use crate::bounds::range::ScanRanges;
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Interrupt, Pace, Row};
-use crate::source::{Direction, EntryCursor, RecordId, Source};
+use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source};
 
 /// Entries that fail a check one after the other before the scan seeks instead.
 const MISSES_BEFORE_SEEK: u32 = 8;
 
 pub(super) struct IndexScanner {
+    what: Scanned,
     cursor: Box<dyn EntryCursor>,
-    direction: Direction,
     ranges: ScanRanges,
     /// The range that is being read, from its end or its start by direction.
     current: usize,
     is_in_range: bool,
     misses: u32,
-    filter: Option<Filter>,
     document: Option<KeyDocument>,
-    output: KeyOutput,
     /// Where a record may come by several keys.
     seen: Option<IdSet>,
     counters: Counters,
     pace: Pace,
 }
 
+/// What is read, and what becomes of it.
+#[derive(Clone)]
+struct Scanned {
+    source: Arc<dyn Source>,
+    /// The index.
+    number: usize,
+    definition: Arc<Definition>,
+    direction: Direction,
+    filter: Option<Filter>,
+    output: KeyOutput,
+}
+
+/// Parts of fewer entries are not worth a thread.
+const PART_ENTRIES_MIN: u64 = 8 << 10;
+/// An index is cut into no more parts than this, however few of them are read.
+const CUTS_MAX: u64 = 4096;
+
 impl IndexScanner {
     pub fn new(source: &Arc<dyn Source>, scan: &IndexScan) -> Result<IndexScanner, Error> {
-        let definition = &scan.index.definition;
-        let mut ranges = ScanRanges::of(definition, &scan.bounds);
+        let mut ranges = ScanRanges::of(&scan.index.definition, &scan.bounds);
         if let Some(range) = &scan.range {
             ranges.ranges = vec![range.clone()];
             ranges.checks.iter_mut().for_each(|check| *check = None);
         }
-        let wants_document = match scan.output {
-            KeyOutput::Nothing => scan.filter.is_some(),
-            KeyOutput::Document | KeyOutput::Flat => true,
-            KeyOutput::Stored => false,
+        let mut what = Scanned {
+            source: source.clone(),
+            number: scan.index.number,
+            definition: scan.index.definition.clone(),
+            direction: scan.direction,
+            filter: scan.filter.clone(),
+            output: scan.output,
         };
         let one_key = ranges.is_plain() && scan.bounds.is_one_key();
         let cursor = match ranges.ranges.first() {
-            Some((key, _)) if one_key => source.postings(scan.index.number, key)?,
+            Some((key, _)) if one_key => {
+                what.direction = Direction::Forward;
+                source.postings(scan.index.number, key)?
+            }
             _ => source.entries(scan.index.number, scan.direction)?,
         };
-        Ok(IndexScanner {
+        let mut scanner = IndexScanner::of(what, cursor, ranges);
+        scanner.is_in_range = one_key;
+        scanner.seen = (scan.may_repeat() && !one_key).then(IdSet::default);
+        Ok(scanner)
+    }
+
+    fn of(what: Scanned, cursor: Box<dyn EntryCursor>, ranges: ScanRanges) -> IndexScanner {
+        let wants_document = match what.output {
+            KeyOutput::Nothing => what.filter.is_some(),
+            KeyOutput::Document | KeyOutput::Flat => true,
+            KeyOutput::Stored => false,
+        };
+        let document = wants_document.then(|| KeyDocument::new(&what.definition, what.output));
+        IndexScanner {
+            what,
             cursor,
-            direction: if one_key {
-                Direction::Forward
-            } else {
-                scan.direction
-            },
             ranges,
             current: 0,
-            is_in_range: one_key,
+            is_in_range: false,
             misses: 0,
-            filter: scan.filter.clone(),
-            document: wants_document.then(|| KeyDocument::new(definition, scan.output)),
-            output: scan.output,
-            seen: (scan.may_repeat() && !one_key).then(IdSet::default),
+            document,
+            seen: None,
             counters: Counters::default(),
             pace: Pace::default(),
+        }
+    }
+
+    /// Keys that cut what is read into parts of like size, each worth a thread.
+    fn cuts(&self) -> Result<Vec<Vec<u8>>, Error> {
+        let (source, number) = (&self.what.source, self.what.number);
+        let about = |(from, to): &KeyRange| source.count_about(number, from, to);
+        let counts = self.ranges.ranges.iter().map(about);
+        let read = counts.sum::<Result<u64, Error>>()?;
+        let count = parts_max().min(read / PART_ENTRIES_MIN);
+        if count < 2 {
+            return Ok(Vec::new());
+        }
+        let all = source.count_about(number, &[], BEHIND_KEYS)?.max(read);
+        source.entry_cuts(number, (count * all / read).min(CUTS_MAX))
+    }
+
+    /// The same scan of some of the ranges.
+    fn part(&self, ranges: Vec<KeyRange>) -> Part {
+        let what = self.what.clone();
+        let ranges = ScanRanges {
+            ranges,
+            ..self.ranges.clone()
+        };
+        Box::new(move || {
+            let cursor = what.source.entries(what.number, what.direction)?;
+            let part = IndexScanner::of(what.clone(), cursor, ranges.clone());
+            Ok(Box::new(part))
         })
     }
 
     fn range(&self) -> Option<&KeyRange> {
-        match self.direction {
+        match self.what.direction {
             Direction::Forward => self.ranges.ranges.get(self.current),
             Direction::Backward => {
                 let last = self.ranges.ranges.len().checked_sub(1 + self.current)?;
@@ -96,7 +153,7 @@ impl IndexScanner {
                 let Some((from, to)) = self.range() else {
                     return Ok(false);
                 };
-                let start = if self.direction == Direction::Forward {
+                let start = if self.what.direction == Direction::Forward {
                     from
                 } else {
                     to
@@ -115,10 +172,11 @@ impl IndexScanner {
 
     fn is_before_end(&self) -> bool {
         let key = self.cursor.key();
-        self.range().is_some_and(|(from, to)| match self.direction {
-            Direction::Forward => key < to.as_slice(),
-            Direction::Backward => key >= from.as_slice(),
-        })
+        self.range()
+            .is_some_and(|(from, to)| match self.what.direction {
+                Direction::Forward => key < to.as_slice(),
+                Direction::Backward => key >= from.as_slice(),
+            })
     }
 
     /// Whether the values behind the ranges are wanted. After some that are not, seeks to where the
@@ -127,7 +185,8 @@ impl IndexScanner {
         if self.ranges.is_plain() {
             return Ok(true);
         }
-        let Some(place) = first_failing(&self.ranges, self.cursor.key(), self.direction) else {
+        let Some(place) = first_failing(&self.ranges, self.cursor.key(), self.what.direction)
+        else {
             self.misses = 0;
             return Ok(true);
         };
@@ -142,7 +201,7 @@ impl IndexScanner {
     /// The row of the current entry, if its document is wanted, which stands beside the key.
     fn stored_row(&mut self) -> Result<Option<Row>, Error> {
         self.counters.documents_examined += 1;
-        if let Some(filter) = &self.filter
+        if let Some(filter) = &self.what.filter
             && !filter.matches(Document::from_validated(self.cursor.payload()))?
         {
             return Ok(None);
@@ -153,7 +212,7 @@ impl IndexScanner {
 
     /// The row of the current entry, if it is wanted.
     fn row(&mut self) -> Result<Option<Row>, Error> {
-        if self.output == KeyOutput::Stored {
+        if self.what.output == KeyOutput::Stored {
             return self.stored_row();
         }
         let id = self.cursor.id();
@@ -162,7 +221,7 @@ impl IndexScanner {
             .document
             .as_ref()
             .map(|maker| maker.make(self.cursor.key(), self.cursor.payload()));
-        if let (Some(filter), Some(made)) = (&self.filter, &made)
+        if let (Some(filter), Some(made)) = (&self.what.filter, &made)
             && !filter.matches(made.as_document())?
         {
             return Ok(None);
@@ -175,7 +234,7 @@ impl IndexScanner {
             }
         }
         let mut row = Row::of_record(id, Content::EMPTY);
-        match (self.output, made) {
+        match (self.what.output, made) {
             (KeyOutput::Document, Some(made)) => row.content = Content::Owned(made),
             (KeyOutput::Flat, Some(made)) => row.key = Some(Box::new(made)),
             _ => {}
@@ -206,9 +265,61 @@ impl Operator for IndexScanner {
         Ok(None)
     }
 
+    fn parts(&self) -> Result<Vec<Part>, Error> {
+        // The postings of one key are not cut, nor is what is read backward.
+        let is_whole = self.is_in_range || self.seen.is_some();
+        if is_whole || self.what.direction == Direction::Backward {
+            return Ok(Vec::new());
+        }
+        let cuts = self.cuts()?;
+        let parts = cut(&self.ranges.ranges, cuts);
+        Ok(parts.into_iter().map(|ranges| self.part(ranges)).collect())
+    }
+
+    fn absorb(&mut self, counts: &[Counters]) {
+        self.counters.absorb(counts);
+    }
+
+    /// From fences, where every entry is a row.
+    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+        let has_rows = self.what.output == KeyOutput::Nothing && self.what.filter.is_none();
+        if !has_rows || self.seen.is_some() || !self.ranges.is_plain() {
+            return Ok(None);
+        }
+        let mut count = 0;
+        for (from, to) in &self.ranges.ranges {
+            match self.what.source.count_entries(self.what.number, from, to)? {
+                Some(entries) => count += entries,
+                None => return Ok(None),
+            }
+        }
+        self.counters.note_known(Some(count));
+        Ok(Some(count))
+    }
+
     fn counters(&self) -> Counters {
         self.counters
     }
+}
+
+/// What lies of ranges before the first cut, between each two, and behind the last. All are in order.
+fn cut(ranges: &[KeyRange], cuts: Vec<Vec<u8>>) -> Vec<Vec<KeyRange>> {
+    let (mut parts, mut part) = (Vec::new(), Vec::new());
+    let mut cuts = cuts.into_iter().peekable();
+    for (from, to) in ranges {
+        let mut from = from.clone();
+        while let Some(cut) = cuts.next_if(|cut| cut < to) {
+            if from < cut {
+                part.push((std::mem::replace(&mut from, cut.clone()), cut));
+            }
+            if !part.is_empty() {
+                parts.push(std::mem::take(&mut part));
+            }
+        }
+        part.push((from, to.clone()));
+    }
+    parts.push(part);
+    parts
 }
 
 /// The key bytes of each field of a key. Ends where the bytes are damaged.
@@ -257,5 +368,41 @@ fn next_wanted(prefix: &[u8], part: &[u8], wanted: &[KeyRange], direction: Direc
             Some((_, to)) => [prefix, to].concat(),
             None => prefix.to_vec(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_into_parts() {
+        let check = |ranges: &[(&str, &str)], cuts: &[&str], expected: &[&[(&str, &str)]]| {
+            let bytes = |text: &str| text.as_bytes().to_vec();
+            let owned = |ranges: &[(&str, &str)]| -> Vec<KeyRange> {
+                let both = |(from, to): &(&str, &str)| (bytes(from), bytes(to));
+                ranges.iter().map(both).collect()
+            };
+            let found = cut(&owned(ranges), cuts.iter().map(|it| bytes(it)).collect());
+            let expected: Vec<Vec<KeyRange>> = expected.iter().map(|it| owned(it)).collect();
+            assert_eq!(found, expected, "{ranges:?} {cuts:?}");
+        };
+        check(&[("b", "f")], &[], &[&[("b", "f")]]);
+        check(&[("b", "f")], &["a", "b", "f", "g"], &[&[("b", "f")]]);
+        check(
+            &[("b", "f")],
+            &["c", "d"],
+            &[&[("b", "c")], &[("c", "d")], &[("d", "f")]],
+        );
+        check(
+            &[("b", "c"), ("d", "e"), ("f", "h")],
+            &["a", "d", "e", "g"],
+            &[&[("b", "c")], &[("d", "e")], &[("f", "g")], &[("g", "h")]],
+        );
+        check(
+            &[("b", "c"), ("d", "e"), ("f", "h")],
+            &["g"],
+            &[&[("b", "c"), ("d", "e"), ("f", "g")], &[("g", "h")]],
+        );
     }
 }

@@ -11,6 +11,8 @@ use crate::plan::KeyOutput;
 pub struct KeyDocument {
     descending: Vec<bool>,
     root: Vec<Part>,
+    /// Whether there are documents within; else the parts are the key's values in their order.
+    nests: bool,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,7 @@ impl KeyDocument {
             .map(|field| field.kind == KeyKind::Descending);
         KeyDocument {
             descending: descending.collect(),
+            nests: root.iter().any(|part| matches!(part, Part::Within(..))),
             root,
         }
     }
@@ -42,6 +45,9 @@ impl KeyDocument {
     /// The document of a key; what the shape does not give back stands as its usual type.
     pub fn make(&self, key: &[u8], shape: &[u8]) -> DocumentBuf {
         let mut reader = key::Reader::new(key, shape);
+        if !self.nests {
+            return self.make_flat(&mut reader);
+        }
         let values = self
             .descending
             .iter()
@@ -49,6 +55,20 @@ impl KeyDocument {
         let values: Vec<Option<Value>> = values.collect();
         let mut builder = DocumentBuilder::new();
         append(&self.root, &values, &mut builder);
+        builder.finish()
+    }
+}
+
+impl KeyDocument {
+    /// Each value as it is read.
+    fn make_flat(&self, reader: &mut key::Reader<'_>) -> DocumentBuf {
+        let mut builder = DocumentBuilder::new();
+        for (part, descending) in self.root.iter().zip(&self.descending) {
+            if let Part::Value(name, _) = part {
+                let value = reader.value(*descending);
+                builder.append(name, value.as_ref().map_or(ValueRef::Null, Value::as_ref));
+            }
+        }
         builder.finish()
     }
 }

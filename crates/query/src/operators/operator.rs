@@ -22,6 +22,12 @@ pub trait Operator: Send {
         Ok(Vec::new())
     }
 
+    /// How many rows there are, where that is known without making them: the operator is at its end
+    /// then. Asked before the first row.
+    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+        Ok(None)
+    }
+
     /// Takes over what a part of it has counted, then what the part's inputs have, from the top. It is
     /// at its end then.
     fn absorb(&mut self, _counts: &[Counters]) {}
@@ -77,6 +83,14 @@ impl Counters {
         self.bytes_sorted += of_part.bytes_sorted;
         self.at_end = true;
         rest
+    }
+
+    /// Notes how many rows there are, where they are not made.
+    pub(crate) fn note_known(&mut self, count: Option<u64>) {
+        if let Some(count) = count {
+            self.returned += count;
+            self.at_end = true;
+        }
     }
 
     /// Notes an answer.

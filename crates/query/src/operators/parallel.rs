@@ -79,6 +79,9 @@ impl Intake for u64 {
 
 /// The number of rows.
 pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> Result<u64, Error> {
+    if let Some(count) = input.count_known()? {
+        return Ok(count);
+    }
     match fold_parts(input, interrupt, &|_| 0u64)? {
         Some(counts) => Ok(counts.into_iter().sum()),
         None => fold_alone(input, interrupt, 0),

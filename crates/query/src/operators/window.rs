@@ -33,6 +33,13 @@ impl Operator for Skip {
         Ok(row)
     }
 
+    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+        let count = self.input.count_known()?;
+        let count = count.map(|count| count.saturating_sub(self.left));
+        self.counters.note_known(count);
+        Ok(count)
+    }
+
     fn counters(&self) -> Counters {
         self.counters
     }
@@ -68,6 +75,12 @@ impl Operator for Limit {
         self.left = self.left.saturating_sub(1);
         self.counters.note(&row);
         Ok(row)
+    }
+
+    fn count_known(&mut self) -> Result<Option<u64>, Error> {
+        let count = self.input.count_known()?.map(|count| count.min(self.left));
+        self.counters.note_known(count);
+        Ok(count)
     }
 
     fn counters(&self) -> Counters {
