@@ -41,6 +41,10 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
     let row = reads.lookups("find by key over by _id, merged")?;
     rows.push(row.barred(Bar::RatioAtMost(1.5)));
     rows.push(reads.scans("count of a range", Reads::count)?);
+    let row = reads.scans("count of a range with a test on the keys", Reads::tested)?;
+    rows.push(row);
+    let row = reads.scans("largest key of a range, by reading all", Reads::largest)?;
+    rows.push(row);
     rows.push(reads.scans("covered find of a range", Reads::covered)?);
     reads.add_runs()?;
     rows.push(reads.sections_row("sections, after more insertion")?);
@@ -133,11 +137,46 @@ impl<'a> Reads<'a> {
 
     fn count(&mut self, field: &str) -> Result<u64, BenchError> {
         let filter = self.half(field);
+        self.counted(&filter, field)
+    }
+
+    /// Each entry is looked at: all of them pass.
+    fn tested(&mut self, field: &str) -> Result<u64, BenchError> {
+        let filter = self.half_tested(field);
+        self.counted(&filter, field)
+    }
+
+    fn counted(&mut self, filter: &[u8], field: &str) -> Result<u64, BenchError> {
         let reply = self.connection.run(DATABASE, |one| {
             one.string("count", COLLECTION);
-            one.document("query", |query| query.fields_of(&filter));
+            one.document("query", |query| query.fields_of(filter));
+            one.string("hint", index_of(field));
         })?;
         Ok(reply.number("n").unwrap_or_default() as u64)
+    }
+
+    /// A group of all entries, of which nothing but keys is read.
+    fn largest(&mut self, field: &str) -> Result<u64, BenchError> {
+        let filter = self.half(field);
+        let value = format!("${field}");
+        let reply = self.connection.run(DATABASE, |one| {
+            one.string("aggregate", COLLECTION);
+            one.array("pipeline", |stages| {
+                stages.document("0", |stage| {
+                    stage.document("$match", |out| out.fields_of(&filter));
+                });
+                stages.document("1", |stage| {
+                    stage.document("$group", |group| {
+                        group.null("_id");
+                        group.document("n", |sum| sum.int32("$sum", 1));
+                        group.document("largest", |largest| largest.string("$max", &value));
+                    });
+                });
+            });
+            one.document("cursor", |_| {});
+            one.string("hint", index_of(field));
+        })?;
+        Ok(reply.number("cursor.firstBatch.0.n").unwrap_or_default() as u64)
     }
 
     fn covered(&mut self, field: &str) -> Result<u64, BenchError> {
@@ -156,12 +195,27 @@ impl<'a> Reads<'a> {
     }
 
     fn half(&self, field: &str) -> Vec<u8> {
+        bson::built(|filter| filter.document(field, |range| self.below_half(field, range)))
+    }
+
+    /// The same with a test that every whole number passes.
+    fn half_tested(&self, field: &str) -> Vec<u8> {
         bson::built(|filter| {
-            filter.document(field, |range| match field {
-                "_id" => range.int32("$lt", (self.documents / 2) as i32),
-                _ => range.int64("$lt", 0),
+            filter.document(field, |range| {
+                self.below_half(field, range);
+                range.array("$mod", |arguments| {
+                    arguments.int32("0", 1);
+                    arguments.int32("1", 0);
+                });
             });
         })
+    }
+
+    fn below_half(&self, field: &str, range: &mut Writer) {
+        match field {
+            "_id" => range.int32("$lt", (self.documents / 2) as i32),
+            _ => range.int64("$lt", 0),
+        }
     }
 
     fn must_be_half(&self, field: &str, found: u64) -> Result<(), BenchError> {
@@ -195,5 +249,12 @@ impl<'a> Reads<'a> {
             self.insert(BATCH.min(most - self.documents))?;
         }
         Ok(())
+    }
+}
+
+fn index_of(field: &str) -> &'static str {
+    match field {
+        "_id" => "_id_",
+        _ => "key_1",
     }
 }

@@ -59,9 +59,13 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
             seed: options.seed,
             ids,
         };
-        let (ordinary, holds) = measure(options, &corpus, documents, None)?;
+        let (mut ordinary, holds) = measure(options, &corpus, documents, None)?;
         sum = hash(sum, &holds.to_le_bytes());
-        let clustered = clustered(options, &corpus, documents, holds)?;
+        let mut clustered = clustered(options, &corpus, documents, holds)?;
+        if let Some(clustered) = &mut clustered {
+            insert_again(options, &corpus, documents, clustered, Some(CLUSTERED))?;
+            insert_again(options, &corpus, documents, &mut ordinary, None)?;
+        }
         rows.extend(compared(name, &ordinary, clustered.as_deref()));
     }
     Report {
@@ -71,6 +75,39 @@ pub fn run(options: &Options) -> Result<(), BenchError> {
         hash: sum,
     }
     .print(options)
+}
+
+/// Inserts once more and keeps the better rate: who inserts first touches memory that nobody had yet.
+fn insert_again(
+    options: &Options,
+    corpus: &Readings,
+    documents: u64,
+    figures: &mut [f64],
+    create: Option<&str>,
+) -> Result<(), BenchError> {
+    let server = Server::start(options)?;
+    let mut connection = server.connect()?;
+    let rate = insert(&mut connection, corpus, documents, create)?;
+    if let Some(best) = figures.first_mut() {
+        *best = best.max(rate);
+    }
+    server.stop()
+}
+
+/// Makes the collection and inserts; documents/s.
+fn insert(
+    connection: &mut Connection,
+    corpus: &Readings,
+    documents: u64,
+    create: Option<&str>,
+) -> Result<f64, BenchError> {
+    if let Some(create) = create {
+        let create = json::document(create)?;
+        connection.run(DATABASE, |one| one.fields_of(&create))?;
+    }
+    eprintln!("{documents} documents, {}", create.unwrap_or("ordinary"));
+    let seconds = Feed::new(corpus, BATCH).insert(connection, (0, documents))?;
+    Ok(documents as f64 / seconds)
 }
 
 /// Without a clustered collection the ordinary one stands alone.
@@ -114,12 +151,7 @@ fn measure(
 ) -> Result<(Figures, u64), BenchError> {
     let server = Server::start(options)?;
     let mut connection = server.connect()?;
-    if let Some(create) = create {
-        let create = json::document(create)?;
-        connection.run(DATABASE, |one| one.fields_of(&create))?;
-    }
-    eprintln!("{documents} documents, {}", create.unwrap_or("ordinary"));
-    let seconds = Feed::new(corpus, BATCH).insert(&mut connection, (0, documents))?;
+    let rate = insert(&mut connection, corpus, documents, create)?;
     let hash = load::verify(&mut connection, corpus, documents)?;
     let mut collection = Collection {
         connection: &mut connection,
@@ -127,7 +159,7 @@ fn measure(
         documents,
     };
     let figures = vec![
-        documents as f64 / seconds,
+        rate,
         collection.find_one()?,
         collection.find_listed()?,
         collection.find_range()?,
