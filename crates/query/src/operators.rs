@@ -24,8 +24,10 @@ mod window;
 
 use std::sync::Arc;
 
+use windrow_mql::projection::Projection;
+
 use crate::Error;
-use crate::plan::{ClusteredScan, Plan};
+use crate::plan::{ClusteredScan, KeyOutput, Plan};
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
@@ -99,11 +101,23 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
         } => Box::new(transform::Project::new(
             projection.clone(),
             sort.clone(),
+            is_whole_key(projection, from),
             input(from)?,
         )),
         Plan::ReturnKey { input: from } => Box::new(transform::ReturnKey::new(input(from)?)),
         Plan::RecordIds { input: from } => Box::new(transform::RecordIds::new(input(from)?)),
     })
+}
+
+/// Whether a projection keeps just what the keys of its input's index are made of.
+fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
+    let (Plan::IndexScan(scan), Some(kept)) = (input, projection.plain_inclusion()) else {
+        return false;
+    };
+    let fields = &scan.index.definition.fields;
+    scan.output == KeyOutput::Document
+        && kept.len() == fields.len()
+        && fields.iter().all(|field| kept.contains(&field.path))
 }
 
 /// Counts the plan for the index that it reads.

@@ -15,13 +15,21 @@ pub(super) struct Project {
     /// The order whose keys it shows.
     sort: Option<Sort>,
     shows_origin: bool,
+    /// Whether the rows are already what it makes of them.
+    is_done: bool,
     input: BoxOperator,
     counters: Counters,
 }
 
 impl Project {
-    pub fn new(projection: Projection, sort: Option<Sort>, input: BoxOperator) -> Project {
+    pub fn new(
+        projection: Projection,
+        sort: Option<Sort>,
+        is_done: bool,
+        input: BoxOperator,
+    ) -> Project {
         Project {
+            is_done,
             shows_origin: projection.dependencies().needs_origin(),
             projection,
             sort,
@@ -53,6 +61,9 @@ impl Operator for Project {
         let Some(mut row) = row else {
             return Ok(None);
         };
+        if self.is_done {
+            return Ok(Some(row));
+        }
         if self.shows_origin {
             row.meta.origin = Some(Box::new(self.origin(&mut row)?));
         }
