@@ -124,7 +124,6 @@ const NOT_COMPARED: &[&str] = &[
     "hidden",
     "key",
     "name",
-    "prepareUnique",
     "sparse",
     "textIndexVersion",
     "unique",
@@ -236,6 +235,11 @@ mod tests {
         check(
             &plain(),
             doc! { "key": { "a": 1 }, "name": "j", "expireAfterSeconds": 5 },
+            Err(85),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "i", "prepareUnique": true },
             Err(85),
         );
         check(

@@ -146,11 +146,14 @@ impl Definition {
                 .then(|| text::definition(key, specification))
                 .transpose()?,
             wildcard: (family == Family::Wildcard)
-                .then(|| wildcard::definition(key, specification))
+                .then(|| match key.count() {
+                    1 => wildcard::definition(key, specification),
+                    _ => wildcard::definition(key, specification).map_err(wildcard::of_compound),
+                })
                 .transpose()?,
             specification: DocumentBuf::new(),
         };
-        check_together(&parts, specification, family)?;
+        check_together(&parts, specification, family, version)?;
         let text = parts.text.as_ref();
         let specification = normal_form(specification, version, key, &parts, text);
         Ok(Definition {
@@ -167,10 +170,16 @@ fn check_together(
     parts: &Definition,
     specification: Document<'_>,
     family: Family,
+    version: i32,
 ) -> Result<(), Error> {
     if parts.sparse && parts.partial.is_some() {
         return Err(cannot(
             "cannot mix \"partialFilterExpression\" and \"sparse\" options".to_owned(),
+        ));
+    }
+    if parts.unique && parts.prepare_unique {
+        return Err(cannot(
+            "cannot set both \"unique\" and \"prepareUnique\" options".to_owned(),
         ));
     }
     if family != Family::Wildcard && specification.contains("wildcardProjection") {
@@ -193,7 +202,8 @@ fn check_together(
         )))
     };
     if let Some(wildcard) = &parts.wildcard {
-        wildcard::check_beside(wildcard, &parts.fields)?;
+        let projection = specification.get("wildcardProjection");
+        wildcard::check_beside(wildcard, &parts.fields, projection)?;
     }
     match family {
         Family::Hashed if parts.refuses_doubles() => Err(Error::new(
@@ -210,6 +220,7 @@ fn check_together(
         Family::Wildcard if parts.refuses_doubles() => unsupported("wildcard", "unique"),
         Family::Wildcard if parts.sparse => unsupported("wildcard", "sparse"),
         Family::Wildcard if expires => unsupported("wildcard", "expireAfterSeconds"),
+        Family::Wildcard if version == 1 => unsupported("wildcard", "v: 1"),
         _ => Ok(()),
     }
 }
@@ -228,6 +239,7 @@ fn check_known(specification: Document<'_>) -> Result<(), Error> {
 fn name_of(specification: Document<'_>) -> Result<String, Error> {
     match specification.get("name") {
         Some(ValueRef::String("")) => Err(cannot("index name cannot be empty".to_owned())),
+        Some(ValueRef::String("*")) => Err(Error::bad_value("The index name '*' is not valid.")),
         Some(ValueRef::String(name)) => Ok(name.to_owned()),
         Some(other) => Err(Error::type_mismatch(format!(
             "The field 'name' must be a string, but got {}",
@@ -251,6 +263,12 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
             "The field 'key' for an _id index must be {{_id: 1}}, but got {key}"
         )));
     }
+    check_options_of_ids(specification)?;
+    check_collation_of_ids(specification, None)
+}
+
+/// Error 197 where a specification has an option that the index on `_id` cannot have.
+pub fn check_options_of_ids(specification: Document<'_>) -> Result<(), Error> {
     let mut names = specification.iter().map(|(name, _)| name);
     match names.find(|name| !ID_OPTIONS.contains(name)) {
         None => Ok(()),
@@ -258,8 +276,13 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
             INVALID_OPTION,
             format!("The field '{name}' is not valid for an _id index specification"),
         )),
-    }?;
-    check_collation_of_ids(specification, None)
+    }
+}
+
+/// The specification without options that nobody knows.
+pub fn without_unknown_options(specification: Document<'_>) -> DocumentBuf {
+    let known = |(name, _): &(&str, ValueRef<'_>)| OPTIONS.contains(name);
+    specification.iter().filter(known).collect()
 }
 
 fn check_collation_of_ids(
@@ -333,7 +356,7 @@ fn is_plane(parts: &Definition) -> bool {
 fn is_kept(option: &str, value: ValueRef<'_>, is_text: bool) -> bool {
     match option {
         "collation" | "dropDups" | "key" | "name" | "ns" | "unique" | "v" => false,
-        "hidden" => value.is_truthy(),
+        "hidden" | "prepareUnique" => value.is_truthy(),
         "textIndexVersion" => !is_text,
         _ => true,
     }
@@ -406,6 +429,15 @@ mod tests {
         check(expiring((-1).into()), Err(67));
         check(expiring(2_147_483_648i64.into()), Err(67));
         check(expiring("1".into()), Err(67));
+        check(expiring(f64::NAN.into()), Err(67));
+        let prepared = |prepared: bool, unique: bool| {
+            doc! { "key": { "a": 1 }, "name": "x", "unique": unique, "prepareUnique": prepared }
+        };
+        check(prepared(true, true), Err(67));
+        check(
+            prepared(false, true),
+            Ok(doc! { "v": 2, "unique": true, "key": { "a": 1 }, "name": "x" }),
+        );
         check(
             doc! { "key": { "a": 1, "b": 1 }, "name": "x", "expireAfterSeconds": 1 },
             Err(67),
@@ -477,78 +509,5 @@ mod tests {
         let plane =
             doc! { "v": 2, "key": { "p": "2d" }, "name": "x", "bits": 16, "min": (-5), "max": 5 };
         check(plane.clone(), Ok(plane));
-    }
-
-    #[test]
-    fn wildcards_stand_alone_and_project_paths() {
-        let of = |key: DocumentBuf| check(doc! { "key": key, "name": "w" }, Err(67));
-        of(doc! { "$**": 0 });
-        of(doc! { "$**": (-1) });
-        of(doc! { "$**": "hashed" });
-        // A field beside the wildcard is none that it stands for.
-        of(doc! { "$**": 1, "a": 1 });
-        of(doc! { "a.b": 1, "a.$**": 1 });
-        of(doc! { "a": 1, "a.b.$**": 1 });
-        of(doc! { "x": 1, "a.$**": 1, "b.$**": 1 });
-        of(doc! { "x": 1, "a.$**": (-1) });
-        of(doc! { "x": "hashed", "a.$**": 1 });
-        of(doc! { "x": "2dsphere", "a.$**": 1 });
-        of(doc! { "x": "foo", "a.$**": 1 });
-        of(doc! { "x": 0, "a.$**": 1 });
-        let compound = |key: DocumentBuf, projection: Option<DocumentBuf>, code: Option<i32>| {
-            let mut specification = doc! { "v": 2, "key": key, "name": "w" };
-            if let Some(projection) = projection {
-                specification.push("wildcardProjection", projection);
-            }
-            check(specification.clone(), code.map_or(Ok(specification), Err));
-        };
-        compound(doc! { "x": 1, "a.$**": 1, "y.z": (-1) }, None, None);
-        compound(doc! { "_id": 1, "$**": 1 }, None, None);
-        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "x": 0 }), None);
-        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "a": 1 }), None);
-        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "x.y": 0 }), Some(67));
-        compound(doc! { "$**": 1, "x": 1 }, Some(doc! { "x": 1 }), Some(67));
-        compound(doc! { "x.y": 1, "$**": 1 }, Some(doc! { "x": 0 }), None);
-        compound(doc! { "x": 1, "a.$**": 1 }, Some(doc! { "b": 0 }), Some(2));
-        check(
-            doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "unique": true },
-            Err(67),
-        );
-        check(
-            doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "expireAfterSeconds": 5 },
-            Err(67),
-        );
-        of(doc! { "$**.a": 1 });
-        of(doc! { "a.$**.b": 1 });
-        let with = |option: &str, value: windrow_document::Value, expected| {
-            let mut specification = doc! { "key": { "$**": 1 }, "name": "w" };
-            specification.push(option, value);
-            check(specification, Err(expected));
-        };
-        with("unique", true.into(), 67);
-        with("sparse", true.into(), 67);
-        with("expireAfterSeconds", 5.into(), 67);
-        let projected = |projection: DocumentBuf, expected| {
-            with("wildcardProjection", projection.into(), expected);
-        };
-        projected(doc! {}, 9);
-        projected(doc! { "a": {} }, 51270);
-        projected(doc! { "a": { "$add": [1, 2] } }, 51271);
-        projected(doc! { "a": "x" }, 51271);
-        projected(doc! { "a": { "$elemMatch": { "b": 1 } } }, 168);
-        projected(doc! { "a.$": 1 }, 31324);
-        projected(doc! { "a..b": 1 }, 15998);
-        projected(doc! { "a": 1, "a.b": 1 }, 31249);
-        projected(doc! { "a.b": 1, "a": 1 }, 31250);
-        projected(doc! { "a": 1, "b": 0 }, 31254);
-        projected(doc! { "a": 0, "b": 1 }, 31253);
-        check(
-            doc! { "key": { "a": 1 }, "name": "w", "wildcardProjection": { "b": 1 } },
-            Err(2),
-        );
-        check(
-            doc! { "key": { "a.$**": 1 }, "name": "w", "wildcardProjection": { "b": 1 } },
-            Err(2),
-        );
     }
 }

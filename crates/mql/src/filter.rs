@@ -206,10 +206,12 @@ impl Filter {
     }
 
     /// The paths with the values that they must equal, which an upsert takes over into the new
-    /// document. Error 54 NotSingleValueField where two of them overlap.
-    pub fn equality_fields(&self) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {
+    /// document; where `only_id`, `_id` alone, and what is asked of other fields does not matter.
+    /// Error 54 NotSingleValueField where two of them overlap, 111 NotExactValueField where only
+    /// `_id` is wanted and the filter has a part of it.
+    pub fn equality_fields(&self, only_id: bool) -> Result<Vec<(&Path, ValueRef<'_>)>, Error> {
         let mut fields = Vec::new();
-        collect_equalities(&self.root, &mut fields)?;
+        collect_equalities(&self.root, only_id, &mut fields)?;
         Ok(fields)
     }
 
@@ -260,17 +262,33 @@ fn position(
 
 fn collect_equalities<'f>(
     node: &'f Node,
+    only_id: bool,
     fields: &mut Vec<(&'f Path, ValueRef<'f>)>,
 ) -> Result<(), Error> {
     match node {
         Node::And(children) => children
             .iter()
-            .try_for_each(|child| collect_equalities(child, fields)),
+            .try_for_each(|child| collect_equalities(child, only_id, fields)),
+        // Said several times over, it is as if it were said once.
+        Node::Or(children) => match children.split_first() {
+            Some((first, rest)) if rest.iter().all(|other| other == first) => {
+                collect_equalities(first, only_id, fields)
+            }
+            _ => Ok(()),
+        },
         Node::Compare {
             path,
             operator: Comparison::Eq,
             value,
-        } => {
+        } if !only_id || is_of_id(path) => {
+            if only_id && path.components().len() > 1 {
+                return Err(Error::new(
+                    111,
+                    format!(
+                        "field at '_id' must be exactly specified, field at sub-path '{path}' found"
+                    ),
+                ));
+            }
             if let Some((other, _)) = fields.iter().find(|(other, _)| other.overlaps(path)) {
                 return Err(Error::new(
                     54,
@@ -284,4 +302,10 @@ fn collect_equalities<'f>(
         }
         _ => Ok(()),
     }
+}
+
+fn is_of_id(path: &Path) -> bool {
+    path.components()
+        .first()
+        .is_some_and(|first| first.name() == "_id")
 }

@@ -31,6 +31,7 @@ mod bit;
 mod current_date;
 mod description;
 mod difference;
+mod element_filter;
 mod extreme;
 mod modifier;
 mod operators;

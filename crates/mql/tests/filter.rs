@@ -282,6 +282,7 @@ fn expressions_are_conditions() {
         &[doc! { "a": 1, "b": 1 }],
     );
     check_refused(doc! { "a": { "$elemMatch": { "$expr": true } } }, 2);
+    check_refused(doc! { "a": { "$elemMatch": { "$jsonSchema": {} } } }, 2);
 }
 
 #[test]
@@ -476,7 +477,7 @@ fn the_tree_is_in_normal_form() {
 fn upserts_take_over_equalities() {
     let filter = doc! { "a": 1, "$and": [{ "b.c": { "$eq": 2 } }, { "d": { "$gt": 1 } }], "e": { "$in": [3] } };
     let filter = Filter::parse(filter.as_document()).unwrap();
-    let fields = filter.equality_fields().unwrap();
+    let fields = filter.equality_fields(false).unwrap();
     let found: Vec<(String, ValueRef<'_>)> = fields
         .into_iter()
         .map(|(path, value)| (path.to_string(), value))
@@ -488,7 +489,8 @@ fn upserts_take_over_equalities() {
         .collect();
     assert_eq!(found, expected);
     let twice = Filter::parse(doc! { "$and": [{ "a": 1 }, { "a.b": 1 }] }.as_document()).unwrap();
-    assert_eq!(twice.equality_fields().unwrap_err().code, 54);
+    assert_eq!(twice.equality_fields(false).unwrap_err().code, 54);
+    assert!(twice.equality_fields(true).unwrap().is_empty());
 }
 
 #[test]

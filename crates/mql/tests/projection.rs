@@ -128,11 +128,20 @@ fn the_positional_operator_shows_where_the_filter_matched() {
         input(),
         doc! { "_id": 1, "a": [3] },
     );
-    let nowhere = parse(&doc! { "a.$": 1 }, doc! {}).unwrap();
-    let error = nowhere
-        .apply(input().as_document(), &Meta::default())
-        .unwrap_err();
-    assert_eq!(error.code, 51246);
+    // As $in would, where all are equalities on one path.
+    check_found_by(
+        doc! { "$or": [{ "a": 8 }, { "a": 5 }] },
+        doc! { "b.$": 1 },
+        input(),
+        doc! { "_id": 1, "b": [50] },
+    );
+    for filter in [doc! {}, doc! { "$or": [{ "a": 8 }, { "b": 50 }] }] {
+        let nowhere = parse(&doc! { "a.$": 1 }, filter).unwrap();
+        let error = nowhere
+            .apply(input().as_document(), &Meta::default())
+            .unwrap_err();
+        assert_eq!(error.code, 51246);
+    }
 }
 
 #[test]
@@ -163,6 +172,7 @@ fn contradictions_are_refused() {
         (doc! { "a": 1, "b": 0 }, 31254),
         (doc! { "a": 0, "b": 1 }, 31253),
         (doc! { "a": 0, "w": "$b" }, 31310),
+        (doc! { "a": 0, "w": { "$add": ["$b", 1] } }, 31252),
         (doc! { "a": 1, "a.b": 1 }, 31249),
         (doc! { "a.b": 1, "a": 1 }, 31250),
         (doc! { "a": {} }, 51270),
@@ -176,6 +186,8 @@ fn contradictions_are_refused() {
         (doc! { "a": { "$elemMatch": 1 } }, 31274),
         (doc! { "a.$": 1, "b.$": 1 }, 31276),
         (doc! { "a.$": "$b" }, 31308),
+        (doc! { "a.$": { "$slice": 1 } }, 31271),
+        (doc! { ".$": 1 }, 5_392_900),
         (doc! { "a.$": 0 }, 31395),
         (doc! { "a.$.b": 1 }, 31394),
         (doc! { "a.$": 1, "b": { "$elemMatch": {} } }, 31255),

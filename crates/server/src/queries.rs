@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, ValueRef};
-use windrow_mql::expression::{Context as ExpressionContext, Expression, Scope, Variables};
+use windrow_mql::expression::{
+    Context as ExpressionContext, Dependencies, Expression, Scope, Variables,
+    check_variable_for_writing,
+};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::{
@@ -300,12 +303,25 @@ pub fn now_millis() -> i64 {
     clock::millis(std::time::SystemTime::now())
 }
 
-/// The values of a `let`: expressions that see no document.
+/// MongoDB's code of a `let` that looks at a document.
+const LET_READS_DOCUMENT: ErrorCode = ErrorCode(4_890_500);
+
+/// The values of a `let`: expressions that see no document, but the variables before them.
 fn let_variables(definitions: Document<'_>, now: i64) -> Result<Variables, CommandError> {
     let mut variables = Variables::new();
     for (name, definition) in definitions {
-        let expression = Expression::parse(definition, &Scope::default()).or_command_error()?;
-        let context = ExpressionContext::new(Document::EMPTY).with_now(now);
+        check_variable_for_writing(name).or_command_error()?;
+        let scope = Scope::with_variables(&variables);
+        let expression = Expression::parse(definition, &scope).or_command_error()?;
+        if expression.paths() != Dependencies::default() {
+            let message = "Command let Expression tried to access a field, but this is not allowed \
+                           because command let expressions run before the query examines any \
+                           documents.";
+            return Err(CommandError::new(LET_READS_DOCUMENT, message));
+        }
+        let context = ExpressionContext::new(Document::EMPTY)
+            .with_now(now)
+            .with_variables(&variables);
         let value = expression.evaluate(&context).or_command_error()?;
         variables.set(name, value.into_value());
     }
@@ -319,4 +335,30 @@ pub fn filter(
 ) -> Result<Filter, CommandError> {
     let document = document.unwrap_or(Document::EMPTY);
     Filter::parse_with(document, environment).or_command_error()
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_document::{DocumentBuf, doc};
+
+    use super::*;
+
+    #[test]
+    fn lets_see_the_variables_before_them_and_no_document() {
+        let values = |definitions: DocumentBuf| {
+            let found = let_variables(definitions.as_document(), 0);
+            found.map(drop).map_err(|error| error.code.number())
+        };
+        let cases = [
+            (doc! { "a": 1, "b": { "$add": ["$$a", 1] } }, Ok(())),
+            (doc! { "b": "$$a", "a": 1 }, Err(17276)),
+            (doc! { "a": "$x" }, Err(4_890_500)),
+            (doc! { "a": "$$ROOT" }, Err(4_890_500)),
+            (doc! { "1a": 1 }, Err(16867)),
+            (doc! { "a-b": 1 }, Err(16868)),
+        ];
+        for (definitions, expected) in cases {
+            assert_eq!(values(definitions.clone()), expected, "{definitions}");
+        }
+    }
 }

@@ -20,7 +20,7 @@ pub fn run(bytes: &[u8]) {
     if let (Ok(matched), Ok(position)) = (&matched, position) {
         assert_eq!(position.is_some(), *matched, "{}", filter.to_document());
     }
-    let _ = (filter.dependencies(), filter.equality_fields());
+    let _ = (filter.dependencies(), filter.equality_fields(false));
     let printed = filter.to_document();
     DocumentBuf::from_bytes(printed.as_bytes().to_vec()).expect("BSON");
     present(&mut source, &filter, document);

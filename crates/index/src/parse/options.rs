@@ -106,7 +106,8 @@ pub(super) fn expire_after_seconds(specification: Document<'_>) -> Result<Option
         )));
     };
     if seconds.is_nan() {
-        return Ok(None);
+        let message = "TTL index 'expireAfterSeconds' option must not be NaN";
+        return Err(cannot(message.to_owned()));
     }
     let seconds = seconds.trunc() as i64;
     match (0..=EXPIRE_SECONDS_MAX).contains(&seconds) {

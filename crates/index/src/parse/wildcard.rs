@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
 
-use super::cannot;
+use super::CANNOT_CREATE;
 use super::key::{ALL_FIELDS, wildcard_name};
 use crate::definition::KeyField;
 use crate::paths::{Place, Wildcard};
@@ -19,6 +19,13 @@ const POSITIONAL: i32 = 31324;
 const EMPTY_DOCUMENT: i32 = 51270;
 const COMPUTED: i32 = 51271;
 const INVALID_PIPELINE_OPERATOR: i32 = 168;
+// Those of compound wildcard indexes.
+const COLLISION: i32 = 7_246_200;
+const WITHIN: i32 = 7_246_204;
+const TAKEN_IN: i32 = 7_246_208;
+const NOT_LEFT_OUT_BEFORE: i32 = 7_246_209;
+const NOT_LEFT_OUT: i32 = 7_246_210;
+const MIXED: i32 = 7_246_211;
 
 /// What only `find` may have in a projection.
 const OF_FIND: &[&str] = &["$elemMatch", "$slice", "$meta"];
@@ -33,26 +40,90 @@ pub(super) fn definition(
         (None, None) => Ok(Wildcard::Without(vec!["_id".to_owned()])),
         (Some(within), None) => Ok(Wildcard::Only(vec![within.to_owned()])),
         (None, Some(ValueRef::Document(projection))) => projected(projection),
-        (None, Some(other)) => Err(Error::type_mismatch(format!(
+        (Some(_), Some(ValueRef::Document(_))) => Err(Error::failed_to_parse(
+            "The field 'wildcardProjection' is only allowed when the key is all fields, {\"$**\": 1}",
+        )),
+        (_, Some(other)) => Err(Error::type_mismatch(format!(
             "The field 'wildcardProjection' must be a non-empty object, but got {}",
             other.type_of().name()
         ))),
-        (Some(_), Some(_)) => Err(not_here()),
     }
 }
 
 /// The fields beside the wildcard lie outside of what it stands for: a value would be there twice.
-pub(super) fn check_beside(wildcard: &Wildcard, fields: &[KeyField]) -> Result<(), Error> {
-    for field in fields.iter().filter(|field| !is_of_wildcard(field)) {
-        let path = field.path.to_string();
-        if wildcard.place(&path) != Place::Outside {
-            return Err(cannot(format!(
+pub(super) fn check_beside(
+    wildcard: &Wildcard,
+    fields: &[KeyField],
+    projection: Option<ValueRef<'_>>,
+) -> Result<(), Error> {
+    let beside = fields.iter().filter(|field| !is_of_wildcard(field));
+    let mut beside: Vec<String> = beside.map(|field| field.path.to_string()).collect();
+    beside.sort();
+    let refuse = |code, path: &str| {
+        Err(Error::new(
+            code,
+            format!(
                 "the field '{path}' of a compound wildcard index is one that its wildcard stands \
                  for: leave it out by the 'wildcardProjection'"
-            )));
+            ),
+        ))
+    };
+    if let Some(ValueRef::Document(projection)) = projection
+        && let Wildcard::Without(_) = wildcard
+    {
+        return check_left_out(projection, &beside, refuse);
+    }
+    if let (Wildcard::Without(_), Some(path)) = (wildcard, beside.first()) {
+        return refuse(CANNOT_CREATE, path);
+    }
+    let code = match projection {
+        Some(_) => TAKEN_IN,
+        None => WITHIN,
+    };
+    match beside
+        .iter()
+        .find(|path| wildcard.place(path) != Place::Outside)
+    {
+        Some(path) => refuse(code, path),
+        None => Ok(()),
+    }
+}
+
+/// Every field beside the wildcard is left out as it is written; both lists are gone through in
+/// order, and which error it is says which of them came to its end first.
+fn check_left_out(
+    projection: Document<'_>,
+    beside: &[String],
+    refuse: impl Fn(i32, &str) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let mut paths = Paths::default();
+    paths.collect("", projection)?;
+    let left_out = paths.0.iter().filter(|(_, taken)| !taken);
+    let mut left_out: Vec<&str> = left_out.map(|(path, _)| path.as_str()).collect();
+    left_out.sort_unstable();
+    let mut left_out = left_out.into_iter().peekable();
+    for path in beside {
+        while left_out
+            .next_if(|one| *one < path.as_str() && !is_within(path, one))
+            .is_some()
+        {}
+        match left_out.peek() {
+            Some(one) if is_within(path, one) => {}
+            Some(_) => return refuse(NOT_LEFT_OUT_BEFORE, path),
+            None => return refuse(NOT_LEFT_OUT, path),
         }
     }
     Ok(())
+}
+
+/// What is wrong with the projection of a compound index has codes of its own.
+pub(super) fn of_compound(error: Error) -> Error {
+    let code = match error.code {
+        COLLISION_BELOW | COLLISION_ABOVE => COLLISION,
+        INCLUSION_IN_EXCLUSION | EXCLUSION_IN_INCLUSION => MIXED,
+        other => other,
+    };
+    Error::new(code, error.message)
 }
 
 /// The error for a `wildcardProjection` where there is nothing to project.
@@ -135,11 +206,7 @@ impl Paths {
             return Err(Error::new(POSITIONAL, message));
         }
         for (other, _) in &self.0 {
-            let within = |one: &str, of: &str| {
-                one.strip_prefix(of)
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-            };
-            let code = match (within(&path, other), within(other, &path)) {
+            let code = match (is_within(&path, other), is_within(other, &path)) {
                 (true, _) => COLLISION_BELOW,
                 (_, true) => COLLISION_ABOVE,
                 _ => continue,
@@ -151,9 +218,130 @@ impl Paths {
     }
 }
 
+/// Whether a path is another, or leads on from it.
+fn is_within(one: &str, of: &str) -> bool {
+    one.strip_prefix(of)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 fn computed() -> Error {
     Error::new(
         COMPUTED,
         "Bad projection specification, cannot use computed fields in a wildcardProjection",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_document::{DocumentBuf, doc};
+
+    use crate::Definition;
+
+    fn check(specification: DocumentBuf, expected: Result<DocumentBuf, i32>) {
+        let parsed = Definition::parse(specification.as_document());
+        let found = parsed
+            .map(|it| it.specification)
+            .map_err(|error| error.code);
+        assert_eq!(found, expected, "{specification}");
+    }
+
+    fn compound(key: DocumentBuf, projection: Option<DocumentBuf>, code: Option<i32>) {
+        let mut specification = doc! { "v": 2, "key": key, "name": "w" };
+        if let Some(projection) = projection {
+            specification.push("wildcardProjection", projection);
+        }
+        check(specification.clone(), code.map_or(Ok(specification), Err));
+    }
+
+    #[test]
+    fn fields_beside_a_wildcard_are_none_that_it_stands_for() {
+        compound(doc! { "x": 1, "a.$**": 1, "y.z": (-1) }, None, None);
+        compound(doc! { "a.b": 1, "a.$**": 1 }, None, Some(7_246_204));
+        compound(doc! { "a": 1, "a.b.$**": 1 }, None, Some(7_246_204));
+        let with_x = || doc! { "$**": 1, "x": 1 };
+        let with_id = || doc! { "$**": 1, "_id": 1, "x": 1 };
+        let of_projection = [
+            (with_x(), doc! { "x": 0 }, None),
+            (with_x(), doc! { "a": 1 }, None),
+            (with_x(), doc! { "_id": 1 }, None),
+            (doc! { "x.y": 1, "$**": 1 }, doc! { "x": 0 }, None),
+            (
+                doc! { "_id": 1, "$**": 1, "x.y": 1 },
+                doc! { "_id": 0, "x": 0 },
+                None,
+            ),
+            (with_id(), doc! { "_id": 0, "a": 1 }, None),
+            (with_x(), doc! { "a.b": 1, "a.b.c": 1 }, Some(7_246_200)),
+            (with_x(), doc! { "x": 1 }, Some(7_246_208)),
+            (with_x(), doc! { "x.y": 1, "a": 1 }, Some(7_246_208)),
+            (with_x(), doc! { "x.y": 0 }, Some(7_246_209)),
+            (with_x(), doc! { "y": 0 }, Some(7_246_209)),
+            (with_id(), doc! { "x": 0 }, Some(7_246_209)),
+            (with_x(), doc! { "a": 0 }, Some(7_246_210)),
+            (with_x(), doc! { "_id": 0 }, Some(7_246_210)),
+            (with_x(), doc! { "a": 0, "b": 1 }, Some(7_246_211)),
+            (doc! { "x": 1, "a.$**": 1 }, doc! { "b": 0 }, Some(9)),
+        ];
+        for (key, projection, code) in of_projection {
+            compound(key, Some(projection), code);
+        }
+    }
+
+    #[test]
+    fn wildcards_stand_alone_and_project_paths() {
+        let of = |key: DocumentBuf| check(doc! { "key": key, "name": "w" }, Err(67));
+        of(doc! { "$**": 0 });
+        of(doc! { "$**": (-1) });
+        of(doc! { "$**": "hashed" });
+        // A field beside the wildcard is none that it stands for.
+        of(doc! { "$**": 1, "a": 1 });
+        of(doc! { "_id": 1, "$**": 1 });
+        of(doc! { "x": 1, "a.$**": 1, "b.$**": 1 });
+        of(doc! { "x": 1, "a.$**": (-1) });
+        of(doc! { "x": "hashed", "a.$**": 1 });
+        of(doc! { "x": "2dsphere", "a.$**": 1 });
+        of(doc! { "x": "foo", "a.$**": 1 });
+        of(doc! { "x": 0, "a.$**": 1 });
+        check(
+            doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "unique": true },
+            Err(67),
+        );
+        check(
+            doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "expireAfterSeconds": 5 },
+            Err(67),
+        );
+        of(doc! { "$**.a": 1 });
+        of(doc! { "a.$**.b": 1 });
+        let with = |option: &str, value: windrow_document::Value, expected| {
+            let mut specification = doc! { "key": { "$**": 1 }, "name": "w" };
+            specification.push(option, value);
+            check(specification, Err(expected));
+        };
+        with("unique", true.into(), 67);
+        with("sparse", true.into(), 67);
+        with("v", 1.into(), 67);
+        with("expireAfterSeconds", 5.into(), 67);
+        let projected = |projection: DocumentBuf, expected| {
+            with("wildcardProjection", projection.into(), expected);
+        };
+        projected(doc! {}, 9);
+        projected(doc! { "a": {} }, 51270);
+        projected(doc! { "a": { "$add": [1, 2] } }, 51271);
+        projected(doc! { "a": "x" }, 51271);
+        projected(doc! { "a": { "$elemMatch": { "b": 1 } } }, 168);
+        projected(doc! { "a.$": 1 }, 31324);
+        projected(doc! { "a..b": 1 }, 15998);
+        projected(doc! { "a": 1, "a.b": 1 }, 31249);
+        projected(doc! { "a.b": 1, "a": 1 }, 31250);
+        projected(doc! { "a": 1, "b": 0 }, 31254);
+        projected(doc! { "a": 0, "b": 1 }, 31253);
+        check(
+            doc! { "key": { "a": 1 }, "name": "w", "wildcardProjection": { "b": 1 } },
+            Err(2),
+        );
+        check(
+            doc! { "key": { "a.$**": 1 }, "name": "w", "wildcardProjection": { "b": 1 } },
+            Err(9),
+        );
+    }
 }

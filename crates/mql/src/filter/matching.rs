@@ -3,7 +3,7 @@
 use windrow_document::path::Path;
 use windrow_document::{Collation, Document, Value, ValueRef};
 
-use super::compare::compares;
+use super::compare::{Comparison, compares};
 use super::node::Node;
 use super::regex::Regex;
 use super::regex_list::RegexList;
@@ -21,7 +21,8 @@ pub(super) enum Subject<'a> {
 }
 
 /// Remembers the place in an array at which a condition was fulfilled, where that is wanted. The
-/// last of several conditions decides; `$or`, `$nor` and `$not` leave no trace.
+/// last of several conditions decides; `$or` (but for one that says what `$in` would), `$nor` and
+/// `$not` leave no trace.
 pub(super) struct Trace<'c> {
     wanted: bool,
     position: Option<usize>,
@@ -68,7 +69,12 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
         Node::Expr(condition) => of_document(subject, |document| condition.matches(document)),
         Node::Schema(schema) => of_document(subject, |document| schema.matches(document)),
         Node::And(children) => all(children, subject, trace),
-        Node::Or(children) => any(children, subject, trace),
+        Node::Or(children) => match equalities_path(children).filter(|_| trace.wanted) {
+            Some(path) => on_path(path, subject, true, trace, |value, trace| {
+                equals_any(children, value, trace.collation)
+            }),
+            None => any(children, subject, trace),
+        },
         Node::Nor(children) => any(children, subject, trace).map(|found| !found),
         Node::Not(child) => matches(child, subject, &mut trace.quiet()).map(|found| !found),
         Node::Compare {
@@ -141,6 +147,30 @@ fn any(children: &[Node], subject: Subject<'_>, trace: &Trace<'_>) -> Outcome {
         }
     }
     Ok(false)
+}
+
+/// The path of a disjunction that says no more than `$in` would: all are equalities on it.
+fn equalities_path(children: &[Node]) -> Option<&Path> {
+    let path = children.first()?.path();
+    let same = |child: &Node| {
+        matches!(child, Node::Compare { operator, .. } if *operator == Comparison::Eq)
+            && child.path() == path
+    };
+    path.filter(|_| children.iter().all(same))
+}
+
+/// Whether the value equals what one of these equalities asks for.
+fn equals_any(
+    equalities: &[Node],
+    found: Option<ValueRef<'_>>,
+    collation: Option<&Collation>,
+) -> Outcome {
+    Ok(equalities.iter().any(|one| match one {
+        Node::Compare {
+            operator, value, ..
+        } => compares(found, *operator, value.as_ref(), collation),
+        _ => false,
+    }))
 }
 
 /// The first name of the path of a condition on one path.

@@ -20,13 +20,12 @@ use super::compare::Comparison;
 use super::expr::Environment;
 use super::node::Node;
 use super::regex::Regex;
-use super::schema::Schema;
 use crate::Error;
 
 /// Where a condition on a whole document stands.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'e> {
-    /// Within `$elemMatch`, where `$text` and `$expr` may not stand.
+    /// Within `$elemMatch`, where `$text`, `$expr` and `$jsonSchema` may not stand.
     in_element: bool,
     environment: &'e Environment,
 }
@@ -84,9 +83,7 @@ const WHOLE: &[(&str, WholeParser)] = &[
     }),
     ("$comment", |_, _| Ok(Node::AlwaysTrue)),
     ("$expr", whole::expr),
-    ("$jsonSchema", |operand, _| {
-        Schema::parse(operand).map(Node::Schema)
-    }),
+    ("$jsonSchema", whole::json_schema),
     ("$nor", |operand, place| {
         logical::list("$nor", operand, place).map(Node::Nor)
     }),

@@ -197,9 +197,13 @@ impl Parser<'_> {
 
     fn expression(&mut self, path: &Path, value: ValueRef<'_>) -> Result<(), Error> {
         if *self.mode.get_or_insert(Mode::Inclusion) == Mode::Exclusion {
+            let (code, what) = match value {
+                ValueRef::Document(_) => (31252, "expression other than $meta"),
+                _ => (31310, "an expression"),
+            };
             return Err(Error::new(
-                31310,
-                format!("Cannot use an expression {path}: {value} in an exclusion projection"),
+                code,
+                format!("Cannot use {what} in exclusion projection, {path}: {value}"),
             ));
         }
         let expression = Expression::parse(value, &self.scope)
@@ -229,9 +233,13 @@ impl Parser<'_> {
     fn positional(&mut self, path: &Path, value: ValueRef<'_>) -> Result<(), Error> {
         let is_flag = value.is_number() || matches!(value, ValueRef::Bool(_));
         if !is_flag {
+            let (code, what) = match value {
+                ValueRef::Document(_) => (31271, "an expression or sub object"),
+                _ => (31308, "a literal"),
+            };
             return Err(Error::new(
-                31308,
-                "positional projection cannot be used with an expression or sub object",
+                code,
+                format!("positional projection cannot be used with {what}"),
             ));
         }
         if !value.is_truthy() {
@@ -272,9 +280,13 @@ fn positional_beside_elem_match() -> Error {
     Error::new(31255, "Cannot specify positional operator and $elemMatch.")
 }
 
-/// The path before a `.$` at the end. 31394 for one in the middle.
+/// The path before a `.$` at the end. 31394 for one in the middle, 5392900 for one without a path.
 fn positional_path(text: &str) -> Result<Option<Path>, Error> {
     if let Some(front) = text.strip_suffix(".$") {
+        if front.is_empty() {
+            let message = "Expected a path before the positional operator '$'";
+            return Err(Error::new(5_392_900, message));
+        }
         return parse_path(front).map(Some);
     }
     if text.contains(".$.") {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Collation, Document, ValueRef};
 
+use super::element_filter::parse_on_element;
 use crate::Error;
 use crate::filter::Filter;
 
@@ -30,7 +31,7 @@ impl ArrayFilter {
 }
 
 /// Parses all filters. Error 9 where one has no identifier or two, or two share one; 2 where the
-/// identifier is no lower-case name; 224 for operators that look at whole documents.
+/// identifier is no lower-case name; those of [`parse_on_element`].
 pub(super) fn parse(filters: &[Document<'_>]) -> Result<Vec<Arc<ArrayFilter>>, Error> {
     let mut parsed: Vec<Arc<ArrayFilter>> = Vec::with_capacity(filters.len());
     for document in filters {
@@ -50,8 +51,7 @@ pub(super) fn parse(filters: &[Document<'_>]) -> Result<Vec<Arc<ArrayFilter>>, E
 }
 
 fn parse_one(document: Document<'_>) -> Result<ArrayFilter, Error> {
-    refuse_document_operators(document)?;
-    let filter = Filter::parse(document)?;
+    let filter = parse_on_element(document)?;
     let mut identifier = None;
     find_identifier(document, &mut identifier)?;
     let Some(identifier) = identifier else {
@@ -69,36 +69,6 @@ fn parse_one(document: Document<'_>) -> Result<ArrayFilter, Error> {
         identifier: identifier.into(),
         filter,
     })
-}
-
-/// Operators that need more than an element.
-fn refuse_document_operators(document: Document<'_>) -> Result<(), Error> {
-    for (name, value) in document {
-        if name == "$text" {
-            let message = "$text is not allowed in this context";
-            return Err(Error::bad_value(message));
-        }
-        if matches!(
-            name,
-            "$expr" | "$where" | "$near" | "$nearSphere" | "$geoNear"
-        ) {
-            return Err(Error::new(
-                224,
-                format!("{name} is not allowed in this context"),
-            ));
-        }
-        match value {
-            ValueRef::Document(inner) => refuse_document_operators(inner)?,
-            ValueRef::Array(inner) if name.starts_with('$') => {
-                let documents = inner.iter().filter_map(ValueRef::as_document);
-                documents
-                    .into_iter()
-                    .try_for_each(refuse_document_operators)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// The first part of every path in the filter, which must be one and the same.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, Value, ValueRef, doc};
 
+use super::element_filter::parse_on_element;
 use super::modifier::{At, Change, Modifier, Run};
 use crate::Error;
 use crate::filter::Filter;
@@ -62,7 +63,7 @@ pub(super) fn parse_pull(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn M
             if ELEMENT_OPERATORS.binary_search(&first).is_ok() {
                 Condition::Element(Filter::parse_operators(document)?.without_near()?)
             } else {
-                Condition::Document(Filter::parse(document)?.without_near()?)
+                Condition::Document(parse_on_element(document)?)
             }
         }
         ValueRef::Regex { .. } => {

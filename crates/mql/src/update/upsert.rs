@@ -22,19 +22,16 @@ pub fn check_filter(filter: &Filter) -> Result<(), Error> {
 }
 
 /// What the new document takes over from the filter: the values of fields that must equal one,
-/// `_id` alone where `only_id`. Error 54 where two of the fields overlap.
+/// `_id` alone where `only_id`. Error 54 where two of the fields overlap, 111 for a part of `_id`
+/// where `only_id`.
 pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<DocumentBuf, Error> {
     let mut tree = Fields::default();
-    for (path, value) in filter.equality_fields()? {
+    for (path, value) in filter.equality_fields(only_id)? {
         let names: Vec<Name> = path
             .components()
             .iter()
             .map(|part| Name::new(part.name()))
             .collect();
-        let is_id = names.first().is_some_and(|name| name.text() == "_id");
-        if only_id && !is_id {
-            continue;
-        }
         let text = path.to_string();
         let leaf = Leaf {
             modifier: set::parse_set(&text, value)?,

@@ -371,6 +371,21 @@ fn brackets_stand_for_all_elements_or_those_of_a_filter() {
             vec![doc! { "$expr": { "$eq": ["$e", 1] } }],
             Err(224),
         ),
+        (
+            doc! { "$set": { "g.$[e]": 1 } },
+            vec![doc! { "e": { "$expr": 1 } }],
+            Err(2),
+        ),
+        (
+            doc! { "$set": { "g.$[e]": 1 } },
+            vec![doc! { "$and": [{ "$text": { "$search": "x" } }] }],
+            Err(2),
+        ),
+        (
+            doc! { "$set": { "g.$[e]": 1 } },
+            vec![doc! { "e": { "$near": [1, 1] } }],
+            Err(5_626_500),
+        ),
     ];
     for (update, filters, expected) in cases {
         check_all(grades(), doc! {}, update, &filters, expected);

@@ -53,6 +53,27 @@ fn upserts_begin_with_what_the_filter_says() {
         ),
         (doc! { "_id": [1] }, set(), Err(53)),
         (
+            doc! { "$or": [{ "x": 1 }, { "x": 1 }] },
+            set(),
+            Ok(doc! { "x": 1, "done": 1 }),
+        ),
+        (
+            doc! { "$or": [{ "x": 1 }, { "x": 2 }] },
+            set(),
+            Ok(doc! { "done": 1 }),
+        ),
+        (
+            doc! { "_id": 7, "x": 1, "x.y": 2 },
+            doc! { "k": 1 },
+            Ok(doc! { "_id": 7, "k": 1 }),
+        ),
+        (doc! { "_id.x": 1 }, doc! { "k": 1 }, Err(111)),
+        (
+            doc! { "$and": [{ "_id": 1 }, { "_id": 2 }] },
+            doc! { "k": 1 },
+            Err(54),
+        ),
+        (
             doc! { "k": 1 },
             doc! { "$setOnInsert": { "_id": 5 } },
             Ok(doc! { "_id": 5, "k": 1 }),

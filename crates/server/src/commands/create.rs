@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef, doc};
+use windrow_index::check_options_of_ids;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::coll_stats;
@@ -77,12 +78,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .for_each(|(name, value)| options.push(name, value));
     }
     namespace::check_creation(&namespace)?;
+    let engine = &context.state.services.engine;
+    let existing = engine.collection(&namespace);
     let created = match context.transaction() {
-        None => {
-            let engine = &context.state.services.engine;
-            engine.create(&namespace, options.as_document())
-        }
-        Some(transaction) => transaction.create(&namespace, options.as_document()),
+        // What is there as it is wanted needs nothing.
+        None if existing.is_some_and(|known| same_options(&known.options(), &options)) => Ok(()),
+        None => engine.create(&namespace, options.as_document()).map(drop),
+        Some(transaction) => transaction
+            .create(&namespace, options.as_document())
+            .map(drop),
     };
     created.or_command_error()?;
     let mut reply = DocumentBuf::new();
@@ -91,6 +95,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         reply.push("note", note);
     }
     Ok(Reply::ok(reply))
+}
+
+/// Whether options say the same, in whatever order.
+fn same_options(one: &DocumentBuf, other: &DocumentBuf) -> bool {
+    let in_other = |(name, value)| other.get(name) == Some(value);
+    one.iter().count() == other.iter().count() && one.iter().all(in_other)
 }
 
 /// What `validationLevel` and `validationAction` may be.
@@ -224,6 +234,7 @@ fn check_id_index(
             "The field 'key' for an _id index must be {{_id: 1}}, but got {key}"
         )));
     }
+    check_options_of_ids(index).or_command_error()?;
     let Some(given) = index.get("collation") else {
         return Ok(());
     };

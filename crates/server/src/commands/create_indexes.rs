@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use windrow_collection::{Collection, Index};
 use windrow_document::order::compare_documents;
 use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef};
-use windrow_index::Definition;
+use windrow_index::{Definition, without_unknown_options};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -135,7 +135,7 @@ fn parse(
 ) -> Result<Vec<Definition>, CommandError> {
     check_names(request)?;
     let arguments = Arguments::new(request);
-    arguments.flag("ignoreUnknownIndexOptions")?;
+    let ignores_unknown = arguments.flag("ignoreUnknownIndexOptions")?;
     if arguments.get("commitQuorum").is_some() {
         let message = "Standalones don't support commitQuorum";
         return Err(CommandError::new(ErrorCode::BadValue, message));
@@ -154,6 +154,10 @@ fn parse(
             .as_document()
             .ok_or_else(|| arguments.wrong_type("indexes", index.type_of(), &[Type::Document]))?;
         definitions.push(match specification.get("clustered") {
+            None if ignores_unknown => {
+                let known = without_unknown_options(specification);
+                Definition::parse_within(known.as_document(), collation).or_command_error()?
+            }
             None => Definition::parse_within(specification, collation).or_command_error()?,
             Some(clustered) => clustered_by(specification, clustered, existing)?,
         });

@@ -63,7 +63,16 @@ fn index(key: DocumentBuf, name: &str) -> DocumentBuf {
 fn collections_are_created_once() {
     check(vec![
         (doc! { "create": "c" }, ok()),
-        (doc! { "create": "c" }, failed(48)),
+        // Since 7.0: manual, reference/command/create.
+        (doc! { "create": "c" }, ok()),
+        (
+            doc! { "create": "c", "collation": { "locale": "fr" } },
+            failed(48),
+        ),
+        (doc! { "create": "v", "viewOn": "c" }, ok()),
+        (doc! { "create": "v", "viewOn": "c", "pipeline": [] }, ok()),
+        (doc! { "create": "v", "viewOn": "d" }, failed(48)),
+        (doc! { "create": "v" }, failed(48)),
         (doc! { "create": "system.foo" }, failed(73)),
         (doc! { "create": "a$b" }, failed(73)),
         (doc! { "create": "" }, failed(73)),
@@ -117,6 +126,10 @@ fn options_of_create_are_checked() {
             doc! { "create": "c", "idIndex": { "key": { "a": 1 } } },
             failed(2),
         ),
+        (
+            doc! { "create": "c", "idIndex": { "key": { "_id": 1 }, "sparse": true } },
+            failed(197),
+        ),
         (doc! { "create": "c", "validationLevel": "x" }, failed(2)),
         (
             doc! { "create": "c", "storageEngine": { "x": {} } },
@@ -136,7 +149,7 @@ fn options_of_create_are_checked() {
 #[test]
 fn what_is_dropped_is_gone() {
     check(vec![
-        (doc! { "drop": "c" }, failed(26)),
+        (doc! { "drop": "c" }, ok()),
         (index(doc! { "a": 1 }, "a_1"), ok()),
         (doc! { "drop": "c" }, doc! { "nIndexesWas": 2, "ns": "d.c" }),
         (doc! { "listIndexes": "c" }, failed(26)),
@@ -229,6 +242,22 @@ fn indexes_are_created_and_counted() {
             failed(9),
         ),
         (doc! { "createIndexes": "c", "indexes": "x" }, failed(14)),
+        (index(doc! { "z": 1 }, "*"), failed(2)),
+        (
+            doc! { "createIndexes": "c", "indexes": [{ "key": { "z": 1 }, "name": "z", "foo": 1 }] },
+            failed(197),
+        ),
+        (
+            doc! {
+                "createIndexes": "c", "ignoreUnknownIndexOptions": true,
+                "indexes": [{ "key": { "z": 1 }, "name": "z", "foo": 1 }],
+            },
+            ok(),
+        ),
+        (
+            doc! { "listIndexes": "c" },
+            doc! { "cursor.firstBatch.3": { "v": 2, "key": { "z": 1 }, "name": "z" } },
+        ),
     ]);
 }
 

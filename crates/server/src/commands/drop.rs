@@ -1,7 +1,7 @@
-//! `drop`: drops a collection with its indexes, or a view.
+//! `drop`: drops a collection with its indexes, or a view. One that is not there is as well as dropped.
 
 use windrow_collection::Namespace;
-use windrow_document::doc;
+use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
@@ -31,12 +31,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         ended(context, &namespace.to_string());
         return Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }));
     }
-    let not_found = || CommandError::new(ErrorCode::NamespaceNotFound, "ns not found");
-    let collection = engine.collection(&namespace).ok_or_else(not_found)?;
+    let nothing_there = || Ok(Reply::ok(DocumentBuf::new()));
+    let Some(collection) = engine.collection(&namespace) else {
+        return nothing_there();
+    };
     let _exclusion = context.exclude(&collection)?;
     let indexes = collection.index_count();
     if !engine.drop_collection(&namespace).or_command_error()? {
-        return Err(not_found());
+        return nothing_there();
     }
     context
         .state

@@ -226,7 +226,7 @@ impl Asked {
         }
         let hint = arguments.get("hint").map(Hint::parse).transpose();
         Ok(Asked {
-            fields: parse_fields(arguments.document("fields")?, &filter, &environment)?,
+            fields: parse_fields(document("fields")?, &filter, &environment)?,
             find: Find {
                 sort: parse_sort(document("sort")?)?.map(|sort| sort.with_collation(collation)),
                 hint: hint.or_command_error()?.flatten(),

@@ -6,6 +6,7 @@ use super::Place;
 use crate::Error;
 use crate::filter::expr::ExprCondition;
 use crate::filter::node::{Node, TextQuery};
+use crate::filter::schema::Schema;
 
 pub(super) fn always(name: &str, operand: ValueRef<'_>, node: Node) -> Result<Node, Error> {
     if operand.as_whole() == Some(1) {
@@ -21,12 +22,21 @@ pub(super) fn unavailable_where(_: ValueRef<'_>, _: Place<'_>) -> Result<Node, E
     Err(Error::bad_value("no globalScriptEngine in $where parsing"))
 }
 
-pub(super) fn expr(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+pub(super) fn json_schema(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+    not_in_element("$jsonSchema", place)?;
+    Schema::parse(operand).map(Node::Schema)
+}
+
+fn not_in_element(name: &str, place: Place<'_>) -> Result<(), Error> {
     if place.in_element {
-        return Err(Error::bad_value(
-            "$expr can only be applied to the top-level document",
-        ));
+        let message = format!("{name} can only be applied to the top-level document");
+        return Err(Error::bad_value(message));
     }
+    Ok(())
+}
+
+pub(super) fn expr(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
+    not_in_element("$expr", place)?;
     let condition = ExprCondition::parse(operand, place.environment)?;
     Ok(match condition.expression.constant() {
         Some(value) if value.as_ref().is_truthy() => Node::AlwaysTrue,
@@ -54,11 +64,7 @@ pub(super) fn sample_rate(operand: ValueRef<'_>, place: Place<'_>) -> Result<Nod
 }
 
 pub(super) fn text(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
-    if place.in_element {
-        return Err(Error::bad_value(
-            "$text can only be applied to the top-level document",
-        ));
-    }
+    not_in_element("$text", place)?;
     let ValueRef::Document(options) = operand else {
         return Err(Error::bad_value("$text expects an object"));
     };

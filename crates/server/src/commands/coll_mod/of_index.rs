@@ -47,7 +47,8 @@ impl Wanted {
     ) -> Result<Wanted, CommandError> {
         let mut names = index.iter().map(|(name, _)| name);
         if let Some(other) = names.find(|name| !FIELDS.contains(name)) {
-            return Err(invalid(format!("unknown option of collMod.index: {other}")));
+            let message = format!("BSON field 'collMod.index.{other}' is an unknown field.");
+            return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
         }
         let flag = |name| index.get(name).map(|value| switch(name, value)).transpose();
         let expires = index.get("expireAfterSeconds").map(seconds).transpose()?;
@@ -62,12 +63,14 @@ impl Wanted {
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         let (name, specification) = find(index, collection)?;
+        let is_unique = specification.get("unique").is_some_and(ValueRef::is_truthy);
         let wanted = Wanted {
             name,
             specification,
             expires,
             hidden,
-            prepare_unique,
+            // A unique index needs no preparing.
+            prepare_unique: prepare_unique.filter(|_| !is_unique),
             unique: unique == Some(true),
             dry_run,
         };

@@ -4,7 +4,7 @@ use windrow_collection::{Namespace, View};
 use windrow_document::{Array, DocumentBuf, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
-use super::{bad_value, present, read_collation};
+use super::{bad_value, present, read_collation, same_options};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -84,6 +84,10 @@ pub fn create(
     if engine.collection(namespace).is_some() {
         let message = format!("a collection already exists: {namespace}");
         return Err(CommandError::new(IS_A_COLLECTION, message));
+    }
+    let existing = engine.view(namespace).or_command_error()?;
+    if existing.is_some_and(|known| same_options(&known.options(), &view.options())) {
+        return Ok(Reply::ok(DocumentBuf::new()));
     }
     views::check(engine, namespace, view)?;
     engine.create_view(namespace, view).or_command_error()?;
