@@ -63,6 +63,21 @@ def test_functions_over_windows(cakes, output, expected):
     assert window(cakes, output) == expected
 
 
+@pytest.mark.parametrize("output, expected", [
+    ({"$expMovingAvg": {"input": "$v", "N": 3}}, [None, 1.0, 1.0, 2.0, Decimal128("3.50")]),
+    ({"$expMovingAvg": {"input": "$v", "alpha": 0.5}},
+     [None, 1.0, 1.0, 2.0, Decimal128("3.500000000000000000000000000000")]),
+    ({"$sum": 1, "window": {"documents": [{"$subtract": [0, 1]}, {"$add": [0, 0]}]}}, [1, 2, 2, 2, 2]),
+    ({"$sum": 1, "window": {"range": [{"$subtract": [0, 1]}, "current"]}}, [1, 2, 2, 2, 2]),
+])
+def test_what_is_no_number_leaves_the_average_and_bounds_are_computed(collection, output, expected):
+    values = [None, 1, "x", 3, Decimal128("5")]
+    collection.insert_many([{"_id": number, "v": v} for number, v in enumerate(values)])
+    found = window(collection, output, partition=None, sort={"_id": 1})
+    found = [value for _, value in found]
+    assert [(type(value), value) for value in found] == [(type(value), value) for value in expected]
+
+
 @pytest.mark.parametrize("function, expected", [
     ("$rank", [1, 2, 2, 4]),
     ("$denseRank", [1, 2, 2, 3]),
@@ -113,22 +128,44 @@ def test_several_fields_and_dotted_ones(cakes):
     ({"output": {"a": {"$sum": 1, "x": 1}}}, 9),
     ({"output": {"a": {"$sum": 1, "window": {"documents": [0, 1]}}}}, 5339901),
     ({"sortBy": {"a": 1}, "output": {"a": {"$sum": 1, "window": {"documents": [1, 0]}}}}, 5339900),
-    ({"sortBy": {"a": -1}, "output": {"a": {"$sum": 1, "window": {"range": [0, 1]}}}}, 5339902),
+    ({"sortBy": {"a": -1}, "output": {"a": {"$sum": 1, "window": {"range": [0, 1]}}}}, 8947401),
+    ({"sortBy": {"a": 1, "b": 1}, "output": {"a": {"$sum": 1, "window": {"range": [0, 1]}}}}, 5339902),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$sum": 1, "window": {"documents": ["$b", 1]}}}}, 9),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$sum": 1, "window": {"documents": [0, 1.5]}}}}, 9),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$sum": 1, "window": {"documents": [0, 2 ** 40]}}}}, 9),
     ({"output": {"a": {"$rank": {}}}}, 5371602),
-    ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {"x": 1}}}}, 5371601),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {"x": 1}}}}, 5371603),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {}, "window": {"documents": [0, 1]}}}}, 5371601),
     ({"sortBy": {"a": 1}, "output": {"a": {"$derivative": {"input": "$b"}}}}, 9),
     ({"sortBy": {"a": 1}, "output": {"a": {"$derivative": {"input": "$b", "unit": "month"},
-                                           "window": {"documents": [0, 1]}}}}, 5490704),
+                                           "window": {"documents": [0, 1]}}}}, 5490710),
+    ({"sortBy": {"a": 1, "b": 1}, "output": {"a": {"$integral": {"input": "$b"}}}}, 9),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$integral": {"input": "$tags"}}}}, 5423900),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$integral": {"input": 1, "unit": "day"}}}}, 5423901),
+    ({"sortBy": {"at": 1}, "output": {"a": {"$integral": {"input": 1}}}}, 5423902),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$derivative": {"input": 1, "unit": "day"},
+                                             "window": {"documents": [0, 1]}}}}, 5624900),
+    ({"sortBy": {"at": 1}, "output": {"a": {"$derivative": {"input": 1},
+                                            "window": {"documents": [0, 1]}}}}, 5624901),
+    ({"sortBy": {"tags": 1}, "output": {"a": {"$derivative": {"input": 1},
+                                              "window": {"documents": [0, 1]}}}}, 5624902),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$derivative": {"input": "$none"},
+                                             "window": {"documents": [0, 1]}}}}, 5624903),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$linearFill": "$tags"}}}, 14),
+    ({"sortBy": {"tags": 1}, "output": {"a": {"$linearFill": "$none"}}}, 14),
     ({"sortBy": {"a": 1}, "output": {"a": {"$expMovingAvg": {"input": "$b", "alpha": 1}}}}, 9),
     ({"partitionBy": "$tags", "output": {"a": {"$sum": 1}}}, 14),
     ({"sortBy": {"tags": 1}, "output": {"a": {"$sum": 1, "window": {"range": [0, 1]}}}}, 5429414),
-    ({"output": {"a": {"$sum": 1}, "a.b": {"$sum": 1}}}, 40176),
+    ({"output": {"a": {"$sum": 1}, "a.b": {"$sum": 1}}}, 6307900),
 ])
 def test_what_is_wrong_is_refused(collection, stage, code):
-    collection.insert_one({"_id": 1, "tags": ["a"]})
+    collection.insert_one({"_id": 1, "tags": ["a"], "at": datetime.datetime(2020, 1, 1)})
     with pytest.raises(OperationFailure) as failure:
         list(collection.aggregate([{"$setWindowFields": stage}]))
     assert failure.value.code == code, failure.value
+
+
+NOON = datetime.datetime(2020, 1, 1, 12)
 
 
 def densify(collection, stage):
@@ -178,20 +215,31 @@ def test_densify_dates(collection):
 
 
 @pytest.mark.parametrize("stage, code", [
-    (1, 5733201),
+    (1, 9),
     ({"range": {"step": 1, "bounds": "full"}}, 40414),
     ({"field": "n"}, 40414),
     ({"field": "n", "range": {"step": 0, "bounds": "full"}}, 5733401),
     ({"field": "n", "range": {"step": 1, "bounds": "half"}}, 5946802),
     ({"field": "n", "range": {"step": 1, "bounds": [1]}}, 5733403),
     ({"field": "n", "range": {"step": 1, "bounds": [2, 1]}}, 5733402),
-    ({"field": "n", "range": {"step": 1, "bounds": "partition"}}, 5733404),
+    ({"field": "n", "range": {"step": 1, "bounds": "partition"}}, 5733408),
+    ({"field": "n", "range": {"step": 1, "bounds": 5}}, 5733404),
+    ({"field": "n", "range": {"step": 1, "bounds": [1, NOON]}}, 5733406),
+    ({"field": "n", "range": {"step": 1, "bounds": [NOON, 1], "unit": "day"}}, 5733402),
+    ({"field": "n", "range": {"step": 1, "bounds": [1, 2], "unit": "day"}}, 5733409),
+    ({"field": "n", "range": {"step": 1, "bounds": [NOON, NOON]}}, 5733410),
+    ({"field": "n", "range": {"step": 1, "bounds": ["a", "b"]}}, 5946800),
+    ({"field": "n", "range": {"step": 1.5, "bounds": [1, 2]}}, 5876900),
+    ({"field": "n", "partitionByFields": ["n.a"], "range": {"step": 1, "bounds": "full"}}, 8993000),
+    ({"field": "n.a", "partitionByFields": ["n"], "range": {"step": 1, "bounds": "full"}}, 9554500),
+    ({"field": "n", "range": {"step": 1, "bounds": "full", "unit": "day"}}, 6053600),
+    ({"field": "at", "range": {"step": 1, "bounds": "full"}}, 6053600),
     ({"field": "n", "range": {"step": 1.5, "unit": "day", "bounds": "full"}}, 6586400),
     ({"field": "s", "range": {"step": 1, "bounds": "full"}}, 5733201),
     ({"field": "n", "range": {"step": 1, "bounds": [0, 1000000]}}, 5897900),
 ])
 def test_densify_refuses(collection, stage, code):
-    collection.insert_one({"n": 1, "s": "x"})
+    collection.insert_one({"n": 1, "s": "x", "at": NOON})
     with pytest.raises(OperationFailure) as failure:
         list(collection.aggregate([{"$densify": stage}]))
     assert failure.value.code == code, failure.value
@@ -212,8 +260,13 @@ def test_fill(collection, stage, expected):
 
 
 @pytest.mark.parametrize("stage, code", [
+    (1, 9),
     ({}, 40414),
     ({"output": {}}, 6050203),
+    ({"output": {"n": 1}}, 6050200),
+    ({"output": {"n": {"value": 1, "method": "locf"}}}, 6050201),
+    ({"output": {"n": {"method": "locf", "x": 1}}}, 40415),
+    ({"output": {"n": {"method": "locf"}, "n.a": {"method": "locf"}}}, 6307900),
     ({"output": {"n": {"method": "x"}}}, 6050202),
     ({"output": {"n": {"method": "linear"}}}, 605001),
     ({"partitionBy": "$p", "partitionByFields": ["p"], "output": {"n": {"value": 1}}}, 6050204),
@@ -230,7 +283,11 @@ def test_documents_come_along(database):
               {"$lookup": {"from": "foreign", "localField": "n", "foreignField": "_id", "as": "f"}}]
     assert list(database.aggregate(stages)) == [
         {"n": 1, "f": []}, {"n": 2, "f": [{"_id": 2, "name": "two"}]}]
-    for pipeline, code in [([{"$documents": 1}], 5858203), ([{"$documents": [1]}], 5858204),
+    lookup = {"localField": "_id", "foreignField": "n", "as": "f",
+              "pipeline": [{"$documents": [{"n": 1}, {"n": 2}]}]}
+    assert list(database.foreign.aggregate([{"$lookup": lookup}])) == [
+        {"_id": 2, "name": "two", "f": [{"n": 2}]}]
+    for pipeline, code in [([{"$documents": 1}], 5858203), ([{"$documents": [1]}], 40228),
                            ([{"$limit": 1}, {"$documents": []}], 73)]:
         with pytest.raises(OperationFailure) as failure:
             list(database.aggregate(pipeline))

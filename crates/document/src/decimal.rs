@@ -132,13 +132,16 @@ impl Decimal128 {
         Decimal128::pack(number < 0, u128::from(number.unsigned_abs()), 0)
     }
 
-    /// The decimal of the double's shortest digits to 15 places, as MongoDB converts doubles.
+    /// The decimal of the double's digits to 15 places, as MongoDB converts doubles; a zero has one.
     pub fn from_f64(number: f64) -> Decimal128 {
         if number.is_nan() {
             return Decimal128::NAN;
         }
         if number.is_infinite() {
             return Decimal128::infinite(number < 0.0);
+        }
+        if number == 0.0 {
+            return Decimal128::pack(number.is_sign_negative(), 0, 0);
         }
         Decimal128::parse(&format!("{number:.14e}")).unwrap_or(Decimal128::NAN)
     }

@@ -128,6 +128,16 @@ impl Accumulator {
         &self.input
     }
 
+    /// Whether a group begins the same whatever its `_id` is.
+    pub fn begins_alike(&self) -> bool {
+        let count = match &self.operator {
+            Operator::Several { count, .. } => Some(count),
+            Operator::Top { count, .. } => count.as_ref(),
+            _ => None,
+        };
+        count.is_none_or(|count| count.constant().is_some())
+    }
+
     /// Whether only the first value of a group matters.
     pub fn is_first(&self) -> bool {
         self.operator == Operator::First

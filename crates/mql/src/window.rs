@@ -12,7 +12,7 @@ mod numeric;
 mod parse;
 mod ranked;
 
-use windrow_document::{Document, Value};
+use windrow_document::{Decimal128, Document, Value};
 
 use crate::Error;
 use crate::accumulator::Accumulator;
@@ -44,7 +44,7 @@ enum Kind {
     /// With the weight of the newest value.
     MovingAverage {
         input: Expression,
-        alpha: f64,
+        alpha: Decimal128,
     },
     Integral {
         input: Expression,

@@ -8,11 +8,14 @@ use crate::expression::percentile::{Specification, parse_specification};
 use crate::expression::{Expression, Scope};
 
 pub(super) fn parse(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<Parsed, Error> {
+    let code = if name == "$median" { 7436100 } else { 7429703 };
     let Specification {
         input,
         points,
         is_median,
-    } = parse_specification(name, operand)?;
+    } = parse_specification(name, operand, code, &|value| {
+        Expression::parse(value, scope)
+    })?;
     let operator = Operator::Percentile { points, is_median };
     Ok((operator, Expression::parse(input, scope)?))
 }

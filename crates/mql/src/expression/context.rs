@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 
-use windrow_document::{Collation, Document, Timestamp, Value, ValueRef};
+use windrow_document::{Array, Collation, Document, Value, ValueRef};
 
 use windrow_document::collation;
 
@@ -59,7 +59,7 @@ pub(crate) enum Source {
     Current,
     Root,
     Now,
-    ClusterTime,
+    UserRoles,
     Remove,
     /// Defined by `$let`, `$map`, `$filter`, `$reduce` around it: the number of its frame.
     Local(u32),
@@ -92,7 +92,8 @@ impl Scope {
         (inner, self.locals.len() as u32)
     }
 
-    /// What the name means here. 17276 where it means nothing.
+    /// What the name means here. 17276 where it means nothing, 51144 for what only members of replica
+    /// sets have.
     pub(crate) fn resolve(&self, name: &str) -> Result<Source, Error> {
         if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
             return Ok(Source::Local(place as u32));
@@ -104,8 +105,12 @@ impl Scope {
             "CURRENT" => Ok(Source::Current),
             "ROOT" => Ok(Source::Root),
             "NOW" => Ok(Source::Now),
-            "CLUSTER_TIME" => Ok(Source::ClusterTime),
             "REMOVE" => Ok(Source::Remove),
+            "USER_ROLES" => Ok(Source::UserRoles),
+            "CLUSTER_TIME" => Err(Error::new(
+                51144,
+                "Builtin variable '$$CLUSTER_TIME' is not available",
+            )),
             _ => Err(Error::new(
                 17276,
                 format!("Use of undefined variable: {name}"),
@@ -135,7 +140,6 @@ pub struct Context<'a> {
     pub variables: Option<&'a Variables>,
     /// `$$NOW`, milliseconds since 1970: one value for a whole command.
     pub now: i64,
-    pub cluster_time: Option<Timestamp>,
     pub meta: &'a Meta,
     /// How strings are compared; None: by their bytes.
     pub collation: Option<&'a Collation>,
@@ -150,7 +154,6 @@ impl<'a> Context<'a> {
             current: root,
             variables: None,
             now: 0,
-            cluster_time: None,
             meta: &NO_META,
             collation: None,
             frames: None,
@@ -218,7 +221,8 @@ impl<'a> Context<'a> {
             Source::Current => Some(ValueRef::Document(self.current)),
             Source::Root => Some(ValueRef::Document(self.root)),
             Source::Now => Some(ValueRef::DateTime(self.now)),
-            Source::ClusterTime => self.cluster_time.map(ValueRef::Timestamp),
+            // Nobody has a role where nobody logs in.
+            Source::UserRoles => Some(ValueRef::Array(Array::EMPTY)),
             Source::Remove => None,
             Source::Local(number) => self.local(*number),
             Source::Outer(name) => self.variables?.get(name)?,

@@ -13,7 +13,7 @@ use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Answer, Call, Operator};
 use super::{Computed, Context, Expression};
 use crate::Error;
-use target::Target;
+use target::{Format, Target};
 
 pub(crate) static CONVERT: Named = Named {
     not_document: 9,
@@ -47,9 +47,14 @@ pub(crate) fn parse_to(
         _ => "string",
     };
     arguments.push(Expression::constant_of(Value::from(target)));
-    if operator.name == "$toUUID" {
+    let format = match operator.name {
+        "$toUUID" => Some("uuid"),
+        "$toString" => Some("auto"),
+        _ => None,
+    };
+    if let Some(format) = format {
         arguments.extend([ABSENT.clone(), ABSENT.clone()]);
-        arguments.push(Expression::constant_of(Value::from("uuid")));
+        arguments.push(Expression::constant_of(Value::from(format)));
     }
     finish(Call::new(operator, arguments))
 }
@@ -75,8 +80,8 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let Some(mut target) = target else {
         return Ok(Computed::NULL);
     };
-    target.format = call.value(4, context)?.as_str().map(str::to_owned);
-    target.is_big_endian = call.value(5, context)?.as_str() == Some("big");
+    target.format = Format::parse(&call.value(4, context)?)?;
+    target.is_big_endian = target::is_big_endian(&call.value(5, context)?)?;
     match converted(input, &target) {
         Err(error) if error.code == 241 && !call.argument(2).is_absent() => call.value(2, context),
         result => result,

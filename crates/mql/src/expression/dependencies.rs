@@ -70,7 +70,7 @@ impl Dependencies {
             Source::Outer(name) => {
                 self.variables.insert(name.to_string());
             }
-            Source::Now | Source::ClusterTime | Source::Remove | Source::Local(_) => {}
+            Source::Now | Source::UserRoles | Source::Remove | Source::Local(_) => {}
         }
     }
 }

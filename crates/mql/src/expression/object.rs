@@ -59,33 +59,40 @@ static GET_FIELD: Named = Named {
     names: &[("field", Some(3041702)), ("input", Some(3041703))],
 };
 
-/// A field's name as it stands in the argument: a string, dots and dollars and all. A constant one
-/// that is computed must be written as `$literal`.
-fn parse_name(
-    operator: &str,
-    value: ValueRef<'_>,
-    parser: &Parser,
-    codes: (i32, i32),
-) -> Result<Expression, Error> {
-    if let ValueRef::String(name) = value
-        && !name.starts_with('$')
-    {
-        return Ok(Expression::constant_of(Value::from(name)));
-    }
-    let name = parser.parse(value)?;
-    match name.constant() {
-        Some(Value::String(_)) => Ok(name),
-        Some(other) => {
-            let found = other.type_of().name();
-            let message = format!(
-                "{operator} requires 'field' to evaluate to a constant String, but got {found}"
-            );
-            Err(Error::new(codes.0, message))
+/// The name that `$setField` and `$unsetField` are given: a string, or `$literal` of one for a name
+/// that begins with a dollar sign. Errors: 4161108 for a path, 4161106 for what is computed, 4161107
+/// for a constant of another type.
+fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Expression, Error> {
+    let error = |code: i32, found: &str| {
+        let message =
+            format!("{operator} requires 'field' to be a constant String, but got {found}");
+        Err(Error::new(code, message))
+    };
+    match value {
+        ValueRef::String(name) if name.starts_with('$') => {
+            parser.parse(value)?;
+            error(4161108, "a field path")
         }
-        None => {
-            let message = format!("{operator} requires 'field' to evaluate to type String");
-            Err(Error::new(codes.1, message))
+        ValueRef::String(name) => Ok(Expression::constant_of(Value::from(name))),
+        ValueRef::Document(document) => {
+            let name = document.first().map(|(name, _)| name);
+            let parsed = parser.parse(value)?;
+            if !matches!(name, Some("$literal" | "$const")) {
+                return error(4161106, "an expression");
+            }
+            match parsed.constant() {
+                Some(Value::String(_)) => Ok(parsed),
+                constant => error(
+                    4161107,
+                    constant.map_or("missing", |it| it.type_of().name()),
+                ),
+            }
         }
+        ValueRef::Array(_) => {
+            parser.parse(value)?;
+            error(4161106, "an array")
+        }
+        other => error(4161107, other.type_of().name()),
     }
 }
 
@@ -153,17 +160,18 @@ static SET_FIELD: Named = Named {
     unknown: 4161101,
     names: &[
         ("field", Some(4161102)),
-        ("input", Some(4161109)),
         ("value", Some(4161103)),
+        ("input", Some(4161109)),
     ],
 };
 
 static UNSET_FIELD: Named = Named {
-    not_document: 4161110,
-    unknown: 4161111,
-    names: &[("field", Some(4161112)), ("input", Some(4161109))],
+    not_document: 4161100,
+    unknown: 4161101,
+    names: &[("field", Some(4161102)), ("input", Some(4161109))],
 };
 
+/// Of the values in the order of the table: with a value, or with `$$REMOVE` in its place.
 fn parse_change(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -171,14 +179,14 @@ fn parse_change(
     named: &Named,
 ) -> Result<Expression, Error> {
     let values = named.values(operator.name, operand)?;
-    let mut values = values.into_iter().flatten();
-    let (Some(name), Some(input)) = (values.next(), values.next()) else {
-        return Err(Error::new(4161102, "the field's name is missing"));
+    let (name, value, input) = match *values.as_slice() {
+        [Some(name), Some(value), Some(input)] => (name, value, input),
+        [Some(name), Some(input)] => (name, ValueRef::String("$$REMOVE"), input),
+        _ => return Err(Error::new(4161102, "the field's name is missing")),
     };
-    let name = parse_name(operator.name, name, parser, (4161107, 4161108))?;
-    let input = parser.parse(input)?;
-    let value = values.next().unwrap_or(ValueRef::String("$$REMOVE"));
-    finish(Call::new(operator, vec![name, input, parser.parse(value)?]))
+    let name = parse_name(operator.name, name, parser)?;
+    let arguments = vec![name, parser.parse(input)?, parser.parse(value)?];
+    finish(Call::new(operator, arguments))
 }
 
 /// Arguments: name, input, value.

@@ -7,7 +7,7 @@ use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
 
-/// All numbers of a group; NaN among them counts as the least.
+/// All numbers of a group but NaN.
 #[derive(Clone, Debug)]
 pub(crate) struct Percentiles {
     numbers: Vec<f64>,
@@ -48,6 +48,14 @@ impl Percentiles {
         Value::Array(self.points.iter().map(at).collect())
     }
 
+    /// The same as if there were this number alone.
+    fn of_one(&self, number: f64) -> Value {
+        match self.is_median {
+            true => Value::Double(number),
+            false => Value::Array(self.points.iter().map(|_| Value::Double(number)).collect()),
+        }
+    }
+
     pub fn bytes(&self) -> usize {
         self.numbers.len() * size_of::<f64>()
     }
@@ -60,20 +68,21 @@ pub(crate) struct Specification<'v> {
     pub is_median: bool,
 }
 
+/// Reads them. Error for what is no document: `not_document`; 40415, 14, 2, 40414 for its fields, and
+/// 7750300 to 7750303 for the points, which may be computed of constants.
 pub(crate) fn parse_specification<'v>(
     name: &str,
     operand: ValueRef<'v>,
+    not_document: i32,
+    parse: &dyn Fn(ValueRef<'_>) -> Result<Expression, Error>,
 ) -> Result<Specification<'v>, Error> {
     let Some(document) = operand.as_document() else {
         let message = format!("specification must be an object; found {name}: {operand}");
-        return Err(Error::new(7436100, message));
+        return Err(Error::new(not_document, message));
     };
     let is_median = name == "$median";
-    for (field, _) in document {
-        if !matches!(field, "input" | "method") && (is_median || field != "p") {
-            let message = format!("BSON field '{name}.{field}' is an unknown field.");
-            return Err(Error::new(40415, message));
-        }
+    for (field, value) in document {
+        check_field(name, field, value, is_median)?;
     }
     let required = |field: &str| {
         document.get(field).ok_or_else(|| {
@@ -82,45 +91,64 @@ pub(crate) fn parse_specification<'v>(
         })
     };
     let input = required("input")?;
-    if required("method")?.as_str() != Some("approximate") {
-        let message = "Currently only 'approximate' can be used as percentile 'method'.";
-        return Err(Error::bad_value(message));
-    }
-    let points = if is_median {
-        vec![0.5]
-    } else {
-        parse_points(required("p")?)?
+    let points = match is_median {
+        true => None,
+        false => Some(required("p")?),
     };
+    required("method")?;
     Ok(Specification {
         input,
-        points,
+        points: points.map_or(Ok(vec![0.5]), |points| parse_points(points, parse))?,
         is_median,
     })
 }
 
-fn parse_points(value: ValueRef<'_>) -> Result<Vec<f64>, Error> {
-    let Some(array) = value.as_array().filter(|array| !array.is_empty()) else {
-        let message = format!(
-            "The $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: {value}"
-        );
-        return Err(Error::new(7750300, message));
-    };
-    let point = |value: ValueRef<'_>| {
-        let number = value.as_f64().ok_or_else(|| {
-            Error::new(
-                7750302,
-                format!(
-                    "The $percentile 'p' field must be an array of numbers, but found: {value}"
-                ),
-            )
-        })?;
-        if !(0.0..=1.0).contains(&number) {
-            let message = format!(
-                "The $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: {number}"
-            );
-            return Err(Error::new(7750303, message));
+fn check_field(name: &str, field: &str, value: ValueRef<'_>, is_median: bool) -> Result<(), Error> {
+    match field {
+        "input" => Ok(()),
+        "p" if !is_median => Ok(()),
+        "method" => match value {
+            ValueRef::String("approximate") => Ok(()),
+            ValueRef::String(_) => Err(Error::bad_value(
+                "Currently only 'approximate' can be used as percentile 'method'.",
+            )),
+            other => {
+                let found = other.type_of().name();
+                let message = format!(
+                    "BSON field '{name}.method' is the wrong type '{found}', expected type 'string'"
+                );
+                Err(Error::new(14, message))
+            }
+        },
+        _ => {
+            let message = format!("BSON field '{name}.{field}' is an unknown field.");
+            Err(Error::new(40415, message))
         }
-        Ok(number)
+    }
+}
+
+fn parse_points(
+    value: ValueRef<'_>,
+    parse: &dyn Fn(ValueRef<'_>) -> Result<Expression, Error>,
+) -> Result<Vec<f64>, Error> {
+    let points = parse(value)?;
+    let error = |code: i32, found: String| {
+        let message = format!(
+            "The $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: {found}"
+        );
+        Error::new(code, message)
+    };
+    let Some(points) = points.constant() else {
+        return Err(error(7750300, format!("{value}, which is not constant")));
+    };
+    let points = points.as_ref();
+    let Some(array) = points.as_array().filter(|array| !array.is_empty()) else {
+        return Err(error(7750301, points.to_string()));
+    };
+    let point = |value: ValueRef<'_>| match value.as_f64() {
+        None => Err(error(7750302, value.to_string())),
+        Some(number) if !(0.0..=1.0).contains(&number) => Err(error(7750303, number.to_string())),
+        Some(number) => Ok(number),
     };
     array.iter().map(point).collect()
 }
@@ -131,7 +159,13 @@ pub(crate) fn parse(
     operand: ValueRef<'_>,
     parser: &Parser,
 ) -> Result<Expression, Error> {
-    let specification = parse_specification(operator.name, operand)?;
+    let code = if operator.name == "$median" {
+        7436201
+    } else {
+        7436200
+    };
+    let parse = |value: ValueRef<'_>| parser.parse(value);
+    let specification = parse_specification(operator.name, operand, code, &parse)?;
     let mut call = Call::new(operator, vec![parser.parse(specification.input)?]);
     let (points, is_median) = (specification.points, specification.is_median);
     call.prepared = Prepared::Points { points, is_median };
@@ -151,10 +185,12 @@ pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
                 .filter_map(ValueRef::as_f64)
                 .for_each(|number| percentiles.add(number));
         }
-        other => other
-            .and_then(ValueRef::as_f64)
-            .into_iter()
-            .for_each(|n| percentiles.add(n)),
+        other => {
+            // Of one number every percentile is that number, NaN too.
+            if let Some(number) = other.and_then(ValueRef::as_f64) {
+                return Ok(Computed::Owned(percentiles.of_one(number)));
+            }
+        }
     }
     Ok(percentiles.finish().into())
 }

@@ -49,6 +49,8 @@ pub(crate) fn coerce(value: &Computed<'_>) -> Result<String, Error> {
         }
         ValueRef::Int32(number) => number.to_string(),
         ValueRef::Int64(number) => number.to_string(),
+        ValueRef::Double(number) if number.is_nan() => "nan".to_owned(),
+        ValueRef::Double(number) if number.is_infinite() => number.to_string(),
         ValueRef::Double(number) => double_text(number),
         ValueRef::Decimal128(number) => number.to_string(),
         ValueRef::DateTime(millis) => date::to_iso_text(millis)?,
@@ -127,14 +129,10 @@ pub(crate) fn index_of_points<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     let (start, end) = bounds(call, context, value.chars().count())?;
     // As recorded, the place behind the last code point has nothing to find, not even "".
     let places = value.char_indices().enumerate().take(end).skip(start);
-    let limit = value
-        .char_indices()
-        .nth(end)
-        .map_or(value.len(), |(byte, _)| byte);
+    // What begins before the end may reach beyond it, unlike among bytes.
     let found = places.into_iter().find(|(_, (byte, _))| {
-        value
-            .get(*byte..limit)
-            .is_some_and(|rest| rest.starts_with(searched))
+        let rest = value.get(*byte..);
+        rest.is_some_and(|rest| rest.starts_with(searched))
     });
     let empty = value.is_empty() && searched.is_empty() && start == 0;
     Ok(found

@@ -1,6 +1,6 @@
 //! Functions that fill what is null or missing: `$locf`, `$linearFill`.
 
-use windrow_document::{Value, ValueRef};
+use windrow_document::Value;
 
 use super::bounds::sort_values;
 use super::{Check, Partition};
@@ -30,26 +30,21 @@ pub(super) fn last_observed<'a>(
 }
 
 /// On the line between the values before and behind, by the field that the documents are ordered by.
-/// Errors: 605001 for values that are no numbers, 6050106 for two documents with the same place on the
-/// line, 6050101 and 6050102 for places that are neither numbers nor dates.
+/// Errors: 14 for values that are no numbers, and for places that are neither numbers nor dates, or
+/// both; 6050106 for two documents with the same place on the line.
 pub(super) fn linear<'a>(
     input: &'a Expression,
     partition: &Partition<'a>,
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let mut values = partition.values(input, check)?;
-    let places = line_places(&sort_values(partition))?;
+    let places = line_places(&values, &sort_values(partition))?;
     let mut before: Option<(usize, Number)> = None;
     for place in 0..values.len() {
         check()?;
-        let Some(value) = values.get(place).filter(|value| !is_nullish(value)) else {
+        let value = values.get(place).and_then(Option::as_ref);
+        let Some(behind) = value.and_then(|value| Number::of(value.as_ref())) else {
             continue;
-        };
-        let Some(behind) = value.as_ref().and_then(|value| Number::of(value.as_ref())) else {
-            return Err(Error::new(
-                605001,
-                "Value to be filled must be numeric or nullish",
-            ));
         };
         if let Some((from, start)) = before {
             fill(&mut values, &places, (from, start), (place, behind));
@@ -63,43 +58,42 @@ pub(super) fn linear<'a>(
 }
 
 /// The numbers that say where documents are on the line; dates as their milliseconds.
-fn line_places(values: &[Value]) -> Result<Vec<Number>, Error> {
-    let mut places = Vec::with_capacity(values.len());
-    let mut kinds = (false, false);
-    for value in values {
-        let place = match value.as_ref() {
-            ValueRef::DateTime(millis) => {
-                kinds.0 = true;
-                Number::Long(millis)
-            }
-            other => {
-                kinds.1 = true;
-                Number::of(other).ok_or_else(|| {
-                    let found = other.type_of().name();
-                    let message = format!("the sortBy field of $linearFill cannot be {found}");
-                    Error::new(6050101, message)
-                })?
-            }
-        };
-        if kinds == (true, true) {
-            let message = "the sortBy fields of $linearFill must all be numbers or all be dates";
-            return Err(Error::new(6050102, message));
+fn line_places(values: &[Option<Value>], keys: &[Value]) -> Result<Vec<Number>, Error> {
+    let mismatch = |what: &str| Err(Error::type_mismatch(what));
+    let mut places: Vec<Number> = Vec::with_capacity(keys.len());
+    let mut dates_before = None;
+    for (value, key) in values.iter().zip(keys) {
+        let number = |value: &Value| Number::of(value.as_ref());
+        if !is_nullish(value) && value.as_ref().and_then(number).is_none() {
+            return mismatch("Value to be filled must be numeric or nullish");
         }
+        let (place, is_date) = match key {
+            Value::DateTime(millis) => (Number::Long(*millis), true),
+            other => match number(other) {
+                Some(number) => (number, false),
+                None => {
+                    return mismatch("Value of the sortBy field must be numeric or a date");
+                }
+            },
+        };
+        let is_conflict = dates_before.is_some_and(|dates| dates != is_date);
+        if is_conflict {
+            return mismatch("Conflicting sort value types: numbers and dates");
+        }
+        if places
+            .last()
+            .is_some_and(|last| difference(place.pair(*last)).is_zero())
+        {
+            let message = "There can be no repeated values in the sort field";
+            return Err(Error::new(6050106, message));
+        }
+        dates_before = Some(is_date);
         places.push(place);
     }
-    let is_same = |pair: &[Number]| match pair {
-        [one, two] => difference(one.pair(*two)).is_zero(),
-        _ => false,
-    };
-    match places.windows(2).any(is_same) {
-        true => Err(Error::new(
-            6050106,
-            "There can be no repeated values in the sort field",
-        )),
-        false => Ok(places),
-    }
+    Ok(places)
 }
 
+/// Each place on the line: the value before it, and the slope times the way from there.
 fn fill(
     values: &mut [Option<Value>],
     places: &[Number],
@@ -108,13 +102,12 @@ fn fill(
 ) {
     let place = |number: usize| places.get(number).copied().unwrap_or(Number::Int(0));
     let run = difference(place(to).pair(place(from)));
-    let rise = difference(end.pair(start));
+    let slope = quotient(difference(end.pair(start)).pair(run));
     for between in from + 1..to {
         let along = difference(place(between).pair(place(from)));
-        let gained = quotient(times(rise.pair(along)).pair(run));
-        let value = sum(start.pair(gained)).to_value_ref().to_value();
+        let value = sum(start.pair(times(along.pair(slope))));
         if let Some(slot) = values.get_mut(between) {
-            *slot = Some(value);
+            *slot = Some(value.to_value_ref().to_value());
         }
     }
 }

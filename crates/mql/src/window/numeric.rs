@@ -8,6 +8,7 @@ use super::{Check, Partition};
 use crate::Error;
 use crate::expression::Expression;
 use crate::expression::arithmetic::{difference, quotient, sum, times};
+use crate::expression::date::calendar;
 use crate::expression::date::unit::Unit;
 use crate::expression::number::Number;
 
@@ -19,43 +20,27 @@ fn number_of(value: &Option<Value>) -> Option<Number> {
     Number::of(value.as_ref()?.as_ref())
 }
 
-/// Where the documents are on the axis of the sort: numbers, or with a unit dates, in that unit.
-/// Errors 5624900 to 5624903 for values that are not what the unit says, or not there.
-fn axis(partition: &Partition<'_>, unit: Option<Unit>) -> Result<Vec<Number>, Error> {
-    let place = |value: &Value| match (value.as_ref(), unit) {
-        (ValueRef::DateTime(millis), Some(Unit::Millis(size))) => Ok(in_unit(millis, size)),
-        (ValueRef::DateTime(millis), Some(Unit::Days(days))) => Ok(in_unit(
-            millis,
-            days * crate::expression::date::calendar::DAY_MS,
-        )),
-        (ValueRef::DateTime(_), _) => Err(Error::new(
-            5624901,
-            "$derivative and $integral with dates in the sortBy field need a 'unit'",
-        )),
-        (_, Some(_)) => Err(Error::new(
-            5624900,
-            "$derivative and $integral with a 'unit' expect dates in the sortBy field",
-        )),
-        (other, None) => Number::of(other).ok_or_else(|| {
-            let found = other.type_of().name();
-            let message = format!(
-                "$derivative and $integral expect numbers in the sortBy field, not {found}"
-            );
-            Error::new(5624902, message)
-        }),
-    };
-    sort_values(partition).iter().map(place).collect()
+/// The milliseconds of a unit, as `$derivative` and `$integral` reckon with them.
+fn millis_of(unit: Option<Unit>) -> Option<Number> {
+    match unit? {
+        Unit::Millis(millis) => Some(Number::Long(millis)),
+        Unit::Days(days) => Some(Number::Long(days * calendar::DAY_MS)),
+        Unit::Months(_) => None,
+    }
 }
 
-fn in_unit(millis: i64, size: i64) -> Number {
-    match millis % size {
-        0 => Number::Long(millis / size),
-        _ => Number::Double(millis as f64 / size as f64),
+/// A number, or a date as its milliseconds.
+fn position(value: &Value) -> Option<Number> {
+    match value.as_ref() {
+        ValueRef::DateTime(millis) => Some(Number::Long(millis)),
+        other => Number::of(other),
     }
 }
 
 /// How the value changes from the first to the last document of the window, by the axis. Null where
-/// they are in the same place, or one of the values is none.
+/// they are in the same place. Errors, of these two documents alone: 5624900 to 5624902 for places that
+/// are not what the unit says, 5624903 for values that are null or missing, 16556 for others that are
+/// no numbers.
 pub(super) fn derivative<'a>(
     input: &'a Expression,
     unit: Option<Unit>,
@@ -63,21 +48,64 @@ pub(super) fn derivative<'a>(
     partition: &Partition<'a>,
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let (values, axis) = (partition.values(input, check)?, axis(partition, unit)?);
+    let (values, axis) = (partition.values(input, check)?, sort_values(partition));
+    let unit = millis_of(unit);
     let mut derivatives = Vec::with_capacity(values.len());
     for (begin, end) in bounds.windows(partition, check)? {
-        let slope = end.checked_sub(1).and_then(|last| {
-            let run = difference(axis.get(last)?.pair(*axis.get(begin)?));
-            let (first, last) = (values.get(begin)?, values.get(last)?);
-            let rise = difference(number_of(last)?.pair(number_of(first)?));
-            (!run.is_zero()).then(|| quotient(rise.pair(run)))
+        let Some(last) = end.checked_sub(1).filter(|last| begin <= *last) else {
+            derivatives.push(Some(Value::Null));
+            continue;
+        };
+        let place = |place: usize| axis.get(place).unwrap_or(&Value::Null);
+        let run = run(place(begin), place(last), unit.is_some())?;
+        let value = |place: usize| values.get(place).unwrap_or(&None);
+        let rise = rise(value(begin), value(last))?;
+        let slope = (!run.is_zero()).then(|| quotient(rise.pair(run)));
+        let slope = slope.map(|slope| match unit {
+            Some(unit) => times(slope.pair(unit)),
+            None => slope,
         });
         derivatives.push(slope.map_or(Some(Value::Null), value_of));
     }
     Ok(derivatives)
 }
 
-/// The area under the values over the axis, by trapezoids.
+fn run(first: &Value, last: &Value, has_unit: bool) -> Result<Number, Error> {
+    let is_date = |value: &Value| matches!(value, Value::DateTime(_));
+    let dates = [is_date(first), is_date(last)];
+    if has_unit && dates != [true, true] {
+        let message = "$derivative with 'unit' expects the sortBy field to be a Date";
+        return Err(Error::new(5624900, message));
+    }
+    if !has_unit && dates != [false, false] {
+        let message = "$derivative where the sortBy is a Date requires an 'unit'";
+        return Err(Error::new(5624901, message));
+    }
+    let (Some(first), Some(last)) = (position(first), position(last)) else {
+        let message = "$derivative (with no 'unit') expects the sortBy field to be numeric";
+        return Err(Error::new(5624902, message));
+    };
+    Ok(difference(last.pair(first)))
+}
+
+fn rise(first: &Option<Value>, last: &Option<Value>) -> Result<Number, Error> {
+    let is_nullish =
+        |value: &Option<Value>| matches!(value, None | Some(Value::Null | Value::Undefined));
+    if is_nullish(first) || is_nullish(last) {
+        let message = "$derivative input must not be null or missing";
+        return Err(Error::new(5624903, message));
+    }
+    let numbers = (number_of(first), number_of(last));
+    let (Some(first), Some(last)) = numbers else {
+        let message = "$derivative cannot $subtract values that are no numbers";
+        return Err(Error::new(16556, message));
+    };
+    Ok(difference(last.pair(first)))
+}
+
+/// The area under the values over the axis, by trapezoids. Errors of what stands in a window: 5423900
+/// for values that are no numbers and places that are neither numbers nor dates, 5423901 and 5423902
+/// for places that are not what the unit says.
 pub(super) fn integral<'a>(
     input: &'a Expression,
     unit: Option<Unit>,
@@ -85,67 +113,85 @@ pub(super) fn integral<'a>(
     partition: &Partition<'a>,
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let (values, axis) = (partition.values(input, check)?, axis(partition, unit)?);
-    let numbers: Vec<Option<Number>> = values.iter().map(number_of).collect();
-    let trapezoid = |one: usize, two: usize| {
-        let heights = numbers
-            .get(one)
-            .copied()??
-            .pair(numbers.get(two).copied()??);
-        let width = difference(axis.get(two)?.pair(*axis.get(one)?));
-        let doubled = times(sum(heights).pair(width));
-        Some(quotient(doubled.pair(Number::Int(2))))
-    };
+    let (values, axis) = (partition.values(input, check)?, sort_values(partition));
+    let unit = millis_of(unit);
+    let points: Vec<_> = values
+        .iter()
+        .zip(&axis)
+        .map(|(value, place)| point(value, place, unit.is_some()))
+        .collect();
     let mut integrals = Vec::with_capacity(values.len());
     for (begin, end) in bounds.windows(partition, check)? {
-        let mut area = Some(Number::Int(0)).filter(|_| begin < end);
-        for place in begin + 1..end {
+        let mut area = (begin < end).then_some(Number::Int(0));
+        let mut before = None;
+        for point in points.get(begin..end).unwrap_or_default() {
             check()?;
-            let more = trapezoid(place - 1, place);
-            area = area.zip(more).map(|(area, more)| sum(area.pair(more)));
+            let (place, height) = point.clone()?;
+            if let Some((from, start)) = before.replace((place, height)) {
+                let width: Number = difference(place.pair(from));
+                let doubled = times(sum(height.pair(start)).pair(width));
+                let more = quotient(doubled.pair(Number::Double(2.0)));
+                area = area.map(|area| sum(area.pair(more)));
+            } else if place.to_f64().is_nan() || height.to_f64().is_nan() {
+                area = area.map(|area| sum(area.pair(Number::Double(f64::NAN))));
+            }
         }
-        let is_number = numbers.get(begin).is_some_and(Option::is_some);
-        let area = area.filter(|_| is_number);
+        let area = area.map(|area| match unit {
+            Some(unit) => quotient(area.pair(unit)),
+            None => area,
+        });
         integrals.push(area.map_or(Some(Value::Null), value_of));
     }
     Ok(integrals)
 }
 
-/// `alpha` times the value and the rest of the average so far; what is no number changes nothing and
-/// has null.
+/// Where the document is on the axis, and its value.
+fn point(value: &Option<Value>, place: &Value, has_unit: bool) -> Result<(Number, Number), Error> {
+    let (Some(height), Some(position)) = (number_of(value), position(place)) else {
+        let message = "The input of $integral must be numeric, and the sortBy field numeric or a \
+                       date";
+        return Err(Error::new(5423900, message));
+    };
+    match (matches!(place, Value::DateTime(_)), has_unit) {
+        (false, true) => Err(Error::new(
+            5423901,
+            "$integral with 'unit' expects the sortBy field to be a Date",
+        )),
+        (true, false) => Err(Error::new(
+            5423902,
+            "$integral (with no 'unit') expects the sortBy field to be numeric",
+        )),
+        _ => Ok((position, height)),
+    }
+}
+
+/// `alpha` times the value and the rest of the average so far, reckoned in decimals; what is no number
+/// leaves it as it is.
 pub(super) fn moving_average<'a>(
     input: &'a Expression,
-    alpha: f64,
+    alpha: Decimal128,
     partition: &Partition<'a>,
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let mut average: Option<Number> = None;
+    let rest = Decimal128::from_i64(1).subtract(alpha);
+    let (mut average, mut is_decimal) = (None::<Decimal128>, false);
     let values = partition.values(input, check)?;
     let averages = values.iter().map(|value| {
-        let Some(number) = number_of(value) else {
-            return Some(Value::Null);
-        };
-        let next = match average {
-            None => number,
-            Some(before) => mixed(before, number, alpha),
-        };
-        average = Some(next);
-        value_of(next)
+        if let Some(number) = number_of(value) {
+            is_decimal |= matches!(number, Number::Decimal(_));
+            let number = number.to_decimal();
+            average = Some(match average {
+                None => number,
+                Some(before) => number.multiply(alpha).add(before.multiply(rest)),
+            });
+        }
+        Some(match average {
+            None => Value::Null,
+            Some(average) if is_decimal => Value::Decimal128(average),
+            Some(average) => Value::Double(average.to_f64()),
+        })
     });
     Ok(averages.collect())
-}
-
-fn mixed(before: Number, number: Number, alpha: f64) -> Number {
-    let is_decimal = [before, number]
-        .iter()
-        .any(|number| matches!(number, Number::Decimal(_)));
-    if !is_decimal {
-        return Number::Double(number.to_f64() * alpha + before.to_f64() * (1.0 - alpha));
-    }
-    let alpha = Decimal128::from_f64(alpha);
-    let rest = difference(Number::Int(1).pair(Number::Decimal(alpha)));
-    let newest = times(number.pair(Number::Decimal(alpha)));
-    sum(newest.pair(times(before.pair(rest))))
 }
 
 /// How two values change together over the window.
@@ -182,35 +228,71 @@ pub(super) fn covariance<'a>(
     Ok(covariances)
 }
 
-/// Means and the sum of products of distances from them, kept up pair by pair. Source of the method:
-/// T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample variance" (1983).
-#[derive(Clone, Copy, Debug, Default)]
+/// Sums of both, and of the products of their distances from the means, kept up pair by pair. Source
+/// of the method: T. F. Chan, G. H. Golub, R. J. LeVeque, "Algorithms for computing the sample
+/// variance" (1983).
+#[derive(Clone, Copy, Debug)]
 struct Moments {
-    count: f64,
-    means: (f64, f64),
-    products: f64,
-    is_decimal: bool,
+    count: i64,
+    sums: (Number, Number),
+    products: Number,
+}
+
+impl Default for Moments {
+    fn default() -> Moments {
+        Moments {
+            count: 0,
+            sums: (Number::Int(0), Number::Int(0)),
+            products: Number::Int(0),
+        }
+    }
 }
 
 impl Moments {
+    /// Pairs with what is not finite count for nothing, but make the whole so.
     fn add(&mut self, one: Number, two: Number) {
-        self.is_decimal |= matches!(one, Number::Decimal(_)) || matches!(two, Number::Decimal(_));
-        let (one, two) = (one.to_f64(), two.to_f64());
-        self.count += 1.0;
-        let delta = one - self.means.0;
-        self.means.0 += delta / self.count;
-        self.means.1 += (two - self.means.1) / self.count;
-        self.products += delta * (two - self.means.1);
+        let is_finite = |number: Number| match number {
+            Number::Decimal(number) => !number.is_nan() && !number.is_infinite(),
+            number => number.to_f64().is_finite(),
+        };
+        if !is_finite(one) || !is_finite(two) {
+            // Infinity as long as nothing is NaN or infinite the other way.
+            for number in [one, two] {
+                self.products = match is_finite(number) {
+                    true => sum(self.products.pair(times(number.pair(Number::Int(0))))),
+                    false => sum(self.products.pair(number)),
+                };
+            }
+            return;
+        }
+        let delta = match self.count {
+            0 => None,
+            count => Some(difference(one.pair(mean(self.sums.0, count)))),
+        };
+        self.count += 1;
+        self.sums = (sum(self.sums.0.pair(one)), sum(self.sums.1.pair(two)));
+        if let Some(delta) = delta {
+            let other = difference(two.pair(mean(self.sums.1, self.count)));
+            self.products = sum(self.products.pair(times(delta.pair(other))));
+        }
     }
 
     fn finish(self, sample: bool) -> Value {
-        let count = if sample { self.count - 1.0 } else { self.count };
-        match count > 0.0 {
-            false => Value::Null,
-            true if self.is_decimal => {
-                Value::Decimal128(Decimal128::from_f64(self.products / count))
-            }
-            true => Value::Double(self.products / count),
+        if self.count == 1 && !sample {
+            return Value::Double(0.0);
+        }
+        match if sample { self.count - 1 } else { self.count } {
+            count if count <= 0 => Value::Null,
+            count => match self.products {
+                Number::Decimal(products) => {
+                    Value::Decimal128(products.divide(Decimal128::from_i64(count)))
+                }
+                products => Value::Double(products.to_f64() / count as f64),
+            },
         }
     }
+}
+
+fn mean(sum: Number, count: i64) -> Number {
+    quotient(sum.pair(Number::Long(count)))
 }

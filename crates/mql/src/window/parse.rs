@@ -1,6 +1,6 @@
 //! The specification of a window function: `{$sum: "$n", window: {documents: [-1, 0]}}`.
 
-use windrow_document::{Array, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{Array, Decimal128, Document, DocumentBuf, Value, ValueRef};
 
 use super::bounds::{Bound, Bounds};
 use super::{Kind, WindowFunction};
@@ -50,8 +50,8 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
 impl WindowFunction {
     /// Parses one output field of a stage that orders by `sort`. Errors: 9 for what is not understood,
     /// 5339900 for ends in the wrong order, 5339901 and 5339902 for windows that need another sort,
-    /// 5371601 and 5371602 for ranks, 5490704 for a unit that is too long, and those of accumulators
-    /// and expressions.
+    /// 8947401 for one in descending order, 5371601 to 5371603 for ranks, 5490710 for a unit that is
+    /// too long, and those of accumulators and expressions.
     pub fn parse(
         specification: ValueRef<'_>,
         sort: Option<&Sort>,
@@ -82,7 +82,7 @@ impl WindowFunction {
         let place = Place { name, sort, scope };
         Ok(WindowFunction {
             kind: place.kind(operand, window)?,
-            bounds: parse_bounds(window, sort)?,
+            bounds: parse_bounds(window, sort, scope)?,
         })
     }
 }
@@ -189,11 +189,15 @@ impl Place<'_> {
         let is_empty = operand
             .as_document()
             .is_some_and(|document| document.is_empty());
-        if !is_empty || window.is_some() {
+        if window.is_some() {
             return Err(Error::new(
                 5371601,
                 "Rank style window functions take no other arguments",
             ));
+        }
+        if !is_empty {
+            let message = format!("{} must be specified with '{{}}' as the value", self.name);
+            return Err(Error::new(5371603, message));
         }
         match self.sort.map(Sort::pattern) {
             Some([_]) => Ok(kind),
@@ -225,15 +229,19 @@ impl Place<'_> {
 
     /// `{input, unit}` of `$derivative` and `$integral`.
     fn rate(&self, operand: ValueRef<'_>) -> Result<(Expression, Option<Unit>), Error> {
-        self.sorted()?;
-        self.single_sort()?;
+        match self.sort.map(Sort::pattern) {
+            Some([SortField::Path { .. }]) => {}
+            Some([_]) => return wrong(format!("{} requires a non-expression sortBy", self.name)),
+            Some(_) => return wrong(format!("{} requires a non-compound sortBy", self.name)),
+            None => return wrong(format!("{} requires a sortBy", self.name)),
+        }
         let [input, unit] = self.arguments(operand, ["input", "unit"])?;
         let Some(input) = input else {
             return wrong(format!("{} requires an 'input' expression", self.name));
         };
         let unit = unit.map(parse_unit).transpose()?;
         if matches!(unit, Some(Unit::Months(_))) {
-            return Err(Error::new(5490704, "unit must be 'week' or smaller"));
+            return Err(Error::new(5490710, "unit must be 'week' or smaller"));
         }
         Ok((self.expression(input)?, unit))
     }
@@ -250,13 +258,16 @@ impl Place<'_> {
         let Some(input) = input else {
             return wrong("$expMovingAvg requires an 'input' expression");
         };
+        let one = Decimal128::from_i64(1);
         let alpha = match (count, alpha) {
             (Some(count), None) => match count.as_whole() {
-                Some(count) if count > 0 && count < i64::MAX => 2.0 / (count as f64 + 1.0),
+                Some(count) if count > 0 => {
+                    Decimal128::from_i64(2).divide(Decimal128::from_i64(count).add(one))
+                }
                 _ => return wrong("'N' field of $expMovingAvg must be a positive integer"),
             },
-            (None, Some(alpha)) => match Number::of(alpha).map(Number::to_f64) {
-                Some(alpha) if alpha > 0.0 && alpha < 1.0 => alpha,
+            (None, Some(alpha)) => match Number::of(alpha) {
+                Some(alpha) if alpha.to_f64() > 0.0 && alpha.to_f64() < 1.0 => alpha.to_decimal(),
                 _ => return wrong("'alpha' of $expMovingAvg must be between 0 and 1 (exclusive)"),
             },
             _ => return wrong("$expMovingAvg requires either 'N' or 'alpha', not both"),
@@ -300,7 +311,11 @@ fn parse_unit(value: ValueRef<'_>) -> Result<Unit, Error> {
         .ok_or_else(|| Error::failed_to_parse(format!("unknown time unit value: {name}")))
 }
 
-fn parse_bounds(window: Option<Document<'_>>, sort: Option<&Sort>) -> Result<Bounds, Error> {
+fn parse_bounds(
+    window: Option<Document<'_>>,
+    sort: Option<&Sort>,
+    scope: &Scope,
+) -> Result<Bounds, Error> {
     let Some(window) = window else {
         return Ok(Bounds::WHOLE);
     };
@@ -319,8 +334,8 @@ fn parse_bounds(window: Option<Document<'_>>, sort: Option<&Sort>) -> Result<Bou
     }
     match (documents, range, unit) {
         (None, None, None) => Ok(Bounds::WHOLE),
-        (Some(documents), None, None) => by_documents(ends("documents", documents)?, sort),
-        (None, Some(range), unit) => by_range(ends("range", range)?, unit, sort),
+        (Some(documents), None, None) => by_documents(ends("documents", documents)?, sort, scope),
+        (None, Some(range), unit) => by_range(ends("range", range)?, unit, sort, scope),
         _ => wrong("Window bounds can specify either 'documents' or 'range', not both"),
     }
 }
@@ -335,19 +350,27 @@ fn ends<'v>(name: &str, value: ValueRef<'v>) -> Result<[ValueRef<'v>; 2], Error>
     }
 }
 
+/// A word, or an expression of constants that gives an offset.
 fn bound<T>(
     value: ValueRef<'_>,
+    scope: &Scope,
     offset: impl FnOnce(ValueRef<'_>) -> Option<T>,
 ) -> Result<Bound<T>, Error> {
-    match value.as_str() {
-        Some("unbounded") => Ok(Bound::Unbounded),
-        Some("current") => Ok(Bound::Current),
-        _ => match offset(value) {
-            Some(offset) => Ok(Bound::Offset(offset)),
-            None => wrong(format!(
-                "Window bounds must be 'unbounded', 'current', or a number, not {value}"
-            )),
-        },
+    match value {
+        ValueRef::String("unbounded") => return Ok(Bound::Unbounded),
+        ValueRef::String("current") => return Ok(Bound::Current),
+        ValueRef::String(_) => {
+            return wrong("Window bounds must be 'unbounded', 'current', or a number.");
+        }
+        _ => {}
+    }
+    let expression = Expression::parse(value, scope)?;
+    let Some(constant) = expression.constant() else {
+        return wrong("Window bounds expression must be a constant.");
+    };
+    match offset(constant.as_ref()) {
+        Some(offset) => Ok(Bound::Offset(offset)),
+        None => wrong(format!("Window bounds must be numbers, not {constant}")),
     }
 }
 
@@ -358,8 +381,16 @@ fn wrong_order<T>() -> Result<T, Error> {
     ))
 }
 
-fn by_documents(ends: [ValueRef<'_>; 2], sort: Option<&Sort>) -> Result<Bounds, Error> {
-    let [lower, upper] = ends.map(|end| bound(end, |value| value.as_whole()));
+fn by_documents(
+    ends: [ValueRef<'_>; 2],
+    sort: Option<&Sort>,
+    scope: &Scope,
+) -> Result<Bounds, Error> {
+    let whole = |value: ValueRef<'_>| {
+        let whole = value.as_whole()?;
+        i32::try_from(whole).is_ok().then_some(whole)
+    };
+    let [lower, upper] = ends.map(|end| bound(end, scope, whole));
     let (lower, upper) = (lower?, upper?);
     if offset(&lower)
         .zip(offset(&upper))
@@ -389,12 +420,13 @@ fn by_range(
     ends: [ValueRef<'_>; 2],
     unit: Option<Unit>,
     sort: Option<&Sort>,
+    scope: &Scope,
 ) -> Result<Bounds, Error> {
     let number = |value: ValueRef<'_>| match unit {
         Some(_) => value.as_whole().map(|_| value.to_value()),
         None => value.is_number().then(|| value.to_value()),
     };
-    let [lower, upper] = ends.map(|end| bound(end, number));
+    let [lower, upper] = ends.map(|end| bound(end, scope, number));
     let (lower, upper) = (lower?, upper?);
     let size = |bound: &Bound<Value>| match bound {
         Bound::Unbounded => None,
@@ -408,16 +440,20 @@ fn by_range(
         return wrong_order();
     }
     match sort.map(Sort::pattern) {
-        Some(
-            [
-                SortField::Path {
-                    descending: false, ..
-                },
-            ],
-        ) => Ok(Bounds::Range { lower, upper, unit }),
+        Some([SortField::Path { descending, .. }]) => match descending {
+            false => Ok(Bounds::Range { lower, upper, unit }),
+            true => Err(Error::new(
+                8947401,
+                "Range-based bounds require an ascending sortBy",
+            )),
+        },
+        Some([_]) => Err(Error::new(
+            8947400,
+            "Range-based bounds require a non-expression sortBy",
+        )),
         _ => Err(Error::new(
             5339902,
-            "Range-based bounds require sortBy a single field, ascending",
+            "Range-based bounds require sortBy a single field",
         )),
     }
 }

@@ -200,6 +200,46 @@ fn dates_are_cut_to_bins_from_the_year_2000() {
 }
 
 #[test]
+fn null_among_dates_and_units_comes_before_what_is_wrong() {
+    check(&[
+        (
+            r#"{"$dateTrunc": {"date": "$missing", "unit": "$int", "binSize": "$text", "timezone": "$int"}}"#,
+            "null",
+        ),
+        (
+            r#"{"$dateTrunc": {"date": "$int", "unit": "week", "startOfWeek": "$null", "timezone": "$int"}}"#,
+            "null",
+        ),
+        (
+            r#"{"$dateDiff": {"startDate": "$text", "endDate": "$int", "unit": "$missing", "timezone": "$text"}}"#,
+            "null",
+        ),
+        (
+            r#"{"$dateAdd": {"startDate": "$text", "unit": "$int", "amount": "$null", "timezone": "$text"}}"#,
+            "null",
+        ),
+    ]);
+    refuse(&[
+        (
+            r#"{"$dateTrunc": {"date": "$date", "unit": "century"}}"#,
+            5439014,
+        ),
+        (
+            r#"{"$dateTrunc": {"date": "$date", "unit": "week", "startOfWeek": "x"}}"#,
+            5439016,
+        ),
+        (
+            r#"{"$dateDiff": {"startDate": "$date", "endDate": "$date", "unit": 5}}"#,
+            5439013,
+        ),
+        (
+            r#"{"$dateDiff": {"startDate": "$date", "endDate": "$date", "unit": "decade"}}"#,
+            5439014,
+        ),
+    ]);
+}
+
+#[test]
 fn dates_go_to_text_and_back() {
     check(&[
         (

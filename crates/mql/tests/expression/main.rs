@@ -178,6 +178,93 @@ fn objects_give_and_take_fields() {
 }
 
 #[test]
+fn points_of_percentiles_are_computed_of_constants() {
+    check(&[
+        (
+            r#"{"$percentile": {"input": [1, 2, 3], "p": {"$concatArrays": [[0.5], [{"$add": [0, 1]}]]}, "method": "approximate"}}"#,
+            "[2.0, 3.0]",
+        ),
+        (
+            r#"{"$toString": {"$median": {"input": {"$numberDouble": "NaN"}, "method": "approximate"}}}"#,
+            r#""NaN""#,
+        ),
+        (
+            r#"{"$median": {"input": [{"$numberDouble": "NaN"}], "method": "approximate"}}"#,
+            "null",
+        ),
+    ]);
+    refuse(&[
+        (r#"{"$percentile": 5}"#, 7436200),
+        (r#"{"$median": 5}"#, 7436201),
+        (
+            r#"{"$percentile": {"input": [1], "p": ["$int"], "method": "approximate"}}"#,
+            7750300,
+        ),
+        (
+            r#"{"$percentile": {"input": [1], "p": 0.5, "method": "approximate"}}"#,
+            7750301,
+        ),
+        (
+            r#"{"$percentile": {"input": [1], "p": ["x"], "method": "approximate"}}"#,
+            7750302,
+        ),
+        (
+            r#"{"$percentile": {"input": [1], "p": [{"$numberDouble": "NaN"}], "method": "approximate"}}"#,
+            7750303,
+        ),
+        (
+            r#"{"$percentile": {"input": [1], "p": [0.5], "method": 5}}"#,
+            14,
+        ),
+        (
+            r#"{"$percentile": {"input": [1], "p": [0.5], "method": "x"}}"#,
+            2,
+        ),
+    ]);
+}
+
+#[test]
+fn what_begins_before_the_end_is_found_by_code_points() {
+    check(&[
+        (r#"{"$indexOfCP": ["abc", "bc", 0, 2]}"#, "1"),
+        (r#"{"$indexOfCP": ["abc", "c", 0, 2]}"#, "-1"),
+        (r#"{"$indexOfBytes": ["abc", "bc", 0, 2]}"#, "-1"),
+    ]);
+}
+
+#[test]
+fn variables_of_the_server() {
+    check(&[(r#""$$USER_ROLES""#, "[]")]);
+    refuse(&[(r#""$$CLUSTER_TIME""#, 51144)]);
+}
+
+#[test]
+fn names_of_fields_that_are_set_are_constant() {
+    refuse(&[
+        (
+            r#"{"$setField": {"field": {"$concat": ["a", "b"]}, "input": {}, "value": 1}}"#,
+            4161106,
+        ),
+        (
+            r#"{"$setField": {"field": 5, "input": {}, "value": 1}}"#,
+            4161107,
+        ),
+        (
+            r#"{"$setField": {"field": "$text", "input": {}, "value": 1}}"#,
+            4161108,
+        ),
+        (r#"{"$setField": {"field": null, "value": 1}}"#, 4161109),
+        (r#"{"$setField": {"field": "a"}}"#, 4161103),
+        (
+            r#"{"$unsetField": {"field": "a", "input": {}, "value": 1}}"#,
+            4161101,
+        ),
+        (r#"{"$unsetField": {"input": {}}}"#, 4161102),
+        (r#"{"$unsetField": 5}"#, 4161100),
+    ]);
+}
+
+#[test]
 fn arrays_are_taken_element_by_element() {
     check(&[
         (
@@ -280,6 +367,16 @@ fn conversions_of_binary_data() {
             r#""6869""#,
         ),
         (
+            r#"{"$toString": {"$binary": {"base64": "aGk=", "subType": "00"}}}"#,
+            r#""aGk=""#,
+        ),
+        (
+            r#"{"$toString": {"$binary": {"base64": "ABEiM0RVZneImaq7zN3u/w==", "subType": "04"}}}"#,
+            r#""00112233-4455-6677-8899-aabbccddeeff""#,
+        ),
+        (r#"{"$toDecimal": 0.0}"#, r#"{"$numberDecimal": "0"}"#),
+        (r#"{"$toDecimal": -0.0}"#, r#"{"$numberDecimal": "-0"}"#),
+        (
             r#"{"$convert": {"input": {"$binary": {"base64": "AQA=", "subType": "00"}}, "to": "int"}}"#,
             "1",
         ),
@@ -298,6 +395,54 @@ fn conversions_of_binary_data() {
         (r#"{"$toInt": "0012"}"#, "12"),
     ]);
     refuse(&[
+        (
+            r#"{"$convert": {"input": "aGk=", "to": "binData"}}"#,
+            4341115,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": "binData", "format": 1}}"#,
+            4341114,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": "binData", "format": "x"}}"#,
+            4341125,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": "binData", "format": "auto"}}"#,
+            241,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk", "to": "binData", "format": "base64"}}"#,
+            241,
+        ),
+        (
+            r#"{"$convert": {"input": "00112233-4455-6677-8899-aabbccddeeff", "to": "binData", "format": "uuid"}}"#,
+            241,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": {"type": "binData", "subtype": 127}, "format": "base64"}}"#,
+            4341107,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": {"type": "binData", "subtype": 1.5}, "format": "base64"}}"#,
+            4341106,
+        ),
+        (
+            r#"{"$convert": {"input": "aGk=", "to": {"type": "binData", "subtype": "a"}, "format": "base64"}}"#,
+            4341108,
+        ),
+        (
+            r#"{"$convert": {"input": "1", "to": {"type": "int", "x": 1}}}"#,
+            9,
+        ),
+        (
+            r#"{"$convert": {"input": 1, "to": "binData", "byteOrder": 1}}"#,
+            9130001,
+        ),
+        (
+            r#"{"$convert": {"input": 1, "to": "binData", "byteOrder": "x"}}"#,
+            9130002,
+        ),
         (r#"{"$toUUID": "0011"}"#, 241),
         (r#"{"$toInt": "1.5"}"#, 241),
     ]);

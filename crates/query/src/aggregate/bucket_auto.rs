@@ -1,6 +1,6 @@
 //! `$bucketAuto`: so many groups of about the same size.
 
-use windrow_document::{DocumentBuf, DocumentBuilder, Value, ValueRef, key};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
 
@@ -42,7 +42,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "groupBy" => group_by = Some(operand::expression(value, environment)?),
             "buckets" => buckets = Some(parse_count(value)?),
             "output" => match value.as_document() {
-                Some(output) => fields = Some(group::output_fields(output, environment)?),
+                Some(output) => fields = Some(parse_output(output, environment)?),
                 None => {
                     return Err(Error::new(
                         40244,
@@ -75,6 +75,18 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         fields,
         granularity,
     })])
+}
+
+/// Error 4544714 for what begins otherwise for other groups.
+fn parse_output(output: Document<'_>, environment: &Environment) -> Result<Vec<GroupField>, Error> {
+    let fields = group::output_fields(output, environment)?;
+    match fields.iter().all(|field| field.accumulator.begins_alike()) {
+        true => Ok(fields),
+        false => Err(Error::new(
+            4544714,
+            "Can't refer to the group key in $bucketAuto",
+        )),
+    }
 }
 
 fn parse_count(value: ValueRef<'_>) -> Result<usize, Error> {

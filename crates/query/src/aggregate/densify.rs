@@ -40,15 +40,15 @@ enum Bounds {
 /// As many rows as one stage makes.
 const MADE_MAX: u64 = 500_000;
 
-/// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Errors: 40414 for what must stand
-/// and does not, 40415 for other fields, 14 for values of the wrong type, 5733402 and 5946802 for
-/// bounds that are wrong, 8993000 for a field that partitions, too, and those of [`Step::parse`].
+/// Parses `{field, partitionByFields, range: {step, unit, bounds}}`. Errors: 9 for what is no object,
+/// 40414 for what must stand and does not, 40415 for other fields, 14 for values of the wrong type,
+/// those of [`parse_bounds`] and [`Step::parse`], 5733408 for bounds of partitions that there are
+/// none of, 8993000 and 9554500 for a field that partitions, too.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
-        return Err(Error::new(
-            5733201,
-            "The $densify stage specification must be an object",
-        ));
+        let found = operand.type_of().name();
+        let message = format!("The $densify stage specification must be an object, found {found}");
+        return Err(Error::new(9, message));
     };
     let [field, partition_by, range] = fields(
         "$densify",
@@ -58,24 +58,26 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let Some(field) = required("$densify.field", field)?.as_str() else {
         return Err(wrong_type("$densify.field"));
     };
-    let partition_by = parse_paths(partition_by)?;
+    if partition_by.is_some_and(|paths| paths.as_array().is_none()) {
+        return Err(wrong_type("$densify.partitionByFields"));
+    }
     let Some(range) = required("$densify.range", range)?.as_document() else {
         return Err(wrong_type("$densify.range"));
     };
     let [step, unit, bounds] = fields("$densify.range", range, ["step", "unit", "bounds"])?;
-    let step = Step::parse(required("$densify.range.step", step)?, unit)?;
-    let bounds = parse_bounds(required("$densify.range.bounds", bounds)?, &step)?;
+    let amount = required("$densify.range.step", step)?;
+    let bounds = required("$densify.range.bounds", bounds)?;
+    let step = Step::parse(amount, unit)?;
+    let bounds = parse_bounds(bounds, amount, &step)?;
+    let partition_by = parse_paths(partition_by)?;
     let field = operand::check_path(field)?;
-    if partition_by.iter().any(|path| path.overlaps(&field)) {
-        let message = "the field of $densify cannot be one of 'partitionByFields'";
-        return Err(Error::new(8993000, message));
-    }
     if matches!(bounds, Bounds::Partition) && partition_by.is_empty() {
         let message = "one may not specify the bounds as 'partition' without specifying a \
                        non-empty array of partitionByFields. You may have meant to specify 'full' \
                        bounds.";
-        return Err(Error::new(5733404, message));
+        return Err(Error::new(5733408, message));
     }
+    check_partitions(&partition_by, &field)?;
     Ok(vec![Kind::of(Densify {
         field,
         partition_by,
@@ -139,53 +141,100 @@ pub(super) fn parse_paths(value: Option<ValueRef<'_>>) -> Result<Vec<Path>, Erro
     paths.iter().map(path).collect()
 }
 
-fn parse_bounds(value: ValueRef<'_>, step: &Step) -> Result<Bounds, Error> {
+/// Errors 8993000 and 9554500 for a field that a partition's lies within, or that lies within one.
+fn check_partitions(partition_by: &[Path], field: &Path) -> Result<(), Error> {
+    let length = |path: &Path| path.components().len();
+    let Some(path) = partition_by.iter().find(|path| path.overlaps(field)) else {
+        return Ok(());
+    };
+    let (code, message) = match length(path) < length(field) {
+        true => (9554500, "the field of $densify lies within one of"),
+        false => (8993000, "the field of $densify cannot be one of"),
+    };
+    Err(Error::new(code, format!("{message} 'partitionByFields'")))
+}
+
+/// `'full'`, `'partition'`, or an array of two ends. Errors: 5733404 and 5946802 for anything else,
+/// 5733403 for other than two ends, 5733402 where they descend, 5733406 and 5733405 where they do not
+/// go together, 5946800 where they are neither numbers nor dates, 5733409 and 5733410 where they do
+/// not go with a unit or without one, 5876900 where numbers are not of the step's type.
+fn parse_bounds(value: ValueRef<'_>, amount: ValueRef<'_>, step: &Step) -> Result<Bounds, Error> {
+    let wrong = |code: i32, message: &str| Err(Error::new(code, message));
     let array = match value {
         ValueRef::String("full") => return Ok(Bounds::Full),
         ValueRef::String("partition") => return Ok(Bounds::Partition),
         ValueRef::Array(array) => array,
+        ValueRef::String(_) => {
+            return wrong(5946802, "bounds must be 'full', 'partition', or an array");
+        }
         _ => {
-            let message = "bounds must be 'full', 'partition', or an array of two values";
-            return Err(Error::new(5946802, message));
+            return wrong(
+                5733404,
+                "bounds must be a string, or an array of two values",
+            );
         }
     };
     let ends: Vec<ValueRef<'_>> = array.iter().collect();
     let [lower, upper] = ends.as_slice() else {
-        return Err(Error::new(
-            5733403,
-            "a bounding array in a range statement must have exactly two elements",
-        ));
+        let message = "a bounding array in a range statement must have exactly two elements";
+        return wrong(5733403, message);
     };
-    if !step.fits(*lower) || !step.fits(*upper) {
-        let message = match step.is_of_dates() {
-            true => "a bounding array must contain dates where a unit is given",
-            false => "a bounding array must contain numbers where no unit is given",
-        };
-        return Err(Error::new(5733402, message));
+    if lower.compare(*upper).is_gt() {
+        let message = "a bounding array must be ascending, of two dates or two numbers";
+        return wrong(5733402, message);
     }
-    match lower.compare(*upper).is_le() {
-        true => Ok(Bounds::Explicit(lower.to_value(), upper.to_value())),
-        false => Err(Error::new(
-            5733402,
-            "the bounds in a range statement must be in ascending order",
-        )),
+    let of_both = "a bounding array must contain either both dates or both numeric types";
+    match lower {
+        lower if lower.is_number() => {
+            if step.is_of_dates() {
+                return wrong(5733409, "numeric bounds may not have a unit");
+            }
+            if !upper.is_number() {
+                return wrong(5733406, of_both);
+            }
+            let kind = amount.type_of();
+            if lower.type_of() != kind || upper.type_of() != kind {
+                let message = "upper bound, lower bound, and step must all have the same type";
+                return wrong(5876900, message);
+            }
+        }
+        ValueRef::DateTime(_) => {
+            if !matches!(upper, ValueRef::DateTime(_)) {
+                return wrong(5733405, of_both);
+            }
+            if !step.is_of_dates() {
+                return wrong(5733410, "a bounding array of dates must specify a unit");
+            }
+        }
+        _ => return wrong(5946800, "explicit bounds must be numeric or dates"),
     }
+    Ok(Bounds::Explicit(lower.to_value(), upper.to_value()))
 }
 
 impl Densify {
-    /// Error 5733201 for a value that no step leads from. None where it is missing or null.
+    /// None where it is missing or null. Errors: 5733201 for what is neither number nor date, 6053600
+    /// for the one of them that the step does not lead on from.
     fn value<'d>(&self, document: Document<'d>) -> Result<Option<ValueRef<'d>>, Error> {
         match value_at(document, &self.field) {
             None | Some(ValueRef::Null | ValueRef::Undefined) => Ok(None),
             Some(value) if self.step.fits(value) => Ok(Some(value)),
             Some(value) => {
-                let wanted = match self.step.is_of_dates() {
-                    true => "a date, since a unit is given",
-                    false => "a number, since no unit is given",
-                };
                 let found = value.type_of().name();
-                let message = format!("the field of $densify must be {wanted}, but it is {found}");
-                Err(Error::new(5733201, message))
+                let is_either = value.is_number() || matches!(value, ValueRef::DateTime(_));
+                Err(match (is_either, self.step.is_of_dates()) {
+                    (false, _) => Error::new(
+                        5733201,
+                        format!("the field of $densify must be a number or a date, not {found}"),
+                    ),
+                    (true, true) => Error::new(
+                        6053600,
+                        "the field of $densify is a number, but the step has a unit",
+                    ),
+                    (true, false) => Error::new(
+                        6053600,
+                        "the field of $densify is a date, but the step has no unit",
+                    ),
+                })
             }
         }
     }

@@ -47,7 +47,7 @@ impl Transformation for Documents {
     }
 }
 
-/// The rows. Errors: 5858203 where the expression gives no array, 5858204 for what is no document in it.
+/// The rows. Errors: 5858203 where the expression gives no array, 40228 for what is no document in it.
 fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Error> {
     let context = Context::new(Document::EMPTY)
         .with_variables(&environment.variables)
@@ -61,7 +61,7 @@ fn rows(expression: &Expression, environment: &Environment) -> Result<Rows, Erro
     let row = |element: ValueRef<'_>| match element {
         ValueRef::Document(document) => Ok(Row::of(document.to_buf())),
         _ => Err(Error::new(
-            5858204,
+            40228,
             "each element of the array of $documents must be an object",
         )),
     };

@@ -12,61 +12,95 @@ use windrow_mql::window::WindowFunction;
 use super::densify::{fields, parse_paths};
 use super::operand;
 use super::stage::Kind;
-use super::window_fields::WindowFields;
+use super::window_fields::{WindowFields, check_conflicts};
 use crate::Error;
 
 fn wrong(code: i32, message: impl Into<String>) -> Error {
     Error::new(code, message)
 }
 
-/// Parses `{partitionBy, partitionByFields, sortBy, output}`. Errors: 6050200 to 6050204 for what does
-/// not go together, 40414 without `output`, 40415 for other fields, 14 for values of the wrong type.
+/// Parses `{partitionBy, partitionByFields, sortBy, output}`. Errors: 9 for what is no object, 6050200
+/// to 6050204 for what does not go together, 40414 without `output`, 40415 for other fields, 14 for
+/// values of the wrong type, and those of window functions.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
-        return Err(wrong(
-            6050200,
-            "The $fill stage specification must be an object",
-        ));
+        let found = operand.type_of().name();
+        let message = format!("The $fill stage specification must be an object, found {found}");
+        return Err(wrong(9, message));
     };
     let names = ["partitionBy", "partitionByFields", "sortBy", "output"];
     let [by, by_fields, sort, output] = fields("$fill", document, names)?;
+    let wrong_type = |name: &str| {
+        let message = format!("BSON field '$fill.{name}' is the wrong type");
+        wrong(14, message)
+    };
+    if !matches!(by, None | Some(ValueRef::String(_) | ValueRef::Document(_))) {
+        return Err(wrong_type("partitionBy"));
+    }
+    let Some(output) = output else {
+        let message = "BSON field '$fill.output' is missing but a required field";
+        return Err(wrong(40414, message));
+    };
+    let output = output.as_document().ok_or_else(|| wrong_type("output"))?;
+    let order = match sort {
+        None => None,
+        Some(ValueRef::Document(order)) => Some(order),
+        Some(_) => return Err(wrong_type("sortBy")),
+    };
+    if output.is_empty() {
+        let message = "'output' of $fill must contain an object with at least one element";
+        return Err(wrong(6050203, message));
+    }
+    let output = parse_output(output)?;
     if by.is_some() && by_fields.is_some() {
         let message = "Maximum one of 'partitionBy' and 'partitionByFields' can be specified";
         return Err(wrong(6050204, message));
     }
     let partition_by = match (by, by_fields) {
-        (Some(by), _) => Some(parse_partition(by, environment)?),
+        (Some(by), _) => Some(operand::expression(by, environment)?),
         (None, by_fields) => of_paths(&parse_paths(by_fields)?, environment)?,
     };
-    let sort = match sort {
-        None => None,
-        Some(ValueRef::Document(order)) => {
-            Some(Sort::parse(order)?.with_collation(environment.collation.clone()))
-        }
-        Some(_) => return Err(wrong(14, "BSON field '$fill.sortBy' is the wrong type")),
-    };
-    let Some(output) = output else {
-        let message = "BSON field '$fill.output' is missing but a required field";
-        return Err(wrong(40414, message));
-    };
-    let Some(output) = output.as_document().filter(|output| !output.is_empty()) else {
-        return Err(wrong(
-            6050203,
-            "'output' of $fill must be a non-empty object",
-        ));
-    };
-    stages(output, partition_by, sort, environment)
+    let collated = |sort: Sort| sort.with_collation(environment.collation.clone());
+    let sort = order.map(Sort::parse).transpose()?.map(collated);
+    stages(&output, partition_by, sort, environment)
 }
 
-/// Error 6050201 for what is neither a path nor an expression.
-fn parse_partition(by: ValueRef<'_>, environment: &Environment) -> Result<Expression, Error> {
-    match by {
-        ValueRef::String(_) | ValueRef::Document(_) => operand::expression(by, environment),
-        _ => Err(wrong(
-            14,
-            "BSON field '$fill.partitionBy' is the wrong type",
-        )),
+/// How a field is filled.
+enum How<'v> {
+    /// From other rows, by the window function of this name.
+    Method(&'static str),
+    /// With what this gives.
+    Value(ValueRef<'v>),
+}
+
+/// Errors: 6050200 for what is no object, 6050201 for both or neither, 6050202 for an unknown method.
+fn parse_output(output: Document<'_>) -> Result<Vec<(&str, How<'_>)>, Error> {
+    let mut parsed = Vec::new();
+    for (name, how) in output {
+        let Some(how) = how.as_document() else {
+            let message = "Each fill output specification must be an object";
+            return Err(wrong(6050200, message));
+        };
+        let how = match fields("$fill", how, ["method", "value"])? {
+            [None, Some(value)] => How::Value(value),
+            [Some(ValueRef::String(method)), None] => How::Method(match method {
+                "linear" => "$linearFill",
+                "locf" => "$locf",
+                _ => return Err(wrong(6050202, "Method must be either locf or linear")),
+            }),
+            [Some(ValueRef::String(_)), Some(_)] | [None, None] => {
+                let message = "Each fill output specification must have exactly one of 'method' \
+                               or 'value' fields";
+                return Err(wrong(6050201, message));
+            }
+            [Some(_), _] => {
+                let message = "BSON field '$fill.method' is the wrong type, expected type 'string'";
+                return Err(wrong(14, message));
+            }
+        };
+        parsed.push((name, how));
     }
+    Ok(parsed)
 }
 
 fn of_paths(paths: &[Path], environment: &Environment) -> Result<Option<Expression>, Error> {
@@ -81,27 +115,23 @@ fn of_paths(paths: &[Path], environment: &Environment) -> Result<Option<Expressi
 }
 
 fn stages(
-    output: Document<'_>,
+    output: &[(&str, How<'_>)],
     partition_by: Option<Expression>,
     sort: Option<Sort>,
     environment: &Environment,
 ) -> Result<Vec<Kind>, Error> {
     let (mut from_others, mut own) = (Vec::new(), DocumentBuf::new());
     for (name, how) in output {
-        let field = how.as_document().filter(|how| how.count() == 1);
-        match field.and_then(Document::first) {
-            Some(("value", value)) => {
+        match how {
+            How::Value(value) => {
                 let filled = [Value::from(format!("${name}")), value.to_value()];
                 let filled: windrow_document::ArrayBuf = filled.into_iter().collect();
                 own.push(name, doc! { "$ifNull": filled });
             }
-            Some(("method", ValueRef::String(method))) => {
-                let function = function(name, method, sort.as_ref(), environment)?;
+            How::Method(function) => {
+                check_conflicts(&from_others, name)?;
+                let function = parse_function(name, function, sort.as_ref(), environment)?;
                 from_others.push((operand::check_path(name)?, function));
-            }
-            _ => {
-                let message = "each output of $fill must have either 'value' or 'method'";
-                return Err(wrong(6050203, message));
             }
         }
     }
@@ -118,17 +148,12 @@ fn stages(
     Ok(kinds)
 }
 
-fn function(
+fn parse_function(
     field: &str,
-    method: &str,
+    name: &str,
     sort: Option<&Sort>,
     environment: &Environment,
 ) -> Result<WindowFunction, Error> {
-    let name = match method {
-        "linear" => "$linearFill",
-        "locf" => "$locf",
-        _ => return Err(wrong(6050202, "Method must be either locf or linear")),
-    };
     let mut specification = DocumentBuf::new();
     specification.push(name, format!("${field}"));
     let specification = ValueRef::Document(specification.as_document());

@@ -69,14 +69,11 @@ impl Transformation for GraphLookup {
     }
 }
 
-/// Parses the operand. Errors 40100 to 40105, 40185 and 40327 for wrong and missing fields, 9 for a wrong
-/// `from`.
+/// Parses the operand. Errors 40100 to 40105 and 40185 for wrong and missing fields, 9 for what is no
+/// object and for a wrong `from`.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
-        return wrong(
-            40327,
-            "the $graphLookup stage specification must be an object",
-        );
+        return wrong(9, "the $graphLookup stage specification must be an object");
     };
     let (mut from, mut start, mut into) = (None, None, None);
     let (mut from_field, mut to_field, mut depth_field) = (None, None, None);

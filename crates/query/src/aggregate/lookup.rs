@@ -9,10 +9,11 @@ mod parse;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, ArrayBuilder, Value, ValueRef};
+use windrow_document::{Array, ArrayBuf, ArrayBuilder, Value, ValueRef};
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
 
+use super::documents;
 use super::place::with_value;
 use super::rows::{DOCUMENT_BYTES_MAX, Rows, collect};
 use super::stage::{Pipeline, Setting, Transformation};
@@ -155,14 +156,17 @@ impl LookupOperator {
     }
 
     fn found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
+        let among = self.among_brought(row);
         let joined = match &mut self.join {
-            Some(join) => Some(join.matching(row.document(), &self.setting, interrupt)?),
-            None => None,
+            Some(join) if among.is_none() => {
+                Some(join.matching(row.document(), &self.setting, interrupt)?)
+            }
+            _ => None,
         };
         let Some(sub) = &self.lookup.pipeline else {
             return Ok(joined.unwrap_or_default());
         };
-        if let (Some(pipeline), None) = (&sub.fixed, &joined) {
+        if let (Some(pipeline), None, None) = (&sub.fixed, &joined, &among) {
             if let Some(cached) = &self.cached {
                 return Ok(cached.clone());
             }
@@ -173,6 +177,7 @@ impl LookupOperator {
         }
         let environment = self.environment(row)?;
         let stages = sub.stages.as_ref().as_array().unwrap_or(Array::EMPTY);
+        let stages = among.as_ref().map_or(stages, ArrayBuf::as_array);
         let pipeline = (self.setting.parse)(stages, &environment)?;
         let setting = Setting {
             environment,
@@ -186,6 +191,13 @@ impl LookupOperator {
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
         collect(chain, interrupt, self.bytes_max())
+    }
+
+    /// The pipeline for a row whose field must equal one of documents that the pipeline brings.
+    fn among_brought(&self, row: &Row) -> Option<ArrayBuf> {
+        let stages = self.lookup.pipeline.as_ref()?.stages.as_ref().as_array()?;
+        let join = self.join.as_ref().filter(|_| documents::begins(stages))?;
+        Some(join.among(stages, row.document()))
     }
 
     /// How much may be found for a row: what fits in an array, or where none is made, in memory.

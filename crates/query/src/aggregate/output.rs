@@ -413,7 +413,7 @@ impl Merge {
     }
 }
 
-/// The stages without the last where that writes. Error 40601 for one that writes and is not the last.
+/// The stages that do not write, and the last where it does.
 pub(super) fn split(
     stages: Array<'_>,
     environment: &Environment,
@@ -421,12 +421,8 @@ pub(super) fn split(
     let count = stages.iter().count();
     let (mut kept, mut output) = (Vec::new(), None);
     for (number, stage) in stages.iter().enumerate() {
-        let first = stage.as_document().and_then(Document::first);
-        match first {
-            Some((name, _)) if writes(name) && number + 1 < count => {
-                let message = format!("{name} can only be the final stage in the pipeline");
-                return Err(Error::new(40601, message));
-            }
+        match stage.as_document().and_then(Document::first) {
+            Some((name, _)) if writes(name) && number + 1 < count => {}
             Some((name, operand)) if writes(name) => {
                 output = Some(parse(name, operand, environment)?);
             }
@@ -434,6 +430,22 @@ pub(super) fn split(
         }
     }
     Ok((kept.into_iter().collect(), output))
+}
+
+/// Error 40601 for a stage that writes before another one.
+pub(super) fn check_last(stages: Array<'_>) -> Result<(), Error> {
+    let count = stages.iter().count();
+    let names = stages
+        .iter()
+        .take(count.saturating_sub(1))
+        .filter_map(|stage| stage.as_document()?.first());
+    match names.map(|(name, _)| name).find(|name| writes(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("{name} can only be the final stage in the pipeline");
+            Err(Error::new(40601, message))
+        }
+    }
 }
 
 #[cfg(test)]

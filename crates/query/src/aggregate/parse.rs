@@ -124,8 +124,10 @@ impl Pipeline {
         stages: Array<'_>,
         environment: &Environment,
     ) -> Result<Pipeline, Error> {
-        let (stages, output) = output::split(stages, environment)?;
-        let parsed = parse_all(stages.as_array(), environment)?;
+        stages.iter().try_for_each(check_name)?;
+        let (kept, output) = output::split(stages, environment)?;
+        let parsed = parse_all(kept.as_array(), environment)?;
+        output::check_last(stages)?;
         Ok(Pipeline {
             stages: front::ordered(parsed, environment)?,
             output,
@@ -169,10 +171,7 @@ fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>,
     }
     let mut parsed = Vec::new();
     for (number, stage) in stages.iter().enumerate() {
-        let Some(document) = stage.as_document() else {
-            let message = "Each element of the 'pipeline' array must be an object";
-            return Err(Error::new(14, message));
-        };
+        let document = stage.as_document().ok_or_else(no_object)?;
         check_place(number, document)?;
         let one = parse_stage(document, environment)?;
         if number > 0 && one.iter().any(|stage| stage.has_text()) {
@@ -181,6 +180,33 @@ fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>,
         parsed.extend(one);
     }
     Ok(parsed)
+}
+
+fn no_object() -> Error {
+    let message = "Each element of the 'pipeline' array must be an object";
+    Error::new(14, message)
+}
+
+/// What is wrong with the names of stages is told before what is wrong within any. Errors: 14, 40323,
+/// 40324.
+fn check_name(stage: ValueRef<'_>) -> Result<(), Error> {
+    let document = stage.as_document().ok_or_else(no_object)?;
+    let Some((name, _)) = document.first().filter(|_| document.count() == 1) else {
+        return Err(not_one_field());
+    };
+    match is_known(name) || OF_SEARCH.contains(&name) {
+        true => Ok(()),
+        false => Err(unknown(name)),
+    }
+}
+
+fn not_one_field() -> Error {
+    let message = "A pipeline stage specification object must contain exactly one field.";
+    Error::new(40323, message)
+}
+
+fn unknown(name: &str) -> Error {
+    Error::new(40324, format!("Unrecognized pipeline stage name: '{name}'"))
 }
 
 /// Error 40602 for a stage that brings rows behind another one.
@@ -202,10 +228,7 @@ pub(super) fn parse_stage(
     environment: &Environment,
 ) -> Result<Vec<Stage>, Error> {
     let Some((name, operand)) = document.first().filter(|_| document.count() == 1) else {
-        return Err(Error::new(
-            40323,
-            "A pipeline stage specification object must contain exactly one field.",
-        ));
+        return Err(not_one_field());
     };
     let Some(parse) = find(name) else {
         if NOT_SUPPORTED.contains(&name) {
@@ -219,10 +242,7 @@ pub(super) fn parse_stage(
                 format!("Using {name} requires additional configuration, which is not here");
             return Err(Error::new(SEARCH_NOT_ENABLED, message));
         }
-        return Err(Error::new(
-            40324,
-            format!("Unrecognized pipeline stage name: '{name}'"),
-        ));
+        return Err(unknown(name));
     };
     let kinds = parse(operand, environment)?;
     let single = kinds.len() == 1;

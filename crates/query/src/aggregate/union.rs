@@ -18,7 +18,8 @@ pub struct UnionWith {
     pipeline: Pipeline,
 }
 
-/// Parses a name, or `{coll, pipeline}`. Errors: 9 for neither, 40414 without `coll`, 40415 for another
+/// Parses a name, or `{coll, pipeline}`. Errors: 9 for neither, and for a pipeline without `coll` that
+/// does not begin with `$documents`, 40414 without both, 40415 for another
 /// field, 14 for a name that is no string, 73 for an empty one, 31441 for `$out` and `$merge` within.
 pub(super) fn parse(
     operand: ValueRef<'_>,
@@ -54,6 +55,11 @@ pub(super) fn parse(
     }
     let collection = collection.or_else(|| documents::begins(stages).then_some(NO_COLLECTION));
     let Some(collection) = collection else {
+        if !stages.is_empty() {
+            let message = "$unionWith stage without explicit collection must have a pipeline with \
+                           $documents as first stage";
+            return Err(Error::new(9, message));
+        }
         return Err(Error::new(
             40414,
             "BSON field '$unionWith.coll' is missing but a required field",

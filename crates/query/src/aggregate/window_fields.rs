@@ -58,10 +58,10 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let scope = operand::scope(environment);
     let mut fields = Vec::new();
     for (name, specification) in output {
+        check_conflicts(&fields, name)?;
         let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
         fields.push((operand::check_path(name)?, function));
     }
-    check_conflicts(&fields)?;
     Ok(vec![Kind::of(WindowFields {
         partition_by,
         sort,
@@ -69,16 +69,16 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     })])
 }
 
-/// Error 40176 for two fields of which one lies within the other.
-fn check_conflicts(fields: &[(Path, WindowFunction)]) -> Result<(), Error> {
-    for (place, (path, _)) in fields.iter().enumerate() {
-        let mut before = fields.iter().take(place);
-        if before.any(|(other, _)| other.overlaps(path)) {
-            let message = format!("specification contains two conflicting paths: '{path}'");
-            return Err(Error::new(40176, message));
+/// Error 6307900 for a field that lies within one of these, or about it.
+pub(super) fn check_conflicts(fields: &[(Path, WindowFunction)], name: &str) -> Result<(), Error> {
+    let path = Path::parse(name);
+    match fields.iter().any(|(other, _)| other.overlaps(&path)) {
+        true => {
+            let message = "$setWindowFields 'output' specification contains two conflicting paths";
+            Err(Error::new(6307900, message))
         }
+        false => Ok(()),
     }
-    Ok(())
 }
 
 impl WindowFields {

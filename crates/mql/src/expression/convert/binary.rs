@@ -2,7 +2,7 @@
 
 use windrow_document::{Type, Value, ValueRef};
 
-use super::target::Target;
+use super::target::{Format, Target};
 use super::{failure, unsupported};
 use crate::Error;
 
@@ -12,26 +12,31 @@ const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 /// The subtype of UUIDs.
 const UUID: u8 = 4;
 
-fn format(target: &Target) -> &str {
-    target.format.as_deref().unwrap_or("base64")
+/// Error 4341115 where none is said.
+fn format(target: &Target) -> Result<Format, Error> {
+    target.format.ok_or_else(|| {
+        let message = "Format must be specified when converting between 'binData' and 'string'";
+        Error::new(4341115, message)
+    })
 }
 
 pub(super) fn to_binary(source: ValueRef<'_>, target: &Target) -> Result<Value, Error> {
     let bytes = match source {
         ValueRef::Binary { bytes, subtype } if subtype == target.subtype => bytes.to_vec(),
         ValueRef::String(text) => {
-            let wanted = format(target);
-            let bytes = match wanted {
-                "auto" if target.subtype == UUID => from_uuid(text),
-                "uuid" => from_uuid(text),
-                "hex" => from_hex(text),
-                "utf8" => Some(text.as_bytes().to_vec()),
-                "base64url" => from_base64(text, BASE64_URL),
-                _ => from_base64(text, BASE64),
+            let bytes = match (format(target)?, target.subtype == UUID) {
+                (Format::Uuid, true) => from_uuid(text),
+                (Format::Hex, false) => from_hex(text),
+                (Format::Utf8, false) => Some(text.as_bytes().to_vec()),
+                (Format::Base64Url, false) => from_base64(text, BASE64_URL),
+                (Format::Base64, false) if text.len() % 4 == 0 => from_base64(text, BASE64),
+                _ => None,
             };
             bytes.ok_or_else(|| {
+                let wanted = target.format;
                 failure(format!(
-                    "Input string '{text}' is not a valid {wanted} string"
+                    "Input string '{text}' does not say bytes of subtype {} as {wanted:?}",
+                    target.subtype
                 ))
             })?
         }
@@ -93,15 +98,17 @@ pub(super) fn to_double(bytes: &[u8], target: &Target) -> Result<f64, Error> {
 }
 
 pub(super) fn to_text(bytes: &[u8], subtype: u8, target: &Target) -> Result<String, Error> {
-    let wanted = format(target);
-    match wanted {
-        "auto" if subtype == UUID => to_uuid(bytes),
-        "uuid" => to_uuid(bytes),
-        "hex" => Ok(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
-        "utf8" => String::from_utf8(bytes.to_vec())
+    match format(target)? {
+        Format::Auto if subtype == UUID => to_uuid(bytes),
+        Format::Uuid if subtype == UUID => to_uuid(bytes),
+        Format::Uuid => Err(failure(
+            "Only BinData of subtype 4 can be written as a UUID",
+        )),
+        Format::Hex => Ok(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
+        Format::Utf8 => String::from_utf8(bytes.to_vec())
             .map_err(|_| failure("BinData does not represent a valid UTF-8 string")),
-        "base64url" => Ok(to_base64(bytes, BASE64_URL, false)),
-        _ => Ok(to_base64(bytes, BASE64, true)),
+        Format::Base64Url => Ok(to_base64(bytes, BASE64_URL, false)),
+        Format::Base64 | Format::Auto => Ok(to_base64(bytes, BASE64, true)),
     }
 }
 

@@ -5,30 +5,89 @@ use windrow_document::{Type, ValueRef};
 use crate::Error;
 use crate::expression::Computed;
 
+/// How text says bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Of UUIDs as those are written, of other bytes as base64.
+    Auto,
+    Base64,
+    Base64Url,
+    Hex,
+    Utf8,
+    Uuid,
+}
+
+impl Format {
+    /// None of null and what is missing. Errors: 4341114 for what is no string, 4341125 for another
+    /// name.
+    pub fn parse(value: &Computed<'_>) -> Result<Option<Format>, Error> {
+        if value.is_nullish() {
+            return Ok(None);
+        }
+        let Some(name) = value.as_str() else {
+            let found = value.type_name();
+            let message = format!("$convert requires that 'format' be a string, found: {found}");
+            return Err(Error::new(4341114, message));
+        };
+        Ok(Some(match name {
+            "auto" => Format::Auto,
+            "base64" => Format::Base64,
+            "base64url" => Format::Base64Url,
+            "hex" => Format::Hex,
+            "utf8" => Format::Utf8,
+            "uuid" => Format::Uuid,
+            _ => {
+                let message = format!("Invalid 'format' argument for $convert: {name}");
+                return Err(Error::new(4341125, message));
+            }
+        }))
+    }
+}
+
+/// The other order than that of null. Errors: 9130001 for what is no string, 9130002 for another name.
+pub(super) fn is_big_endian(value: &Computed<'_>) -> Result<bool, Error> {
+    if value.is_nullish() {
+        return Ok(false);
+    }
+    match value.as_str() {
+        Some("little") => Ok(false),
+        Some("big") => Ok(true),
+        Some(name) => {
+            let message = format!("Invalid 'byteOrder' argument for $convert: {name}");
+            Err(Error::new(9130002, message))
+        }
+        None => {
+            let found = value.type_name();
+            let message = format!("$convert requires that 'byteOrder' be a string, found: {found}");
+            Err(Error::new(9130001, message))
+        }
+    }
+}
+
 /// A type, with what conversions of binary data need besides.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub kind: Type,
     pub subtype: u8,
-    pub format: Option<String>,
+    pub format: Option<Format>,
     pub is_big_endian: bool,
 }
 
 impl Target {
     /// `"int"`, `16`, or `{type: "binData", subtype: 4}`. 2 for an unknown name, 9 for an unknown number
-    /// or what is neither.
+    /// or what is neither; those of [`parse_subtype`].
     pub fn parse(value: &Computed<'_>, operator: &str) -> Result<Target, Error> {
         let subtype = if operator == "$toUUID" { 4 } else { 0 };
         let (value, subtype) = match value.or_null() {
             ValueRef::Document(document) => {
-                let subtype = document
-                    .get("subtype")
-                    .and_then(ValueRef::as_whole)
-                    .unwrap_or(0);
-                (
-                    document.get("type").unwrap_or(ValueRef::Null),
-                    subtype as u8,
-                )
+                let mut names = document.into_iter().map(|(name, _)| name);
+                if let Some(name) = names.find(|name| !matches!(*name, "type" | "subtype")) {
+                    let message = format!("$convert found an unknown argument: to.{name}");
+                    return Err(Error::failed_to_parse(message));
+                }
+                let subtype = document.get("subtype");
+                let kind = document.get("type").unwrap_or(ValueRef::Null);
+                (kind, subtype.map_or(Ok(0), parse_subtype)?)
             }
             value => (value, subtype),
         };
@@ -67,4 +126,28 @@ fn by_number(value: ValueRef<'_>) -> Result<Type, Error> {
         );
         Error::failed_to_parse(message)
     })
+}
+
+/// Errors: 4341108 for what is no number, 4341106 for a number that is not whole, 4341107 for one that
+/// no binary data has.
+fn parse_subtype(value: ValueRef<'_>) -> Result<u8, Error> {
+    if !value.is_number() {
+        let found = value.type_of().name();
+        let message = format!("$convert's 'subtype' argument must be a number, but is {found}");
+        return Err(Error::new(4341108, message));
+    }
+    let Some(number) = value.as_whole() else {
+        let message = "In $convert, numeric 'subtype' argument is not an integer";
+        return Err(Error::new(4341106, message));
+    };
+    match u8::try_from(number) {
+        Ok(subtype @ (0..=9 | 128..=255)) => Ok(subtype),
+        _ => {
+            let message = format!(
+                "In $convert, numeric value for 'subtype' does not correspond to a BinData type: \
+                 {number}"
+            );
+            Err(Error::new(4341107, message))
+        }
+    }
 }

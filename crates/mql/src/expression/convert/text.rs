@@ -59,9 +59,7 @@ pub(super) fn to_string(source: ValueRef<'_>, target: &Target) -> Result<String,
         ValueRef::Decimal128(number) => number.to_string(),
         ValueRef::ObjectId(id) => id.to_string(),
         ValueRef::DateTime(millis) => date::to_iso_text(millis)?,
-        ValueRef::Binary { bytes, subtype } if target.format.is_some() => {
-            binary::to_text(bytes, subtype, target)?
-        }
+        ValueRef::Binary { bytes, subtype } => binary::to_text(bytes, subtype, target)?,
         _ => return Err(unsupported(source, Type::String)),
     })
 }

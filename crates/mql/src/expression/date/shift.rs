@@ -71,17 +71,16 @@ fn date(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
 
 pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let start = call.value(0, context)?;
-    let zone = zone_argument(call, 1, context)?;
     let (unit, amount) = (call.value(2, context)?, call.value(3, context)?);
-    let Some(zone) = zone else {
-        return Ok(Computed::NULL);
-    };
     if start.is_nullish() || unit.is_nullish() || amount.is_nullish() {
         return Ok(Computed::NULL);
     }
+    let Some(zone) = zone_argument(call, 1, context)? else {
+        return Ok(Computed::NULL);
+    };
     let name = call.operator.name;
     let start = date(&start, 5166403)?;
-    let unit = Unit::of(&unit, 5166404)?;
+    let unit = Unit::of(&unit, (5166404, 9))?;
     let Some(amount) = amount.as_ref().and_then(ValueRef::as_whole) else {
         return Err(Error::new(
             5166405,
@@ -123,38 +122,59 @@ pub(crate) fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Optio
     }
 }
 
-/// The day that weeks begin with; None where the argument is null.
-fn week_start<'a>(call: &'a Call, context: &Context<'a>, code: i32) -> Result<Option<i64>, Error> {
-    const SUNDAY: i64 = 7;
-    if call.argument(4).is_absent() {
-        return Ok(Some(SUNDAY));
-    }
-    let value = call.value(4, context)?;
-    if value.is_nullish() {
-        return Ok(None);
-    }
-    weekday_of(&value, code).map(Some)
+/// The codes of a unit that is no string, and of one that there is not.
+const UNIT: (i32, i32) = (5439013, 5439014);
+
+/// The day that weeks begin with, where the unit is a week; that is looked at before anything but
+/// nulls is.
+enum WeekStart<'a> {
+    Default,
+    /// The argument is null.
+    Null,
+    Value(Computed<'a>),
 }
 
+impl<'a> WeekStart<'a> {
+    fn of(
+        unit: &Computed<'_>,
+        call: &'a Call,
+        context: &Context<'a>,
+    ) -> Result<WeekStart<'a>, Error> {
+        let is_week = unit.as_str().and_then(Unit::parse) == Some(Unit::WEEK);
+        if !is_week || call.argument(4).is_absent() {
+            return Ok(WeekStart::Default);
+        }
+        let value = call.value(4, context)?;
+        Ok(match value.is_nullish() {
+            true => WeekStart::Null,
+            false => WeekStart::Value(value),
+        })
+    }
+
+    /// From 1 for Monday; Sunday by default. Errors 5439015, 5439016.
+    fn weekday(&self) -> Result<i64, Error> {
+        match self {
+            WeekStart::Value(value) => weekday_of(value, (5439015, 5439016)),
+            WeekStart::Default | WeekStart::Null => Ok(7),
+        }
+    }
+}
+
+/// Where any argument is null the answer is, whatever the others are.
 pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (start, end) = (call.value(0, context)?, call.value(3, context)?);
-    let zone = zone_argument(call, 1, context)?;
     let unit = call.value(2, context)?;
-    let Some(zone) = zone else {
-        return Ok(Computed::NULL);
-    };
-    if start.is_nullish() || end.is_nullish() || unit.is_nullish() {
+    let week_start = WeekStart::of(&unit, call, context)?;
+    let is_null = [&start, &end, &unit].into_iter().any(Computed::is_nullish)
+        || matches!(week_start, WeekStart::Null);
+    if is_null {
         return Ok(Computed::NULL);
     }
-    let (start, end) = (date(&start, 5166307)?, date(&end, 5166307)?);
-    let unit = Unit::of(&unit, 5166306)?;
-    let week_start = match unit {
-        Unit::WEEK => week_start(call, context, 5439015)?,
-        _ => Some(1),
-    };
-    let Some(week_start) = week_start else {
+    let Some(zone) = zone_argument(call, 1, context)? else {
         return Ok(Computed::NULL);
     };
+    let (start, end) = (date(&start, 5166307)?, date(&end, 5166307)?);
+    let (unit, week_start) = (Unit::of(&unit, UNIT)?, week_start.weekday()?);
     let count = |millis| boundaries(millis, unit, &zone, week_start);
     Ok(count(end).wrapping_sub(count(start)).into())
 }
@@ -177,41 +197,32 @@ fn boundaries(utc_millis: i64, unit: Unit, zone: &Zone, week_start: i64) -> i64 
     }
 }
 
+/// Where any argument is null the answer is, whatever the others are.
 pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let moment = call.value(0, context)?;
-    let zone = zone_argument(call, 1, context)?;
-    let unit = call.value(2, context)?;
-    let bin = bin_size(call, context)?;
-    let (Some(zone), Some(bin)) = (zone, bin) else {
-        return Ok(Computed::NULL);
+    let (moment, unit) = (call.value(0, context)?, call.value(2, context)?);
+    let bin = match call.argument(3).is_absent() {
+        true => Computed::from(1),
+        false => call.value(3, context)?,
     };
-    if moment.is_nullish() || unit.is_nullish() {
+    let week_start = WeekStart::of(&unit, call, context)?;
+    let is_null = [&moment, &unit, &bin].into_iter().any(Computed::is_nullish)
+        || matches!(week_start, WeekStart::Null);
+    if is_null {
         return Ok(Computed::NULL);
     }
-    let moment = date(&moment, 5439012)?;
-    let unit = Unit::of(&unit, 5439013)?;
-    let week_start = match unit {
-        Unit::WEEK => week_start(call, context, 5439015)?,
-        _ => Some(1),
+    let Some(zone) = zone_argument(call, 1, context)? else {
+        return Ok(Computed::NULL);
     };
-    match week_start {
-        None => Ok(Computed::NULL),
-        Some(week_start) => match truncated(moment, unit, bin, &zone, week_start) {
-            Some(cut) => Ok(ValueRef::DateTime(cut).into()),
-            None => Err(Error::new(5976500, "$dateTrunc overflowed")),
-        },
+    let moment = date(&moment, 5439012)?;
+    let (unit, bin) = (Unit::of(&unit, UNIT)?, bin_size(&bin)?);
+    match truncated(moment, unit, bin, &zone, week_start.weekday()?) {
+        Some(cut) => Ok(ValueRef::DateTime(cut).into()),
+        None => Err(Error::new(5976500, "$dateTrunc overflowed")),
     }
 }
 
-/// Units in a bin: 1 where absent, None where null.
-fn bin_size<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Error> {
-    if call.argument(3).is_absent() {
-        return Ok(Some(1));
-    }
-    let value = call.value(3, context)?;
-    if value.is_nullish() {
-        return Ok(None);
-    }
+/// Units in a bin.
+fn bin_size(value: &Computed<'_>) -> Result<i64, Error> {
     match value.as_ref().and_then(ValueRef::as_whole) {
         None => {
             let message = format!(
@@ -225,7 +236,7 @@ fn bin_size<'a>(call: &'a Call, context: &Context<'a>) -> Result<Option<i64>, Er
                 format!("$dateTrunc requires 'binSize' to be greater than 0, but got value {bin}");
             Err(Error::new(5439018, message))
         }
-        Some(bin) => Ok(Some(bin)),
+        Some(bin) => Ok(bin),
     }
 }
 

@@ -32,22 +32,23 @@ impl Unit {
         })
     }
 
-    /// `code` for what is no string, 9 for a string that is no unit.
-    pub fn of(value: &Computed<'_>, code: i32) -> Result<Unit, Error> {
+    /// `codes` for what is no string, and for a string that is no unit.
+    pub fn of(value: &Computed<'_>, codes: (i32, i32)) -> Result<Unit, Error> {
         let Some(name) = value.as_str() else {
             let message = format!(
                 "requires 'unit' to be a string, but got {}",
                 value.type_name()
             );
-            return Err(Error::new(code, message));
+            return Err(Error::new(codes.0, message));
         };
         Unit::parse(name)
-            .ok_or_else(|| Error::failed_to_parse(format!("unknown time unit value: {name}")))
+            .ok_or_else(|| Error::new(codes.1, format!("unknown time unit value: {name}")))
     }
 }
 
-/// The day that weeks begin with, Monday being 1 and Sunday 7: "mon" or "Monday".
-pub(crate) fn weekday_of(value: &Computed<'_>, code: i32) -> Result<i64, Error> {
+/// The day that weeks begin with, Monday being 1 and Sunday 7: "mon" or "Monday". `codes` for what is
+/// no string, and for a string that is no day.
+pub(crate) fn weekday_of(value: &Computed<'_>, codes: (i32, i32)) -> Result<i64, Error> {
     const DAYS: [&str; 7] = [
         "monday",
         "tuesday",
@@ -62,7 +63,7 @@ pub(crate) fn weekday_of(value: &Computed<'_>, code: i32) -> Result<i64, Error> 
             "requires 'startOfWeek' to be a string, but got {}",
             value.type_name()
         );
-        return Err(Error::new(code, message));
+        return Err(Error::new(codes.0, message));
     };
     let lower = name.to_ascii_lowercase();
     let found = DAYS
@@ -70,8 +71,9 @@ pub(crate) fn weekday_of(value: &Computed<'_>, code: i32) -> Result<i64, Error> 
         .position(|day| *day == lower || day.get(..3) == Some(lower.as_str()));
     match found {
         Some(place) => Ok(place as i64 + 1),
-        None => Err(Error::failed_to_parse(format!(
-            "unknown day of week value: {name}"
-        ))),
+        None => {
+            let message = format!("unknown day of week value: {name}");
+            Err(Error::new(codes.1, message))
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_document::{
+    Array, ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc, key,
+};
 use windrow_index::{Definition, Scratch};
 use windrow_mql::filter::Filter;
 
@@ -71,6 +73,18 @@ impl Join {
             found.push(content);
         }
         Ok(found)
+    }
+
+    /// The pipeline of documents that it brings itself, with the condition on them behind that.
+    pub fn among(&self, stages: Array<'_>, row: Document<'_>) -> ArrayBuf {
+        let matching = doc! { "$match": (self.condition(row)) };
+        let mut stages = stages.iter().map(ValueRef::to_value);
+        let first = stages.next();
+        first
+            .into_iter()
+            .chain([Value::Document(matching)])
+            .chain(stages)
+            .collect()
     }
 
     /// The condition on the other collection. What the row does not have counts as null; regular
