@@ -6,8 +6,7 @@ use std::sync::Arc;
 use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, ValueRef};
 use windrow_mql::expression::{
-    Context as ExpressionContext, Dependencies, Expression, Scope, Variables,
-    check_variable_for_writing,
+    Context as ExpressionContext, Expression, Scope, Variables, check_variable_for_writing,
 };
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
@@ -313,7 +312,8 @@ fn let_variables(definitions: Document<'_>, now: i64) -> Result<Variables, Comma
         check_variable_for_writing(name).or_command_error()?;
         let scope = Scope::with_variables(&variables);
         let expression = Expression::parse(definition, &scope).or_command_error()?;
-        if expression.paths() != Dependencies::default() {
+        let read = expression.paths();
+        if read.whole || !read.paths.is_empty() {
             let message = "Command let Expression tried to access a field, but this is not allowed \
                            because command let expressions run before the query examines any \
                            documents.";
