@@ -91,7 +91,7 @@ fn keep_merging(collections: &Arc<Collections>) {
         };
         let mut merged = true;
         while merged && !core.is_closing() {
-            merged = merging::merge_all(collections, effort).unwrap_or_else(|error| {
+            merged = merging::merge_all(collections, effort, &|| true).unwrap_or_else(|error| {
                 (core.options.on_problem)("merging failed", &error);
                 failed = Some(Instant::now());
                 false

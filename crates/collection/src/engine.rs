@@ -86,8 +86,8 @@ impl Engine {
     pub fn work(&self, work: Work) -> Result<bool, Error> {
         match work {
             Work::Fold => folding::fold(&self.collections).map(|sections| sections > 0),
-            Work::Merge => merging::merge_all(&self.collections, Effort::Readers),
-            Work::Compact => merging::merge_all(&self.collections, Effort::AllSpace),
+            Work::Merge => merging::merge_all(&self.collections, Effort::Readers, &|| true),
+            Work::Compact => self.compact_while(&|| true),
             Work::Settle => Ok(background::settle(&self.collections)),
             Work::Builds => {
                 let unfinished = building::unfinished(&self.collections);
@@ -96,6 +96,11 @@ impl Engine {
                 Ok(!unfinished.is_empty())
             }
         }
+    }
+
+    /// As [`Work::Compact`], for as long as `goes_on` says so.
+    pub fn compact_while(&self, goes_on: &(dyn Fn() -> bool + Sync)) -> Result<bool, Error> {
+        merging::merge_all(&self.collections, Effort::AllSpace, goes_on)
     }
 
     /// Makes indexes of a collection anew from its documents, while others read and write, and in their

@@ -31,12 +31,20 @@ pub(crate) enum Effort {
     AllSpace,
 }
 
+/// Whether to go on.
+pub(crate) type GoesOn<'a> = dyn Fn() -> bool + Sync + 'a;
+
 /// A map gives space back where so great a part of its entries is of no use.
 const WASTE_MIN: f64 = 0.2;
 
 /// One merge of every map that needs it, on all cores; whether there was one. Before, what could not
-/// be removed when it was given up is. An error of one map does not keep the others from theirs.
-pub(crate) fn merge_all(collections: &Collections, effort: Effort) -> Result<bool, Error> {
+/// be removed when it was given up is. An error of one map does not keep the others from theirs. A merge
+/// is given up where `goes_on` says no.
+pub(crate) fn merge_all(
+    collections: &Collections,
+    effort: Effort,
+    goes_on: &GoesOn<'_>,
+) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
     let mut maps = Vec::new();
@@ -57,7 +65,7 @@ pub(crate) fn merge_all(collections: &Collections, effort: Effort) -> Result<boo
     let work = || -> Result<(), Error> {
         let mut first_error = Ok(());
         while let Some((collection, index)) = maps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match merge_map(core, collection, index.as_deref(), effort) {
+            match merge_map(core, collection, index.as_deref(), effort, goes_on) {
                 Ok(true) => merged.store(true, Ordering::Relaxed),
                 Ok(false) => {}
                 Err(error) => first_error = first_error.and(Err(error)),
@@ -139,6 +147,7 @@ fn merge_map(
     collection: &Arc<Collection>,
     index: Option<&Index>,
     effort: Effort,
+    goes_on: &GoesOn<'_>,
 ) -> Result<bool, Error> {
     let map = index.map_or(collection.records_map, |index| index.map);
     let sections = |state: &mut State| {
@@ -182,7 +191,8 @@ fn merge_map(
     }
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.
     let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
-    let goes_on = || !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
+    let goes_on =
+        || goes_on() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
     let written = merge::write_while(&mut entries, None, &keep, &sink, options, &goes_on)?;
     let Written::All(merged) = written else {
         return Ok(false);

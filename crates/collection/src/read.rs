@@ -310,9 +310,14 @@ impl Reader {
     }
 
     /// Reads all sections of an index: see [`windrow_fold::Section::check`].
-    pub(crate) fn check_sections(&self, number: usize) -> Result<(), Error> {
+    pub(crate) fn check_sections(
+        &self,
+        number: usize,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
         let view = self.entries_view(number)?;
-        Ok(view.sections.all().iter().try_for_each(|it| it.check())?)
+        let mut sections = view.sections.all().iter();
+        Ok(sections.try_for_each(|it| it.check(goes_on))?)
     }
 
     /// The indexes that can be used; the first is the one on `_id`.

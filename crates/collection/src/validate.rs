@@ -106,9 +106,22 @@ pub struct WrongEntry {
 impl Collection {
     /// Reads all documents, sums up what must stand in the indexes, and compares.
     pub fn validate(&self, checks: Checks) -> Result<Validation, Error> {
+        self.validate_while(checks, &|| None)
+    }
+
+    /// The same. `should_stop` is asked now and then, and says why.
+    pub fn validate_while(
+        &self,
+        checks: Checks,
+        should_stop: &dyn Fn() -> Option<String>,
+    ) -> Result<Validation, Error> {
+        let pace = &mut Pace {
+            should_stop,
+            steps: 0,
+        };
         let reader = self.lasting_reader()?;
         let mut validation = Validation::default();
-        let expected = match of_documents(&reader, checks, &mut validation) {
+        let expected = match of_documents(&reader, checks, &mut validation, pace) {
             Err(error) => {
                 // Without all documents nothing can be said of indexes.
                 validation.errors.push(damage(error)?);
@@ -117,13 +130,36 @@ impl Collection {
             Ok(expected) => expected,
         };
         for (number, expected) in expected.iter().enumerate() {
-            let report = compare::index(&reader, number, expected, checks)?;
+            let report = compare::index(&reader, number, expected, checks, pace)?;
             match reader.is_clustered() && number == 0 {
                 true => validation.of_ids = Some(report),
                 false => validation.indexes.push(report),
             }
         }
         Ok(validation)
+    }
+}
+
+/// Documents and entries between two questions.
+const STEPS_PER_QUESTION: u32 = 1000;
+
+/// Counts documents and entries, and asks now and then whether to go on.
+struct Pace<'a> {
+    should_stop: &'a dyn Fn() -> Option<String>,
+    steps: u32,
+}
+
+impl Pace<'_> {
+    fn step(&mut self) -> Result<(), Error> {
+        self.steps += 1;
+        if !self.steps.is_multiple_of(STEPS_PER_QUESTION) {
+            return Ok(());
+        }
+        self.ask()
+    }
+
+    fn ask(&self) -> Result<(), Error> {
+        (self.should_stop)().map_or(Ok(()), |why| Err(Error::Interrupted(why)))
     }
 }
 
@@ -147,6 +183,7 @@ fn of_documents(
     reader: &Reader,
     checks: Checks,
     validation: &mut Validation,
+    pace: &mut Pace<'_>,
 ) -> Result<Vec<Expected>, Error> {
     let expected = reader.indexes().iter().map(|_| Expected {
         sum: EntrySum::default(),
@@ -156,6 +193,7 @@ fn of_documents(
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
     let mut cursor = reader.records(Direction::Forward);
     while cursor.next()? {
+        pace.step()?;
         validation.documents += 1;
         let id = cursor.id();
         if checks.full

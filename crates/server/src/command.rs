@@ -25,6 +25,9 @@ pub struct Command {
     pub write_concern: bool,
     /// Whether and how it may be part of a transaction.
     pub in_transactions: InTransactions,
+    /// Whether a request reads what may take long, so that it has the time for reads where it does not
+    /// say how much it may take.
+    pub is_limited_read: fn(Document<'_>) -> bool,
     /// Whether it ends a transaction: it may say how durable that has to be.
     pub ends_transaction: bool,
     /// Whether it may have a transaction number outside of transactions, to be sent again.
@@ -91,6 +94,7 @@ impl Command {
         read_concern: false,
         write_concern: false,
         in_transactions: InTransactions::Refused,
+        is_limited_read: |_| false,
         ends_transaction: false,
         retryable: false,
         check: |_| Ok(()),

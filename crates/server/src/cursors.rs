@@ -76,6 +76,8 @@ pub struct CursorOwner {
     pub command: DocumentBuf,
     /// The names of the indexes that it reads.
     pub indexes: Vec<String>,
+    /// What its command has left of the time that it was given.
+    pub time_left: Option<Duration>,
 }
 
 /// Who asks for a cursor.
@@ -89,6 +91,8 @@ pub struct Asker {
 struct Cursor {
     owner: Arc<CursorOwner>,
     used: Instant,
+    /// What its command and those that asked for more of it have left of the time that it was given.
+    time_left: Option<Duration>,
     state: State,
 }
 
@@ -147,6 +151,7 @@ impl Cursors {
             }
         };
         let cursor = Cursor {
+            time_left: owner.time_left,
             owner: Arc::new(owner),
             used: Instant::now(),
             state: State::Waiting(source),
@@ -178,6 +183,7 @@ impl Cursors {
                     cursors: self,
                     id,
                     owner,
+                    time_left: cursor.time_left,
                     source: Some(source),
                 })
             }
@@ -301,6 +307,9 @@ pub struct Taken<'a> {
     cursors: &'a Cursors,
     id: i64,
     pub owner: Arc<CursorOwner>,
+    /// What is left of the time that its command was given, and what is to be left of it when it is
+    /// put back.
+    pub time_left: Option<Duration>,
     source: Option<Box<dyn BatchSource>>,
 }
 
@@ -334,6 +343,7 @@ impl Taken<'_> {
         if let Some(cursor) = open.get_mut(&self.id) {
             cursor.state = State::Waiting(source);
             cursor.used = Instant::now();
+            cursor.time_left = self.time_left;
         }
     }
 }
@@ -433,6 +443,7 @@ pub(crate) mod tests {
             options,
             command: DocumentBuf::new(),
             indexes: Vec::new(),
+            time_left: None,
         }
     }
 

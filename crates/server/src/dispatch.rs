@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use windrow_document::{DocumentBuf, doc};
 use windrow_mql::interrupt::while_asking;
@@ -104,8 +105,7 @@ fn execute(
     generic: &Generic,
 ) -> Result<Reply, CommandError> {
     state.metrics.count(command.kind);
-    // The limit of a getMore is for the wait of its cursor; the command itself reads it.
-    let time_limit = generic.time_limit.filter(|_| command.kind != Kind::GetMore);
+    let time_limit = time_limit(state, request, command, generic);
     let running =
         state
             .operations
@@ -134,6 +134,9 @@ fn execute(
         Some(numbered) => joining::join(state, request, command, numbered, operation)
             .and_then(|joined| joined.leave(state, run(Some(&joined)))),
     };
+    if let Err(error) = &outcome {
+        count_killed(state, request, command, error);
+    }
     let took = operation.started.elapsed();
     state.metrics.took(command.class(), took);
     let namespace = operation.namespace();
@@ -155,6 +158,35 @@ fn execute(
         Some(why) => with_concern_error(&reply, why),
         None => reply,
     })
+}
+
+/// How long a command may take: as it says, or as is set for all reads that do not say it.
+fn time_limit(
+    state: &State,
+    request: &Request,
+    command: &Command,
+    generic: &Generic,
+) -> Option<Duration> {
+    match request.get("maxTimeMS") {
+        // That of a getMore is for the wait of its cursor; the command itself reads it.
+        Some(_) => generic.time_limit.filter(|_| command.kind != Kind::GetMore),
+        None if (command.is_limited_read)(request.body()) => state.cluster_parameters.read_limit(),
+        None => None,
+    }
+}
+
+/// Counts an operation that was ended from outside.
+fn count_killed(state: &State, request: &Request, command: &Command, error: &CommandError) {
+    let metrics = &state.metrics;
+    let is_read = (command.is_limited_read)(request.body());
+    let has_default = is_read && request.get("maxTimeMS").is_none();
+    let counter = match error.code {
+        ErrorCode::MaxTimeMSExpired if has_default => &metrics.killed_by_default_limit,
+        ErrorCode::MaxTimeMSExpired => &metrics.killed_by_limit,
+        ErrorCode::ClientDisconnect => &metrics.killed_by_disconnect,
+        _ => return,
+    };
+    counter.fetch_add(1, Relaxed);
 }
 
 /// The reply to what was done, but not as durably as was wanted.

@@ -32,7 +32,7 @@ impl Default for FirstBatch {
 /// there may be one.
 pub fn reply(
     context: &Context<'_>,
-    owner: CursorOwner,
+    mut owner: CursorOwner,
     mut source: Box<dyn BatchSource>,
     first: FirstBatch,
 ) -> Result<Reply, CommandError> {
@@ -56,6 +56,7 @@ pub fn reply(
         let reply = Reply::first_batch(&namespace, 0, documents);
         return Ok(resumable(reply, resume_token));
     }
+    owner.time_left = context.operation.time_left();
     let id = context.state.cursors.open(owner, source)?;
     context.operation.note("cursorid", id);
     let reply = Reply::first_batch(&namespace, id, documents);

@@ -67,7 +67,8 @@ fn wait(
 ) -> Result<CreatedIndexes, CommandError> {
     let mut interrupted = None;
     loop {
-        match outcome.recv_timeout(LOOK) {
+        let left = operation.time_left().filter(|_| interrupted.is_none());
+        match outcome.recv_timeout(left.map_or(LOOK, |left| left.min(LOOK))) {
             Ok(Ok(created)) => return Ok(created),
             Ok(Err(error)) => return Err(interrupted.unwrap_or_else(|| ended(error))),
             Err(RecvTimeoutError::Disconnected) => {

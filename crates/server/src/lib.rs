@@ -24,7 +24,7 @@
 //! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`, `change_stream`,
-//! [`listed`], [`verbosity`], [`parameters`], [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], [`stop`].
+//! [`listed`], [`verbosity`], [`parameters`], `cluster_parameters`, [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -37,6 +37,7 @@ mod change_stream;
 pub mod changes;
 pub mod client;
 mod clock;
+mod cluster_parameters;
 pub mod collation;
 pub mod command;
 pub mod commands;

@@ -109,6 +109,7 @@ fn owner(request: &Request, context: &Context<'_>, namespace: &str) -> CursorOwn
         options: CursorOptions::default(),
         command: request.body().to_buf(),
         indexes: Vec::new(),
+        time_left: context.operation.time_left(),
     }
 }
 

@@ -54,6 +54,11 @@ pub struct Metrics {
     pub connections_rejected: AtomicU64,
     /// Connections that run a command right now.
     pub connections_active: AtomicI64,
+    /// Operations that were over their time: that which they were given, that which all reads have; and
+    /// those whose client went away.
+    pub killed_by_limit: AtomicU64,
+    pub killed_by_default_limit: AtomicU64,
+    pub killed_by_disconnect: AtomicU64,
     pub user_errors: AtomicU64,
     pub panics: AtomicU64,
 }

@@ -24,7 +24,8 @@ pub struct Operation {
     pub session: Option<SessionId>,
     client: Arc<Client>,
     command: DocumentBuf,
-    deadline: Option<Instant>,
+    /// Microseconds after its start at which its time is over; [`NO_LIMIT`] where there is no limit.
+    limit_micros: AtomicU64,
     /// The code of the error that ends the operation; 0 while it may go on.
     killed: AtomicI32,
     namespace: Mutex<String>,
@@ -32,6 +33,13 @@ pub struct Operation {
     progress: Mutex<Option<Progress>>,
     notes: Mutex<DocumentBuf>,
     waits: AtomicBool,
+}
+
+/// See [`Operation::limit_micros`].
+const NO_LIMIT: u64 = u64::MAX;
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).map_or(NO_LIMIT - 1, |micros| micros.min(NO_LIMIT - 1))
 }
 
 /// How far an operation is, as `currentOp` shows it.
@@ -72,13 +80,10 @@ impl Operation {
             0 => {}
             code => return Err(interrupted(ErrorCode(code))),
         }
-        if self
-            .deadline
-            .is_some_and(|deadline| Instant::now() >= deadline)
-        {
-            return Err(interrupted(ErrorCode::MaxTimeMSExpired));
+        match self.time_left() {
+            Some(Duration::ZERO) => Err(interrupted(ErrorCode::MaxTimeMSExpired)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Makes [`check`](Self::check) fail with this code from now on.
@@ -95,8 +100,18 @@ impl Operation {
 
     /// What is left of `maxTimeMS`; `None` where there is no limit.
     pub fn time_left(&self) -> Option<Duration> {
-        self.deadline
-            .map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        let limit = self.limit_micros.load(Relaxed);
+        (limit != NO_LIMIT)
+            .then(|| Duration::from_micros(limit).saturating_sub(self.started.elapsed()))
+    }
+
+    /// Gives the operation so much time from now on, where it has no limit yet: what a cursor's command
+    /// has left of its own.
+    pub fn limit_time(&self, left: Duration) {
+        let limit = micros(self.started.elapsed().saturating_add(left));
+        let _ = self
+            .limit_micros
+            .compare_exchange(NO_LIMIT, limit, Relaxed, Relaxed);
     }
 
     /// Says that the operation waits for something that the client wants to wait for, so that it is
@@ -256,7 +271,7 @@ impl Operations {
             session,
             client: Arc::clone(client),
             command: shown_command(request),
-            deadline: time_limit.and_then(|limit| started.checked_add(limit)),
+            limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),
             killed: AtomicI32::new(0),
             namespace: Mutex::new(format!("{}.$cmd", request.database())),
             plan_summary: Mutex::default(),

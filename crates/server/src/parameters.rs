@@ -148,6 +148,14 @@ impl Parameters {
             .unwrap_or(0)
     }
 
+    /// Fails where there is no parameter of that name.
+    pub fn check_name(name: &str) -> Result<(), CommandError> {
+        match place(name) {
+            Some(_) => Ok(()),
+            None => Err(unknown(name)),
+        }
+    }
+
     /// Changes a parameter and returns what it was.
     pub fn set(
         &self,
@@ -155,12 +163,7 @@ impl Parameters {
         name: &str,
         value: ValueRef<'_>,
     ) -> Result<Value, CommandError> {
-        let unknown = || {
-            let message = format!(
-                "attempted to set unrecognized parameter [{name}], use help:true to see options "
-            );
-            CommandError::new(ErrorCode::InvalidOptions, message)
-        };
+        let unknown = || unknown(name);
         let place = place(name).ok_or_else(unknown)?;
         let parameter = TABLE.get(place).ok_or_else(unknown)?;
         if let Some(was) = self.own(parameter) {
@@ -185,7 +188,8 @@ impl Parameters {
         }
         let name = parameter.name;
         let bad = |message: String| Err(CommandError::new(ErrorCode::BadValue, message));
-        match (parameter.accepts, truncated(value)) {
+        let level = value.as_bool().map(i64::from).or_else(|| truncated(value));
+        match (parameter.accepts, level) {
             (Some(Accepts::Level), Some(level @ 0..=5)) => {
                 self.verbosity.set_level(Component::ROOT, level as i32);
                 Ok(())
@@ -193,7 +197,10 @@ impl Parameters {
             (Some(Accepts::Level), _) => bad(format!(
                 "Invalid value for parameter {name}: it has to be a number from 0 to 5"
             )),
-            _ => bad(format!("{name} has to be an object")),
+            _ => Err(CommandError::new(
+                ErrorCode::TypeMismatch,
+                format!("{name} has to be an object"),
+            )),
         }
     }
 
@@ -217,6 +224,12 @@ impl Parameters {
     }
 }
 
+fn unknown(name: &str) -> CommandError {
+    let message =
+        format!("attempted to set unrecognized parameter [{name}], use help:true to see options ");
+    CommandError::new(ErrorCode::InvalidOptions, message)
+}
+
 fn place(name: &str) -> Option<usize> {
     TABLE
         .binary_search_by_key(&name, |parameter| parameter.name)
@@ -236,10 +249,8 @@ fn accepted(
             ErrorCode::IllegalOperation,
             format!("not allowed to change [{name}] at runtime"),
         )),
-        Some(Accepts::Flag) if value.is_number() || value.as_bool().is_some() => {
-            Ok(value.is_truthy().into())
-        }
-        Some(Accepts::Flag) => Err(bad(format!("{name} has to be a bool"))),
+        // Of any type, as MongoDB takes it.
+        Some(Accepts::Flag) => Ok(value.is_truthy().into()),
         Some(Accepts::Whole(least, most)) => match truncated(value) {
             Some(number) if !(least..=most).contains(&number) => Err(bad(format!(
                 "Invalid value for parameter {name}: {number} is not from {least} to {most}"

@@ -269,6 +269,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         options: CursorOptions::default(),
         command: command.to_buf(),
         indexes: Vec::new(),
+        time_left: None,
     }
 }
 

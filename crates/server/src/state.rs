@@ -12,6 +12,7 @@ use windrow_storage::MemoryDisk;
 
 use crate::buffers::Buffers;
 use crate::client::Connections;
+use crate::cluster_parameters::ClusterParameters;
 use crate::config::Config;
 use crate::cursors::Cursors;
 use crate::log::Log;
@@ -55,6 +56,7 @@ pub struct State {
     pub config: Config,
     pub services: Services,
     pub parameters: Parameters,
+    pub cluster_parameters: ClusterParameters,
     /// What decides over plans.
     pub guidance: Arc<Guidance>,
     pub profiling: Profiling,
@@ -93,6 +95,7 @@ impl State {
             connections: Connections::default(),
             config,
             parameters: Parameters::of(&services.engine),
+            cluster_parameters: ClusterParameters::of(&services.engine),
             guidance: Arc::default(),
             profiling: Profiling::new(slow_ms),
             services,

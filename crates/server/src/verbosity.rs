@@ -147,11 +147,10 @@ fn read(
             } else {
                 i64::from(INHERITED)
             };
-            let level = value.as_f64().map(|level| level as i64);
-            let Some(level) = level.filter(|_| value.is_number()) else {
+            let Some(level) = number(value) else {
                 let found = value.type_of().name();
                 return bad(format!(
-                    "Expected {of}.{LEVEL} to be a numeric type, but it is a {found}"
+                    "Expected {of}.{LEVEL} to be a number of 32 bits, but it is the {found} {value}"
                 ));
             };
             let level = level.clamp(least, LEVEL_MAX) as i32;
@@ -167,8 +166,12 @@ fn read(
         };
         match value {
             ValueRef::Document(part) => read(part, &path, levels)?,
-            number if number.is_number() => {
-                let level = number.as_f64().unwrap_or_default() as i64;
+            other if other.is_number() => {
+                let Some(level) = number(other) else {
+                    return bad(format!(
+                        "The level of {path} is no number of 32 bits: {other}"
+                    ));
+                };
                 let level = level.clamp(i64::from(INHERITED), LEVEL_MAX) as i32;
                 levels.push((Component(place), level));
             }
@@ -181,6 +184,13 @@ fn read(
         }
     }
     Ok(())
+}
+
+/// A number of 32 bits, without its fraction.
+fn number(value: ValueRef<'_>) -> Option<i64> {
+    let level = value.as_f64().filter(|_| value.is_number())?;
+    let is_small = (f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&level);
+    is_small.then_some(level as i64)
 }
 
 #[cfg(test)]

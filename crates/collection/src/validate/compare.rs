@@ -4,7 +4,7 @@ use windrow_document::{Document, Value, ValueRef};
 use windrow_fold::{Cursor, Direction, EntrySum};
 use windrow_index::{Scratch, is_mark};
 
-use super::{Checks, Expected, IndexReport, WrongEntries, WrongEntry, damage};
+use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex, RecordId};
 
@@ -40,13 +40,14 @@ pub fn index(
     number: usize,
     expected: &Expected,
     checks: Checks,
+    pace: &mut Pace<'_>,
 ) -> Result<IndexReport, Error> {
     let mut report = IndexReport::default();
     let Some(index) = reader.indexes().get(number) else {
         return Ok(report);
     };
     report.name = index.name().to_owned();
-    if let Err(error) = compare(reader, number, expected, checks, &mut report) {
+    if let Err(error) = compare(reader, number, (expected, checks), &mut report, pace) {
         report.errors.push(damage(error)?);
     }
     Ok(report)
@@ -55,19 +56,20 @@ pub fn index(
 fn compare(
     reader: &Reader,
     number: usize,
-    expected: &Expected,
-    checks: Checks,
+    (expected, checks): (&Expected, Checks),
     report: &mut IndexReport,
+    pace: &mut Pace<'_>,
 ) -> Result<(), Error> {
     if checks.full {
-        reader.check_sections(number)?;
+        reader.check_sections(number, &|| pace.ask().is_ok())?;
+        pace.ask()?;
     } else if reader.kept_sum(number)? == Some(expected.sum) {
         report.keys = expected.keys;
         return Ok(());
     }
-    let found = sum(&mut Found::of(reader, number)?, &mut report.keys)?;
+    let found = sum(&mut Found::of(reader, number)?, &mut report.keys, pace)?;
     if found != expected.sum {
-        (report.missing, report.extra) = differences(reader, number)?;
+        (report.missing, report.extra) = differences(reader, number, pace)?;
         let error = describe(report, found, expected.sum);
         report.errors.push(error);
     }
@@ -126,9 +128,10 @@ impl Found {
 }
 
 /// `keys`: how many of the entries are no marks.
-fn sum(found: &mut Found, keys: &mut u64) -> Result<EntrySum, Error> {
+fn sum(found: &mut Found, keys: &mut u64, pace: &mut Pace<'_>) -> Result<EntrySum, Error> {
     let mut sum = EntrySum::default();
     while found.next()? {
+        pace.step()?;
         let (key, id, payload) = found.entry();
         *keys += u64::from(!is_mark(key));
         sum.add(key, id.0, payload);
@@ -137,7 +140,11 @@ fn sum(found: &mut Found, keys: &mut u64) -> Result<EntrySum, Error> {
 }
 
 /// The entries that documents have and the index lacks, and the other way round.
-fn differences(reader: &Reader, number: usize) -> Result<(WrongEntries, WrongEntries), Error> {
+fn differences(
+    reader: &Reader,
+    number: usize,
+    pace: &mut Pace<'_>,
+) -> Result<(WrongEntries, WrongEntries), Error> {
     let (mut missing, mut extra) = (WrongEntries::default(), WrongEntries::default());
     let Some(index) = reader.indexes().get(number) else {
         return Ok((missing, extra));
@@ -145,6 +152,7 @@ fn differences(reader: &Reader, number: usize) -> Result<(WrongEntries, WrongEnt
     let mut scratch = Scratch::default();
     let mut records = reader.records(Direction::Forward);
     while records.next()? {
+        pace.step()?;
         let (document, id) = (Document::from_validated(records.document()), records.id());
         for (key, payload) in entries_of(index, document, &mut scratch)? {
             if !has(reader, number, &key, id, &payload)? {
@@ -154,6 +162,7 @@ fn differences(reader: &Reader, number: usize) -> Result<(WrongEntries, WrongEnt
     }
     let mut found = Found::of(reader, number)?;
     while found.next()? {
+        pace.step()?;
         let (key, id, payload) = found.entry();
         let bytes = reader.get(id)?;
         let document = bytes.as_ref().map(|it| Document::from_validated(it));

@@ -231,6 +231,8 @@ impl GraphLookupOperator {
         if values.is_empty() {
             return Ok(Vec::new());
         }
+        // Each step has a cursor of its own, which may be too short to ask.
+        interrupt.check()?;
         let list: ArrayBuf = values.into_iter().collect();
         let mut condition = DocumentBuf::new();
         condition.push("$in", list);

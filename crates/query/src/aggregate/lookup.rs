@@ -21,7 +21,7 @@ use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 use join::Join;
 
@@ -123,6 +123,7 @@ pub(super) struct LookupOperator {
     current: Option<Unwinding>,
     input: BoxOperator,
     counters: Counters,
+    pace: Pace,
 }
 
 /// A row, and the documents found for it that are still to come.
@@ -152,10 +153,13 @@ impl LookupOperator {
             current: None,
             input,
             counters: Counters::default(),
+            pace: Pace::default(),
         })
     }
 
     fn found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
+        // Each row has a cursor of its own, which may be too short to ask.
+        interrupt.check()?;
         let among = self.among_brought(row);
         let joined = match &mut self.join {
             Some(join) if among.is_none() => {
@@ -224,6 +228,7 @@ impl LookupOperator {
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Row>, Error> {
         loop {
+            self.pace.step(interrupt)?;
             if let Some(row) = self.next_unwound(unwind) {
                 self.counters.returned += 1;
                 return Ok(Some(row));

@@ -8,7 +8,7 @@ use super::operand;
 use super::place::with_value;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, parts_over};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Interrupt, Pace, Row};
 
 /// A parsed `$unwind`.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ pub(super) struct UnwindOperator {
     input: BoxOperator,
     current: Option<Current>,
     counters: Counters,
+    pace: Pace,
 }
 
 impl UnwindOperator {
@@ -44,6 +45,7 @@ impl UnwindOperator {
             input,
             current: None,
             counters: Counters::default(),
+            pace: Pace::default(),
         }
     }
 
@@ -179,6 +181,8 @@ impl Unwind {
 impl Operator for UnwindOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         loop {
+            // One document can have very many elements, and those of several arrays multiply.
+            self.pace.step(interrupt)?;
             if let Some(row) = self.next_element() {
                 self.counters.returned += 1;
                 return Ok(Some(row));

@@ -40,6 +40,7 @@ pub const AGGREGATE: Command = Command {
     kind: Kind::Command,
     read_concern: true,
     write_concern: true,
+    is_limited_read: |body| !writes_documents(body),
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_aggregate,
     // They are checked here: the code is another than that of other commands.
@@ -90,6 +91,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
     first_batch::reply(context, owner, source, first)
+}
+
+/// Whether the pipeline ends with a stage that writes what it gives.
+fn writes_documents(body: Document<'_>) -> bool {
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    let last = stages.and_then(|stages| stages.iter().last());
+    let last = last.and_then(ValueRef::as_document);
+    let name = last.and_then(Document::first).map(|(name, _)| name);
+    matches!(name, Some("$out" | "$merge"))
 }
 
 /// What is wrong with a command that can be told by itself.

@@ -1,7 +1,7 @@
 //! `compact`: gives space back that is no longer needed. All collections of a data folder lie in the
 //! same files, so that those of the others become smaller too.
 
-use windrow_collection::{Collection, Work};
+use windrow_collection::Collection;
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -34,9 +34,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let collection = views::collection(context, &namespace, missing)?;
     let before = stored(&collection);
     engine.fold().or_command_error()?;
-    while engine.work(Work::Compact).or_command_error()? {
-        context.operation.check()?;
+    context.check()?;
+    let goes_on = || context.check().is_ok();
+    while engine.compact_while(&goes_on).or_command_error()? {
+        context.check()?;
     }
+    context.check()?;
     let freed = before.saturating_sub(stored(&collection));
     Ok(Reply::ok(doc! { "bytesFreed": (freed as i64) }))
 }

@@ -19,6 +19,7 @@ pub const COUNT: Command = Command {
     help: "counts the documents of a collection that match a query",
     kind: Kind::Command,
     read_concern: true,
+    is_limited_read: |_| true,
     in_api_version_1: true,
     arguments: Accepted::Only(&[
         "collation",

@@ -20,6 +20,7 @@ pub const DISTINCT: Command = Command {
     help: "gives the distinct values of a field",
     kind: Kind::Command,
     read_concern: true,
+    is_limited_read: |_| true,
     arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
     in_transactions: InTransactions::Allowed,
     run,

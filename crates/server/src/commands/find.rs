@@ -28,6 +28,7 @@ pub const FIND: Command = Command {
     help: "finds documents in a collection",
     kind: Kind::Query,
     read_concern: true,
+    is_limited_read: |_| true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_find,
     // They are checked here: the code is another than that of other commands.

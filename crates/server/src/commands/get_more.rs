@@ -53,6 +53,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         cursor.put_back();
         return Err(error);
     }
+    // A cursor that waits for data is told how long by each command.
+    if let Some(left) = cursor
+        .time_left
+        .filter(|_| !cursor.owner.options.await_data)
+    {
+        operation.limit_time(left);
+    }
     operation.note("originatingCommand", cursor.owner.command.clone());
     operation.note("cursorid", wanted.cursor);
     let SourceBatch {
@@ -66,6 +73,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         let reply = Reply::next_batch(&wanted.namespace, 0, documents);
         return Ok(resumable(reply, resume_token));
     }
+    cursor.time_left = operation.time_left();
     cursor.put_back();
     let reply = Reply::next_batch(&wanted.namespace, wanted.cursor, documents);
     let reply = resumable(reply, resume_token);
@@ -182,6 +190,7 @@ mod tests {
             options,
             command: DocumentBuf::new(),
             indexes: Vec::new(),
+            time_left: None,
         };
         let id = state.cursors.open(owner, Box::new(Numbers(0..5))).unwrap();
         let mut body = DocumentBuf::new();

@@ -8,6 +8,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
 use crate::parameters::Parameters;
+use crate::writes;
 
 /// The names of parameters are its arguments.
 pub const GET_PARAMETER: Command = Command {
@@ -20,10 +21,19 @@ pub const GET_PARAMETER: Command = Command {
 };
 
 /// What is asked for: names, or everything; with details or without.
+#[derive(Default)]
 struct Wanted {
     all: bool,
-    settable_only: bool,
+    set_at: Option<SetAt>,
     details: bool,
+}
+
+/// When parameters can be set that are asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SetAt {
+    /// There are none: what is decided at the start is no parameter.
+    Startup,
+    Runtime,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
@@ -31,7 +41,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut found = DocumentBuf::new();
     for (name, value, settable) in context.state.parameters.all() {
         let is_named = request.get(name).is_some() && !is_generic(name);
-        if !(wanted.all && (settable || !wanted.settable_only) || is_named) {
+        let is_meant = match wanted.set_at {
+            None => true,
+            Some(SetAt::Runtime) => settable,
+            Some(SetAt::Startup) => false,
+        };
+        if !(wanted.all && is_meant || !wanted.all && is_named) {
             continue;
         }
         match wanted.details {
@@ -39,7 +54,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             false => found.push(name, value),
         }
     }
-    if found.as_document().is_empty() {
+    if found.as_document().is_empty() && !wanted.all {
         return Err(CommandError::new(
             ErrorCode::InvalidOptions,
             "no option found to get",
@@ -52,30 +67,27 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
     match request.get("getParameter") {
         Some(ValueRef::String("*")) => Ok(Wanted {
             all: true,
-            settable_only: false,
-            details: false,
+            ..Wanted::default()
         }),
-        Some(ValueRef::Document(options)) => {
-            let options = Arguments::within("getParameter", options);
-            let settable_only = match options.string("setAt")? {
-                None | Some("startup") => false,
-                Some("runtime") => true,
+        Some(ValueRef::Document(fields)) => {
+            let options = Arguments::within("getParameter", fields);
+            let known = ["showDetails", "allParameters", "setAt"];
+            writes::check_fields("getParameter", fields, &known)?;
+            let set_at = match options.string("setAt")? {
+                None => None,
+                Some("startup") => Some(SetAt::Startup),
+                Some("runtime") => Some(SetAt::Runtime),
                 Some(other) => {
                     let message = format!("setAt must be 'startup' or 'runtime', not '{other}'");
                     return Err(CommandError::new(ErrorCode::BadValue, message));
                 }
             };
-            let all = options.flag("allParameters")? || settable_only;
             Ok(Wanted {
-                all,
-                settable_only,
+                all: options.flag("allParameters")?,
+                set_at,
                 details: options.flag("showDetails")?,
             })
         }
-        _ => Ok(Wanted {
-            all: false,
-            settable_only: false,
-            details: false,
-        }),
+        _ => Ok(Wanted::default()),
     }
 }

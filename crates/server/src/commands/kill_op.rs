@@ -11,22 +11,32 @@ pub const KILL_OP: Command = Command {
     name: "killOp",
     help: "interrupts an operation: op is its number in currentOp",
     admin_only: true,
-    arguments: Accepted::Only(&["op"]),
+    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };
 
+/// MongoDB's code of a number that no operation has.
+const TOO_LARGE: ErrorCode = ErrorCode(26_823);
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let id = arguments
-        .whole_number("op")?
-        .ok_or_else(|| CommandError::new(ErrorCode::NoSuchKey, "Did not provide \"op\" field"))?;
-    let id = i32::try_from(id).map_err(|_| {
-        CommandError::new(
-            ErrorCode::BadValue,
-            format!("invalid op : {id}. Op ID cannot be represented with 32 bits"),
-        )
+    let missing = || CommandError::new(ErrorCode::NoSuchKey, "Did not provide \"op\" field");
+    let number = arguments.whole_number("op")?.ok_or_else(missing)?;
+    let is_whole = arguments
+        .get("op")
+        .is_some_and(|op| op.as_whole().is_some());
+    let id = i32::try_from(number).map_err(|_| {
+        let message = format!("invalid op : {number}. Op ID cannot be represented with 32 bits");
+        CommandError::new(TOO_LARGE, message)
     })?;
+    if !is_whole {
+        let message = format!(
+            "Expected field \"op\" to have a value exactly representable as a 64-bit \
+                               integer, but it is a fraction of or beside {number}"
+        );
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
     context.state.operations.kill(id, ErrorCode::Interrupted);
     Ok(Reply::ok(doc! { "info": "attempting to kill op" }))
 }

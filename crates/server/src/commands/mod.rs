@@ -11,6 +11,7 @@ use crate::command::Command;
 mod aggregate;
 mod build_info;
 mod bulk_write;
+mod cluster_parameter;
 mod coll_mod;
 mod coll_stats;
 mod compact;
@@ -112,6 +113,7 @@ pub static COMMANDS: &[&Command] = &[
     &find::FIND,
     &find_and_modify::FIND_AND_MODIFY,
     &fsync::FSYNC,
+    &cluster_parameter::GET_CLUSTER_PARAMETER,
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
     &get_log::GET_LOG,
     &get_more::GET_MORE,
@@ -146,6 +148,7 @@ pub static COMMANDS: &[&Command] = &[
     &replication::REPL_SET_GET_STATUS,
     &replication::REPL_SET_STEP_DOWN,
     &server_status::SERVER_STATUS,
+    &cluster_parameter::SET_CLUSTER_PARAMETER,
     &feature_compatibility::SET_FEATURE_COMPATIBILITY_VERSION,
     &set_parameter::SET_PARAMETER,
     &shutdown::SHUTDOWN,

@@ -182,6 +182,11 @@ fn metrics(state: &State) -> DocumentBuf {
                 "total": (counts.open as i64),
             },
         },
+        "operation": {
+            "killedDueToClientDisconnect": (int(&state.metrics.killed_by_disconnect)),
+            "killedDueToDefaultMaxTimeMSExpired": (int(&state.metrics.killed_by_default_limit)),
+            "killedDueToMaxTimeMSExpired": (int(&state.metrics.killed_by_limit)),
+        },
         "ttl": {
             "deletedDocuments": (int(&state.metrics.ttl_deleted)),
             "passes": (int(&state.metrics.ttl_passes)),

@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
-use crate::parameters;
+use crate::parameters::{self, Parameters};
 
 /// The names of parameters are its arguments.
 pub const SET_PARAMETER: Command = Command {
@@ -24,6 +24,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .iter()
         .skip(1)
         .filter(|(name, _)| !is_generic(name));
+    // All of them or none.
+    changes
+        .clone()
+        .try_for_each(|(name, _)| Parameters::check_name(name))?;
     let engine = &context.state.services.engine;
     let mut was = None;
     for (name, value) in changes {

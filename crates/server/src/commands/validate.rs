@@ -42,20 +42,20 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let asked = asked(&Arguments::new(request))?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");
     let collection = views::collection(context, &namespace, missing)?;
-    let found = look(&collection, &asked)?;
+    let stop = || {
+        let stopped = context.check().err();
+        stopped.map(|error| error.to_string())
+    };
+    let found = look(&collection, &asked, &stop)?;
     let mut described = Description::of(&collection, &found);
     if asked.repair && found.reports().any(|index| !index.is_valid()) {
         let wrong = found.reports().filter(|index| !index.is_valid());
         let wrong: Vec<String> = wrong.map(|index| index.name.clone()).collect();
-        let stop = || {
-            let stopped = context.operation.check().err();
-            stopped.map(|error| error.to_string())
-        };
         let engine = &context.state.services.engine;
         engine
             .rebuild(&collection, &wrong, &stop)
             .or_command_error()?;
-        described = Description::of(&collection, &look(&collection, &asked)?).after(&found);
+        described = Description::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
     }
     Ok(Reply::ok(described.reply(&namespace.to_string())))
 }
@@ -95,9 +95,14 @@ fn asked(arguments: &Arguments<'_>) -> Result<Asked, CommandError> {
     }
 }
 
-fn look(collection: &Collection, asked: &Asked) -> Result<Validation, CommandError> {
+fn look(
+    collection: &Collection,
+    asked: &Asked,
+    should_stop: &dyn Fn() -> Option<String>,
+) -> Result<Validation, CommandError> {
     if !asked.metadata {
-        return collection.validate(asked.checks).or_command_error();
+        let found = collection.validate_while(asked.checks, should_stop);
+        return found.or_command_error();
     }
     // Definitions are parsed when a folder is opened, and refused there.
     let mut indexes = collection.indexes();

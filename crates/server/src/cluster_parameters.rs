@@ -1,0 +1,186 @@
+//! Parameters of a whole deployment: what `setClusterParameter` changes and every start finds again.
+//! They stand in a collection, as MongoDB's do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use windrow_collection::{Change, Collection, Engine, Namespace};
+use windrow_document::{Document, DocumentBuf, Timestamp, Value, ValueRef, doc};
+use windrow_mql::filter::Filter;
+use windrow_query::{Error, Find, Snapshot, Uninterrupted};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::arguments::Arguments;
+use crate::clock;
+use crate::errors::OrCommandError;
+use crate::sync::lock;
+
+/// The one parameter that there is: how long reads take at most that do not say it themselves.
+pub const DEFAULT_TIME_LIMIT: &str = "defaultMaxTimeMS";
+
+/// Its only field.
+const READ_OPERATIONS: &str = "readOperations";
+
+/// The values of all parameters of a server.
+#[derive(Debug)]
+pub struct ClusterParameters {
+    /// Milliseconds; 0 is no limit.
+    read_limit: AtomicI64,
+    /// When that was set; who sets it holds this.
+    set_at: Mutex<Timestamp>,
+}
+
+impl ClusterParameters {
+    /// As they were set last. What cannot be read counts as not set.
+    pub fn of(engine: &Engine) -> ClusterParameters {
+        let kept = engine.collection(&namespace());
+        let kept = kept.and_then(|kept| find(&kept).ok().flatten());
+        let kept = kept.as_ref().map(DocumentBuf::as_document);
+        let millis = kept.and_then(|kept| read(kept, &[READ_OPERATIONS, "_id", SET_AT]).ok());
+        let set_at = match kept.and_then(|kept| kept.get(SET_AT)) {
+            Some(ValueRef::Timestamp(time)) => time,
+            _ => Timestamp::from_bits(0),
+        };
+        ClusterParameters {
+            read_limit: AtomicI64::new(millis.unwrap_or(0)),
+            set_at: Mutex::new(set_at),
+        }
+    }
+
+    /// How long a read takes at most that does not say so itself.
+    pub fn read_limit(&self) -> Option<Duration> {
+        let millis = self.read_limit.load(Relaxed);
+        (millis > 0).then(|| Duration::from_millis(millis.unsigned_abs()))
+    }
+
+    /// The parameter as `getClusterParameter` shows it; None where there is none of that name.
+    pub fn describe(&self, name: &str) -> Option<DocumentBuf> {
+        (name == DEFAULT_TIME_LIMIT).then(|| self.document(&lock(&self.set_at)))
+    }
+
+    fn document(&self, set_at: &MutexGuard<'_, Timestamp>) -> DocumentBuf {
+        document(**set_at, self.read_limit.load(Relaxed))
+    }
+
+    /// Sets the parameter to what a client gave, and keeps that.
+    pub fn set_default_time_limit(
+        &self,
+        engine: &Engine,
+        value: Document<'_>,
+    ) -> Result<(), CommandError> {
+        let millis = read(value, &[READ_OPERATIONS])?;
+        let mut set_at = lock(&self.set_at);
+        let time = clock::timestamp();
+        keep(engine, document(time, millis)).or_command_error()?;
+        engine.sync().or_command_error()?;
+        *set_at = time;
+        self.read_limit.store(millis, Relaxed);
+        Ok(())
+    }
+}
+
+/// The field that says when a parameter was set.
+const SET_AT: &str = "clusterParameterTime";
+
+fn document(set_at: Timestamp, millis: i64) -> DocumentBuf {
+    doc! {
+        "_id": DEFAULT_TIME_LIMIT, SET_AT: (Value::Timestamp(set_at)), READ_OPERATIONS: millis,
+    }
+}
+
+/// Milliseconds of a value of the parameter; null and nothing are 0.
+fn read(value: Document<'_>, fields: &[&str]) -> Result<i64, CommandError> {
+    if let Some((name, _)) = value.iter().find(|(name, _)| !fields.contains(name)) {
+        return Err(CommandError::new(
+            ErrorCode::IDLUnknownField,
+            format!("BSON field '{DEFAULT_TIME_LIMIT}.{name}' is an unknown field."),
+        ));
+    }
+    let arguments = Arguments::within(DEFAULT_TIME_LIMIT, value);
+    let millis = match arguments.get(READ_OPERATIONS) {
+        None | Some(ValueRef::Null | ValueRef::Undefined) => 0,
+        Some(_) => arguments.count(READ_OPERATIONS)?.unwrap_or(0),
+    };
+    i64::try_from(millis).map_err(|_| {
+        let message = format!("{READ_OPERATIONS} is out of range: {millis}");
+        CommandError::new(ErrorCode::BadValue, message)
+    })
+}
+
+fn namespace() -> Namespace {
+    Namespace {
+        database: "config".to_owned(),
+        collection: "clusterParameters".to_owned(),
+    }
+}
+
+fn by_name() -> Result<Find, Error> {
+    let filter = doc! { "_id": DEFAULT_TIME_LIMIT };
+    Ok(Find::of(Filter::parse(filter.as_document())?))
+}
+
+fn find(kept: &Collection) -> Result<Option<DocumentBuf>, Error> {
+    let row = by_name()?
+        .open(&Snapshot::of(kept)?)?
+        .next_row(&Uninterrupted)?;
+    Ok(row.map(|row| row.document().to_buf()))
+}
+
+/// Writes the parameter in place of what it was.
+fn keep(engine: &Engine, document: DocumentBuf) -> Result<(), Error> {
+    let kept: Arc<Collection> = engine.collection_or_create(&namespace())?;
+    let row = by_name()?
+        .open(&Snapshot::of(&kept)?)?
+        .next_row(&Uninterrupted)?;
+    match row {
+        None => {
+            let inserted = kept.insert(Bytes::from(document.into_bytes()), true)?;
+            let failed = inserted.errors.into_iter().next();
+            failed.map_or(Ok(()), |(_, error)| Err(error.into()))
+        }
+        Some(row) => {
+            let mut batch = kept.batch();
+            batch.change_seen(row.id, row.document(), |_| {
+                Ok::<_, Error>(Change::Replace(document.clone()))
+            })?;
+            Ok(batch.commit()?)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_collection::EngineOptions;
+    use windrow_storage::MemoryDisk;
+
+    use super::*;
+
+    #[test]
+    fn the_limit_of_reads_is_set_and_found_again() {
+        let disk = Arc::new(MemoryDisk::new());
+        let open = || Engine::open(disk.clone(), EngineOptions::with_memory(1 << 30)).unwrap();
+        let check = |value: DocumentBuf, expected: Result<Option<u64>, i32>| {
+            let engine = open();
+            let parameters = ClusterParameters::of(&engine);
+            let set = parameters.set_default_time_limit(&engine, value.as_document());
+            let found = set.map(|()| parameters.read_limit());
+            drop(engine);
+            let limit = expected.map(|millis| millis.map(Duration::from_millis));
+            assert_eq!(found.map_err(|error| error.code.number()), limit, "{value}");
+            if let Ok(limit) = limit {
+                assert_eq!(ClusterParameters::of(&open()).read_limit(), limit);
+            }
+        };
+        check(doc! { "readOperations": 5000 }, Ok(Some(5000)));
+        check(doc! { "readOperations": 7.0 }, Ok(Some(7)));
+        check(doc! { "readOperations": null }, Ok(None));
+        check(doc! {}, Ok(None));
+        check(doc! { "readOperations": (-1) }, Err(2));
+        check(doc! { "readOperations": "x" }, Err(14));
+        check(doc! { "readOperations": true }, Err(14));
+        check(doc! { "other": 1 }, Err(40_415));
+    }
+}

@@ -1,0 +1,114 @@
+//! `setClusterParameter` and `getClusterParameter`: parameters that are kept.
+
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::cluster_parameters::DEFAULT_TIME_LIMIT;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+
+pub const GET_CLUSTER_PARAMETER: Command = Command {
+    name: "getClusterParameter",
+    help: "gives parameters that are kept over a restart: by name, by names, or all with \"*\"",
+    admin_only: true,
+    arguments: Accepted::Any,
+    run: get,
+    ..Command::EMPTY
+};
+
+pub const SET_CLUSTER_PARAMETER: Command = Command {
+    name: "setClusterParameter",
+    help: "changes a parameter and keeps it over a restart",
+    admin_only: true,
+    arguments: Accepted::Any,
+    run: set,
+    ..Command::EMPTY
+};
+
+fn unknown(name: &str) -> CommandError {
+    let message = format!("Unknown Cluster Parameter {name}");
+    CommandError::new(ErrorCode::NoSuchKey, message)
+}
+
+fn get(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let found: Result<Vec<Value>, CommandError> = names(request)?
+        .into_iter()
+        .map(|name| {
+            let described = context.state.cluster_parameters.describe(name);
+            described.map(Value::from).ok_or_else(|| unknown(name))
+        })
+        .collect();
+    Ok(Reply::ok(doc! { "clusterParameters": (found?) }))
+}
+
+fn names(request: &Request) -> Result<Vec<&str>, CommandError> {
+    let arguments = Arguments::new(request);
+    let name = request.command();
+    match arguments.get(name) {
+        Some(ValueRef::String("*")) => Ok(vec![DEFAULT_TIME_LIMIT]),
+        Some(ValueRef::String(name)) => Ok(vec![name]),
+        Some(ValueRef::Array(array)) if array.is_empty() => {
+            let message = "Must supply at least one cluster server parameter name";
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+        Some(ValueRef::Array(array)) => array
+            .iter()
+            .enumerate()
+            .map(|(place, value)| {
+                let wrong = || {
+                    let place = format!("{name}.{place}");
+                    arguments.wrong_type(&place, value.type_of(), &[Type::String])
+                };
+                value.as_str().ok_or_else(wrong)
+            })
+            .collect(),
+        other => {
+            let found = other.map_or(Type::Null, ValueRef::type_of);
+            Err(arguments.wrong_type(name, found, &[Type::String, Type::Array]))
+        }
+    }
+}
+
+fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let (name, value) = wanted(request)?;
+    if name != DEFAULT_TIME_LIMIT {
+        return Err(unknown(name));
+    }
+    if let Some((field, _)) = value.iter().find(|(field, _)| field.starts_with('$')) {
+        let message = format!("Cluster parameter fields may not begin with '$': {field}");
+        let code = ErrorCode::DollarPrefixedFieldName;
+        return Err(CommandError::new(code, message));
+    }
+    let state = context.state;
+    let engine = &state.services.engine;
+    state
+        .cluster_parameters
+        .set_default_time_limit(engine, value)?;
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+/// The one parameter that is to be set, and its value.
+fn wanted(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
+    let arguments = Arguments::new(request);
+    let command = request.command();
+    let wanted = match arguments.get(command) {
+        Some(ValueRef::Null | ValueRef::Undefined) => None,
+        _ => arguments.document(command)?,
+    };
+    let wanted = wanted.ok_or_else(|| arguments.missing(command))?;
+    let mut fields = wanted.iter();
+    let (name, value) = fields.next().ok_or_else(|| unknown(""))?;
+    if fields.next().is_some() {
+        let message = "setClusterParameter only supports setting exactly one parameter";
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
+    match value.as_document() {
+        Some(document) => Ok((name, document)),
+        None if name != DEFAULT_TIME_LIMIT => Err(unknown(name)),
+        None => {
+            let message = "Cluster parameter value must be an object";
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+    }
+}
