@@ -7,6 +7,9 @@ import pytest
 from answers import refused
 
 
+HASHES = ["planCacheShapeHash", "queryHash", "planCacheKey", "queryFramework"]
+
+
 def lines(server, message, since=0):
     found = []
     for line in server.log().splitlines()[since:]:
@@ -148,7 +151,8 @@ def test_slow_lines_and_profiles_have_mongodbs_fields(server, database):
                                  "upsert": False}
     assert list(update) == [
         "type", "ns", "command", "planSummary", "keysExamined", "docsExamined", "nMatched",
-        "nModified", "numYields", "locks", "storage", "durationMillis"]
+        "nModified", "numYields", *HASHES, "locks", "storage", "remote", "workingMillis",
+        "durationMillis"]
     assert ("COMMAND", "command", "update") in told and ("WRITE", "remove", "q") in told
     more = told["COMMAND", "command", "getMore"]
     assert more["originatingCommand"]["find"] == "c"
@@ -158,8 +162,50 @@ def test_slow_lines_and_profiles_have_mongodbs_fields(server, database):
     found = database["system.profile"].find_one({"command.comment": "looked for"}, {"_id": 0})
     assert list(found) == [
         "op", "ns", "command", "keysExamined", "docsExamined", "hasSortStage", "cursorExhausted",
-        "numYield", "nreturned", "locks", "flowControl", "responseLength", "protocol", "millis",
-        "planSummary", "ts", "client", "allUsers", "user"]
+        "numYield", "nreturned", *HASHES, "locks", "flowControl", "responseLength", "protocol",
+        "millis", "workingMillis", "planSummary", "execStats", "ts", "client", "allUsers", "user"]
+    steps = found["execStats"]
+    assert (steps["stage"], steps["nReturned"]) == ("SORT", 7)
+    assert steps["inputStage"]["docsExamined"] == found["docsExamined"] == 10
+    explained = database.command("explain", {"find": "c", "filter": {"n": {"$gt": 5}},
+                                             "sort": {"n": 1}}, verbosity="queryPlanner")
+    assert found["queryHash"] == explained["queryPlanner"]["queryHash"]
+
+
+@pytest.mark.parametrize("command, expected", [
+    ({"aggregate": "c", "pipeline": [{"$match": {"a": 3}}, {"$group": {"_id": "$n"}}],
+      "cursor": {}}, ("IXSCAN { a: 1 }", 20, 20)),
+    ({"aggregate": "v", "pipeline": [{"$match": {"a": 3}}], "cursor": {}},
+     ("IXSCAN { a: 1 }", 20, 20)),
+    ({"count": "c", "query": {"a": 3, "n": {"$gt": 50}}}, ("IXSCAN { a: 1 }", 20, 20)),
+    ({"count": "c", "query": {"n": 3}}, ("COLLSCAN", 0, 100)),
+    ({"distinct": "c", "key": "n", "query": {"a": 3}}, ("IXSCAN { a: 1 }", 20, 20)),
+    ({"findAndModify": "c", "query": {"a": 3}, "update": {"$set": {"b": 1}}},
+     ("IXSCAN { a: 1 }", 1, 1)),
+])
+def test_what_a_command_has_looked_at_is_told(database, command, expected):
+    database.c.insert_many([{"_id": one, "n": one, "a": one % 5} for one in range(100)])
+    database.c.create_index("a")
+    database.create_collection("v", viewOn="c", pipeline=[])
+    database.command("profile", 2)
+    database.command({**command, "comment": "told"})
+    database.command("profile", 0)
+    told = database["system.profile"].find_one({"command.comment": "told"})
+    assert (told["planSummary"], told["keysExamined"], told["docsExamined"]) == expected
+    assert told["queryHash"] == told["planCacheShapeHash"] and told["planCacheKey"]
+
+
+def test_a_wait_that_a_client_wants_is_no_work(client):
+    """A driver's monitor waits in hello for seconds, over and over."""
+    def commands():
+        return client.admin.command("serverStatus")["opLatencies"]["commands"]
+
+    before = commands()
+    version = client.admin.command("hello")["topologyVersion"]
+    client.admin.command("hello", topologyVersion=version, maxAwaitTimeMS=1000)
+    after = commands()
+    assert after["ops"] - before["ops"] >= 3
+    assert after["latency"] - before["latency"] < 500_000
 
 
 def test_disk_use_is_set_for_all(client, collection):

@@ -12,7 +12,8 @@ from windrow_server import Server
 COUNT = 3_000
 
 # Seconds of work for each document, and true or false of all of them.
-WORK = {"$sum": {"$map": {"input": {"$range": [0, 5_000_000]}, "in": {"$mod": ["$$this", 7]}}}}
+WORK = {"$sum": {"$map": {"input": {"$range": [0, 5_000_000]}, "in": {
+    "$mod": ["$$this", {"$add": ["$n", 7]}]}}}}
 ALL = {"$expr": {"$gt": [WORK, -1]}}
 NONE = {"$expr": {"$lt": [WORK, -1]}}
 FIND = {"find": "c", "filter": NONE}
@@ -67,10 +68,10 @@ BUSY = {
 # These have no such thing, but take more than a millisecond.
 LONG = {
     "createIndexes": {"createIndexes": "c", "indexes": [
-        {"key": {f"s{one}": 1}, "name": f"s{one}"} for one in range(10)]},
+        {"key": {f"s{one}": 1, f"s{other}": 1}, "name": f"s{one}_{other}"}
+        for one in range(10) for other in range(one)]},
     "validate": {"validate": "c", "full": True},
     "reIndex": {"reIndex": "c"},
-    "compact": {"compact": "c"},
     "dataSize": {"dataSize": "limits.c", "keyPattern": {"n": 1}, "min": {"n": 0},
                  "max": {"n": COUNT}},
     "update": {"update": "c", "updates": [

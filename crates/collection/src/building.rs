@@ -137,6 +137,10 @@ impl Collection {
             keys: sum(|index| index.progress().keys.load(Ordering::Relaxed)),
             seconds: started.elapsed().as_secs_f64(),
         });
+        // The scan of a small collection asks too rarely to notice.
+        if let Some(why) = (control.should_stop)() {
+            return Err(Error::Interrupted(why));
+        }
         for index in indexes {
             index.progress().checking.store(true, Ordering::Relaxed);
         }

@@ -96,6 +96,23 @@ impl Aggregate {
         Ok(Cursor::of(operator))
     }
 
+    /// The query that the pipeline begins with, and what it reads.
+    pub fn front<C: Collections + 'static>(
+        &self,
+        source: &Arc<dyn Source>,
+        collections: &Arc<C>,
+    ) -> Result<(Find, Arc<dyn Source>), Error> {
+        let setting = self.setting(&**source, collections.clone());
+        let (base, stages) = self.pipeline.over_base(source, &setting)?;
+        let (find, _) = front::split(&stages, &**base)?;
+        let find = Find {
+            hint: self.hint.clone(),
+            allow_disk_use: self.allow_disk_use,
+            ..find
+        };
+        Ok((find, base.clone()))
+    }
+
     fn setting(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> Setting {
         let namespace = source.namespace();
         let database = namespace.split('.').next().unwrap_or_default();

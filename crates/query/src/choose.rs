@@ -427,7 +427,8 @@ fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
         },
         _ => plan,
     };
-    if find.show_record_id {
+    // Keys alone are shown without what they belong to.
+    if find.show_record_id && !find.return_key {
         Plan::RecordIds {
             input: Box::new(plan),
         }

@@ -7,7 +7,7 @@ use windrow_mql::filter::{Filter, Node};
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
-use crate::operators;
+use crate::operators::{self, Operator};
 use crate::row::Interrupt;
 use crate::source::Source;
 
@@ -34,11 +34,24 @@ impl Count {
 
     /// The number of documents that match, less those skipped, up to the limit.
     pub fn run(&self, source: &Arc<dyn Source>, interrupt: &dyn Interrupt) -> Result<u64, Error> {
+        self.run_noting(source, interrupt, |_| {})
+    }
+
+    /// The same. `note` sees what has read the documents, where that was needed.
+    pub fn run_noting(
+        &self,
+        source: &Arc<dyn Source>,
+        interrupt: &dyn Interrupt,
+        note: impl FnOnce(&dyn Operator),
+    ) -> Result<u64, Error> {
         if matches!(self.filter.root(), Node::AlwaysTrue) && self.hint.is_none() {
             let count = source.count().saturating_sub(self.skip);
             return Ok(self.limit.map_or(count, |limit| count.min(limit)));
         }
         let plan = self.find().plan(&**source)?.winner;
-        Cursor::of(operators::open(&plan, source)?).count(interrupt)
+        let mut cursor = Cursor::of(operators::open(&plan, source)?);
+        let count = cursor.count(interrupt);
+        note(cursor.operator());
+        count
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::find::Find;
-use crate::operators::{self, BoxOperator, count_rows};
+use crate::operators::{self, BoxOperator, Operator, count_rows};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
@@ -42,6 +42,11 @@ impl Cursor {
     /// How many rows are left.
     pub fn count(&mut self, interrupt: &dyn Interrupt) -> Result<u64, Error> {
         count_rows(&mut self.operator, interrupt)
+    }
+
+    /// What gives the rows, for what it has counted.
+    pub fn operator(&self) -> &dyn Operator {
+        &*self.operator
     }
 
     pub(crate) fn into_operator(self) -> BoxOperator {

@@ -17,6 +17,7 @@ use crate::bounds::range::ScanRanges;
 use crate::bounds::{IndexBounds, has_all, predicates};
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
+use crate::operators::Operator;
 use crate::row::{Interrupt, Pace};
 use crate::source::{Direction, EntryCursor, RecordId, Source, SourceIndex};
 
@@ -86,8 +87,21 @@ impl Distinct {
         source: &Arc<dyn Source>,
         interrupt: &dyn Interrupt,
     ) -> Result<Vec<Value>, Error> {
+        self.run_noting(source, interrupt, |_| {})
+    }
+
+    /// The same. `note` sees what has read the documents, where an index alone did not have the values.
+    pub fn run_noting(
+        &self,
+        source: &Arc<dyn Source>,
+        interrupt: &dyn Interrupt,
+        note: impl FnOnce(&dyn Operator),
+    ) -> Result<Vec<Value>, Error> {
         let Some(scan) = self.index(&**source)? else {
-            return self.collect(&mut self.find().open(source)?, interrupt);
+            let mut rows = self.find().open(source)?;
+            let values = self.collect(&mut rows, interrupt);
+            note(rows.operator());
+            return values;
         };
         let mut values = Values {
             collation: self.filter.collation_shared().cloned(),

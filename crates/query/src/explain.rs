@@ -24,14 +24,14 @@ pub enum Verbosity {
 }
 
 impl Verbosity {
-    /// Error 9 for an unknown name.
+    /// Error 2 for an unknown name.
     pub fn parse(name: &str) -> Result<Verbosity, Error> {
         match name {
             "queryPlanner" => Ok(Verbosity::QueryPlanner),
             "executionStats" => Ok(Verbosity::ExecutionStats),
             "allPlansExecution" => Ok(Verbosity::AllPlansExecution),
             _ => Err(Error::new(
-                9,
+                2,
                 "verbosity string must be one of {'queryPlanner', 'executionStats', 'allPlansExecution'}",
             )),
         }

@@ -20,6 +20,11 @@ pub fn print_plan(plan: &Plan) -> DocumentBuf {
     print(plan, None)
 }
 
+/// The same with what each step has counted.
+pub fn print_run(plan: &Plan, operator: &dyn Operator) -> DocumentBuf {
+    print(plan, Some(operator))
+}
+
 pub(crate) fn number(value: i64) -> ValueRef<'static> {
     i32::try_from(value).map_or(ValueRef::Int64(value), ValueRef::Int32)
 }

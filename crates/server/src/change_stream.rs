@@ -68,6 +68,30 @@ pub fn open(
     namespace: &Namespace,
     body: Document<'_>,
 ) -> Result<ChangeStream, CommandError> {
+    let (wanted, behind) = prepare(context, namespace, body)?;
+    let engine = context.state.services.engine.clone();
+    ChangeStream::start(engine, wanted, behind)
+}
+
+/// The stages of the pipeline, once it is known that it could be opened.
+pub fn explain<'a>(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'a>,
+) -> Result<Array<'a>, CommandError> {
+    prepare(context, namespace, body)?;
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    Ok(stages.unwrap_or(Array::EMPTY))
+}
+
+/// What is wanted, and what the events go through behind that.
+type Prepared = (Wanted, (EventPipeline, bool));
+
+fn prepare(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+) -> Result<Prepared, CommandError> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let stages = stages.unwrap_or(Array::EMPTY);
     let first = stages.get(0).and_then(ValueRef::as_document);
@@ -86,8 +110,7 @@ pub fn open(
     if matches!(wanted.scope, Scope::Collection(_)) {
         views::refuse(context, namespace)?;
     }
-    let engine = context.state.services.engine.clone();
-    ChangeStream::start(engine, wanted, (pipeline, splits))
+    Ok((wanted, (pipeline, splits)))
 }
 
 /// Events are told once they cannot go back any more.

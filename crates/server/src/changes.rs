@@ -51,6 +51,7 @@ pub fn change_all(
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
+    running.note_hashes(find, context.operation);
     changed.and(committed)?;
     Ok(tally)
 }
@@ -114,6 +115,7 @@ pub fn change_one(
         let mut running = start(context, collection, &find)?;
         let row = running.next(context.operation)?;
         let examined = running.examined();
+        running.note_hashes(&find, context.operation);
         let Some(row) = row else {
             return Ok(Tally {
                 examined,

@@ -34,10 +34,17 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
             false => error,
         });
     state.metrics.connections_active.fetch_sub(1, Relaxed);
-    outcome.unwrap_or_else(|error| {
+    let reply = outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
         Reply::from(&error)
-    })
+    });
+    match &state.member {
+        None => reply,
+        Some(member) => {
+            let times = member.times(state.services.engine.newest_time());
+            reply.with_fields(times.as_document())
+        }
+    }
 }
 
 /// Whether it is a retryable write or the end of a transaction.
@@ -111,6 +118,7 @@ fn execute(
             .operations
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
+    operation.set_told_from(recorder::told_from(state));
     let run = |joined: Option<&Joined>| {
         let context = Context {
             state,
@@ -137,7 +145,7 @@ fn execute(
     if let Err(error) = &outcome {
         count_killed(state, request, command, error);
     }
-    let took = operation.started.elapsed();
+    let took = operation.worked();
     state.metrics.took(command.class(), took);
     let namespace = operation.namespace();
     let counted = (command.kind, command.class());

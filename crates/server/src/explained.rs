@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Document, DocumentBuf, doc};
+use windrow_document::{Array, Document, DocumentBuf, doc};
 use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
 use windrow_wire::{CommandError, Reply};
 
@@ -31,6 +31,12 @@ pub fn aggregate(
         .explain(source, &collections, verbosity, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
+}
+
+/// Explains a pipeline that has no plan: by its stages as they came.
+pub fn stages(context: &Context<'_>, stages: Array<'_>, command: Document<'_>) -> Reply {
+    let explained = doc! { "explainVersion": "1", "stages": (stages.to_buf()) };
+    Reply::ok(finish(context, explained, command))
 }
 
 /// Explains a query: how much of it, and what it is part of.

@@ -39,6 +39,82 @@ pub fn cores() -> i32 {
     std::thread::available_parallelism().map_or(1, |cores| cores.get() as i32)
 }
 
+/// Processors of the machine, also those that this process may not use.
+pub fn processors() -> i32 {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let is_one = |line: &&str| line.starts_with("processor");
+    match text.lines().filter(is_one).count() {
+        0 => cores(),
+        count => count as i32,
+    }
+}
+
+/// What is said of the first processor.
+pub fn processor(name: &str) -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    let (_, value) = lines.find(|(found, _)| found.trim() == name)?;
+    Some(value.trim().to_owned())
+}
+
+/// The kernel in its own words.
+pub fn kernel_text() -> Option<String> {
+    let text = fs::read_to_string("/proc/version").ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// The size of a page of memory: of the vector that the kernel gives each process, pairs of words, the
+/// value of `AT_PAGESZ`.
+pub fn page_bytes() -> Option<u64> {
+    const AT_PAGESZ: u64 = 6;
+    let bytes = fs::read("/proc/self/auxv").ok()?;
+    let word = |bytes: &[u8]| bytes.first_chunk().copied().map(u64::from_ne_bytes);
+    bytes.chunks_exact(16).find_map(|pair| {
+        let (key, value) = pair.split_at(8);
+        (word(key)? == AT_PAGESZ).then(|| word(value))?
+    })
+}
+
+/// How many files the process may have open.
+pub fn open_files_max() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/limits").ok()?;
+    let mut lines = text.lines();
+    let rest = lines.find_map(|line| line.strip_prefix("Max open files"))?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// What the kernel has counted of this process.
+pub struct Counted {
+    /// Pages that had to be read, and that were there.
+    pub faults: u64,
+    pub reclaims: u64,
+    pub user_micros: u64,
+    pub system_micros: u64,
+    /// Most that it has held of the machine's memory.
+    pub resident_max_kb: u64,
+}
+
+/// A tick of the kernel's clock as `/proc` counts them: `USER_HZ` is 100 on every architecture.
+const TICK_MICROS: u64 = 10_000;
+
+pub fn counted() -> Counted {
+    let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program stands in brackets and may have spaces; field 3 follows it.
+    let rest = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let fields: Vec<u64> = rest
+        .split_whitespace()
+        .map(|field| field.parse().unwrap_or(0))
+        .collect();
+    let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0);
+    Counted {
+        faults: field(12),
+        reclaims: field(10),
+        user_micros: field(14) * TICK_MICROS,
+        system_micros: field(15) * TICK_MICROS,
+        resident_max_kb: field_kb("/proc/self/status", "VmHWM:"),
+    }
+}
+
 /// The distribution's name.
 pub fn system_name() -> String {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();

@@ -6,6 +6,7 @@
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
+use windrow_collection::ClusterTime;
 use windrow_document::{DocumentBuf, ObjectId, Timestamp, Value, doc};
 
 use crate::clock;
@@ -45,7 +46,7 @@ impl Member {
     }
 
     /// What `hello` says of it.
-    pub fn describe(&self, reply: &mut DocumentBuf) {
+    pub fn describe(&self, newest: ClusterTime, reply: &mut DocumentBuf) {
         reply.push("hosts", vec![self.me.as_str()]);
         reply.push("setName", self.set.as_str());
         reply.push("setVersion", VERSION);
@@ -53,8 +54,9 @@ impl Member {
         reply.push("primary", self.me.as_str());
         reply.push("me", self.me.as_str());
         reply.push("electionId", Self::election_id());
-        let now = clock::date(SystemTime::now());
-        let time = Self::op_time(clock::timestamp());
+        let newest = self.time(newest);
+        let now = Value::DateTime(i64::from(newest.seconds) * 1000);
+        let time = Self::op_time(newest);
         reply.push(
             "lastWrite",
             doc! {
@@ -62,6 +64,28 @@ impl Member {
                 "majorityOpTime": time, "majorityWriteDate": now,
             },
         );
+    }
+
+    /// The time of the newest change; before the first, that of the election.
+    fn time(&self, newest: ClusterTime) -> Timestamp {
+        let earliest = ClusterTime::new(self.elected.seconds, 1);
+        Timestamp::from_bits(newest.max(earliest).0)
+    }
+
+    /// What every reply of a member says: up to when it has seen changes, and that nobody has signed it.
+    pub fn times(&self, newest: ClusterTime) -> DocumentBuf {
+        let time = Value::Timestamp(self.time(newest));
+        let hash = Value::Binary {
+            subtype: 0,
+            bytes: vec![0; 20],
+        };
+        doc! {
+            "$clusterTime": {
+                "clusterTime": (time.clone()),
+                "signature": { "hash": hash, "keyId": 0i64 },
+            },
+            "operationTime": time,
+        }
     }
 
     /// As MongoDB makes it: the term in the last bytes.
@@ -95,14 +119,15 @@ impl Member {
     }
 
     /// What `replSetGetStatus` answers.
-    pub fn status(&self) -> DocumentBuf {
+    pub fn status(&self, newest: ClusterTime) -> DocumentBuf {
         let now = clock::date(SystemTime::now());
-        let time = || Self::op_time(clock::timestamp());
+        let newest = self.time(newest);
+        let time = || Self::op_time(newest);
         let uptime = self.elected_at.elapsed().unwrap_or_default().as_secs();
         let member = doc! {
             "_id": 0, "name": (self.me.as_str()), "health": 1.0, "state": 1,
             "stateStr": "PRIMARY", "uptime": (uptime as i32), "optime": (time()),
-            "optimeDate": (now.clone()), "electionTime": (Value::Timestamp(self.elected)),
+            "optimeDate": (Value::DateTime(i64::from(newest.seconds) * 1000)), "electionTime": (Value::Timestamp(self.elected)),
             "electionDate": (clock::date(self.elected_at)), "configVersion": VERSION,
             "configTerm": (TERM as i32), "self": true,
         };

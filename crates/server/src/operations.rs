@@ -32,7 +32,13 @@ pub struct Operation {
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
     notes: Mutex<DocumentBuf>,
+    /// Microseconds from which on it is told of, in the log or the profile; see [`set_told_from`](Self::set_told_from).
+    told_from_micros: AtomicU64,
+    /// What identifies its query and its plan.
+    hashes: Mutex<DocumentBuf>,
     waits: AtomicBool,
+    /// Microseconds that it has waited for something that its client wanted to wait for.
+    waited_micros: AtomicU64,
 }
 
 /// See [`Operation::limit_micros`].
@@ -120,6 +126,36 @@ impl Operation {
         self.waits.store(true, Relaxed);
     }
 
+    /// Says that the operation is told of in the log or the profile where it has worked so long.
+    pub fn set_told_from(&self, least: Duration) {
+        self.told_from_micros.store(micros(least), Relaxed);
+    }
+
+    /// Whether it would be told of, if it ended now: else nobody needs to know more of it.
+    pub fn is_told(&self) -> bool {
+        micros(self.worked()) >= self.told_from_micros.load(Relaxed)
+    }
+
+    /// What identifies its query and its plan; of several statements each in its turn.
+    pub fn set_hashes(&self, hashes: DocumentBuf) {
+        *lock(&self.hashes) = hashes;
+    }
+
+    pub fn hashes(&self) -> DocumentBuf {
+        lock(&self.hashes).clone()
+    }
+
+    /// Notes how long it waited for something that its client wanted to wait for: that is no work.
+    pub fn note_wait(&self, waited: Duration) {
+        self.waited_micros.fetch_add(micros(waited), Relaxed);
+    }
+
+    /// How long it has worked.
+    pub fn worked(&self) -> Duration {
+        let waited = Duration::from_micros(self.waited_micros.load(Relaxed));
+        self.started.elapsed().saturating_sub(waited)
+    }
+
     pub fn waits_on_purpose(&self) -> bool {
         self.waits.load(Relaxed)
     }
@@ -162,7 +198,7 @@ impl Operation {
         if let Some(summary) = lock(&self.plan_summary).clone() {
             attr.push("planSummary", summary);
         }
-        for (name, value) in lock(&self.notes).iter() {
+        for (name, value) in lock(&self.notes).iter().chain(self.hashes().iter()) {
             attr.push(name, value);
         }
         attr
@@ -277,7 +313,10 @@ impl Operations {
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
             notes: Mutex::default(),
+            told_from_micros: AtomicU64::new(NO_LIMIT),
+            hashes: Mutex::default(),
             waits: AtomicBool::new(false),
+            waited_micros: AtomicU64::new(0),
         });
         lock(&self.running).insert(id, Arc::clone(&operation));
         Running {

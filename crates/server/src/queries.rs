@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Collation, Document, ValueRef};
+use windrow_document::{Collation, Document, ValueRef, doc};
 use windrow_mql::expression::{
     Context as ExpressionContext, Expression, Scope, Variables, check_variable_for_writing,
 };
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
+use windrow_query::plan::Plan;
+use windrow_query::print::print_run;
 use windrow_query::{
     Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source,
 };
@@ -86,6 +88,8 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
 /// A query that runs: its plan is known to `currentOp` and the log of slow operations.
 pub struct Running {
     operator: BoxOperator,
+    plan: Plan,
+    source: Arc<dyn Source>,
     indexes: Vec<String>,
 }
 
@@ -104,7 +108,27 @@ impl Running {
         let operator = operators::open(&choice.winner, source).or_command_error()?;
         let mut indexes = Vec::new();
         plan_summary::collect_indexes(&choice.winner, &mut indexes);
-        Ok(Running { operator, indexes })
+        let running = Running {
+            operator,
+            plan: choice.winner,
+            source: source.clone(),
+            indexes,
+        };
+        Ok(running)
+    }
+
+    /// Tells the log and the profile what identifies the query and its plan, where they are told of it.
+    pub fn note_hashes(&self, find: &Find, operation: &Operation) {
+        if operation.is_told() {
+            note_hashes(find, &*self.source, &self.plan, operation);
+        }
+    }
+
+    /// Tells the profile what each step has done, where it is told of that.
+    fn note_steps(&self, operation: &Operation) {
+        if operation.is_told() {
+            operation.note("execStats", print_run(&self.plan, &*self.operator));
+        }
     }
 
     /// The next row; None at the end.
@@ -123,6 +147,31 @@ impl Running {
     }
 }
 
+/// Tells the log and the profile by what plan a query is answered, where they are told of it.
+pub fn note_plan(find: &Find, source: &dyn Source, operation: &Operation) {
+    if !operation.is_told() {
+        return;
+    }
+    if let Ok(choice) = find.plan(source) {
+        operation.set_plan_summary(&plan_summary::of(&choice.winner));
+        if plan_summary::sorts(&choice.winner) {
+            operation.note("hasSortStage", true);
+        }
+        note_hashes(find, source, &choice.winner, operation);
+    }
+}
+
+fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
+    let Ok(standing) = find.standing(source, plan) else {
+        return;
+    };
+    let shape = standing.shape.hash();
+    operation.set_hashes(doc! {
+        "planCacheShapeHash": (shape.as_str()), "queryHash": (shape.as_str()),
+        "planCacheKey": (standing.key.text()), "queryFramework": "classic",
+    });
+}
+
 /// See [`Running::examined`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
@@ -131,6 +180,11 @@ pub struct Examined {
 }
 
 impl Examined {
+    /// What an operator and all below it have looked at.
+    pub fn by(operator: &dyn Operator) -> Examined {
+        examined(operator)
+    }
+
     /// Tells the log of slow operations what has been looked at since `before`.
     pub fn note(self, before: Examined, operation: &Operation) {
         operation.note("keysExamined", (self.keys - before.keys) as i64);
@@ -160,7 +214,7 @@ fn examined(operator: &dyn Operator) -> Examined {
 
 /// Where the documents of a cursor come from.
 enum Rows {
-    Query(Running),
+    Query(Box<Running>),
     Pipeline(Cursor),
 }
 
@@ -175,7 +229,7 @@ impl Rows {
     fn examined(&self) -> Examined {
         match self {
             Rows::Query(running) => running.examined(),
-            Rows::Pipeline(_) => Examined::default(),
+            Rows::Pipeline(cursor) => examined(cursor.operator()),
         }
     }
 }
@@ -192,7 +246,7 @@ pub struct QueryBatches {
 impl QueryBatches {
     pub fn of_query(running: Running, limit: Option<u64>) -> QueryBatches {
         QueryBatches {
-            rows: Rows::Query(running),
+            rows: Rows::Query(Box::new(running)),
             left: limit,
             waiting: None,
         }
@@ -256,6 +310,9 @@ impl BatchSource for QueryBatches {
         let before = self.rows.examined();
         let batch = self.fill(operation, limit, bytes_max);
         self.rows.examined().note(before, operation);
+        if let Rows::Query(running) = &self.rows {
+            running.note_steps(operation);
+        }
         batch
     }
 }

@@ -90,10 +90,22 @@ pub fn record_statement(state: &State, statement: &Statement<'_>) {
             if let Some(summary) = statement.operation.plan_summary() {
                 attributes.push("planSummary", summary);
             }
+            for (name, value) in statement.operation.hashes().iter() {
+                attributes.push(name, value);
+            }
             attributes
         },
     };
     tell(state, &described);
+}
+
+/// From what time on an operation is told of: whatever it took, where the settings of a database or the
+/// log's say so.
+pub fn told_from(state: &State) -> Duration {
+    match tells_nothing(state, Duration::ZERO) {
+        true => Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs()),
+        false => Duration::ZERO,
+    }
 }
 
 /// Whether anything at all is told of what took so long: else it need not be described.
@@ -157,6 +169,10 @@ const LOGGED: &[&str] = &[
     "keysInserted",
     "keysDeleted",
     "numYields",
+    "planCacheShapeHash",
+    "queryHash",
+    "planCacheKey",
+    "queryFramework",
     "nreturned",
     "ok",
     "errMsg",
@@ -165,7 +181,9 @@ const LOGGED: &[&str] = &[
     "reslen",
     "locks",
     "storage",
+    "remote",
     "protocol",
+    "workingMillis",
     "durationMillis",
 ];
 const PROFILED: &[(&str, &str)] = &[
@@ -187,6 +205,10 @@ const PROFILED: &[(&str, &str)] = &[
     ("keysDeleted", "keysDeleted"),
     ("numYield", "numYields"),
     ("nreturned", "nreturned"),
+    ("planCacheShapeHash", "planCacheShapeHash"),
+    ("queryHash", "queryHash"),
+    ("planCacheKey", "planCacheKey"),
+    ("queryFramework", "queryFramework"),
     ("locks", "locks"),
     ("flowControl", "locks"),
     ("ok", "ok"),
@@ -196,7 +218,9 @@ const PROFILED: &[(&str, &str)] = &[
     ("responseLength", "reslen"),
     ("protocol", "protocol"),
     ("millis", "durationMillis"),
+    ("workingMillis", "workingMillis"),
     ("planSummary", "planSummary"),
+    ("execStats", "execStats"),
 ];
 
 impl Described<'_> {
@@ -222,6 +246,9 @@ impl Described<'_> {
         if self.outcome.is_some() {
             all.push("protocol", "op_msg");
         }
+        all.push("remote", self.client.address.to_string());
+        // It waits for nothing but what its client wanted to wait for, which does not count.
+        all.push("workingMillis", self.millis);
         all.push("durationMillis", self.millis);
         all
     }
@@ -253,7 +280,9 @@ impl Described<'_> {
         let mut profile = DocumentBuf::new();
         for (name, known_as) in PROFILED {
             match all.get(known_as) {
-                Some(_) if *name == "millis" => profile.push(name, self.millis as i32),
+                Some(_) if matches!(*name, "millis" | "workingMillis") => {
+                    profile.push(name, self.millis as i32);
+                }
                 Some(value) => profile.push(name, value),
                 None => {}
             }

@@ -171,6 +171,24 @@ impl Reply {
         self
     }
 
+    /// The reply with these fields behind all that it has.
+    pub fn with_fields(mut self, fields: Document<'_>) -> Reply {
+        let bytes = fields.as_bytes();
+        let elements = bytes.get(4..bytes.len().saturating_sub(1));
+        let elements = elements.unwrap_or_default().to_vec();
+        if let Some(length) = self.head.first_chunk_mut() {
+            *length = (i32::from_le_bytes(*length) + elements.len() as i32).to_le_bytes();
+        }
+        let last = match self.tail.is_empty() {
+            true => &mut self.head,
+            false => &mut self.tail,
+        };
+        // In front of the byte that ends the document.
+        let end = last.len().saturating_sub(1);
+        last.splice(end..end, elements);
+        self
+    }
+
     /// Says that another reply follows without being asked for.
     pub fn with_more_to_come(mut self) -> Reply {
         self.more_to_come = true;
@@ -316,6 +334,25 @@ fn write_all(stream: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Resu
 mod tests {
     use super::*;
     use windrow_document::{Document, doc};
+
+    #[test]
+    fn fields_come_behind_all_others() {
+        let check = |reply: Reply| {
+            let mut expected = reply.to_document();
+            expected.push("a", 1);
+            expected.push("b", doc! { "c": "x" });
+            let added = doc! { "a": 1, "b": { "c": "x" } };
+            let found = reply.with_fields(added.as_document()).to_document();
+            assert_eq!(found, expected);
+            assert!(Document::from_bytes(found.as_bytes()).is_ok());
+        };
+        check(Reply::ok(doc! { "n": 1 }));
+        let one = doc! { "_id": 1 };
+        let batch = || std::iter::once(one.as_document()).collect();
+        check(Reply::first_batch("a.b", 7, batch()));
+        let token = doc! { "_data": "x" };
+        check(Reply::next_batch("a.b", 7, batch()).with_resume_token(token.as_document()));
+    }
 
     #[test]
     fn a_cursor_reply_is_the_document_that_it_says() {

@@ -238,8 +238,9 @@ pub(super) fn parse_stage(
             ));
         }
         if OF_SEARCH.contains(&name) {
-            let message =
-                format!("Using {name} requires additional configuration, which is not here");
+            let message = format!(
+                "Using Atlas Search, as {name} does, requires additional configuration, which is not here"
+            );
             return Err(Error::new(SEARCH_NOT_ENABLED, message));
         }
         return Err(unknown(name));

@@ -80,7 +80,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let collections = queries::collections(context);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
     let owner = queries::owner(context, text, body);
-    let source: Box<dyn BatchSource> = match aggregate.pipeline.output() {
+    let batches: Box<dyn BatchSource> = match aggregate.pipeline.output() {
         Some(output) => {
             let environment = aggregate.pipeline.environment();
             let validation = writes::validation(&Arguments::within("aggregate", body))?;
@@ -90,7 +90,19 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
-    first_batch::reply(context, owner, source, first)
+    let reply = first_batch::reply(context, owner, batches, first);
+    note_front(context, &aggregate, &source);
+    reply
+}
+
+/// Tells the log and the profile of the query that the pipeline begins with.
+fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Source>) {
+    if !context.operation.is_told() {
+        return;
+    }
+    if let Ok((find, base)) = aggregate.front(source, &queries::collections(context)) {
+        queries::note_plan(&find, &*base, context.operation);
+    }
 }
 
 /// Whether the pipeline ends with a stage that writes what it gives.
@@ -114,7 +126,7 @@ fn check_request(body: Document<'_>) -> Result<(), CommandError> {
 /// Opens a change stream.
 fn open_stream(
     context: &Context<'_>,
-    mut namespace: Namespace,
+    namespace: Namespace,
     body: Document<'_>,
     first: FirstBatch,
 ) -> Result<Reply, CommandError> {
@@ -126,11 +138,16 @@ fn open_stream(
         tells_of_drops: true,
         ..CursorOptions::default()
     };
+    let stream = change_stream::open(context, &watched(namespace), body)?;
+    first_batch::reply(context, owner, Box::new(stream), first)
+}
+
+/// What a change stream watches: without the name of a collection the whole database.
+fn watched(mut namespace: Namespace) -> Namespace {
     if namespace.collection == NO_COLLECTION {
         namespace.collection.clear();
     }
-    let stream = change_stream::open(context, &namespace, body)?;
-    first_batch::reply(context, owner, Box::new(stream), first)
+    namespace
 }
 
 /// Says how a pipeline runs.
@@ -141,6 +158,12 @@ pub fn explain(
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
     let namespace = named(database, command)?;
+    if own_documents::first_stage(command).map(|(name, _)| name) == Some(change_stream::STAGE) {
+        check_names(command)?;
+        let scope = watched(namespace);
+        let stages = change_stream::explain(context, &scope, command)?;
+        return Ok(explained::stages(context, stages, command));
+    }
     let source = explained::open(context, &namespace)?;
     check_view(command, &*source)?;
     let aggregate = parse(command, source.collation())?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
+use windrow_query::operators::Operator;
 use windrow_query::{Count, Hint, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -12,6 +13,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
+use crate::queries::Examined;
 use crate::{queries, views};
 
 pub const COUNT: Command = Command {
@@ -43,7 +45,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some(_) => count_view(context, body, &source)?,
         None => {
             let count = parse(body, source.collation())?;
-            count.run(&source, context.operation).or_command_error()?
+            let mut examined = Examined::default();
+            let note = |operator: &dyn Operator| examined = Examined::by(operator);
+            let number = count.run_noting(&source, context.operation, note);
+            examined.note(Examined::default(), context.operation);
+            queries::note_plan(&count.find(), &*source, context.operation);
+            number.or_command_error()?
         }
     };
     let number = i64::try_from(number).unwrap_or(i64::MAX);

@@ -43,7 +43,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let engine = &context.state.services.engine;
     let existing = context.collection(&namespace)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
-    let wanted = parse(request, existing.as_deref(), collation.as_ref())?;
+    let is_member = context.state.member.is_some();
+    let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
     let names: Vec<String> = wanted.iter().map(|one| one.name.clone()).collect();
@@ -132,13 +133,13 @@ fn parse(
     request: &Request,
     existing: Option<&Collection>,
     collation: Option<&Arc<Collation>>,
+    is_member: bool,
 ) -> Result<Vec<Definition>, CommandError> {
     check_names(request)?;
     let arguments = Arguments::new(request);
     let ignores_unknown = arguments.flag("ignoreUnknownIndexOptions")?;
-    if arguments.get("commitQuorum").is_some() {
-        let message = "Standalones don't support commitQuorum";
-        return Err(CommandError::new(ErrorCode::BadValue, message));
+    if let Some(quorum) = arguments.get("commitQuorum") {
+        check_quorum(quorum, is_member)?;
     }
     let indexes = arguments.array("indexes")?.ok_or_else(|| {
         let message = "The 'indexes' field is a required argument of the createIndexes command";
@@ -196,6 +197,37 @@ fn clustered_by(
         None => refuse(
             NOT_CLUSTERED_BY,
             "The 'clustered' option is for the index that a clustered collection is created with",
+        ),
+    }
+}
+
+/// How many members are to be ready before an index is: of a set of one there is one.
+fn check_quorum(quorum: ValueRef<'_>, is_member: bool) -> Result<(), CommandError> {
+    let refuse = |code: ErrorCode, message: &str| Err(CommandError::new(code, message));
+    match quorum {
+        _ if !is_member => refuse(
+            ErrorCode::BadValue,
+            "Standalones don't support commitQuorum",
+        ),
+        ValueRef::String("majority" | "votingMembers") => Ok(()),
+        number
+            if number
+                .as_whole()
+                .is_some_and(|number| (0..=1).contains(&number)) =>
+        {
+            Ok(())
+        }
+        number if number.is_number() => refuse(
+            ErrorCode::UnsatisfiableCommitQuorum,
+            "Not enough data-bearing nodes for the commitQuorum",
+        ),
+        ValueRef::String(_) => refuse(
+            ErrorCode::UnknownReplWriteConcern,
+            "No commit quorum of that name is configured",
+        ),
+        _ => refuse(
+            ErrorCode::FailedToParse,
+            "commitQuorum must be a number or a string",
         ),
     }
 }

@@ -7,13 +7,13 @@ use super::coll_stats::scale;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::errors::OrCommandError;
 
-/// Arguments are not checked, as in MongoDB.
 pub const DB_STATS: Command = Command {
     name: "dbStats",
     aliases: &["dbstats"],
     help: "gives the sizes of a database",
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["freeStorage", "scale"]),
     run,
     ..Command::EMPTY
 };
@@ -22,6 +22,7 @@ pub const DB_STATS: Command = Command {
 #[derive(Default)]
 struct Sums {
     collections: u64,
+    views: u64,
     documents: u64,
     bytes: u64,
     storage: u64,
@@ -30,14 +31,17 @@ struct Sums {
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let scale = scale(&Arguments::new(request))?;
-    let mut sums = Sums::default();
-    for collection in context
-        .state
-        .services
-        .engine
-        .collections(request.database())
-    {
+    let arguments = Arguments::new(request);
+    let scale = scale(&arguments)?;
+    // Of free storage there is nothing to tell: a file that is not needed is removed.
+    arguments.flag("freeStorage")?;
+    let engine = &context.state.services.engine;
+    let views = engine.views(request.database()).or_command_error()?;
+    let mut sums = Sums {
+        views: views.len() as u64,
+        ..Sums::default()
+    };
+    for collection in engine.collections(request.database()) {
         let statistics = collection.statistics();
         sums.collections += 1;
         sums.documents += statistics.documents;
@@ -63,7 +67,7 @@ fn describe(database: &str, sums: &Sums, scale: u64) -> windrow_document::Docume
     doc! {
         "db": database,
         "collections": (count(sums.collections)),
-        "views": 0i64,
+        "views": (count(sums.views)),
         "objects": (count(sums.documents)),
         "avgObjSize": average,
         "dataSize": (scaled(sums.bytes)),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
+use windrow_query::operators::Operator;
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -13,6 +14,7 @@ use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
+use crate::queries::Examined;
 use crate::{queries, views};
 
 pub const DISTINCT: Command = Command {
@@ -37,7 +39,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             let rows = &mut views::open(context, &views::distinct(body, &*source)?, &source)?;
             parse(body, source.collation())?.collect(rows, context.operation)
         }
-        None => parse(body, source.collation())?.run(&source, context.operation),
+        None => {
+            let distinct = parse(body, source.collation())?;
+            let note = |operator: &dyn Operator| {
+                Examined::by(operator).note(Examined::default(), context.operation);
+            };
+            let values = distinct.run_noting(&source, context.operation, note);
+            queries::note_plan(&distinct.find(), &*source, context.operation);
+            values
+        }
     };
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();

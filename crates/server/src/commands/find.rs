@@ -106,7 +106,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     owner.indexes = running.indexes().to_vec();
     let batches = QueryBatches::of_query(running, asked.find.limit);
     owner.options.no_timeout = asked.no_cursor_timeout;
-    first_batch::reply(context, owner, Box::new(batches), asked.first)
+    let reply = first_batch::reply(context, owner, Box::new(batches), asked.first);
+    queries::note_plan(&asked.find, &*source, context.operation);
+    reply
 }
 
 fn nothing(namespace: &str) -> Reply {

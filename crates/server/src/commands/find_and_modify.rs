@@ -120,6 +120,11 @@ impl Asked {
             inserted,
         } = changes::update(context, namespace, &updating, true)?;
         tally.examined.note(Examined::default(), context.operation);
+        context.operation.note("nMatched", tally.matched as i64);
+        context.operation.note("nModified", tally.changed as i64);
+        if inserted.is_some() {
+            context.operation.note("upsert", true);
+        }
         let n = i32::from(tally.matched > 0 || inserted.is_some());
         let mut outcome = doc! { "n": n, "updatedExisting": (tally.matched > 0) };
         if let Some(inserted) = &inserted {
@@ -178,6 +183,7 @@ impl Asked {
                     &mut decide,
                 )?;
                 tally.examined.note(Examined::default(), context.operation);
+                context.operation.note("ndeleted", tally.changed as i64);
             }
             None => {
                 let nothing = queries::source(context, namespace)?;

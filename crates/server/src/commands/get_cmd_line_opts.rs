@@ -10,7 +10,7 @@ pub const GET_CMD_LINE_OPTS: Command = Command {
     name: "getCmdLineOpts",
     help: "tells the command line of the server",
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY
 };

@@ -3,6 +3,7 @@
 use windrow_document::{ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 
@@ -10,16 +11,23 @@ pub const GET_LOG: Command = Command {
     name: "getLog",
     help: "gives the newest lines of the log: \"global\", \"startupWarnings\", or \"*\" for these names",
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let log = &context.state.services.log;
-    let Some(ValueRef::String(name)) = request.get("getLog") else {
-        let message = "Argument to getLog must be of type String";
-        return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+    let arguments = Arguments::new(request);
+    let name = match arguments.get("getLog") {
+        Some(ValueRef::String(name)) => name,
+        None | Some(ValueRef::Null | ValueRef::Undefined) => {
+            return Err(arguments.missing("getLog"));
+        }
+        Some(_) => {
+            let message = "Argument to getLog must be of type String";
+            return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+        }
     };
     match name {
         "*" => Ok(Reply::ok(doc! { "names": ["global", "startupWarnings"] })),

@@ -96,7 +96,13 @@ fn next_batch(
     loop {
         let batch = cursor.next_batch(operation, limit, DOCUMENT_BYTES_MAX)?;
         let waits = cursor.owner.options.await_data && !batch.finished;
-        if !batch.documents.is_empty() || !waits || !cursor.wait(operation, until)? {
+        if !batch.documents.is_empty() || !waits {
+            return Ok(batch);
+        }
+        let began = Instant::now();
+        let has_more = cursor.wait(operation, until)?;
+        operation.note_wait(began.elapsed());
+        if !has_more {
             return Ok(batch);
         }
     }

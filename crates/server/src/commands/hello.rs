@@ -4,7 +4,7 @@
 //! one, up to `maxAwaitTimeMS`. Here it changes only when the server starts anew, so that the wait
 //! ends early only when the server stops, and the client learns at once.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use windrow_document::{Document, DocumentBuf, ObjectId, ValueRef, doc};
 use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
@@ -83,7 +83,8 @@ fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     reply.push("maxWireVersion", WIRE_VERSION_MAX);
     reply.push("readOnly", false);
     if let Some(member) = &context.state.member {
-        member.describe(&mut reply);
+        let newest = context.state.services.engine.newest_time();
+        member.describe(newest, &mut reply);
     }
     reply
 }
@@ -123,7 +124,10 @@ fn wait_for_change(
     };
     if known == context.state.process_id {
         context.operation.wait_on_purpose();
-        if context.state.stop.wait(limit.min(AWAIT_MAX)) {
+        let began = Instant::now();
+        let stops = context.state.stop.wait(limit.min(AWAIT_MAX));
+        context.operation.note_wait(began.elapsed());
+        if stops {
             let message = "The server is in quiesce mode and will shut down";
             return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
         }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use windrow_document::doc;
+use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::command::{Accepted, Command};
@@ -12,10 +12,34 @@ use crate::{clock, machine};
 pub const HOST_INFO: Command = Command {
     name: "hostInfo",
     help: "tells about the machine that the server runs on",
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&[]),
     run,
     ..Command::EMPTY
 };
+
+/// What else the operating system tells; what it does not is left out.
+fn extra(kernel: &str) -> DocumentBuf {
+    let mut extra = DocumentBuf::new();
+    let mut add = |name: &str, text: Option<String>| {
+        if let Some(text) = text {
+            extra.push(name, text);
+        }
+    };
+    add("versionString", machine::kernel_text());
+    add("cpuString", machine::processor("model name"));
+    add("cpuFeatures", machine::processor("flags"));
+    add("cpuFrequencyMHz", machine::processor("cpu MHz"));
+    extra.push("kernelVersion", kernel);
+    if let Some(bytes) = machine::page_bytes() {
+        extra.push("pageSize", bytes as i64);
+        let pages = machine::memory_kb().saturating_mul(1024).checked_div(bytes);
+        extra.push("numPages", pages.unwrap_or(0) as i32);
+    }
+    if let Some(files) = machine::open_files_max() {
+        extra.push("maxOpenFiles", files as i32);
+    }
+    extra
+}
 
 fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let kernel = machine::kernel_version();
@@ -26,8 +50,9 @@ fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
             "cpuAddrSize": 64,
             "memSizeMB": ((machine::memory_kb() / 1024) as i64),
             "memLimitMB": ((machine::memory_limit_kb() / 1024) as i64),
-            "numCores": (machine::cores()),
+            "numCores": (machine::processors()),
             "cpuArch": (std::env::consts::ARCH),
+            "numCoresAvailableToProcess": (machine::cores()),
             "numaEnabled": false,
         },
         "os": {
@@ -35,6 +60,6 @@ fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
             "name": (machine::system_name()),
             "version": (format!("Kernel {kernel}")),
         },
-        "extra": { "kernelVersion": kernel },
+        "extra": (extra(&kernel)),
     }))
 }

@@ -21,6 +21,9 @@ pub const PROFILE: Command = Command {
 /// A level that there is not shows the settings and leaves the level as it is.
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
+    if let Some(ValueRef::Null | ValueRef::Undefined) = arguments.get("profile") {
+        return Err(arguments.missing("profile"));
+    }
     let level = arguments.whole_number("profile")?.and_then(Level::of);
     let (state, name) = (context.state, request.database());
     let profiling = &state.profiling;
@@ -31,10 +34,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         filter: match arguments.get("filter") {
             None => was.filter.clone(),
             Some(ValueRef::String("unset")) => None,
-            Some(_) => match arguments.document("filter")? {
-                Some(filter) => Some(parse_filter(filter).or_command_error()?),
-                None => None,
-            },
+            Some(ValueRef::Document(filter)) => Some(parse_filter(filter).or_command_error()?),
+            Some(other) => {
+                let found = other.type_of().name();
+                let message = format!(
+                    "Expected an object, or the string 'unset' for filter, but found {found}"
+                );
+                return Err(CommandError::new(ErrorCode::BadValue, message));
+            }
         },
     };
     if level.is_some_and(|level| level != Level::Off) {
@@ -47,8 +54,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError> {
     let rate = match arguments.get("sampleRate") {
-        None => was.sample_rate,
+        None | Some(ValueRef::Null | ValueRef::Undefined) => was.sample_rate,
         Some(value) => {
+            arguments.whole_number("sampleRate")?;
             let rate = value.as_f64().filter(|rate| (0.0..=1.0).contains(rate));
             rate.ok_or_else(|| {
                 let message = "'sampleRate' must be between 0.0 and 1.0 inclusive";
@@ -56,8 +64,12 @@ fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError>
             })?
         }
     };
+    let millis = match arguments.get("slowms") {
+        Some(ValueRef::Null | ValueRef::Undefined) => None,
+        _ => arguments.whole_number("slowms")?,
+    };
     Ok(Slow {
-        millis: arguments.whole_number("slowms")?.unwrap_or(was.millis),
+        millis: millis.unwrap_or(was.millis),
         sample_rate: rate,
     })
 }

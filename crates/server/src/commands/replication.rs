@@ -21,7 +21,10 @@ pub const REPL_SET_GET_CONFIG: Command = Command {
 pub const REPL_SET_GET_STATUS: Command = Command {
     name: "replSetGetStatus",
     help: "the state of the replica set",
-    run: |_, context| Ok(Reply::ok(member(context)?.status())),
+    run: |_, context| {
+        let newest = context.state.services.engine.newest_time();
+        Ok(Reply::ok(member(context)?.status(newest)))
+    },
     ..OF_SETS
 };
 

@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::index_builds::unfinished;
-use crate::metrics::int;
+use crate::metrics::{Metrics, int};
 use crate::state::State;
 use crate::transactions::Counts;
 use crate::version::{MONGODB_VERSION, windrow};
@@ -35,14 +35,28 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
     };
     add("asserts", &|| asserts(state));
+    add("catalogStats", &|| catalog(state));
     add("connections", &|| connections(state));
+    add("extra_info", &extra);
     add("globalLock", &|| active_clients(state));
+    add("locks", &DocumentBuf::new);
     add("logicalSessionRecordCache", &|| {
         doc! { "activeSessionsCount": (state.sessions.count() as i32) }
     });
     add("network", &|| state.metrics.network());
     add("opLatencies", &|| latencies(request, state));
     add("opcounters", &|| state.metrics.operation_counters());
+    // Nothing is applied that others have done.
+    add("opcountersRepl", &|| {
+        Metrics::default().operation_counters()
+    });
+    if let Some(member) = &state.member {
+        add("repl", &|| {
+            let mut repl = doc! { "isWritablePrimary": true };
+            member.describe(state.services.engine.newest_time(), &mut repl);
+            repl
+        });
+    }
     add("storageEngine", &|| {
         doc! {
             "name": "windrow", "supportsCommittedReads": true, "supportsSnapshotReadConcern": true,
@@ -79,6 +93,44 @@ fn identity(state: &State) -> DocumentBuf {
         "uptimeMillis": (uptime.as_millis() as i64),
         "uptimeEstimate": (uptime.as_secs() as i64),
         "localTime": (clock::date(SystemTime::now())),
+    }
+}
+
+/// What the kernel has counted.
+fn extra() -> DocumentBuf {
+    let counted = machine::counted();
+    doc! {
+        "note": "fields vary by platform",
+        "page_faults": (counted.faults as i64),
+        "page_reclaims": (counted.reclaims as i64),
+        "user_time_us": (counted.user_micros as i64),
+        "system_time_us": (counted.system_micros as i64),
+        "maximum_resident_set_kb": (counted.resident_max_kb as i64),
+    }
+}
+
+/// How many collections and views there are; those of the server's own by themselves.
+fn catalog(state: &State) -> DocumentBuf {
+    let engine = &state.services.engine;
+    let (mut own, mut all, mut capped, mut clustered, mut views) = (0, 0, 0, 0, 0);
+    for database in engine.databases() {
+        let is_own = matches!(&*database, "admin" | "config" | "local");
+        for collection in engine.collections(&database) {
+            let is_system = collection.namespace().collection.starts_with("system.");
+            match is_own || is_system {
+                true => own += 1,
+                false => all += 1,
+            }
+            capped += i32::from(collection.cap().is_some());
+            clustered += i32::from(collection.is_clustered());
+        }
+        views += engine
+            .views(&database)
+            .map_or(0, |views| views.len() as i32);
+    }
+    doc! {
+        "collections": all, "capped": capped, "clustered": clustered, "timeseries": 0,
+        "views": views, "internalCollections": own, "internalViews": 0,
     }
 }
 

@@ -25,7 +25,11 @@ fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
             database: database.to_owned(),
             collection: collection.to_owned(),
         });
-        namespace.is_none_or(|namespace| engine.collection(&namespace).is_none())
+        let is_there = |namespace: Namespace| {
+            let is_view = || engine.view(&namespace).is_ok_and(|view| view.is_some());
+            engine.collection(&namespace).is_some() || is_view()
+        };
+        !namespace.is_some_and(is_there)
     });
     let mut totals = doc! { "note": "all times in microseconds" };
     for (name, spent) in context.state.usage.describe().iter() {

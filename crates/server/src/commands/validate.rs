@@ -1,10 +1,13 @@
 //! `validate`: proves that every index says what its collection says, and makes those anew that do not.
 
+use std::collections::HashMap;
+
 use windrow_collection::{Checks, Collection, IndexReport, Validation, WrongEntry};
 use windrow_document::{DocumentBuf, Value, doc, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use super::coll_stats::size;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -57,7 +60,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .or_command_error()?;
         described = Description::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
     }
-    Ok(Reply::ok(described.reply(&namespace.to_string())))
+    let mode = if asked.repair { "FixErrors" } else { "None" };
+    Ok(Reply::ok(described.reply(&namespace.to_string(), mode)))
 }
 
 fn asked(arguments: &Arguments<'_>) -> Result<Asked, CommandError> {
@@ -127,6 +131,8 @@ fn look(
 struct Description {
     collection_uuid: [u8; 16],
     validation: Validation,
+    /// Of the indexes, by their names.
+    specifications: HashMap<String, DocumentBuf>,
     warnings: Vec<String>,
     /// What was wrong with indexes and is no longer.
     repaired: Option<Repaired>,
@@ -165,6 +171,11 @@ impl Description {
         Description {
             collection_uuid: collection.uuid(),
             validation: validation.clone(),
+            specifications: definitions
+                .iter()
+                .map(|it| &it.definition)
+                .map(|it| (it.name.clone(), it.specification.clone()))
+                .collect(),
             warnings,
             repaired: None,
             missing,
@@ -190,12 +201,15 @@ impl Description {
         self
     }
 
-    fn reply(self, namespace: &str) -> DocumentBuf {
+    fn reply(self, namespace: &str, repair_mode: &str) -> DocumentBuf {
         let validation = &self.validation;
         let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
         for index in &validation.indexes {
-            keys.push(&index.name, index.keys as i64);
-            details.push(&index.name, detail(index));
+            keys.push(&index.name, size(index.keys));
+            details.push(
+                &index.name,
+                detail(index, self.specifications.get(&index.name)),
+            );
         }
         let of_indexes = validation.reports().flat_map(|index| &index.errors);
         let errors: Vec<String> = validation
@@ -212,13 +226,14 @@ impl Description {
         let mut reply = doc! {
             "ns": namespace,
             "uuid": uuid,
-            "nInvalidDocuments": (validation.corrupt.len() as i64),
-            "nNonCompliantDocuments": (validation.not_conforming as i64),
-            "nrecords": (validation.documents as i64),
+            "nInvalidDocuments": (size(validation.corrupt.len() as u64)),
+            "nNonCompliantDocuments": (size(validation.not_conforming)),
+            "nrecords": (size(validation.documents)),
             "nIndexes": (validation.indexes.len() as i32),
             "keysPerIndex": keys,
             "indexDetails": details,
             "valid": (validation.is_valid()),
+            "repairMode": repair_mode,
             "repaired": (self.repaired.is_some()),
             "warnings": (self.warnings),
             "errors": errors,
@@ -235,10 +250,13 @@ impl Description {
     }
 }
 
-fn detail(index: &IndexReport) -> DocumentBuf {
+fn detail(index: &IndexReport, specification: Option<&DocumentBuf>) -> DocumentBuf {
     let mut detail = doc! { "valid": (index.is_valid()) };
     if !index.is_valid() {
         detail.push("errors", index.errors.clone());
+    }
+    if let Some(specification) = specification {
+        detail.push("spec", specification.clone());
     }
     detail
 }
