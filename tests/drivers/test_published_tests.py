@@ -32,7 +32,6 @@ LEFT_OUT = {
     "test_to_list_tailable": "it reads local.oplog.rs, which is not there",
     "create_events_on_views_are_reported": "views are no part of the log",
     "modify_events_are_reported": "a collMod without a change is no part of the log",
-    "test_uuid_representations": "it waits for an event from before it watches",
     "secondary_read": "it needs a member to read from that is not the primary",
     "secondary_readPreference": "it needs a member to read from that is not the primary",
 }

@@ -95,9 +95,8 @@ def database(client):
 
 @pytest.mark.parametrize("name", BUSY)
 def test_a_command_ends_with_its_time(database, name):
-    began = time.monotonic()
+    """None of them would end by itself."""
     refused(lambda: database.command({**BUSY[name], "maxTimeMS": 100}), 50)
-    assert time.monotonic() - began < 10
 
 
 @pytest.mark.parametrize("name", LONG)
@@ -137,7 +136,7 @@ def test_a_cursor_has_what_its_command_left(database):
     first = {"$or": [{"_id": {"$lt": 5}}, NONE]}
     for command in ({"find": "c", "filter": first, "batchSize": 2},
                     {**aggregate({"$match": first}), "cursor": {"batchSize": 2}}):
-        reply = database.command({**command, "maxTimeMS": 1000})
+        reply = database.command({**command, "maxTimeMS": 5000})
         cursor = reply["cursor"]["id"]
         refused(lambda: database.command("getMore", cursor, collection="c"), 50)
         refused(lambda: database.command("getMore", cursor, collection="c"), 43)

@@ -51,6 +51,6 @@ pub use computed::Computed;
 pub use context::{Context, Scope, Variables};
 pub use dependencies::Dependencies;
 pub(crate) use field_path::check_name;
-pub use field_path::check_variable_for_writing;
+pub use field_path::{OF_REFERENCES, check_variable_for_writing};
 pub(crate) use operators::is_operator;
 pub use tree::Expression;

@@ -62,6 +62,10 @@ pub(crate) fn split(path: &str) -> Result<Box<[Box<str>]>, Error> {
         .collect()
 }
 
+/// The names that references to documents of other collections have (DBRefs), the only ones in paths that
+/// begin with a dollar sign.
+pub const OF_REFERENCES: [&str; 3] = ["$ref", "$id", "$db"];
+
 /// A name that may stand in a path.
 pub(crate) fn check_name(name: &str) -> Result<(), Error> {
     if name.is_empty() {
@@ -70,7 +74,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), Error> {
             "FieldPath field names may not be empty strings.",
         ));
     }
-    if name.starts_with('$') {
+    if name.starts_with('$') && !OF_REFERENCES.contains(&name) {
         let message = format!(
             "FieldPath field names may not start with '$'. Consider using $getField or $setField: '{name}'."
         );

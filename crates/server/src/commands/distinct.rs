@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
+use windrow_mql::expression::OF_REFERENCES;
 use windrow_query::operators::Operator;
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -91,7 +92,8 @@ fn check_key(key: &str) -> Result<(), CommandError> {
     if key.is_empty() {
         return refuse(40352, "FieldPath cannot be constructed with empty string");
     }
-    if key.split('.').any(|part| part.starts_with('$')) {
+    let is_wrong = |part: &str| part.starts_with('$') && !OF_REFERENCES.contains(&part);
+    if key.split('.').any(is_wrong) {
         return refuse(16410, "FieldPath field names may not start with '$'");
     }
     if key.contains('\0') {
