@@ -1,8 +1,8 @@
 //! The bytes of a client: the thread of a connection waits for them awake for a moment before it
 //! sleeps, since to be woken takes longer than to run a small command.
 //!
-//! Nobody waits awake while more connections than half of the cores are busy, and one that waited in
-//! vain lets messages pass before the next try, twice as many every time.
+//! Nobody waits awake while more connections than half of the cores are busy: their clients, too, need
+//! the cores. One that waited in vain lets messages pass before the next try, twice as many every time.
 
 use std::io::{self, Read};
 use std::net::TcpStream;
@@ -21,6 +21,11 @@ const ASLEEP_MAX: u32 = 256;
 /// Between two looks, which take a lock that whoever sends needs.
 const PAUSES: u32 = 16;
 
+/// How many messages an average goes back, about.
+const WEIGHT: u64 = 8;
+/// What is taken for the distance before anything is known.
+const DISTANCE_FIRST: u64 = 1024 * WEIGHT;
+
 /// See the module.
 pub struct Incoming<'a> {
     stream: &'a TcpStream,
@@ -28,6 +33,8 @@ pub struct Incoming<'a> {
     requests: &'a AtomicU64,
     /// What it was when the last of this one came.
     requests_then: u64,
+    /// How many messages came from one of this connection to the next, on average, times [`WEIGHT`].
+    distance: u64,
     /// For how many messages the thread still sleeps, and for how many after the next wait in vain.
     asleep: u32,
     asleep_next: u32,
@@ -39,16 +46,24 @@ impl Incoming<'_> {
             stream,
             requests,
             requests_then: requests.load(Relaxed),
+            distance: DISTANCE_FIRST,
             asleep: 0,
             asleep_next: 1,
         }
     }
 
-    /// Whether many messages of others came since this connection's last.
+    /// Whether many others are busy: before, and since this connection's last message.
     fn is_crowded(&self) -> bool {
+        let since = self.requests.load(Relaxed).wrapping_sub(self.requests_then);
+        self.distance >= (busy_max() + 1) * WEIGHT || since > busy_max()
+    }
+
+    /// Takes in that bytes came.
+    fn note(&mut self) {
         let requests = self.requests.load(Relaxed);
-        // One of them is this connection's own.
-        requests.wrapping_sub(self.requests_then) > busy_max()
+        let since = requests.wrapping_sub(self.requests_then);
+        self.distance = self.distance - self.distance / WEIGHT + since.min(DISTANCE_FIRST);
+        self.requests_then = requests;
     }
 
     /// Reads what comes within the time that is waited awake; None where nothing does.
@@ -83,7 +98,7 @@ impl Read for Incoming<'_> {
             self.read_awake(bytes)
         };
         let read = read.unwrap_or_else(|| self.stream.read(bytes));
-        self.requests_then = self.requests.load(Relaxed);
+        self.note();
         read
     }
 }
@@ -119,6 +134,7 @@ mod tests {
             }
         });
         let mut incoming = Incoming::new(&server, &requests);
+        incoming.distance = WEIGHT;
         let mut bytes = Vec::new();
         incoming.read_to_end(&mut bytes).unwrap();
         let expected: Vec<u8> = (0..20).flat_map(|part| [part; 3]).collect();
@@ -134,6 +150,7 @@ mod tests {
         if busy_max() == 0 {
             return;
         }
+        incoming.distance = WEIGHT;
         let asleep = [1, 2, 4, 8, 16, 32, 64, 128, 256, 256];
         let found = asleep.map(|_| {
             assert!(incoming.read_awake(&mut [0]).is_none());
@@ -144,5 +161,25 @@ mod tests {
         incoming.asleep = 0;
         assert!(incoming.read_awake(&mut [0]).is_none());
         assert_eq!(incoming.asleep, 0, "others are busy: no wait at all");
+    }
+
+    /// So many messages of others between each two: whether the next is waited for awake.
+    #[test]
+    fn only_who_is_nearly_alone_waits_awake() {
+        let (_client, server) = pair();
+        let check = |others: u64, expected: bool| {
+            let requests = AtomicU64::new(0);
+            let mut incoming = Incoming::new(&server, &requests);
+            assert!(incoming.is_crowded(), "nothing is known yet");
+            for _ in 0..100 {
+                requests.fetch_add(1 + others, Relaxed);
+                incoming.note();
+            }
+            requests.fetch_add(1, Relaxed);
+            assert_eq!(!incoming.is_crowded(), expected, "{others}");
+        };
+        check(0, busy_max() > 0);
+        check(busy_max(), false);
+        check(63, busy_max() > 63);
     }
 }
