@@ -21,7 +21,7 @@ SMALL = {
     "w5": (["--documents", "5000"], 12),
     "w8": (["--documents", "5000", "--operations", "1000", "--connections", "1,8",
             "--cases", "small,large,single,journaled,find", "--calibration", "2000"], 22),
-    "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 8),
+    "reads": (["--documents", "20000", "--settle", "1", "--seconds", "1"], 10),
     "concurrency": (["--documents", "20000", "--operations", "2000", "--seconds", "1"], 14),
     "space": (["--documents", "5000", "--settle", "1"], 13),
     "w9": (["--documents", "5000", "--calibration", "2000"], 17),
