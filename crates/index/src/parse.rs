@@ -366,7 +366,8 @@ fn is_kept(option: &str, value: ValueRef<'_>, is_text: bool) -> bool {
 mod tests {
     use super::*;
 
-    fn check(specification: DocumentBuf, expected: Result<DocumentBuf, i32>) {
+    /// `expected`: the normal form, or the code of the error.
+    pub(super) fn check(specification: DocumentBuf, expected: Result<DocumentBuf, i32>) {
         let parsed = Definition::parse(specification.as_document());
         let found = parsed
             .map(|it| it.specification)

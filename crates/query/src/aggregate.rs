@@ -104,12 +104,7 @@ impl Aggregate {
     ) -> Result<(Find, Arc<dyn Source>), Error> {
         let setting = self.setting(&**source, collections.clone());
         let (base, stages) = self.pipeline.over_base(source, &setting)?;
-        let (find, _) = front::split(&stages, &**base)?;
-        let find = Find {
-            hint: self.hint.clone(),
-            allow_disk_use: self.allow_disk_use,
-            ..find
-        };
+        let (find, _) = front::split(&stages, &**base, self.hint.clone(), self.allow_disk_use)?;
         Ok((find, base.clone()))
     }
 
@@ -136,12 +131,8 @@ impl Aggregate {
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
         let (source, stages) = self.pipeline.over_base(source, &setting)?;
-        let (find, rest) = front::split(&stages, &**source)?;
-        let find = Find {
-            hint: self.hint.clone(),
-            allow_disk_use: self.allow_disk_use,
-            ..find
-        };
+        let (find, rest) =
+            front::split(&stages, &**source, self.hint.clone(), self.allow_disk_use)?;
         let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
         let output = self.pipeline.output.as_ref();
         if let Some(output) = output.filter(|_| verbosity.runs()) {

@@ -33,12 +33,8 @@ impl Count {
     }
 
     /// The number of documents that match, less those skipped, up to the limit.
-    pub fn run(&self, source: &Arc<dyn Source>, interrupt: &dyn Interrupt) -> Result<u64, Error> {
-        self.run_noting(source, interrupt, |_| {})
-    }
-
-    /// The same. `note` sees what has read the documents, where that was needed.
-    pub fn run_noting(
+    /// `note` sees what has read the documents, where that was needed.
+    pub fn run(
         &self,
         source: &Arc<dyn Source>,
         interrupt: &dyn Interrupt,

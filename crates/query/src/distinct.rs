@@ -82,16 +82,8 @@ fn holds_each_once(definition: &Definition) -> bool {
 impl Distinct {
     /// The values at the key, those in arrays each by itself, in MongoDB's order. Error 17217 for more
     /// than 16 MB.
+    /// `note` sees what has read the documents, where an index alone did not have the values.
     pub fn run(
-        &self,
-        source: &Arc<dyn Source>,
-        interrupt: &dyn Interrupt,
-    ) -> Result<Vec<Value>, Error> {
-        self.run_noting(source, interrupt, |_| {})
-    }
-
-    /// The same. `note` sees what has read the documents, where an index alone did not have the values.
-    pub fn run_noting(
         &self,
         source: &Arc<dyn Source>,
         interrupt: &dyn Interrupt,

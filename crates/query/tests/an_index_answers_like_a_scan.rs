@@ -248,7 +248,7 @@ fn check(source: &Arc<dyn Source>, documents: &[DocumentBuf], random: &mut Rando
         limit: None,
         hint: None,
     };
-    let count = count.run(source, &Uninterrupted).expect("a count");
+    let count = count.run(source, &Uninterrupted, |_| {}).expect("a count");
     assert_eq!(count as usize, expected.len(), "count: {what}");
     check_covered(source, &parsed, &expected);
 }

@@ -139,7 +139,7 @@ pub fn run(bytes: &[u8]) {
         limit: None,
         hint,
     };
-    if let Ok(count) = count.run(&snapshot, &Uninterrupted) {
+    if let Ok(count) = count.run(&snapshot, &Uninterrupted, |_| {}) {
         assert_eq!(count, expected.len() as u64, "the count of {given}");
     }
 }

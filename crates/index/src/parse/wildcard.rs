@@ -235,15 +235,7 @@ fn computed() -> Error {
 mod tests {
     use windrow_document::{DocumentBuf, doc};
 
-    use crate::Definition;
-
-    fn check(specification: DocumentBuf, expected: Result<DocumentBuf, i32>) {
-        let parsed = Definition::parse(specification.as_document());
-        let found = parsed
-            .map(|it| it.specification)
-            .map_err(|error| error.code);
-        assert_eq!(found, expected, "{specification}");
-    }
+    use crate::parse::tests::check;
 
     fn compound(key: DocumentBuf, projection: Option<DocumentBuf>, code: Option<i32>) {
         let mut specification = doc! { "v": 2, "key": key, "name": "w" };

@@ -28,12 +28,7 @@ impl Pipeline {
         setting: &Setting,
     ) -> Result<BoxOperator, Error> {
         let (source, stages) = self.over_base(source, setting)?;
-        let (find, rest) = front::split(&stages, &**source)?;
-        let find = Find {
-            hint,
-            allow_disk_use: setting.allow_disk_use,
-            ..find
-        };
+        let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
         let front = find.open(source)?.into_operator();
         chain(rest, front, setting)
     }

@@ -7,7 +7,7 @@ use windrow_mql::filter::{Environment, Filter};
 
 use super::stage::{Kind, Stage};
 use crate::Error;
-use crate::find::Find;
+use crate::find::{Find, Hint};
 use crate::source::Source;
 
 /// The same pipeline in the order in which it is best run: filters as early as they can be, part by
@@ -162,8 +162,17 @@ fn limit_sorts(stages: &mut [Stage]) {
 
 /// The query at the front, and the stages behind it. A `$geoNear` is a query, and stays for what it adds
 /// to each row. Errors: those of [`GeoNear::filter`](super::geo_near::GeoNear::filter).
-pub fn split<'s>(stages: &'s [Stage], source: &dyn Source) -> Result<(Find, &'s [Stage]), Error> {
-    let mut find = Find::of(Filter::all());
+pub fn split<'s>(
+    stages: &'s [Stage],
+    source: &dyn Source,
+    hint: Option<Hint>,
+    allow_disk_use: bool,
+) -> Result<(Find, &'s [Stage]), Error> {
+    let mut find = Find {
+        hint,
+        allow_disk_use,
+        ..Find::of(Filter::all())
+    };
     let mut rest = stages;
     if let Some(Kind::GeoNear(near)) = stages.first().map(|first| &first.kind) {
         find.filter = near.filter(source)?;

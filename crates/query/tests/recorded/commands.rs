@@ -196,7 +196,7 @@ impl Database {
             limit,
             hint,
         };
-        let count = count.run(&self.source(collection)?, &Uninterrupted)?;
+        let count = count.run(&self.source(collection)?, &Uninterrupted, |_| {})?;
         Ok(Some(vec![count.to_string()]))
     }
 
@@ -255,7 +255,7 @@ impl Database {
             filter,
             hint,
         };
-        let values = distinct.run(&self.source(collection)?, &Uninterrupted)?;
+        let values = distinct.run(&self.source(collection)?, &Uninterrupted, |_| {})?;
         Ok(Some(
             values.iter().map(|value| print(value.as_ref())).collect(),
         ))

@@ -47,7 +47,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             let count = parse(body, source.collation())?;
             let mut examined = Examined::default();
             let note = |operator: &dyn Operator| examined = Examined::by(operator);
-            let number = count.run_noting(&source, context.operation, note);
+            let number = count.run(&source, context.operation, note);
             examined.note(Examined::default(), context.operation);
             queries::note_plan(&count.find(), &*source, context.operation);
             number.or_command_error()?

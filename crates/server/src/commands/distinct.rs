@@ -45,7 +45,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             let note = |operator: &dyn Operator| {
                 Examined::by(operator).note(Examined::default(), context.operation);
             };
-            let values = distinct.run_noting(&source, context.operation, note);
+            let values = distinct.run(&source, context.operation, note);
             queries::note_plan(&distinct.find(), &*source, context.operation);
             values
         }
