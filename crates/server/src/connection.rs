@@ -57,7 +57,7 @@ struct Connection<'a> {
 
 impl Connection<'_> {
     fn run(&self) -> Result<(), WireError> {
-        let incoming = Incoming::new(self.stream, &self.state.metrics.requests);
+        let incoming = Incoming::new(self.stream, &self.state.busy);
         let mut reader = BufReader::with_capacity(READ_BYTES, incoming);
         while let Some(header) = read_header(&mut reader)? {
             let mut buffer = self.state.buffers.take();

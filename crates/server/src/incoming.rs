@@ -21,55 +21,97 @@ const ASLEEP_MAX: u32 = 256;
 /// Between two looks, which take a lock that whoever sends needs.
 const PAUSES: u32 = 16;
 
-/// How many messages an average goes back, about.
-const WEIGHT: u64 = 8;
-/// What is taken for the distance before anything is known.
-const DISTANCE_FIRST: u64 = 1024 * WEIGHT;
+/// Long enough that each of hundreds of clients has its turn on the cores within it, whoever holds them
+/// for a slice of the scheduler's time.
+const WINDOW_MS: u128 = 100;
+
+/// How many connections sent something of late: within the window of time that runs, or the one before.
+pub struct Busy {
+    started: Instant,
+    /// The window's number (upper half), and how many connections sent something in it.
+    window: AtomicU64,
+    /// How many did in the window before.
+    before: AtomicU64,
+}
+
+impl Busy {
+    pub fn new() -> Busy {
+        Busy {
+            started: Instant::now(),
+            window: AtomicU64::new(0),
+            before: AtomicU64::new(0),
+        }
+    }
+
+    /// Takes in that a connection sent something; `seen`: the last window in which it did.
+    fn note(&self, seen: &mut Option<u32>) {
+        self.note_in(
+            (self.started.elapsed().as_millis() / WINDOW_MS) as u32,
+            seen,
+        );
+    }
+
+    fn note_in(&self, number: u32, seen: &mut Option<u32>) {
+        if seen.replace(number) == Some(number) {
+            return;
+        }
+        let update = |window| match of_window(window) {
+            (then, count) if number <= then => Some(window_of(then, count.saturating_add(1))),
+            _ => Some(window_of(number, 1)),
+        };
+        let (Ok(window) | Err(window)) = self.window.fetch_update(Relaxed, Relaxed, update);
+        let (then, count) = of_window(window);
+        if then < number {
+            // The one before is empty where a whole one passed without a message.
+            let before = if then.wrapping_add(1) == number {
+                count
+            } else {
+                0
+            };
+            self.before.store(before.into(), Relaxed);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        let (_, count) = of_window(self.window.load(Relaxed));
+        self.before.load(Relaxed).max(count.into())
+    }
+}
+
+fn of_window(window: u64) -> (u32, u32) {
+    ((window >> 32) as u32, window as u32)
+}
+
+fn window_of(number: u32, count: u32) -> u64 {
+    u64::from(number) << 32 | u64::from(count)
+}
 
 /// See the module.
 pub struct Incoming<'a> {
     stream: &'a TcpStream,
-    /// Counts the messages of all connections.
-    requests: &'a AtomicU64,
-    /// What it was when the last of this one came.
-    requests_then: u64,
-    /// How many messages came from one of this connection to the next, on average, times [`WEIGHT`].
-    distance: u64,
+    busy: &'a Busy,
+    /// The last window in which this connection sent something.
+    seen: Option<u32>,
     /// For how many messages the thread still sleeps, and for how many after the next wait in vain.
     asleep: u32,
     asleep_next: u32,
 }
 
 impl Incoming<'_> {
-    pub fn new<'a>(stream: &'a TcpStream, requests: &'a AtomicU64) -> Incoming<'a> {
+    pub fn new<'a>(stream: &'a TcpStream, busy: &'a Busy) -> Incoming<'a> {
         Incoming {
             stream,
-            requests,
-            requests_then: requests.load(Relaxed),
-            distance: DISTANCE_FIRST,
+            busy,
+            seen: None,
             asleep: 0,
             asleep_next: 1,
         }
     }
 
-    /// Whether many others are busy: before, and since this connection's last message.
-    fn is_crowded(&self) -> bool {
-        let since = self.requests.load(Relaxed).wrapping_sub(self.requests_then);
-        self.distance >= (busy_max() + 1) * WEIGHT || since > busy_max()
-    }
-
-    /// Takes in that bytes came.
-    fn note(&mut self) {
-        let requests = self.requests.load(Relaxed);
-        let since = requests.wrapping_sub(self.requests_then);
-        self.distance = self.distance - self.distance / WEIGHT + since.min(DISTANCE_FIRST);
-        self.requests_then = requests;
-    }
-
     /// Reads what comes within the time that is waited awake; None where nothing does.
     fn read_awake(&mut self, bytes: &mut [u8]) -> Option<io::Result<usize>> {
         let begin = Instant::now();
-        while !self.is_crowded() {
+        while self.busy.count() <= busy_max() {
             match recv(self.stream, &mut *bytes, RecvFlags::DONTWAIT) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => return Some(Err(error.into())),
@@ -98,7 +140,7 @@ impl Read for Incoming<'_> {
             self.read_awake(bytes)
         };
         let read = read.unwrap_or_else(|| self.stream.read(bytes));
-        self.note();
+        self.busy.note(&mut self.seen);
         read
     }
 }
@@ -126,15 +168,14 @@ mod tests {
     #[test]
     fn every_byte_comes_once_and_in_order() {
         let (mut client, server) = pair();
-        let requests = AtomicU64::new(0);
+        let busy = Busy::new();
         let writer = thread::spawn(move || {
             for part in 0..20u8 {
                 client.write_all(&[part; 3]).unwrap();
                 thread::sleep(PATIENCE * u32::from(part));
             }
         });
-        let mut incoming = Incoming::new(&server, &requests);
-        incoming.distance = WEIGHT;
+        let mut incoming = Incoming::new(&server, &busy);
         let mut bytes = Vec::new();
         incoming.read_to_end(&mut bytes).unwrap();
         let expected: Vec<u8> = (0..20).flat_map(|part| [part; 3]).collect();
@@ -145,41 +186,44 @@ mod tests {
     #[test]
     fn who_waited_in_vain_sleeps_for_twice_as_many_messages() {
         let (_client, server) = pair();
-        let requests = AtomicU64::new(0);
-        let mut incoming = Incoming::new(&server, &requests);
+        let busy = Busy::new();
+        let mut incoming = Incoming::new(&server, &busy);
         if busy_max() == 0 {
             return;
         }
-        incoming.distance = WEIGHT;
         let asleep = [1, 2, 4, 8, 16, 32, 64, 128, 256, 256];
         let found = asleep.map(|_| {
             assert!(incoming.read_awake(&mut [0]).is_none());
             incoming.asleep
         });
         assert_eq!(found, asleep);
-        requests.store(busy_max() + 1, Relaxed);
+        for _ in 0..=busy_max() {
+            busy.note_in(0, &mut None);
+        }
         incoming.asleep = 0;
         assert!(incoming.read_awake(&mut [0]).is_none());
         assert_eq!(incoming.asleep, 0, "others are busy: no wait at all");
     }
 
-    /// So many messages of others between each two: whether the next is waited for awake.
+    /// Each step: the window, the connection that sends something, and how many are busy then.
     #[test]
-    fn only_who_is_nearly_alone_waits_awake() {
-        let (_client, server) = pair();
-        let check = |others: u64, expected: bool| {
-            let requests = AtomicU64::new(0);
-            let mut incoming = Incoming::new(&server, &requests);
-            assert!(incoming.is_crowded(), "nothing is known yet");
-            for _ in 0..100 {
-                requests.fetch_add(1 + others, Relaxed);
-                incoming.note();
-            }
-            requests.fetch_add(1, Relaxed);
-            assert_eq!(!incoming.is_crowded(), expected, "{others}");
-        };
-        check(0, busy_max() > 0);
-        check(busy_max(), false);
-        check(63, busy_max() > 63);
+    fn a_connection_is_busy_in_its_window_and_the_next() {
+        let busy = Busy::new();
+        let mut seen = [None; 3];
+        assert_eq!(busy.count(), 0);
+        let steps = [
+            (0, 0, 1),
+            (0, 0, 1),
+            (0, 1, 2),
+            (0, 2, 3),
+            (1, 0, 3),
+            (2, 0, 1),
+            (2, 1, 2),
+            (9, 2, 1),
+        ];
+        for (step, (number, who, expected)) in steps.into_iter().enumerate() {
+            busy.note_in(number, &mut seen[who]);
+            assert_eq!(busy.count(), expected, "step {step}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::client::Connections;
 use crate::cluster_parameters::ClusterParameters;
 use crate::config::Config;
 use crate::cursors::Cursors;
+use crate::incoming::Busy;
 use crate::log::Log;
 use crate::member::Member;
 use crate::metrics::Metrics;
@@ -65,6 +66,7 @@ pub struct State {
     pub histories: Histories,
     pub cursors: Cursors,
     pub connections: Connections,
+    pub(crate) busy: Busy,
     pub metrics: Metrics,
     pub usage: Usage,
     pub buffers: Buffers,
@@ -93,6 +95,7 @@ impl State {
             member: Member::of(&config, port),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
+            busy: Busy::new(),
             config,
             parameters: Parameters::of(&services.engine),
             cluster_parameters: ClusterParameters::of(&services.engine),
