@@ -82,6 +82,17 @@ fn groups_become_one_value() {
         (r#"{"$first": "$v"}"#, r#"[{}, {"v": 1}]"#, "null"),
         (r#"{"$push": "$v"}"#, VALUES, "[3, 1, null, 3, 5]"),
         (r#"{"$addToSet": "$v"}"#, VALUES, "[3, 1, null, 5]"),
+        (
+            r#"{"$concatArrays": "$l"}"#,
+            r#"[{"l": [1, [2]]}, {}, {"l": []}, {"l": [1, null]}]"#,
+            "[1, [2], 1, null]",
+        ),
+        (
+            r#"{"$setUnion": "$l"}"#,
+            r#"[{"l": [1, [2], 1]}, {}, {"l": [[2], null, "a"]}, {"l": [null]}]"#,
+            r#"[1, [2], null, "a"]"#,
+        ),
+        (r#"{"$setUnion": "$l"}"#, "[{}]", "[]"),
         (r#"{"$count": {}}"#, VALUES, "6"),
         (
             r#"{"$mergeObjects": "$v"}"#,
@@ -149,6 +160,7 @@ fn what_is_no_accumulator_is_refused() {
     let cases = [
         (r#"{"$frobnicate": 1}"#, 15952),
         (r#"{"$sum": ["$a", "$b"]}"#, 40237),
+        (r#"{"$setUnion": ["$a", "$b"]}"#, 40237),
         (r#"{"$sum": 1, "$avg": 1}"#, 40238),
         (r#"{"x": 1}"#, 40234),
         (r#""$a""#, 40234),
@@ -169,11 +181,14 @@ fn what_is_no_accumulator_is_refused() {
     };
     assert_eq!(named("a.b").expect_err("a dot").code, 40235);
     assert_eq!(named("$a").expect_err("a dollar").code, 40236);
-    let merge = parse(r#"{"$mergeObjects": "$v"}"#).expect("an accumulator");
-    assert_eq!(
-        fed(&merge, &documents(r#"[{"v": 1}]"#))
-            .expect_err("a number")
-            .code,
-        40400
-    );
+    let cases = [
+        (r#"{"$mergeObjects": "$v"}"#, r#"[{"v": 1}]"#, 40400),
+        (r#"{"$concatArrays": "$v"}"#, r#"[{"v": null}]"#, 14),
+        (r#"{"$setUnion": "$v"}"#, r#"[{"v": [1]}, {"v": "a"}]"#, 14),
+    ];
+    for (source, values, code) in cases {
+        let accumulator = parse(source).expect(source);
+        let error = fed(&accumulator, &documents(values)).expect_err(source);
+        assert_eq!(error.code, code, "{source}");
+    }
 }

@@ -1,4 +1,4 @@
-//! `$push` and `$addToSet`.
+//! `$push` and `$addToSet`, and with the elements of arrays `$concatArrays` and `$setUnion`.
 
 use std::collections::HashSet;
 

@@ -11,6 +11,7 @@ pub(super) type Parsed = (Operator, Expression);
 pub(super) enum Operator {
     AddToSet,
     Average,
+    ConcatArrays,
     Count,
     Deviation {
         sample: bool,
@@ -30,6 +31,7 @@ pub(super) enum Operator {
         pick: Pick,
         count: Expression,
     },
+    SetUnion,
     Sum,
     /// The first or last by an order, one or `count` of them.
     Top {

@@ -1,6 +1,6 @@
 //! One group's values so far.
 
-use windrow_document::{Collation, Value};
+use windrow_document::{Array, Collation, DocumentBuf, Value, ValueRef};
 
 use super::bytes::value_bytes;
 use super::collect::{Pushed, Set};
@@ -13,7 +13,6 @@ use crate::expression::percentile::Percentiles;
 use crate::expression::statistics::{Average, Deviation};
 use crate::expression::summation::Sum;
 use crate::expression::{Computed, Context};
-use windrow_document::DocumentBuf;
 
 /// What an accumulator has taken in for one group.
 #[derive(Clone, Debug)]
@@ -22,6 +21,7 @@ pub struct AccumulatorState(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Average(Average),
+    Concatenated(Pushed),
     Count(i64),
     Deviation(Deviation),
     First(Option<Option<Value>>),
@@ -35,6 +35,7 @@ enum Kind {
     Several(Several),
     Sum(Sum),
     Top(Top),
+    Union(Set),
 }
 
 /// Bytes that a state takes besides what it holds.
@@ -45,6 +46,7 @@ impl AccumulatorState {
         Ok(AccumulatorState(match operator {
             Operator::AddToSet => Kind::Set(Set::default()),
             Operator::Average => Kind::Average(Average::default()),
+            Operator::ConcatArrays => Kind::Concatenated(Pushed::default()),
             Operator::Count => Kind::Count(0),
             Operator::Deviation { sample } => Kind::Deviation(Deviation::new(*sample)),
             Operator::First => Kind::First(None),
@@ -59,6 +61,7 @@ impl AccumulatorState {
             Operator::Several { pick, count } => {
                 Kind::Several(Several::new(*pick, count.evaluate(context)?)?)
             }
+            Operator::SetUnion => Kind::Union(Set::default()),
             Operator::Sum => Kind::Sum(Sum::default()),
             Operator::Top { bottom, count, .. } => {
                 let count = count
@@ -85,7 +88,7 @@ impl AccumulatorState {
     }
 
     /// Takes in one value; `collation`: how strings are compared. Errors: 40400 for what
-    /// `$mergeObjects` cannot merge.
+    /// `$mergeObjects` cannot merge, 14 for what is no array of `$concatArrays` and `$setUnion`.
     pub(super) fn add(
         &mut self,
         value: Computed<'_>,
@@ -93,6 +96,9 @@ impl AccumulatorState {
     ) -> Result<(), Error> {
         match &mut self.0 {
             Kind::Average(average) => with_number(&value, |number| average.add(number)),
+            Kind::Concatenated(all) => {
+                elements("$concatArrays", &value)?.for_each(|element| all.add(&element.into()));
+            }
             Kind::Count(count) => *count += 1,
             Kind::Deviation(deviation) => {
                 with_number(&value, |number| deviation.add(number.to_f64()));
@@ -112,6 +118,9 @@ impl AccumulatorState {
             Kind::Several(several) => several.add(value, collation),
             Kind::Sum(sum) => with_number(&value, |number| sum.add(number)),
             Kind::Top(_) => return self.add_ordered(Key::default(), value),
+            Kind::Union(set) => {
+                elements("$setUnion", &value)?.for_each(|one| set.add(one.into(), collation));
+            }
         }
         Ok(())
     }
@@ -143,8 +152,11 @@ impl AccumulatorState {
             }
             (Kind::Merged(_), Kind::Merged(other)) => return self.add(other.into(), collation),
             (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
-            (Kind::Pushed(one), Kind::Pushed(other)) => one.merge(other),
-            (Kind::Set(one), Kind::Set(other)) => one.merge(other, collation),
+            (Kind::Pushed(one), Kind::Pushed(other))
+            | (Kind::Concatenated(one), Kind::Concatenated(other)) => one.merge(other),
+            (Kind::Set(one), Kind::Set(other)) | (Kind::Union(one), Kind::Union(other)) => {
+                one.merge(other, collation);
+            }
             (Kind::Several(one), Kind::Several(other)) => one.merge(other, collation),
             (Kind::Sum(one), Kind::Sum(other)) => one.add_sum(&other),
             (Kind::Top(one), Kind::Top(other)) => one.merge(other),
@@ -164,8 +176,8 @@ impl AccumulatorState {
             Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
             Kind::Merged(merged) => Value::Document(merged),
             Kind::Percentiles(percentiles) => percentiles.finish(),
-            Kind::Pushed(pushed) => pushed.finish(),
-            Kind::Set(set) => set.finish(),
+            Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
+            Kind::Set(set) | Kind::Union(set) => set.finish(),
             Kind::Several(several) => several.finish(),
             Kind::Sum(sum) => sum.value(),
             Kind::Top(top) => top.finish(),
@@ -182,13 +194,30 @@ impl AccumulatorState {
                 | Kind::Min(Some(value)) => value_bytes(value.as_ref()),
                 Kind::Merged(merged) => merged.as_bytes().len(),
                 Kind::Percentiles(percentiles) => percentiles.bytes(),
-                Kind::Pushed(pushed) => pushed.bytes(),
-                Kind::Set(set) => set.bytes(),
+                Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.bytes(),
+                Kind::Set(set) | Kind::Union(set) => set.bytes(),
                 Kind::Several(several) => several.bytes(),
                 Kind::Top(top) => top.bytes(),
                 _ => 0,
             }
     }
+}
+
+/// The elements of an array; none where the value is missing. 14 for anything else.
+fn elements<'v>(
+    name: &str,
+    value: &'v Computed<'_>,
+) -> Result<impl Iterator<Item = ValueRef<'v>>, Error> {
+    let found = match value.as_ref() {
+        None => Array::EMPTY,
+        Some(ValueRef::Array(array)) => array,
+        Some(other) => {
+            let found = other.type_of().name();
+            let message = format!("{name} requires array inputs, but input is of type {found}");
+            return Err(Error::type_mismatch(message));
+        }
+    };
+    Ok(found.iter())
 }
 
 fn with_number(value: &Computed<'_>, take: impl FnOnce(Number)) {
