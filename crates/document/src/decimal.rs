@@ -326,6 +326,11 @@ mod tests {
         check(parse("7.5").remainder(parse("2")), "1.5");
         check(parse("-7").remainder(parse("3")), "-1");
         check(parse("Infinity").subtract(parse("Infinity")), "NaN");
+        for (one, other) in [("-NaN", "1"), ("-NaN", "NaN"), ("2", "-NaN")] {
+            let (one, other) = (parse(one), parse(other));
+            assert_eq!(one.add(other).bits(), parse("-NaN").bits());
+            assert_eq!(one.divide(other).bits(), parse("-NaN").bits());
+        }
         check(
             parse("2").square_root(),
             "1.414213562373095048801688724209698",

@@ -5,6 +5,11 @@ use num_bigint::BigUint;
 use super::{Decimal128, EXPONENT_MIN, Parts, Rounding, SIGN};
 
 impl Decimal128 {
+    /// What operations make of a number that is none: the same with its sign, and nothing else of it.
+    fn quiet(self) -> Decimal128 {
+        Decimal128(self.0 & SIGN | Decimal128::NAN.0)
+    }
+
     pub fn negated(self) -> Decimal128 {
         if self.is_nan() {
             self
@@ -27,7 +32,8 @@ impl Decimal128 {
     pub fn add(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
+            (NotANumber, _) => self.quiet(),
+            (_, NotANumber) => other.quiet(),
             (Infinite { negative }, Infinite { negative: other }) if negative != other => {
                 Decimal128::NAN
             }
@@ -57,7 +63,8 @@ impl Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         let negative = self.is_negative() != other.is_negative();
         match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
+            (NotANumber, _) => self.quiet(),
+            (_, NotANumber) => other.quiet(),
             (Infinite { .. }, _) if other.is_zero() => Decimal128::NAN,
             (_, Infinite { .. }) if self.is_zero() => Decimal128::NAN,
             (Infinite { .. }, _) | (_, Infinite { .. }) => Decimal128::infinite(negative),
@@ -84,7 +91,8 @@ impl Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         let negative = self.is_negative() != other.is_negative();
         match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) => Decimal128::NAN,
+            (NotANumber, _) => self.quiet(),
+            (_, NotANumber) => other.quiet(),
             (Infinite { .. }, Infinite { .. }) => Decimal128::NAN,
             (Infinite { .. }, _) => Decimal128::infinite(negative),
             (_, Infinite { .. }) => Decimal128::pack(negative, 0, EXPONENT_MIN),
@@ -109,7 +117,9 @@ impl Decimal128 {
     pub fn remainder(self, other: Decimal128) -> Decimal128 {
         use Parts::{Finite, Infinite, NotANumber};
         match (self.parts(), other.parts()) {
-            (NotANumber, _) | (_, NotANumber) | (Infinite { .. }, _) => Decimal128::NAN,
+            (NotANumber, _) => self.quiet(),
+            (_, NotANumber) => other.quiet(),
+            (Infinite { .. }, _) => Decimal128::NAN,
             (_, Infinite { .. }) => self,
             (_, Finite { coefficient: 0, .. }) => Decimal128::NAN,
             (

@@ -4,7 +4,7 @@ use std::fmt;
 
 use num_bigint::BigUint;
 
-use super::{Decimal128, Parts};
+use super::{Decimal128, Parts, SIGN};
 
 impl Decimal128 {
     /// Parses the usual notations: "1.50", "-1E+3", "Infinity", "NaN". More than 34 digits are
@@ -16,6 +16,7 @@ impl Decimal128 {
         };
         match rest.to_ascii_lowercase().as_str() {
             "infinity" | "inf" => return Some(Decimal128::infinite(negative)),
+            "nan" if negative => return Some(Decimal128(SIGN | Decimal128::NAN.0)),
             "nan" => return Some(Decimal128::NAN),
             _ => {}
         }
