@@ -211,6 +211,7 @@ static OPERATORS: &[Syntax] = &[
     any("$setIntersection", set::intersection).comparing(),
     exactly("$setIsSubset", 2, set::is_subset).comparing(),
     any("$setUnion", set::union).comparing(),
+    special("$sigmoid", real::parse_sigmoid, real::sigmoid),
     exactly("$sin", 1, real::sin),
     exactly("$sinh", 1, real::sinh),
     exactly("$size", 1, array::size),

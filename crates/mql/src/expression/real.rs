@@ -7,12 +7,13 @@ mod double;
 mod fixed;
 mod magnitude;
 
-use windrow_document::Decimal128;
+use windrow_document::{Decimal128, ValueRef};
 
 use super::number::{Number, Pair};
+use super::parse::{Parser, finish};
 use super::rounding::numeric;
-use super::tree::{Answer, Call};
-use super::{Computed, Context};
+use super::tree::{Answer, Call, Operator};
+use super::{Computed, Context, Expression};
 use crate::Error;
 
 /// A function of one number, for doubles and for decimals.
@@ -169,6 +170,36 @@ pub(crate) fn sqrt<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let function = Function {
         double: f64::sqrt,
         decimal: Decimal128::square_root,
+    };
+    Ok(function.apply(number))
+}
+
+/// The operand is one expression, even where it is an array.
+pub(crate) fn parse_sigmoid(
+    operator: &'static Operator,
+    operand: ValueRef<'_>,
+    parser: &Parser,
+) -> Result<Expression, Error> {
+    finish(Call::new(operator, vec![parser.parse(operand)?]))
+}
+
+/// `1 / (1 + exp(-x))`. 14 for what is no number.
+pub(crate) fn sigmoid<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
+    let value = call.value(0, context)?;
+    if value.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    let Some(number) = value.as_ref().and_then(Number::of) else {
+        let found = value.type_name();
+        let message = format!("$sigmoid only supports numeric types, not {found}");
+        return Err(Error::type_mismatch(message));
+    };
+    let function = Function {
+        double: |number| 1.0 / (1.0 + (-number).exp()),
+        decimal: |number| {
+            let one = Decimal128::from_i64(1);
+            one.divide(one.add(decimal::exp(number.negated())))
+        },
     };
     Ok(function.apply(number))
 }
