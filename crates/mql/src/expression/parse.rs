@@ -4,7 +4,7 @@ use windrow_document::{Array, Document, ValueRef};
 
 use super::context::Scope;
 use super::field_path::{FieldPath, check_name};
-use super::tree::{ABSENT, Call, Expression, Node, Operator};
+use super::tree::{ABSENT, Call, Expression, Node, Operator, check_length};
 use crate::Error;
 
 /// An operator as it is written.
@@ -70,7 +70,10 @@ impl Parser {
             }
             ValueRef::Document(document) => self.document(document),
             ValueRef::Array(array) => self.array(array),
-            constant => Ok(Expression::constant_of(constant.to_value())),
+            constant => {
+                constant.as_str().map_or(Ok(()), check_length)?;
+                Ok(Expression::constant_of(constant.to_value()))
+            }
         }
     }
 

@@ -149,6 +149,16 @@ fn evaluate_array<'a>(
     Ok(builder.finish().into())
 }
 
+/// Strings of expressions are shorter than the largest document, 16 MiB. 16493 for a longer one.
+pub(super) fn check_length(text: &str) -> Result<(), Error> {
+    const BYTES_MAX: usize = 16 << 20;
+    if text.len() < BYTES_MAX {
+        return Ok(());
+    }
+    let message = "Tried to create string longer than 16MB";
+    Err(Error::new(16493, message))
+}
+
 /// What evaluating gives.
 pub(crate) type Answer<'a> = Result<Computed<'a>, Error>;
 
@@ -222,7 +232,11 @@ impl Call {
     }
 
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
-        (self.operator.evaluate)(self, context)
+        let answer = (self.operator.evaluate)(self, context)?;
+        if let Computed::Owned(Value::String(text)) = &answer {
+            check_length(text)?;
+        }
+        Ok(answer)
     }
 
     /// The expression in a place; the absent one past the end.
