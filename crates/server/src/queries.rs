@@ -413,7 +413,7 @@ mod tests {
             (doc! { "a": "$x" }, Err(4_890_500)),
             (doc! { "a": "$$ROOT" }, Err(4_890_500)),
             (doc! { "1a": 1 }, Err(16867)),
-            (doc! { "a-b": 1 }, Err(16868)),
+            (doc! { "a-b": 1 }, Err(9)),
         ];
         for (definitions, expected) in cases {
             assert_eq!(values(definitions.clone()), expected, "{definitions}");

@@ -67,8 +67,11 @@ pub(crate) fn subtract<'a>(call: &'a Call, context: &Context<'a>) -> Result<Comp
             Ok(left.wrapping_sub(right).into())
         }
         (ValueRef::DateTime(left), right) if right.is_number() => {
-            let millis = Number::of(right).map_or(0, Number::to_i64);
-            Ok(ValueRef::DateTime(left.wrapping_sub(millis)).into())
+            let millis = Number::of(right).and_then(Number::rounded_to_i64);
+            date_of(
+                millis.and_then(|millis| left.checked_sub(millis)),
+                "$subtract",
+            )
         }
         _ => {
             let (left, right) = (one.type_name(), other.type_name());

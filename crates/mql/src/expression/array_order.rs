@@ -23,6 +23,10 @@ impl Order {
             return match value.as_whole() {
                 Some(1) => Ok(Order::Whole(false)),
                 Some(-1) => Ok(Order::Whole(true)),
+                _ if value.is_number() => Err(Error::new(
+                    2942506,
+                    "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
+                )),
                 _ => Err(Error::new(
                     2942507,
                     "The $sort element value must be either 1 or -1",

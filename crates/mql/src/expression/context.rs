@@ -92,8 +92,8 @@ impl Scope {
         (inner, self.locals.len() as u32)
     }
 
-    /// What the name means here. 17276 where it means nothing, 51144 for what only members of replica
-    /// sets have.
+    /// What the name means here. 17276 where it means nothing, 10071200 for what only members of
+    /// replica sets have.
     pub(crate) fn resolve(&self, name: &str) -> Result<Source, Error> {
         if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
             return Ok(Source::Local(place as u32));
@@ -108,7 +108,7 @@ impl Scope {
             "REMOVE" => Ok(Source::Remove),
             "USER_ROLES" => Ok(Source::UserRoles),
             "CLUSTER_TIME" => Err(Error::new(
-                51144,
+                10_071_200,
                 "Builtin variable '$$CLUSTER_TIME' is not available",
             )),
             _ => Err(Error::new(

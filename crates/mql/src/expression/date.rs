@@ -30,7 +30,8 @@ pub(crate) fn millis(value: &Computed<'_>) -> Result<i64, Error> {
     match value.or_null() {
         ValueRef::DateTime(millis) => Ok(millis),
         ValueRef::Timestamp(timestamp) => Ok(i64::from(timestamp.seconds) * 1000),
-        ValueRef::ObjectId(id) => Ok(i64::from(id.seconds()) * 1000),
+        // The seconds of an ObjectId have a sign here: those from 2038 on count as before 1970.
+        ValueRef::ObjectId(id) => Ok(i64::from(id.seconds().cast_signed()) * 1000),
         _ => {
             let message = format!("can't convert from BSON type {} to Date", value.type_name());
             Err(Error::new(16006, message))

@@ -34,7 +34,11 @@ impl FieldPath {
         };
         check_variable_for_reading(name)?;
         let source = scope.resolve(name)?;
-        let names = rest.map_or(Ok(Box::default()), split)?;
+        let names = match rest {
+            Some("") => return Err(ends_with_dot()),
+            Some(rest) => split(rest)?,
+            None => Box::default(),
+        };
         Ok(FieldPath { source, names })
     }
 
@@ -55,11 +59,15 @@ impl FieldPath {
 /// Splits and checks the names of a path without its dollar sign.
 pub(crate) fn split(path: &str) -> Result<Box<[Box<str>]>, Error> {
     if path.ends_with('.') {
-        return Err(Error::new(40353, "FieldPath must not end with a '.'."));
+        return Err(ends_with_dot());
     }
     path.split('.')
         .map(|name| check_name(name).map(|()| name.into()))
         .collect()
+}
+
+fn ends_with_dot() -> Error {
+    Error::new(40353, "FieldPath must not end with a '.'.")
 }
 
 /// The names that references to documents of other collections have (DBRefs), the only ones in paths that
@@ -98,7 +106,7 @@ fn check_rest(name: &str) -> Result<(), Error> {
         Some(one) => {
             let message =
                 format!("'{name}' contains an invalid character for a variable name: '{one}'");
-            Err(Error::new(16868, message))
+            Err(Error::failed_to_parse(message))
         }
     }
 }

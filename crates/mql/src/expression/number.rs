@@ -1,9 +1,11 @@
 //! Numbers of the four kinds, and which kind an operation on two of them gives.
 
 use num_bigint::BigUint;
+use windrow_document::decimal::Rounding;
 use windrow_document::{Decimal128, ValueRef};
 
 use super::Computed;
+use crate::Error;
 
 /// A number of one of BSON's four kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,6 +73,31 @@ impl Number {
                 None if number.is_negative() => i64::MIN,
                 None => i64::MAX,
             },
+        }
+    }
+
+    /// The nearest whole number, of two a double's farther from zero and a decimal's even one. None out
+    /// of range and of NaN.
+    pub fn rounded_to_i64(self) -> Option<i64> {
+        let whole = |number: Decimal128| number.truncated().map(|(whole, _)| whole);
+        match self {
+            Number::Double(number) => whole(exact_decimal(number.round())),
+            Number::Decimal(number) => whole(number.to_places(0, Rounding::HalfEven)),
+            number => Some(number.to_i64()),
+        }
+    }
+
+    /// As MongoDB takes a number for a long: doubles are cut, and refused with 31109 out of range;
+    /// decimals are rounded to the even neighbour, and those out of range, NaN too, are the least long.
+    pub fn coerced_to_i64(self) -> Result<i64, Error> {
+        const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+        match self {
+            Number::Double(number) if !(-LIMIT..LIMIT).contains(&number) => {
+                let message = format!("Can't coerce out of range value {number} to long");
+                Err(Error::new(31109, message))
+            }
+            Number::Decimal(_) => Ok(self.rounded_to_i64().unwrap_or(i64::MIN)),
+            number => Ok(number.to_i64()),
         }
     }
 

@@ -124,14 +124,6 @@ pub(crate) fn parse_get_field(
         Some(value) => parser.parse(value)?,
         None => ABSENT.clone(),
     };
-    if let Some(constant) = name.constant()
-        && constant.as_ref().as_str().is_none()
-    {
-        let found = constant.type_of().name();
-        let message =
-            format!("$getField requires 'field' to evaluate to type String, but got {found}");
-        return Err(Error::new(5654602, message));
-    }
     let input = input.unwrap_or(ValueRef::String("$$CURRENT"));
     finish(Call::new(operator, vec![name, parser.parse(input)?]))
 }

@@ -96,7 +96,15 @@ fn to_places<'a>(call: &'a Call, context: &Context<'a>, toward: Rounding) -> Ans
     Ok(rounded(number, parse_place(name, &place)?, toward)?.into())
 }
 
+/// Errors: 16004 for what is no number, 31109 for a double that no long comes near, 51082 for a
+/// fraction, 51083 out of range.
 fn parse_place(name: &str, place: &Computed<'_>) -> Result<i32, Error> {
+    let Some(number) = place.as_ref().and_then(Number::of) else {
+        let found = place.type_name();
+        let message = format!("can't convert from BSON type {found} to long");
+        return Err(Error::new(16004, message));
+    };
+    number.coerced_to_i64()?;
     let Some(place) = place.as_ref().and_then(|place| place.as_whole()) else {
         let message = format!("precision argument to {name} must be an integral value");
         return Err(Error::new(51082, message));

@@ -157,19 +157,14 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     Ok(parts.finish().into())
 }
 
-/// A position or length: any number, fractions cut.
+/// A position or length: any number that becomes a long.
 fn position(value: &Computed<'_>, code: i32, what: &str) -> Result<i64, Error> {
-    value
-        .as_ref()
-        .and_then(Number::of)
-        .map(Number::to_i64)
-        .ok_or_else(|| {
-            let found = value.type_name();
-            Error::new(
-                code,
-                format!("$substrBytes: {what} must be a numeric type (is BSON type {found})"),
-            )
-        })
+    let Some(number) = value.as_ref().and_then(Number::of) else {
+        let found = value.type_name();
+        let message = format!("$substrBytes: {what} must be a numeric type (is BSON type {found})");
+        return Err(Error::new(code, message));
+    };
+    number.coerced_to_i64()
 }
 
 /// A negative length means all of the rest.

@@ -58,7 +58,8 @@ impl DoubleDouble {
     }
 
     pub fn decimal(&self) -> Decimal128 {
-        if self.sum.is_nan() {
+        // What an infinity has rounded off is NaN.
+        if !self.sum.is_finite() {
             return exact_decimal(self.plain);
         }
         exact_decimal(self.sum).add(exact_decimal(self.rest))
@@ -199,7 +200,7 @@ impl Sum {
     /// As a long, where it is one and fits.
     pub fn long(&self) -> Option<i64> {
         if self.is_decimal() {
-            self.decimal().truncated().map(|(whole, _)| whole)
+            Number::Decimal(self.decimal()).rounded_to_i64()
         } else if self.whole != 0 {
             Some(self.whole)
         } else {

@@ -219,11 +219,20 @@ fn null_among_dates_and_units_comes_before_what_is_wrong() {
             "null",
         ),
     ]);
+    check(&[(
+        r#"{"$year": {"$toObjectId": "ffffffff0000000000000000"}}"#,
+        "1969",
+    )]);
     refuse(&[
         (
-            r#"{"$dateTrunc": {"date": "$date", "unit": "century"}}"#,
-            5439014,
+            r#"{"$dateTrunc": {"date": "$text", "unit": "day"}}"#,
+            5166307,
         ),
+        (
+            r#"{"$dateAdd": {"startDate": "$date", "unit": 5, "amount": 1}}"#,
+            5439013,
+        ),
+        (r#"{"$dateTrunc": {"date": "$date", "unit": "century"}}"#, 9),
         (
             r#"{"$dateTrunc": {"date": "$date", "unit": "week", "startOfWeek": "x"}}"#,
             5439016,
@@ -234,7 +243,7 @@ fn null_among_dates_and_units_comes_before_what_is_wrong() {
         ),
         (
             r#"{"$dateDiff": {"startDate": "$date", "endDate": "$date", "unit": "decade"}}"#,
-            5439014,
+            9,
         ),
     ]);
 }

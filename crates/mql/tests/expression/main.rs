@@ -55,6 +55,20 @@ fn refuse(cases: &[(&str, i32)]) {
 }
 
 #[test]
+fn strings_of_expressions_are_shorter_than_16_mib() {
+    let half = "x".repeat(8 << 20);
+    let one = "x".repeat((8 << 20) - 1);
+    let concat = |one: &str, other: &str| {
+        let source = format!(r#"{{"$concat": ["{one}", "{other}"]}}"#);
+        evaluate(&format!(r#"{{"$strLenBytes": {source}}}"#)).map_err(|error| error.code)
+    };
+    assert_eq!(concat(&half, &one), Ok(Some(Value::Int32((16 << 20) - 1))));
+    assert_eq!(concat(&half, &half), Err(16493));
+    let whole = format!(r#""{half}{half}""#);
+    assert_eq!(evaluate(&whole).map_err(|error| error.code), Err(16493));
+}
+
+#[test]
 fn arithmetic_widens_and_overflows() {
     check(&[
         (r#"{"$add": ["$int", 1.5]}"#, "8.5"),
@@ -89,6 +103,41 @@ fn arithmetic_widens_and_overflows() {
             r#"{"$numberDouble": "1200"}"#,
         ),
         (r#"{"$trunc": [1234.5678, 2]}"#, "1234.56"),
+        (
+            r#"{"$subtract": ["$date", {"$numberDecimal": "1.5"}]}"#,
+            r#"{"$date": {"$numberLong": "1563080767087"}}"#,
+        ),
+        (
+            r#"{"$subtract": ["$date", 2.5]}"#,
+            r#"{"$date": {"$numberLong": "1563080767086"}}"#,
+        ),
+        (
+            r#"{"$add": ["$date", {"$numberDecimal": "2.5"}]}"#,
+            r#"{"$date": {"$numberLong": "1563080767092"}}"#,
+        ),
+        (
+            r#"{"$sum": [{"$numberDouble": "-Infinity"}, {"$numberDecimal": "1"}]}"#,
+            r#"{"$numberDecimal": "-Infinity"}"#,
+        ),
+        (r#"{"$sigmoid": 0}"#, "0.5"),
+        (r#"{"$sigmoid": "$null"}"#, "null"),
+        (r#"{"$sigmoid": {"$numberDouble": "-Infinity"}}"#, "0.0"),
+        (
+            r#"{"$sigmoid": {"$numberDecimal": "-1"}}"#,
+            r#"{"$numberDecimal": "0.2689414213699951207488407581781638"}"#,
+        ),
+        (
+            r#"{"$sigmoid": {"$numberDecimal": "0"}}"#,
+            r#"{"$numberDecimal": "0.5"}"#,
+        ),
+        (
+            r#"{"$sigmoid": {"$numberDecimal": "-Infinity"}}"#,
+            r#"{"$numberDecimal": "0E-6176"}"#,
+        ),
+        (
+            r#"{"$substrBytes": ["$text", {"$numberDecimal": "1.5"}, {"$numberDecimal": "NaN"}]}"#,
+            r#""ngo""#,
+        ),
         (r#"{"$pow": [2, 10]}"#, "1024"),
         (r#"{"$pow": [2, -1]}"#, "0.5"),
         (
@@ -108,6 +157,20 @@ fn arithmetic_widens_and_overflows() {
     refuse(&[
         (r#"{"$add": ["$date", "$date"]}"#, 16612),
         (r#"{"$divide": ["$int", "$zero"]}"#, 16608),
+        (r#"{"$subtract": ["$date", {"$numberDouble": "NaN"}]}"#, 15),
+        (r#"{"$sigmoid": ["$int"]}"#, 14),
+        (r#"{"$round": ["$int", "$text"]}"#, 16004),
+        (r#"{"$round": ["$int", {"$numberDouble": "NaN"}]}"#, 31109),
+        (r#"{"$trunc": ["$int", 0.5]}"#, 51082),
+        (
+            r#"{"$substrBytes": ["$text", {"$numberDouble": "-Infinity"}, 1]}"#,
+            31109,
+        ),
+        (
+            r#"{"$substrBytes": ["$text", {"$numberDecimal": "-0.6"}, 1]}"#,
+            50752,
+        ),
+        (r#"{"$toDecimal": "1E-9000"}"#, 241),
         (r#"{"$mod": ["$int", "$zero"]}"#, 16610),
         (r#"{"$pow": ["$zero", -1]}"#, 28764),
         (r#"{"$bitAnd": [1.5]}"#, 14),
@@ -171,7 +234,7 @@ fn objects_give_and_take_fields() {
         (r#"{"$setField": {"field": "a", "value": 1}}"#, 4161109),
         (
             r#"{"$getField": {"field": 5, "input": "$object"}}"#,
-            5654602,
+            3041704,
         ),
         (r#"{"$objectToArray": 1}"#, 40390),
     ]);
@@ -235,7 +298,11 @@ fn what_begins_before_the_end_is_found_by_code_points() {
 #[test]
 fn variables_of_the_server() {
     check(&[(r#""$$USER_ROLES""#, "[]")]);
-    refuse(&[(r#""$$CLUSTER_TIME""#, 51144)]);
+    refuse(&[
+        (r#""$$CLUSTER_TIME""#, 10_071_200),
+        (r#""$$ROOT.""#, 40353),
+        (r#"{"$let": {"vars": {"a-b": 1}, "in": 1}}"#, 9),
+    ]);
 }
 
 #[test]

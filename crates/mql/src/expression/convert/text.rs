@@ -23,16 +23,22 @@ pub(super) fn to_whole(text: &str) -> Result<i64, Error> {
     number.ok_or_else(|| not_a_number(text))
 }
 
+fn names_infinity(text: &str) -> bool {
+    text.to_ascii_lowercase().contains("inf")
+}
+
+/// Whether the digits before an exponent are those of a number other than zero.
+fn has_digits(text: &str) -> bool {
+    text.bytes()
+        .take_while(|byte| !matches!(byte, b'e' | b'E'))
+        .any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
 /// The notations of C, but not hexadecimal ones; numbers out of range are refused.
 pub(super) fn to_double(text: &str) -> Result<f64, Error> {
     let number: f64 = text.parse().map_err(|_| not_a_number(text))?;
-    let names_infinity = text.to_ascii_lowercase().contains("inf");
-    let has_digits = text
-        .bytes()
-        .take_while(|byte| !matches!(byte, b'e' | b'E'))
-        .any(|byte| matches!(byte, b'1'..=b'9'));
-    let lost =
-        number.is_infinite() && !names_infinity || has_digits && number.abs() < f64::MIN_POSITIVE;
+    let lost = number.is_infinite() && !names_infinity(text)
+        || has_digits(text) && number.abs() < f64::MIN_POSITIVE;
     if lost {
         Err(not_a_number(text))
     } else {
@@ -42,8 +48,7 @@ pub(super) fn to_double(text: &str) -> Result<f64, Error> {
 
 pub(super) fn to_decimal(text: &str) -> Result<Decimal128, Error> {
     let number = Decimal128::parse(text).ok_or_else(|| not_a_number(text))?;
-    let names_infinity = text.to_ascii_lowercase().contains("inf");
-    if number.is_infinite() && !names_infinity {
+    if number.is_infinite() && !names_infinity(text) || number.is_zero() && has_digits(text) {
         Err(not_a_number(text))
     } else {
         Ok(number)

@@ -80,7 +80,7 @@ pub(crate) fn date_add<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
     };
     let name = call.operator.name;
     let start = date(&start, 5166403)?;
-    let unit = Unit::of(&unit, (5166404, 9))?;
+    let unit = Unit::of(&unit)?;
     let Some(amount) = amount.as_ref().and_then(ValueRef::as_whole) else {
         return Err(Error::new(
             5166405,
@@ -121,9 +121,6 @@ pub(crate) fn shifted(start: i64, unit: Unit, amount: i64, zone: &Zone) -> Optio
         }
     }
 }
-
-/// The codes of a unit that is no string, and of one that there is not.
-const UNIT: (i32, i32) = (5439013, 5439014);
 
 /// The day that weeks begin with, where the unit is a week; that is looked at before anything but
 /// nulls is.
@@ -174,7 +171,7 @@ pub(crate) fn date_diff<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
         return Ok(Computed::NULL);
     };
     let (start, end) = (date(&start, 5166307)?, date(&end, 5166307)?);
-    let (unit, week_start) = (Unit::of(&unit, UNIT)?, week_start.weekday()?);
+    let (unit, week_start) = (Unit::of(&unit)?, week_start.weekday()?);
     let count = |millis| boundaries(millis, unit, &zone, week_start);
     Ok(count(end).wrapping_sub(count(start)).into())
 }
@@ -213,8 +210,8 @@ pub(crate) fn date_trunc<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     let Some(zone) = zone_argument(call, 1, context)? else {
         return Ok(Computed::NULL);
     };
-    let moment = date(&moment, 5439012)?;
-    let (unit, bin) = (Unit::of(&unit, UNIT)?, bin_size(&bin)?);
+    let moment = date(&moment, 5166307)?;
+    let (unit, bin) = (Unit::of(&unit)?, bin_size(&bin)?);
     match truncated(moment, unit, bin, &zone, week_start.weekday()?) {
         Some(cut) => Ok(ValueRef::DateTime(cut).into()),
         None => Err(Error::new(5976500, "$dateTrunc overflowed")),

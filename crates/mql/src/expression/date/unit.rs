@@ -32,17 +32,17 @@ impl Unit {
         })
     }
 
-    /// `codes` for what is no string, and for a string that is no unit.
-    pub fn of(value: &Computed<'_>, codes: (i32, i32)) -> Result<Unit, Error> {
+    /// 5439013 for what is no string, 9 for a string that is no unit.
+    pub fn of(value: &Computed<'_>) -> Result<Unit, Error> {
         let Some(name) = value.as_str() else {
             let message = format!(
                 "requires 'unit' to be a string, but got {}",
                 value.type_name()
             );
-            return Err(Error::new(codes.0, message));
+            return Err(Error::new(5439013, message));
         };
         Unit::parse(name)
-            .ok_or_else(|| Error::new(codes.1, format!("unknown time unit value: {name}")))
+            .ok_or_else(|| Error::failed_to_parse(format!("unknown time unit value: {name}")))
     }
 }
 
