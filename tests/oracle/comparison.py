@@ -37,10 +37,20 @@ def check(case, commands, replies, decode):
         unordered = (case.get("compare") == "unordered"
                      or next(iter(command)) in UNORDERED_COMMANDS)
         expected = decode(case["steps"][number]["reply"])
+        if fails_otherwise(expected, reply, case.get("codes", ())):
+            # What follows upon a success was not recorded.
+            if reply.get("ok") == 1.0:
+                return None
+            continue
         wrong = reply_difference(expected, lasting(reply, known), not unordered)
         if wrong:
             return f"step {number} {shown(command)}\n      {wrong}"
     return None
+
+
+def fails_otherwise(expected, reply, codes):
+    """Whether a command failed when it was recorded, and now has one of these codes; 0: it succeeds."""
+    return expected.get("ok") == 0.0 and reply.get("code", 0) in codes
 
 
 def collect_ids(value, into):

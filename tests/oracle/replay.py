@@ -9,13 +9,15 @@
 An area is a case's name up to its last "/"; what stands before the first "/" is an area too. No
 area may pass less than its floor. ../oracle-differences.txt names cases in which Windrow differs
 on purpose, one `case-name  reason` a line; they are left out. Those whose reason begins with "but for"
-differ in fields that the comparison passes over, so they are replayed as any other.
+differ in fields that the comparison passes over, so they are replayed as any other; "but for codes 9, 14:"
+says with which codes commands may fail that failed with another one, 0 that they may succeed.
 """
 
 import argparse
 import collections
 import multiprocessing
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -31,6 +33,7 @@ from windrow_server import Server  # noqa: E402
 
 FLOORS = HERE.parent / "oracle-floor.txt"
 DIFFERENCES = HERE.parent / "oracle-differences.txt"
+CODES = re.compile(r"but for codes? ([0-9, ]+):")
 # A share of the work small enough that no process ends long after the others.
 SHARE = 200
 
@@ -41,13 +44,21 @@ def case_files():
     return sorted(HERE.glob("cases*/*.jsonl.xz"))
 
 
+def named_differences():
+    """(case, reason) of every line."""
+    lines = DIFFERENCES.read_text(encoding="utf-8").splitlines() if DIFFERENCES.exists() else ()
+    return [line.split(maxsplit=1) for line in lines if line.strip() and not line.startswith("#")]
+
+
 def read_differences():
     """The names of the cases that are left out."""
-    if not DIFFERENCES.exists():
-        return set()
-    lines = DIFFERENCES.read_text(encoding="utf-8").splitlines()
-    named = (line.split(maxsplit=1) for line in lines if line.strip() and not line.startswith("#"))
-    return {name for name, reason in named if not reason.startswith("but for ")}
+    return {name for name, reason in named_differences() if not reason.startswith("but for ")}
+
+
+def read_codes():
+    """By case: the codes of errors that later versions have instead of those recorded."""
+    found = ((name, CODES.match(reason)) for name, reason in named_differences())
+    return {name: [int(code) for code in match[1].split(",")] for name, match in found if match}
 
 
 def read_floors():
@@ -131,11 +142,13 @@ def shares(only):
 def work(tasks, outcomes, only, left_out, port):
     """What one process does: takes shares until it takes None."""
     replayer = Replayer(port)
+    codes = read_codes()
     try:
         for path, first, end in iter(tasks.get, None):
             replayer.be(options_for(path))
             for case in read_cases(path)[first:end]:
                 if only in case["name"] and case["name"] not in left_out:
+                    case["codes"] = codes.get(case["name"], ())
                     outcomes.put(replayer.run(case))
     finally:
         replayer.close()

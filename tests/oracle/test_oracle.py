@@ -41,8 +41,8 @@ def test_cases_are_compared_as_the_comparison_says():
     from bson.son import SON
     from comparison import check
 
-    def verdict(reply, expected, command=None, compare=None):
-        case = {"steps": [{"reply": expected}], "compare": compare}
+    def verdict(reply, expected, command=None, compare=None, codes=()):
+        case = {"steps": [{"reply": expected}], "compare": compare, "codes": codes}
         wrong = check(case, [command or {"find": "c"}], [SON(reply)], replay.decode)
         return wrong and wrong.split("\n")[1].strip()
 
@@ -54,6 +54,12 @@ def test_cases_are_compared_as_the_comparison_says():
     assert "writeErrors" in verdict({"ok": 1, "writeErrors": []}, {"ok": one})
     assert verdict({"ok": 0, "errmsg": "x", "code": 2},
                    {"ok": {"$numberDouble": "0.0"}, "code": {"$numberInt": "2"}}) is None
+    failed = {"ok": {"$numberDouble": "0.0"}, "code": {"$numberInt": "2"}}
+    assert verdict({"ok": 0, "code": 14}, failed) is not None
+    assert verdict({"ok": 0, "code": 14}, failed, codes=[9, 14]) is None
+    assert verdict({"ok": 1}, failed, codes=[9, 14]) is not None
+    assert verdict({"ok": 1}, failed, codes=[0]) is None
+    assert verdict({"ok": 0, "code": 14}, {"ok": one}, codes=[14]) is not None
     fields = {"d": {"a": {"$numberInt": "1"}, "b": {"$numberInt": "2"}}}
     assert "fields" in verdict({"d": SON(b=2, a=1)}, fields)
     assert verdict({"v": -0.0}, {"v": {"$numberDouble": "0.0"}}) is not None

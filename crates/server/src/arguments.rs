@@ -1,11 +1,12 @@
 //! Reads a command's arguments with MongoDB's rules and words about types.
 
+use windrow_document::decimal::Rounding;
 use windrow_document::{Array, Document, Type, ValueRef};
 use windrow_wire::limits::WRITE_BATCH_COUNT_MAX;
 use windrow_wire::{CommandError, Documents, ErrorCode, Request};
 
-/// The arguments of one command. Every method reads one by name: `Ok(None)` where it is missing,
-/// TypeMismatch where it is of another type, in MongoDB's words.
+/// The arguments of one command. Every method reads one by name: `Ok(None)` where it is missing or
+/// null, TypeMismatch where it is of another type, in MongoDB's words.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a> {
     command: &'a str,
@@ -32,6 +33,11 @@ impl<'a> Arguments<'a> {
         self.body.get(name)
     }
 
+    /// The argument, unless it is null, which MongoDB takes as not given.
+    pub fn present(&self, name: &str) -> Option<ValueRef<'a>> {
+        self.get(name).filter(|value| !value.is_nullish())
+    }
+
     pub fn string(&self, name: &str) -> Result<Option<&'a str>, CommandError> {
         self.typed(name, &[Type::String], ValueRef::as_str)
     }
@@ -51,6 +57,11 @@ impl<'a> Arguments<'a> {
 
     /// A bool, or a number that is one when it is not zero. False where it is missing.
     pub fn flag(&self, name: &str) -> Result<bool, CommandError> {
+        Ok(self.switch(name)?.unwrap_or(false))
+    }
+
+    /// The same as [`flag`](Self::flag), where it makes a difference that it is missing.
+    pub fn switch(&self, name: &str) -> Result<Option<bool>, CommandError> {
         let types = [
             Type::Bool,
             Type::Int64,
@@ -60,12 +71,23 @@ impl<'a> Arguments<'a> {
         ];
         let is_one =
             |value: ValueRef<'_>| types.contains(&value.type_of()).then(|| value.is_truthy());
-        Ok(self.typed(name, &types, is_one)?.unwrap_or(false))
+        self.typed(name, &types, is_one)
     }
 
-    /// A number of any type, without its fraction; what does not fit 64 bits becomes the limit.
+    /// A number of any type as [`whole`] has it.
     pub fn whole_number(&self, name: &str) -> Result<Option<i64>, CommandError> {
-        self.typed(name, NUMBERS, truncated)
+        self.typed(name, NUMBERS, whole)
+    }
+
+    /// A number of any type that is whole and fits 64 bits; FailedToParse where it is another.
+    pub fn exact_number(&self, name: &str) -> Result<Option<i64>, CommandError> {
+        let Some(number) = self.typed(name, NUMBERS, number)? else {
+            return Ok(None);
+        };
+        number.as_whole().map(Some).ok_or_else(|| {
+            let message = format!("Expected an integer in the field '{name}': {number}");
+            CommandError::new(ErrorCode::FailedToParse, message)
+        })
     }
 
     /// The same as [`whole_number`](Self::whole_number), where it must not be negative.
@@ -80,6 +102,30 @@ impl<'a> Arguments<'a> {
                 format!("BSON field '{field}' value must be >= 0, actual value '{number}'"),
             )
         })
+    }
+
+    /// One of the words that an argument may be; BadValue where it is another.
+    pub fn one_of(&self, name: &str, known: &[&str]) -> Result<Option<&'a str>, CommandError> {
+        match self.string(name)? {
+            Some(word) if !known.contains(&word) => {
+                let field = format!("{}.{name}", self.command);
+                let message =
+                    format!("Enumeration value '{word}' for field '{field}' is not a valid value.");
+                Err(CommandError::new(ErrorCode::BadValue, message))
+            }
+            word => Ok(word),
+        }
+    }
+
+    /// Fails with IDLUnknownField where a field has none of these names.
+    pub fn only(&self, known: &[&str]) -> Result<(), CommandError> {
+        match self.body.iter().find(|(name, _)| !known.contains(name)) {
+            Some((name, _)) => {
+                let message = format!("BSON field '{}.{name}' is an unknown field.", self.command);
+                Err(CommandError::new(ErrorCode::IDLUnknownField, message))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The error of an argument that must be there.
@@ -111,7 +157,7 @@ impl<'a> Arguments<'a> {
         expected: &[Type],
         read: impl Fn(ValueRef<'a>) -> Option<T>,
     ) -> Result<Option<T>, CommandError> {
-        let Some(value) = self.body.get(name) else {
+        let Some(value) = self.present(name) else {
             return Ok(None);
         };
         match read(value) {
@@ -139,12 +185,22 @@ pub fn statements<'a>(request: &'a Request, name: &str) -> Result<Documents<'a>,
 /// In the order in which MongoDB names them.
 const NUMBERS: &[Type] = &[Type::Int64, Type::Int32, Type::Decimal128, Type::Double];
 
-/// A number without its fraction; NaN is 0.
-pub fn truncated(value: ValueRef<'_>) -> Option<i64> {
+fn number(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
+    Some(value).filter(|value| value.is_number())
+}
+
+/// A number as a whole one: a double loses its fraction, a decimal is rounded half to even. NaN is 0,
+/// and what does not fit 64 bits becomes the limit.
+pub fn whole(value: ValueRef<'_>) -> Option<i64> {
     match value {
         ValueRef::Int32(number) => Some(i64::from(number)),
         ValueRef::Int64(number) => Some(number),
-        ValueRef::Double(_) | ValueRef::Decimal128(_) => value.as_f64().map(|number| number as i64),
+        ValueRef::Double(number) => Some(number as i64),
+        ValueRef::Decimal128(number) => {
+            let rounded = number.to_places(0, Rounding::HalfEven);
+            let exact = rounded.to_i64_exact();
+            Some(exact.unwrap_or_else(|| rounded.to_f64() as i64))
+        }
         _ => None,
     }
 }

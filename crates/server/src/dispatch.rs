@@ -9,6 +9,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_mql::interrupt::while_asking;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::command::{Accepted, Command};
 use crate::commands::find;
@@ -175,7 +176,7 @@ fn time_limit(
     command: &Command,
     generic: &Generic,
 ) -> Option<Duration> {
-    match request.get("maxTimeMS") {
+    match Arguments::new(request).present("maxTimeMS") {
         // That of a getMore is for the wait of its cursor; the command itself reads it.
         Some(_) => generic.time_limit.filter(|_| command.kind != Kind::GetMore),
         None if (command.is_limited_read)(request.body()) => state.cluster_parameters.read_limit(),
@@ -187,7 +188,7 @@ fn time_limit(
 fn count_killed(state: &State, request: &Request, command: &Command, error: &CommandError) {
     let metrics = &state.metrics;
     let is_read = (command.is_limited_read)(request.body());
-    let has_default = is_read && request.get("maxTimeMS").is_none();
+    let has_default = is_read && Arguments::new(request).present("maxTimeMS").is_none();
     let counter = match error.code {
         ErrorCode::MaxTimeMSExpired if has_default => &metrics.killed_by_default_limit,
         ErrorCode::MaxTimeMSExpired => &metrics.killed_by_limit,

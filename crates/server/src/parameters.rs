@@ -6,7 +6,7 @@ use windrow_collection::Engine;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::arguments::truncated;
+use crate::arguments::whole;
 use crate::sync::lock;
 use crate::verbosity::{Component, Verbosity};
 
@@ -144,7 +144,7 @@ impl Parameters {
     /// A number; 0 for what is none.
     pub fn number(&self, name: &str) -> i64 {
         self.get(name)
-            .and_then(|value| truncated(value.as_ref()))
+            .and_then(|value| whole(value.as_ref()))
             .unwrap_or(0)
     }
 
@@ -172,7 +172,7 @@ impl Parameters {
         let mut values = lock(&self.values);
         let current = values.get_mut(place).ok_or_else(unknown)?;
         let value = accepted(parameter, value, current)?;
-        if let (Some(tell), Some(number)) = (parameter.tell, truncated(value.as_ref())) {
+        if let (Some(tell), Some(number)) = (parameter.tell, whole(value.as_ref())) {
             tell(engine, number);
         }
         Ok(std::mem::replace(current, value))
@@ -188,7 +188,7 @@ impl Parameters {
         }
         let name = parameter.name;
         let bad = |message: String| Err(CommandError::new(ErrorCode::BadValue, message));
-        let level = value.as_bool().map(i64::from).or_else(|| truncated(value));
+        let level = value.as_bool().map(i64::from).or_else(|| whole(value));
         match (parameter.accepts, level) {
             (Some(Accepts::Level), Some(level @ 0..=5)) => {
                 self.verbosity.set_level(Component::ROOT, level as i32);
@@ -251,7 +251,7 @@ fn accepted(
         )),
         // Of any type, as MongoDB takes it.
         Some(Accepts::Flag) => Ok(value.is_truthy().into()),
-        Some(Accepts::Whole(least, most)) => match truncated(value) {
+        Some(Accepts::Whole(least, most)) => match whole(value) {
             Some(number) if !(least..=most).contains(&number) => Err(bad(format!(
                 "Invalid value for parameter {name}: {number} is not from {least} to {most}"
             ))),

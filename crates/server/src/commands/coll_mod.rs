@@ -13,7 +13,6 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::generic::is_generic;
 use crate::{namespace, validators};
 
 pub const COLL_MOD: Command = Command {
@@ -21,14 +20,26 @@ pub const COLL_MOD: Command = Command {
     help: "changes options of a collection or of an index",
     write_concern: true,
     in_api_version_1: true,
-    // They are checked here: the code is another than that of other commands.
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&[
+        "cappedMax",
+        "cappedSize",
+        create::IMAGES,
+        "dryRun",
+        EXPIRES,
+        "index",
+        "pipeline",
+        "timeseries",
+        "validationAction",
+        "validationLevel",
+        "validator",
+        "viewOn",
+    ]),
     run,
     ..Command::EMPTY
 };
 
-/// Checks the value of the option of this name.
-type Read = fn(&Namespace, &str, ValueRef<'_>) -> Result<Value, CommandError>;
+/// Reads the option of this name. Null where it is to go, None where it is not given.
+type Read = fn(&Namespace, &str, &Arguments<'_>) -> Result<Option<Value>, CommandError>;
 
 /// The options of a collection, and what each may be.
 const OPTIONS: &[(&str, Read)] = &[
@@ -91,32 +102,20 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn parse(request: &'a Request, namespace: &Namespace) -> Result<Wanted<'a>, CommandError> {
-        let (mut index, mut options) = (None, Vec::new());
-        let (mut cap, mut dry_run) = (of_cap::Wanted::default(), false);
-        for (name, value) in request.body().iter().skip(1) {
-            if name == "index" {
-                index = Some(of_index::document(value)?);
-                continue;
-            }
-            if name == "dryRun" {
-                dry_run = Arguments::new(request).flag("dryRun")?;
-                continue;
-            }
-            if cap.read(name, value)? {
-                continue;
-            }
-            match OPTIONS.iter().find(|(known, _)| *known == name) {
-                Some((known, read)) => options.push((*known, read(namespace, name, value)?)),
-                None if is_generic(name) => {}
-                None => return Err(unknown(name)),
-            }
+        let arguments = Arguments::new(request);
+        let mut options = Vec::new();
+        for (name, read) in OPTIONS {
+            let value = read(namespace, name, &arguments)?;
+            options.extend(value.map(|value| (*name, value)));
         }
-        Ok(Wanted {
-            index,
+        let wanted = Wanted {
+            index: arguments.document("index")?,
             options,
-            cap,
-            dry_run,
-        })
+            cap: of_cap::Wanted::parse(&arguments)?,
+            dry_run: arguments.flag("dryRun")?,
+        };
+        refuse_of_others(&arguments)?;
+        Ok(wanted)
     }
 
     /// Whether an option of that name is to change.
@@ -141,79 +140,58 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Those of other kinds of collections are known, and refused as such.
-fn unknown(name: &str) -> CommandError {
-    let message = match name {
-        "viewOn" | "pipeline" => format!("option only supported on a view: {name}"),
-        _ => format!("unknown option to collMod: {name}"),
-    };
-    CommandError::new(ErrorCode::InvalidOptions, message)
-}
-
-fn text<'v>(name: &str, value: ValueRef<'v>, known: &[&str]) -> Result<&'v str, CommandError> {
-    match value {
-        ValueRef::String(text) if known.contains(&text) => Ok(text),
-        ValueRef::String(text) => {
-            let message = format!("invalid {name} specified: '{text}'");
-            Err(CommandError::new(ErrorCode::BadValue, message))
-        }
-        other => Err(CommandError::new(
-            ErrorCode(13_111),
-            format!(
-                "wrong type for field ({name}) {} != string",
-                other.type_of().name()
-            ),
-        )),
+/// Options of other kinds of collections.
+fn refuse_of_others(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    let refused = |message: &str| Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    let pipeline = create::of_view::pipeline(arguments)?;
+    if arguments.string("viewOn")?.is_some() || pipeline.is_some() {
+        return refused("'viewOn' and 'pipeline' are for views only");
+    }
+    match arguments.document("timeseries")? {
+        Some(_) => refused("'timeseries' is for time-series collections only"),
+        None => Ok(()),
     }
 }
 
-fn level(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
-    text(name, value, super::create::LEVELS).map(Value::from)
+fn level(_: &Namespace, name: &str, given: &Arguments<'_>) -> Result<Option<Value>, CommandError> {
+    Ok(given.one_of(name, create::LEVELS)?.map(Value::from))
 }
 
-fn action(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
-    text(name, value, super::create::ACTIONS).map(Value::from)
+fn action(_: &Namespace, name: &str, given: &Arguments<'_>) -> Result<Option<Value>, CommandError> {
+    Ok(given.one_of(name, create::ACTIONS)?.map(Value::from))
 }
 
-/// Null where the option is to go.
-fn seconds(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
-    let mut given = DocumentBuf::new();
-    given.push(name, value);
-    let arguments = Arguments::within("collMod", given.as_document());
-    match value {
-        ValueRef::String("off") => Ok(Value::Null),
-        ValueRef::String(other) => {
+fn seconds(
+    _: &Namespace,
+    name: &str,
+    given: &Arguments<'_>,
+) -> Result<Option<Value>, CommandError> {
+    match given.get(name) {
+        Some(ValueRef::String("off")) => Ok(Some(Value::Null)),
+        Some(ValueRef::String(other)) => {
             let message = format!("invalid expireAfterSeconds: '{other}', it can be \"off\"");
             Err(CommandError::new(ErrorCode::InvalidOptions, message))
         }
-        _ => Ok(clustered::seconds(&arguments)?.map_or(Value::Null, Value::Int64)),
+        _ => Ok(clustered::seconds(given)?.map(Value::Int64)),
     }
 }
 
-/// Null where the option is to go.
-fn images(_: &Namespace, name: &str, value: ValueRef<'_>) -> Result<Value, CommandError> {
-    let given = value
-        .as_document()
-        .ok_or_else(|| not_an_object(name, value))?;
-    let kept = create::pre_and_post_images(&Some(given))?;
-    Ok(kept.map_or(Value::Null, Value::from))
+fn images(_: &Namespace, name: &str, given: &Arguments<'_>) -> Result<Option<Value>, CommandError> {
+    let Some(images) = given.document(name)? else {
+        return Ok(None);
+    };
+    let kept = create::pre_and_post_images(&Some(images))?;
+    Ok(Some(kept.map_or(Value::Null, Value::from)))
 }
 
 fn validator(
     namespace: &Namespace,
     name: &str,
-    value: ValueRef<'_>,
-) -> Result<Value, CommandError> {
-    let validator = value
-        .as_document()
-        .ok_or_else(|| not_an_object(name, value))?;
+    given: &Arguments<'_>,
+) -> Result<Option<Value>, CommandError> {
+    let Some(validator) = given.document(name)? else {
+        return Ok(None);
+    };
     validators::check(namespace, validator)?;
-    Ok(value.to_value())
-}
-
-/// What MongoDB says of a field that has to be a document.
-fn not_an_object(name: &str, value: ValueRef<'_>) -> CommandError {
-    let found = value.type_of().name();
-    let message = format!("invalid parameter: expected an object ({name}), not {found}");
-    CommandError::new(ErrorCode(10_065), message)
+    Ok(Some(Value::from(validator.to_buf())))
 }

@@ -130,13 +130,9 @@ fn options(
         options.push("validator", validator);
     }
     for (name, known) in [("validationLevel", LEVELS), ("validationAction", ACTIONS)] {
-        let Some(value) = arguments.string(name)? else {
-            continue;
-        };
-        if !known.contains(&value) {
-            return Err(bad_value(format!("invalid value for {name}: '{value}'")));
+        if let Some(value) = arguments.one_of(name, known)? {
+            options.push(name, value);
         }
-        options.push(name, value);
     }
     if let Some(images) = pre_and_post_images(&arguments.document(IMAGES)?)? {
         options.push(IMAGES, images);
@@ -169,10 +165,7 @@ pub fn pre_and_post_images(
         return Ok(None);
     };
     let arguments = Arguments::within(IMAGES, *given);
-    if let Some((name, _)) = given.iter().find(|(name, _)| *name != "enabled") {
-        let message = format!("BSON field '{IMAGES}.{name}' is an unknown field.");
-        return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
-    }
+    arguments.only(&["enabled"])?;
     let enabled = arguments.bool("enabled")?;
     let enabled = enabled.ok_or_else(|| arguments.missing("enabled"))?;
     Ok(enabled.then(|| doc! { "enabled": true }))
@@ -180,12 +173,9 @@ pub fn pre_and_post_images(
 
 /// Size and number of documents of a capped collection; None: it is not capped.
 fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
-    let capped = present(arguments, "capped") && arguments.flag("capped")?;
-    let number = |name| match present(arguments, name) {
-        true => arguments.whole_number(name),
-        false => Ok(None),
-    };
-    let (size, max) = (number("size")?, number("max")?);
+    let capped = arguments.flag("capped")?;
+    let size = arguments.whole_number("size")?;
+    let max = arguments.whole_number("max")?;
     if !capped && (size.is_some() || max.is_some()) {
         let message = "the 'size' and 'max' fields are for capped collections only";
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
@@ -216,7 +206,7 @@ fn check_id_index(
     arguments: &Arguments<'_>,
     collation: Option<&Arc<Collation>>,
 ) -> Result<(), CommandError> {
-    if present(arguments, "autoIndexId") && !arguments.flag("autoIndexId")? {
+    if arguments.switch("autoIndexId")? == Some(false) {
         let message = "The autoIndexId option must not be false";
         return Err(CommandError::new(ErrorCode(50_001), message));
     }
@@ -277,9 +267,7 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
 }
 
 fn present(arguments: &Arguments<'_>, name: &str) -> bool {
-    arguments
-        .get(name)
-        .is_some_and(|value| value.type_of() != Type::Null)
+    arguments.present(name).is_some()
 }
 
 fn not_supported(option: &str) -> CommandError {

@@ -9,7 +9,7 @@ use windrow_mql::sort::Sort;
 use windrow_query::{Find, Hint, Source};
 use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::truncated;
+use crate::arguments::whole;
 use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -267,7 +267,7 @@ fn count(body: Document<'_>, name: &str) -> Result<Option<u64>, CommandError> {
         return Ok(None);
     };
     let is_number = value.as_f64().is_none_or(|number| !number.is_nan());
-    let number = truncated(value).filter(|_| is_number).unwrap_or(-1);
+    let number = whole(value).filter(|_| is_number).unwrap_or(-1);
     u64::try_from(number).map(Some).map_err(|_| {
         let message = format!("{name} value must be non-negative, but received: {value}");
         CommandError::new(ErrorCode::BadValue, message)

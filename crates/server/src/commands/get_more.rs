@@ -259,10 +259,6 @@ mod tests {
             doc! { "getMore": "cursor", "collection": "c", "batchSize": "2" },
             14,
         );
-        refused(
-            doc! { "getMore": "cursor", "collection": "c", "batchSize": null },
-            14,
-        );
         refused(doc! { "getMore": "cursor", "collection": "d" }, 13);
         refused(doc! { "getMore": "cursor", "collection": "" }, 73);
         refused(doc! { "getMore": "cursor", "collection": "$x" }, 13);

@@ -35,7 +35,7 @@ impl Generic {
         };
         Ok(Generic {
             session,
-            time_limit: parse_time_limit(arguments.get("maxTimeMS"))?,
+            time_limit: parse_time_limit(&arguments)?,
             read_concern: reading.parse(&arguments)?,
             write_concern: write_concern::parse(&arguments, command, part, is_member)?,
             numbered,
@@ -109,20 +109,19 @@ fn parse_session(arguments: &Arguments<'_>) -> Result<Option<SessionId>, Command
 }
 
 /// `maxTimeMS`: whole milliseconds up to 2³¹-1; 0 is no limit.
-pub fn parse_time_limit(value: Option<ValueRef<'_>>) -> Result<Option<Duration>, CommandError> {
-    let Some(value) = value else { return Ok(None) };
-    let number = value
-        .as_f64()
-        .ok_or_else(|| bad_value("maxTimeMS must be a number"))?;
-    if number.fract() != 0.0 || !number.is_finite() {
-        return Err(bad_value("maxTimeMS has non-integral value"));
+fn parse_time_limit(arguments: &Arguments<'_>) -> Result<Option<Duration>, CommandError> {
+    let Some(number) = arguments.exact_number("maxTimeMS")? else {
+        return Ok(None);
+    };
+    match u32::try_from(number) {
+        Ok(limit) if limit <= i32::MAX.unsigned_abs() => {
+            Ok((limit > 0).then(|| Duration::from_millis(u64::from(limit))))
+        }
+        _ => Err(bad_value(format!(
+            "{number} value for maxTimeMS is out of range [0, {}]",
+            i32::MAX
+        ))),
     }
-    if !(0.0..=f64::from(i32::MAX)).contains(&number) {
-        return Err(bad_value(format!(
-            "{number} value for maxTimeMS is out of range"
-        )));
-    }
-    Ok((number > 0.0).then(|| Duration::from_millis(number as u64)))
 }
 
 #[cfg(test)]
@@ -162,17 +161,22 @@ mod tests {
         limit(0.into(), 0);
         limit(i32::MAX.into(), 0);
         limit(Value::Decimal128(Decimal128::from_i64(2)), 0);
+        limit(Value::Null, 0);
+        limit((-0.0).into(), 0);
         for value in [
             Value::from(-1),
-            "x".into(),
-            0.5.into(),
             2_147_483_648i64.into(),
-            true.into(),
+            2f64.powi(31).into(),
         ] {
             limit(value, 2);
         }
-        limit(f64::NAN.into(), 2);
-        limit(doc! { "a": 1 }.into(), 2);
+        for value in [0.5, f64::NAN, f64::INFINITY, f64::MAX] {
+            limit(value.into(), 9);
+            limit(Value::Decimal128(Decimal128::from_f64(value)), 9);
+        }
+        for value in [Value::from("x"), true.into(), doc! { "a": 1 }.into()] {
+            limit(value, 14);
+        }
     }
 
     #[test]
@@ -186,19 +190,35 @@ mod tests {
             doc! { "w": "" },
             doc! { "j": true },
             doc! { "j": 1 },
+            doc! { "j": (Value::Null) },
+            doc! { "w": { "a": 1, "$b": (f64::NAN) } },
             doc! { "w": 1, "wtimeout": "x" },
+            doc! { "wtimeout": (f64::NAN) },
+            doc! { "wtimeout": i32::MAX },
         ] {
             concern(accepted, 0);
         }
-        concern(doc! { "w": 51 }, 9);
-        concern(doc! { "w": { "a": 1 } }, 9);
-        concern(doc! { "fsync": true, "j": true }, 9);
-        concern(doc! { "foo": 1 }, 9);
-        concern(doc! { "j": "x" }, 9);
+        for refused in [
+            doc! { "w": 51 },
+            doc! { "w": (f64::NAN) },
+            doc! { "w": (Decimal128::from_f64(-0.51)) },
+            doc! { "w": true },
+            doc! { "w": {} },
+            doc! { "w": { "a": "x" } },
+            doc! { "fsync": true, "j": true },
+            doc! { "wtimeout": 2_147_483_648i64 },
+            doc! { "wtimeout": (f64::INFINITY) },
+        ] {
+            concern(refused, 9);
+        }
+        concern(doc! { "foo": 1 }, 40_415);
+        concern(doc! { "j": "x" }, 14);
         concern(doc! { "w": 2, "wtimeout": 1 }, 2);
+        concern(doc! { "w": (Decimal128::from_f64(1.5)) }, 2);
         concern(doc! { "w": "bogus" }, 2);
+        concern(doc! { "w": (Value::Null) }, 2);
         check(&WRITE, "writeConcern", "majority", 14);
-        check(&WRITE, "writeConcern", Value::Null, 14);
+        check(&WRITE, "writeConcern", Value::Null, 0);
         check(&READ, "writeConcern", doc! { "w": 1 }, 72);
     }
 
@@ -223,12 +243,16 @@ mod tests {
         concern(doc! { "level": "majority" }, 0);
         concern(doc! { "level": "linearizable" }, 123);
         concern(doc! { "level": "snapshot" }, 123);
-        concern(doc! { "level": "x" }, 9);
+        concern(doc! { "level": (Value::Null) }, 0);
+        concern(doc! { "level": "x" }, 2);
         concern(doc! { "level": 5 }, 14);
-        concern(doc! { "level": "local", "foo": 1 }, 72);
+        concern(doc! { "level": "local", "foo": 1 }, 40_415);
         concern(doc! { "level": "snapshot", "atClusterTime": 5 }, 14);
         check(&READ, "readConcern", "x", 14);
-        check(&WRITE, "readConcern", "local", 9);
+        check(&READ, "readConcern", Value::Null, 0);
+        check(&WRITE, "readConcern", "local", 14);
+        check(&WRITE, "readConcern", doc! { "level": "snapshot" }, 72);
+        check(&WRITE, "readConcern", doc! { "level": "linearizable" }, 72);
         check(&WRITE, "readConcern", doc! { "level": "local" }, 0);
         check(&WRITE, "readConcern", doc! { "level": "majority" }, 72);
     }

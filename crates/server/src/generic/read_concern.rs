@@ -20,7 +20,7 @@ pub struct Reading<'a> {
     pub is_member: bool,
 }
 
-const LEVELS: &[(&str, ReadConcern)] = &[
+const LEVELS: [(&str, ReadConcern); 5] = [
     ("local", ReadConcern::Local),
     ("available", ReadConcern::Available),
     ("majority", ReadConcern::Majority),
@@ -35,20 +35,10 @@ fn invalid_options(message: impl Into<String>) -> CommandError {
     CommandError::new(ErrorCode::InvalidOptions, message)
 }
 
-fn failed_to_parse(message: impl Into<String>) -> CommandError {
-    CommandError::new(ErrorCode::FailedToParse, message)
-}
-
 impl Reading<'_> {
     pub fn parse(&self, arguments: &Arguments<'_>) -> Result<ReadConcern, CommandError> {
-        let Some(value) = arguments.get("readConcern") else {
+        let Some(document) = arguments.document("readConcern")? else {
             return Ok(ReadConcern::Local);
-        };
-        let Some(document) = value.as_document() else {
-            if !self.command.read_concern || self.part == Some(Part::Start) {
-                return Err(failed_to_parse("readConcern must be an object"));
-            }
-            return Err(arguments.wrong_type("readConcern", value.type_of(), &[Type::Document]));
         };
         let level = self.level(document)?;
         if self.part == Some(Part::Continuation) {
@@ -59,7 +49,9 @@ impl Reading<'_> {
         match level {
             ReadConcern::Local => Ok(level),
             _ if self.part == Some(Part::Start) => in_transaction(level),
-            ReadConcern::Linearizable | ReadConcern::Snapshot if !self.is_member => {
+            ReadConcern::Linearizable | ReadConcern::Snapshot
+                if self.command.read_concern && !self.is_member =>
+            {
                 let name = name_of(level);
                 let message =
                     format!("node needs to be a replica set member to use read concern: {name}");
@@ -75,19 +67,15 @@ impl Reading<'_> {
                 "level" | "provenance" | "allowTransactionTableSnapshot" => {}
                 "afterClusterTime" | "atClusterTime" | "afterOpTime" => check_type(name, value)?,
                 _ => {
-                    let message = format!("Unrecognized option in readConcern: {name}");
-                    return Err(invalid_options(message));
+                    let message = format!("BSON field 'readConcern.{name}' is an unknown field.");
+                    return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
                 }
             }
         }
-        let level = Arguments::within("readConcern", document).string("level")?;
-        let level = level.unwrap_or("local");
-        let known = LEVELS.iter().find(|(name, _)| *name == level);
-        known.map(|(_, level)| *level).ok_or_else(|| {
-            failed_to_parse(
-                "readConcern.level must be either 'local', 'majority', 'linearizable', 'available', or 'snapshot'",
-            )
-        })
+        let words = LEVELS.map(|(name, _)| name);
+        let level = Arguments::within("readConcern", document).one_of("level", &words)?;
+        let known = LEVELS.iter().find(|(name, _)| Some(*name) == level);
+        Ok(known.map_or(ReadConcern::Local, |(_, level)| *level))
     }
 
     /// Every command takes "local". Other levels are for reads, and "linearizable" is for those that do

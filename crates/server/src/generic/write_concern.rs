@@ -4,7 +4,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::{Part, WriteConcern};
-use crate::arguments::{Arguments, truncated};
+use crate::arguments::{Arguments, whole};
 use crate::command::Command;
 
 fn bad_value(message: impl Into<String>) -> CommandError {
@@ -40,14 +40,17 @@ pub fn parse(
 
 pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConcern, CommandError> {
     let mut concern = WriteConcern::default();
+    let fields = Arguments::within("writeConcern", document);
     let (mut journal, mut fsync, mut majority) = (None, false, false);
     for (name, value) in document {
         match (name, value) {
-            ("j", _) => journal = Some(read_switch(name, value)?),
-            ("fsync", _) => fsync = read_switch(name, value)?,
+            ("j", _) => journal = fields.switch(name)?,
+            ("fsync", _) => fsync = fields.flag(name)?,
             ("w", ValueRef::String("majority")) => majority = true,
             ("w", ValueRef::String("")) => {}
             ("w", ValueRef::Null) if is_member => {}
+            ("w", ValueRef::Null) => return Err(no_mode("")),
+            ("w", ValueRef::Document(tags)) => check_tags(tags)?,
             ("w", ValueRef::String(mode)) if is_member => {
                 let message = format!(
                     "No write concern mode named '{mode}' found in replica set configuration"
@@ -55,11 +58,7 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
                 let code = ErrorCode::UnknownReplWriteConcern;
                 concern.unsatisfied = Some(CommandError::new(code, message));
             }
-            ("w", ValueRef::String(mode)) => {
-                return Err(bad_value(format!(
-                    "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
-                )));
-            }
+            ("w", ValueRef::String(mode)) => return Err(no_mode(mode)),
             ("w", other) => match read_servers(other)? {
                 servers if servers > 1 && is_member => {
                     let message = "Not enough data-bearing nodes";
@@ -73,11 +72,11 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
                 }
                 servers => concern.unacknowledged = servers == 0,
             },
-            ("wtimeout" | "wElectionId" | "wOpTime" | "getLastError" | "provenance", _) => {}
+            ("wtimeout", _) => check_wait(value)?,
+            ("wElectionId" | "wOpTime" | "getLastError" | "provenance", _) => {}
             _ => {
-                return Err(failed_to_parse(format!(
-                    "unrecognized write concern field: {name}"
-                )));
+                let message = format!("BSON field 'writeConcern.{name}' is an unknown field.");
+                return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
             }
         }
     }
@@ -92,18 +91,40 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
     Ok(concern)
 }
 
-fn read_switch(name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
-    if value.is_number() || matches!(value, ValueRef::Bool(_)) {
-        return Ok(value.is_truthy());
+/// A mode that a server without a replica set cannot know.
+fn no_mode(mode: &str) -> CommandError {
+    bad_value(format!(
+        "cannot use non-majority 'w' mode \"{mode}\" when a host is not a member of a replica set"
+    ))
+}
+
+/// `w` by tags: how many members with each must have the write.
+fn check_tags(tags: Document<'_>) -> Result<(), CommandError> {
+    if tags.is_empty() {
+        return Err(failed_to_parse("tagged write concern requires tags"));
     }
-    Err(failed_to_parse(format!(
-        "{name} must be numeric or a boolean value"
-    )))
+    match tags.iter().find(|(_, value)| !value.is_number()) {
+        Some((tag, value)) => Err(failed_to_parse(format!(
+            "tags must be a single level document with only number values; found \"{tag}: {value}\""
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// How long to wait for members, of which there are none: only what no time could be is refused.
+fn check_wait(value: ValueRef<'_>) -> Result<(), CommandError> {
+    match whole(value) {
+        Some(milliseconds) if milliseconds > i64::from(i32::MAX) => {
+            Err(failed_to_parse("wtimeout must be a 32-bit integer"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The number of servers that `w` asks for.
 fn read_servers(value: ValueRef<'_>) -> Result<i64, CommandError> {
-    match truncated(value) {
+    let is_nan = value.as_f64().is_some_and(f64::is_nan);
+    match whole(value).filter(|_| !is_nan) {
         None => Err(failed_to_parse("w has to be a number, string, or object")),
         Some(servers) if !(0..=50).contains(&servers) => Err(failed_to_parse(
             "w has to be a non-negative number and not greater than 50",

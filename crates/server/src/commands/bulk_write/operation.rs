@@ -3,7 +3,7 @@
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::arguments::{Arguments, truncated};
+use crate::arguments::{Arguments, whole};
 use crate::commands::{delete, update};
 use crate::writes;
 
@@ -60,7 +60,7 @@ impl Operation {
         };
         let found = Arguments::within("bulkWrite.ops", operation).whole_number(name)?;
         let place = found.and_then(|number| usize::try_from(number).ok());
-        match place.filter(|place| *place < namespaces && truncated(number).is_some()) {
+        match place.filter(|place| *place < namespaces && whole(number).is_some()) {
             Some(namespace) => Ok(Operation { namespace, action }),
             None => Err(CommandError::new(
                 ErrorCode::BadValue,

@@ -1,18 +1,16 @@
 //! `collMod: {cappedSize, cappedMax}`: other limits of a capped collection.
 
 use windrow_collection::Collection;
-use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::arguments::truncated;
+use crate::arguments::Arguments;
 use crate::commands::create;
 use crate::errors::OrCommandError;
 
 /// The largest capped collection, in bytes.
-const BYTES_MAX: i64 = 1_000_000_000_000_000;
+const BYTES_MAX: i64 = 1 << 50;
 
 /// What the limits are to be.
-#[derive(Default)]
 pub struct Wanted {
     bytes: Option<u64>,
     /// 0: no limit.
@@ -20,18 +18,13 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Takes an argument, if it is one of these.
-    pub fn read(&mut self, name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
-        let number = || {
-            let message = format!("{name} has to be a number");
-            truncated(value).ok_or_else(|| CommandError::new(ErrorCode::TypeMismatch, message))
-        };
-        match name {
-            "cappedSize" => self.bytes = Some(bytes(number()?)?),
-            "cappedMax" => self.documents = Some(documents(number()?)?),
-            _ => return Ok(false),
-        }
-        Ok(true)
+    pub fn parse(arguments: &Arguments<'_>) -> Result<Wanted, CommandError> {
+        let bytes = arguments.whole_number("cappedSize")?.map(bytes);
+        let documents = arguments.whole_number("cappedMax")?.map(documents);
+        Ok(Wanted {
+            bytes: bytes.transpose()?,
+            documents: documents.transpose()?,
+        })
     }
 
     /// Refuses collections without limits.

@@ -5,8 +5,7 @@ use windrow_collection::{Collection, Error as CollectionError};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, order};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::not_an_object;
-use crate::arguments::truncated;
+use crate::arguments::{Arguments, whole};
 use crate::errors::IntoCommandError;
 use crate::operations::Operation;
 
@@ -23,7 +22,7 @@ const FIELDS: &[&str] = &[
 pub struct Wanted {
     name: String,
     specification: DocumentBuf,
-    expires: Option<Value>,
+    expires: Option<Expires>,
     hidden: Option<bool>,
     prepare_unique: Option<bool>,
     /// It is to be made unique.
@@ -32,11 +31,10 @@ pub struct Wanted {
     dry_run: bool,
 }
 
-/// The argument `index`.
-pub fn document(value: ValueRef<'_>) -> Result<Document<'_>, CommandError> {
-    value
-        .as_document()
-        .ok_or_else(|| not_an_object("index", value))
+/// When documents are to expire: as it is kept, and as the reply says it.
+struct Expires {
+    seconds: i64,
+    told: Value,
 }
 
 impl Wanted {
@@ -45,15 +43,23 @@ impl Wanted {
         dry_run: bool,
         collection: &Collection,
     ) -> Result<Wanted, CommandError> {
-        let mut names = index.iter().map(|(name, _)| name);
-        if let Some(other) = names.find(|name| !FIELDS.contains(name)) {
-            let message = format!("BSON field 'collMod.index.{other}' is an unknown field.");
-            return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
-        }
-        let flag = |name| index.get(name).map(|value| switch(name, value)).transpose();
-        let expires = index.get("expireAfterSeconds").map(seconds).transpose()?;
-        let (hidden, prepare_unique) = (flag("hidden")?, flag("prepareUnique")?);
-        let unique = flag("unique")?;
+        let given = Arguments::within("collMod.index", index);
+        given.only(FIELDS)?;
+        let expires = given.whole_number("expireAfterSeconds")?.map(seconds);
+        let expires = expires.transpose()?;
+        let told = given.present("expireAfterSeconds").map(ValueRef::to_value);
+        // A number within the limits is told as it was given.
+        let is_kept = told.as_ref().and_then(|told| whole(told.as_ref())) == expires;
+        let expires = expires.map(|seconds| Expires {
+            seconds,
+            told: told
+                .filter(|told| is_kept && !is_nan(told))
+                .unwrap_or(Value::Int64(seconds)),
+        });
+        let hidden = given.switch("hidden")?;
+        let prepare_unique = given.switch("prepareUnique")?;
+        let unique = given.switch("unique")?;
+        let place = (given.string("name")?, given.document("keyPattern")?);
         if expires.is_none() && [hidden, prepare_unique, unique].iter().all(Option::is_none) {
             let message = "no expireAfterSeconds, hidden, unique, or prepareUnique field";
             return Err(invalid(message.to_owned()));
@@ -62,7 +68,7 @@ impl Wanted {
             let message = "unique can only be true: an index cannot be made non-unique";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
-        let (name, specification) = find(index, collection)?;
+        let (name, specification) = find(place, collection)?;
         let is_unique = specification.get("unique").is_some_and(ValueRef::is_truthy);
         let wanted = Wanted {
             name,
@@ -136,10 +142,10 @@ impl Wanted {
         if self.unique && !self.is("unique") {
             self.check_doubles(collection, operation)?;
         }
-        self.tell(reply);
         if self.dry_run {
             return Ok(());
         }
+        self.tell(reply);
         collection.change_index(&self.name, |old| {
             // Without it doubles may have come since they were looked for.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
@@ -173,7 +179,7 @@ impl Wanted {
             if let Some(old) = self.specification.get("expireAfterSeconds") {
                 reply.push("expireAfterSeconds_old", old);
             }
-            reply.push("expireAfterSeconds_new", expires.clone());
+            reply.push("expireAfterSeconds_new", expires.told.clone());
         }
         let flags = [
             ("hidden", self.hidden),
@@ -199,12 +205,11 @@ impl Wanted {
             _ => false,
         };
         let mut new: DocumentBuf = old.iter().filter(|(name, _)| !is_changed(name)).collect();
-        if let Some(expires) = &self.expires {
-            let whole = truncated(expires.as_ref()).unwrap_or_default();
+        if let Some(seconds) = self.expires.as_ref().map(|expires| expires.seconds) {
             let old = self.specification.get("expireAfterSeconds");
-            match old.and_then(ValueRef::as_whole) == Some(whole) {
-                true => new.push("expireAfterSeconds", old.unwrap_or(ValueRef::Null)),
-                false => new.push("expireAfterSeconds", whole),
+            match old.filter(|old| old.as_whole() == Some(seconds)) {
+                Some(old) => new.push("expireAfterSeconds", old),
+                None => new.push("expireAfterSeconds", seconds),
             }
         }
         let prepared = self.prepare_unique == Some(true) && !self.unique;
@@ -249,16 +254,14 @@ fn cannot_convert(violations: ArrayBuf) -> CommandError {
 
 /// The index that is meant, by its name or its key.
 fn find(
-    index: Document<'_>,
+    place: (Option<&str>, Option<Document<'_>>),
     collection: &Collection,
 ) -> Result<(String, DocumentBuf), CommandError> {
     let all = collection.indexes();
     let definitions = all.iter().map(|one| &one.definition);
-    let found: Vec<_> = match (index.get("name"), index.get("keyPattern")) {
-        (Some(ValueRef::String(name)), None) => {
-            definitions.filter(|one| one.name == name).collect()
-        }
-        (None, Some(ValueRef::Document(key))) => definitions
+    let found: Vec<_> = match place {
+        (Some(name), None) => definitions.filter(|one| one.name == name).collect(),
+        (None, Some(key)) => definitions
             .filter(|one| order::compare_documents(one.key_pattern(), key).is_eq())
             .collect(),
         (Some(_), Some(_)) => {
@@ -269,18 +272,11 @@ fn find(
             let message = "Must specify either index name or key pattern.";
             return Err(invalid(message.to_owned()));
         }
-        _ => {
-            let message = "the name of an index is a string, its key pattern a document";
-            return Err(invalid(message.to_owned()));
-        }
     };
     match found.as_slice() {
         [] => Err(CommandError::new(
             ErrorCode::IndexNotFound,
-            format!(
-                "cannot find index {index} for ns {}",
-                collection.namespace()
-            ),
+            format!("cannot find index for ns {}", collection.namespace()),
         )),
         [one] => Ok((one.name.clone(), one.specification.clone())),
         [one, other, ..] => Err(CommandError::new(
@@ -293,18 +289,18 @@ fn find(
     }
 }
 
-fn seconds(value: ValueRef<'_>) -> Result<Value, CommandError> {
-    match truncated(value) {
-        Some(seconds) if seconds >= 0 => Ok(value.to_value()),
-        _ => Err(invalid(
+fn is_nan(value: &Value) -> bool {
+    value.as_ref().as_f64().is_some_and(f64::is_nan)
+}
+
+/// What is more than 2³¹-1 is that.
+fn seconds(number: i64) -> Result<i64, CommandError> {
+    match number >= 0 {
+        true => Ok(number.min(i64::from(i32::MAX))),
+        false => Err(invalid(
             "expireAfterSeconds field must be a number that is not negative".to_owned(),
         )),
     }
-}
-
-fn switch(name: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
-    let refused = || invalid(format!("{name} field must be a boolean"));
-    value.as_bool().ok_or_else(refused)
 }
 
 fn invalid(message: String) -> CommandError {

@@ -18,7 +18,8 @@ pub fn change(
     namespace: &Namespace,
     view: View,
 ) -> Result<Reply, CommandError> {
-    let mut names = request.body().iter().skip(1).map(|(name, _)| name);
+    let given = request.body().iter().skip(1);
+    let mut names = given.filter_map(|(name, value)| (!value.is_nullish()).then_some(name));
     let is_known = |name: &str| matches!(name, "viewOn" | "pipeline") || is_generic(name);
     if let Some(name) = names.find(|name| !is_known(name)) {
         let message = format!("option not supported on a view: {name}");
@@ -28,13 +29,13 @@ pub fn change(
     let on = match arguments.string("viewOn")? {
         Some("") => {
             let message = "'viewOn' cannot be empty";
-            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+            return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         Some(on) => on.to_owned(),
         None => view.on,
     };
     namespace::check_collection(&namespace.database, &on)?;
-    let pipeline = match create::of_view::pipeline(arguments.get("pipeline"))? {
+    let pipeline = match create::of_view::pipeline(&arguments)? {
         Some(pipeline) => pipeline.to_buf(),
         None => view.pipeline,
     };

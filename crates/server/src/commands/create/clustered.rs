@@ -8,7 +8,6 @@ use super::present;
 use crate::arguments::Arguments;
 
 /// MongoDB's codes without a name.
-const UNKNOWN_FIELD: ErrorCode = ErrorCode(40_415);
 const NOT_UNIQUE: ErrorCode = ErrorCode(5_979_700);
 const NO_SPECIFICATION: ErrorCode = ErrorCode(5_979_703);
 const WRONG_VERSION: ErrorCode = ErrorCode(5_979_704);
@@ -91,7 +90,7 @@ fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, Command
 
 /// Options that a clustered collection cannot have.
 fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
-    if present(arguments, "autoIndexId") && !arguments.flag("autoIndexId")? {
+    if arguments.switch("autoIndexId")? == Some(false) {
         let message = "The 'clusteredIndex' option does not support {autoIndexId: false}";
         return refuse(WITHOUT_IDS, message);
     }
@@ -105,7 +104,7 @@ fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
             return refuse(code, message);
         }
     }
-    if !(present(arguments, "capped") && arguments.flag("capped")?) {
+    if !arguments.flag("capped")? {
         return Ok(());
     }
     match present(arguments, "expireAfterSeconds") {
@@ -119,13 +118,8 @@ fn check_beside(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 
 /// As `listCollections` shows it.
 fn normal_form(specification: Document<'_>) -> Result<DocumentBuf, CommandError> {
-    let known = ["v", "key", "name", "unique"];
-    let mut names = specification.iter().map(|(name, _)| name);
-    if let Some(other) = names.find(|name| !known.contains(name)) {
-        let message = format!("BSON field 'create.clusteredIndex.{other}' is an unknown field.");
-        return refuse(UNKNOWN_FIELD, message);
-    }
     let fields = Arguments::within("create.clusteredIndex", specification);
+    fields.only(&["v", "key", "name", "unique"])?;
     let key = fields
         .document("key")?
         .ok_or_else(|| fields.missing("key"))?;

@@ -10,18 +10,13 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
 
-/// MongoDB's codes without a name.
-const NOT_AN_ARRAY: ErrorCode = ErrorCode(40_422);
+/// MongoDB's code without a name.
 const IS_A_COLLECTION: ErrorCode = ErrorCode(17_399);
 
 /// The view that is asked for; None where it is a collection.
 pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
-    let pipeline = pipeline(arguments.get("pipeline"))?;
-    let on = match present(arguments, "viewOn") {
-        true => arguments.string("viewOn")?,
-        false => None,
-    };
-    let Some(on) = on else {
+    let pipeline = pipeline(arguments)?;
+    let Some(on) = arguments.string("viewOn")? else {
         return Ok(None);
     };
     if on.is_empty() {
@@ -35,24 +30,17 @@ pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
 }
 
 /// The argument `pipeline` of `create` and `collMod`.
-pub fn pipeline(value: Option<ValueRef<'_>>) -> Result<Option<Array<'_>>, CommandError> {
-    match value {
-        None => Ok(None),
-        Some(ValueRef::Array(stages)) => {
-            let is_stage = |stage: ValueRef<'_>| stage.type_of() == Type::Document;
-            match stages.iter().all(is_stage) {
-                true => Ok(Some(stages)),
-                false => Err(CommandError::new(
-                    ErrorCode::TypeMismatch,
-                    "Each element of the 'pipeline' array must be an object",
-                )),
-            }
-        }
-        Some(other) => {
-            let found = other.type_of().name();
-            let message = format!("BSON field 'pipeline' is the wrong type '{found}'");
-            Err(CommandError::new(NOT_AN_ARRAY, message))
-        }
+pub fn pipeline<'a>(arguments: &Arguments<'a>) -> Result<Option<Array<'a>>, CommandError> {
+    let Some(stages) = arguments.array("pipeline")? else {
+        return Ok(None);
+    };
+    let is_stage = |stage: ValueRef<'_>| stage.type_of() == Type::Document;
+    match stages.iter().all(is_stage) {
+        true => Ok(Some(stages)),
+        false => Err(CommandError::new(
+            ErrorCode::TypeMismatch,
+            "Each element of the 'pipeline' array must be an object",
+        )),
     }
 }
 
