@@ -50,7 +50,7 @@ impl Collection {
     fn wait_for_entries(&self, core: &Core) -> bool {
         let unsettled = self.bytes_unsettled();
         let limit = core.options.settle_bytes;
-        if unsettled >= limit {
+        if unsettled >= limit || self.state().active.is_untidy() {
             core.background.settle.call();
         }
         let behind = excess(unsettled, UNSETTLED_MAX * limit);

@@ -112,7 +112,8 @@ fn keep_settling(collections: &Arc<Collections>) {
     }
 }
 
-/// Lets indexes make the entries of commits where there are many without; whether there were.
+/// Lets indexes make the entries of commits where there are many without, and merges chunks of tails;
+/// whether there was something to do.
 pub(crate) fn settle(collections: &Collections) -> bool {
     let core = &collections.core;
     let position = core.storage.log.written().0;
@@ -126,6 +127,7 @@ pub(crate) fn settle(collections: &Collections) -> bool {
                 settled = true;
             }
         }
+        settled |= state.active.tidy();
     }
     settled
 }

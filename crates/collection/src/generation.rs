@@ -185,6 +185,19 @@ impl Generation {
         self.held.add(grown as u64);
     }
 
+    /// Whether a tail has chunks that should be merged.
+    pub fn is_untidy(&self) -> bool {
+        let indexes = self.indexes.lock();
+        self.records.is_untidy() || indexes.values().any(|index| index.tail.is_untidy())
+    }
+
+    /// Merges chunks of tails while others read and write; whether there were any to merge.
+    pub fn tidy(&self) -> bool {
+        let indexes: Vec<_> = self.indexes.lock().values().cloned().collect();
+        let tidied = indexes.iter().map(|index| index.tail.tidy());
+        tidied.fold(self.records.tidy(), |some, one| some | one)
+    }
+
     /// Memory that an index's entries take, in bytes.
     pub fn index_bytes(&self, index: &Index) -> u64 {
         self.index_tail(index).tail.bytes() as u64

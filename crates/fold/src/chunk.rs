@@ -7,13 +7,13 @@
 mod spare;
 
 use std::cmp::Ordering;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 use crate::entry::{Entry, KeyHead, compare_keys};
 use crate::marks::Marks;
-use crate::order;
+use crate::order::Order;
 
 /// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
 /// Behind a long key of a payload that is shared stand its arena, counted from this one, and its
@@ -117,12 +117,7 @@ impl Chunk {
         let slot = self.slots.get(number)?;
         let payload = match slot.payload_bytes() {
             0 => &[],
-            length if slot.payload_length & ELSEWHERE != 0 => {
-                let (arena, start) = self.payload_place(slot);
-                let arena = self.arenas.get(arena);
-                let found = arena.and_then(|arena| arena.get(start..start + length as usize));
-                found.unwrap_or_default()
-            }
+            _ if slot.payload_length & ELSEWHERE != 0 => self.payload_of(slot),
             length => self.arena_bytes(slot, slot.key_bytes_in_arena(), length),
         };
         Some(Entry {
@@ -203,42 +198,65 @@ impl Chunk {
         }
     }
 
-    /// Both chunks as one. Of equal places and positions both stay.
-    pub fn merge(one: &Chunk, other: &Chunk) -> Chunk {
-        let base = one.base.min(other.base);
-        let shift = one.arenas.len() as u32;
-        let moved = |chunk: &Chunk, slot: &Slot, arena_shift: u32| Slot {
-            position: (chunk.base - base) as u32 + slot.position,
-            arena: slot.arena + arena_shift,
-            ..*slot
-        };
-        let mut slots = spare::take(one.slots.len() + other.slots.len());
-        let (mut left, mut right) = (0, 0);
-        while let (Some(a), Some(b)) = (one.slots.get(left), other.slots.get(right)) {
-            if compare_slots(one, a, other, b) != Ordering::Greater {
-                slots.push(moved(one, a, 0));
-                left += 1;
-            } else {
-                slots.push(moved(other, b, shift));
-                right += 1;
-            }
-        }
-        slots.extend(one.slots.iter().skip(left).map(|slot| moved(one, slot, 0)));
-        slots.extend(
-            other
-                .slots
-                .iter()
-                .skip(right)
-                .map(|slot| moved(other, slot, shift)),
-        );
-        Chunk {
-            slots,
-            arenas: one.arenas.iter().chain(&other.arenas).cloned().collect(),
-            base,
-            newest: one.newest.max(other.newest),
-            bytes: one.bytes + other.bytes,
+    /// Chunks as one. Of equal places and positions all stay.
+    pub fn merge(chunks: &[Arc<Chunk>]) -> Chunk {
+        let base = chunks.iter().map(|chunk| chunk.base).min();
+        let count = chunks.iter().map(|chunk| chunk.len()).sum();
+        let mut merged = Chunk {
+            slots: spare::take(count),
+            arenas: Vec::new(),
+            base: base.unwrap_or_default(),
+            newest: 0,
+            bytes: 0,
             marks: OnceLock::new(),
+        };
+        for chunk in chunks {
+            let later = (chunk.base - merged.base) as u32;
+            let shift = merged.arenas.len() as u32;
+            merged.slots.extend(chunk.slots.iter().map(|slot| Slot {
+                position: later + slot.position,
+                arena: shift + slot.arena,
+                ..*slot
+            }));
+            merged.arenas.extend(chunk.arenas.iter().cloned());
+            merged.newest = merged.newest.max(chunk.newest);
+            merged.bytes += chunk.bytes;
         }
+        merged.sort();
+        merged
+    }
+
+    fn sort(&mut self) {
+        let heads = self.slots.iter().map(|slot| slot.head.number());
+        let slot = |number: u32| self.slots.get(number as usize);
+        let order = Order {
+            key: |number| slot(number).map_or(&[][..], |slot| self.key(slot)),
+            compare: |a, b| match (slot(a), slot(b)) {
+                (Some(a), Some(b)) => self.compare_slots(a, b),
+                _ => Ordering::Equal,
+            },
+        };
+        let Some(sorted) = order.of(heads) else {
+            return;
+        };
+        let mut slots = spare::take(self.slots.len());
+        slots.extend(sorted.filter_map(slot));
+        spare::give(std::mem::replace(&mut self.slots, slots));
+    }
+
+    /// The newest version of an entry comes first.
+    fn compare_slots(&self, a: &Slot, b: &Slot) -> Ordering {
+        let heads = a.head.number().cmp(&b.head.number());
+        let keys = heads.then_with(|| compare_keys(self.key(a), self.key(b)));
+        let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
+        places.then_with(|| self.payload_of(a).cmp(self.payload_of(b)))
+    }
+
+    fn payload_of(&self, slot: &Slot) -> &[u8] {
+        let (arena, start) = self.payload_place(slot);
+        let arena = self.arenas.get(arena);
+        let found = arena.and_then(|arena| arena.get(start..start + slot.payload_bytes() as usize));
+        found.unwrap_or_default()
     }
 }
 
@@ -246,14 +264,6 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         spare::give(std::mem::take(&mut self.slots));
     }
-}
-
-fn compare_slots(one: &Chunk, a: &Slot, other: &Chunk, b: &Slot) -> Ordering {
-    let heads = a.head.number().cmp(&b.head.number());
-    let keys = heads.then_with(|| compare_keys(one.key(a), other.key(b)));
-    let newest_first =
-        (other.base + u64::from(b.position)).cmp(&(one.base + u64::from(a.position)));
-    keys.then(a.id.cmp(&b.id)).then(newest_first)
 }
 
 /// Where a payload stands: in a buffer that [`ChunkBuilder::share`] took in.
@@ -273,7 +283,6 @@ pub struct ChunkBuilder {
     base: u64,
     newest: u64,
     bytes: usize,
-    sorted: bool,
 }
 
 impl ChunkBuilder {
@@ -287,7 +296,6 @@ impl ChunkBuilder {
             base,
             newest: base,
             bytes: 0,
-            sorted: true,
         }
     }
 
@@ -310,6 +318,7 @@ impl ChunkBuilder {
     }
 
     /// Adds an entry; key and payload are copied.
+    #[inline]
     pub fn add(&mut self, entry: Entry<'_>) {
         let offset = self.arena.len() as u32;
         if entry.key.len() > KeyHead::BYTES {
@@ -365,71 +374,22 @@ impl ChunkBuilder {
             _ => REFERENCE_BYTES,
         };
         self.bytes += (slot.key_bytes_in_arena() + payload) as usize + size_of::<Slot>();
-        if self.sorted {
-            let in_order = |last: &Slot| self.compare(last, &slot) != Ordering::Greater;
-            self.sorted = self.slots.last().is_none_or(in_order);
-        }
         self.slots.push(slot);
     }
 
-    fn key<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
-        let start = slot.offset as usize;
-        match slot.head.key(slot.key_length as usize) {
-            Some(key) => key,
-            None => self
-                .arena
-                .get(start..start + slot.key_length as usize)
-                .unwrap_or_default(),
-        }
-    }
-
-    #[inline]
-    fn compare(&self, a: &Slot, b: &Slot) -> Ordering {
-        let heads = a.head.number().cmp(&b.head.number());
-        let keys = heads.then_with(|| compare_keys(self.key(a), self.key(b)));
-        let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
-        places.then_with(|| self.payload(a).cmp(self.payload(b)))
-    }
-
-    fn payload(&self, slot: &Slot) -> &[u8] {
-        let start = (slot.offset + slot.key_bytes_in_arena()) as usize;
-        let length = slot.payload_bytes() as usize;
-        match slot.arena {
-            0 if slot.payload_length & ELSEWHERE == 0 => {
-                self.arena.get(start..start + length).unwrap_or_default()
-            }
-            // Documents: a commit makes one version of each.
-            _ => &[],
-        }
-    }
-
     /// Sorts and hands out the chunk.
-    pub fn finish(mut self) -> Chunk {
-        if !self.sorted {
-            self.sort();
-        }
+    pub fn finish(self) -> Chunk {
         let own = Bytes::from(self.arena);
-        Chunk {
+        let mut chunk = Chunk {
             slots: self.slots,
             arenas: std::iter::once(own).chain(self.shared).collect(),
             base: self.base,
             newest: self.newest,
             bytes: self.bytes,
             marks: OnceLock::new(),
-        }
-    }
-
-    fn sort(&mut self) {
-        let heads = self.slots.iter().map(|slot| slot.head.number());
-        let slot = |number: u32| self.slots.get(number as usize);
-        let compare = |a, b| match (slot(a), slot(b)) {
-            (Some(a), Some(b)) => self.compare(a, b),
-            _ => Ordering::Equal,
         };
-        let sorted = order::in_order(heads, compare).filter_map(slot).copied();
-        let mut slots = spare::take(self.slots.len());
-        slots.extend(sorted);
-        spare::give(std::mem::replace(&mut self.slots, slots));
+        chunk.sort();
+        chunk
     }
 }
 
@@ -476,9 +436,12 @@ mod tests {
             .collect();
         expected.sort_by(|a, b| (&a.0, a.1, b.2).cmp(&(&b.0, b.1, a.2)));
         assert_eq!(all(&chunk(&entries)), expected);
-        let (left, right) = entries.split_at(123);
-        assert_eq!(all(&Chunk::merge(&chunk(left), &chunk(right))), expected);
-        assert_eq!(all(&Chunk::merge(&chunk(right), &chunk(left))), expected);
+        let parts = [&entries[..123], &entries[123..300], &entries[300..]];
+        let [one, two, three] = parts.map(|part| Arc::new(chunk(part)));
+        assert_eq!(all(&Chunk::merge(&[one.clone(), two.clone()])).len(), 300);
+        for chunks in [[&one, &two, &three], [&three, &one, &two]] {
+            assert_eq!(all(&Chunk::merge(&chunks.map(Arc::clone))), expected);
+        }
     }
 
     #[test]
@@ -522,7 +485,7 @@ mod tests {
         };
         let one = chunk_of(2, [b"", b"short", b"longer than sixteen bytes"]);
         let other = chunk_of(3, [b"b", b"t", b"longer than sixteen bytes, too"]);
-        let merged = Chunk::merge(&one, &other);
+        let merged = Chunk::merge(&[Arc::new(one), Arc::new(other)]);
         let found: Vec<(Vec<u8>, Vec<u8>)> = (0..merged.len())
             .map(|number| {
                 let entry = merged.get(number).unwrap();

@@ -1,41 +1,87 @@
-//! Sorting by key heads: numbers of 8 bytes move, not entries.
+//! Sorting by the bytes of keys: numbers of 8 bytes move, not entries.
 //!
-//! What all heads begin with says nothing, so the 64 bits from the first that differs are what is
-//! compared. Only entries that are equal in these are compared whole.
+//! What all keys begin with says nothing, so the 64 bits from the first that differs are what is sorted
+//! by. Entries that are equal in these are sorted by what follows in the same way, and compared whole
+//! where they are few.
 
 use std::cmp::Ordering;
 
-/// The bits of a head that are compared first, and which entry it is of.
+use crate::entry::{common_prefix, key_prefix};
+use crate::radix::Radix;
+
+/// What a key has at the place where it is looked at, and which entry it is of.
 #[derive(Clone, Copy)]
 struct Digits {
     bits: u64,
     number: u32,
 }
 
-/// The numbers of entries in their order: by head, and where the 64 bits after the heads' common
-/// beginning are equal, by `compare`.
-pub fn in_order(
-    heads: impl ExactSizeIterator<Item = u128> + Clone,
-    compare: impl Fn(u32, u32) -> Ordering,
-) -> impl ExactSizeIterator<Item = u32> {
-    let first = heads.clone().next().unwrap_or_default();
-    let differing = heads.clone().fold(0, |bits, head| bits | head ^ first);
-    let common = differing.leading_zeros();
-    let bits = |head: u128| (head.checked_shl(common).unwrap_or_default() >> 64) as u64;
-    let mut digits: Vec<Digits> = heads
-        .zip(0..)
-        .map(|(head, number)| Digits {
-            bits: bits(head),
-            number,
-        })
-        .collect();
-    digits.sort_unstable_by_key(|one| one.bits);
-    for equal in digits.chunk_by_mut(|one, other| one.bits == other.bits) {
-        if equal.len() > 1 {
-            equal.sort_unstable_by(|one, other| compare(one.number, other.number));
+/// So often the bytes that follow are taken: keys that go on being equal are compared.
+const ROUNDS_MAX: u32 = 16;
+
+/// Entries by their numbers.
+pub struct Order<K, C> {
+    pub key: K,
+    /// Orders two entries, by their keys and all else.
+    pub compare: C,
+}
+
+impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
+    /// The numbers of entries in their order, from what [`KeyHead`](crate::entry::KeyHead) has of each.
+    /// None where they are in order as they stand.
+    pub fn of(
+        &self,
+        heads: impl ExactSizeIterator<Item = u128> + Clone,
+    ) -> Option<impl ExactSizeIterator<Item = u32>> {
+        let first = heads.clone().next().unwrap_or_default();
+        let differing = heads.clone().fold(0, |bits, head| bits | head ^ first);
+        let common = differing.leading_zeros();
+        let bits = |head: u128| (head.checked_shl(common).unwrap_or_default() >> 64) as u64;
+        let mut digits: Vec<Digits> = heads
+            .zip(0..)
+            .map(|(head, number)| Digits {
+                bits: bits(head),
+                number,
+            })
+            .collect();
+        if digits.is_sorted_by(|one, other| self.compare(one, other) != Ordering::Greater) {
+            return None;
+        }
+        self.sort(&mut digits, ROUNDS_MAX);
+        Some(digits.into_iter().map(|one| one.number))
+    }
+
+    fn compare(&self, one: &Digits, other: &Digits) -> Ordering {
+        let bits = one.bits.cmp(&other.bits);
+        bits.then_with(|| (self.compare)(one.number, other.number))
+    }
+
+    fn sort(&self, digits: &mut [Digits], rounds: u32) {
+        let radix = Radix {
+            key: |one: &Digits| u128::from(one.bits) << 64,
+            compare: |one: &Digits, other: &Digits| self.compare(one, other),
+            equal: |equal: &mut [Digits]| self.sort_equal(equal, rounds),
+        };
+        radix.sort(digits);
+    }
+
+    /// Sorts entries that are equal so far.
+    fn sort_equal(&self, digits: &mut [Digits], rounds: u32) {
+        let key = |one: &Digits| (self.key)(one.number);
+        let first = digits.first().map_or(&[][..], key);
+        let common = digits.iter().map(|one| common_prefix(first, key(one)));
+        let common = common.min().unwrap_or_default();
+        for one in &mut *digits {
+            one.bits = key_prefix(key(one).get(common..).unwrap_or_default());
+        }
+        let bits = digits.first().map(|one| one.bits);
+        // Equal keys, and those that differ in zeros at their ends.
+        let are_equal = digits.iter().all(|one| Some(one.bits) == bits);
+        match rounds.checked_sub(1) {
+            Some(rounds) if !are_equal => self.sort(digits, rounds),
+            _ => digits.sort_by(|one, other| (self.compare)(one.number, other.number)),
         }
     }
-    digits.into_iter().map(|one| one.number)
 }
 
 #[cfg(test)]
@@ -46,9 +92,14 @@ mod tests {
     fn check(keys: &[&str]) {
         let heads = keys.iter().map(|key| KeyHead::of(key.as_bytes()).number());
         let compare = |one: u32, other: u32| keys[one as usize].cmp(keys[other as usize]);
-        let found: Vec<&str> = in_order(heads, compare)
-            .map(|number| keys[number as usize])
-            .collect();
+        let order = Order {
+            key: |number: u32| keys[number as usize].as_bytes(),
+            compare,
+        };
+        let found: Vec<&str> = match order.of(heads) {
+            Some(order) => order.map(|number| keys[number as usize]).collect(),
+            None => keys.to_vec(),
+        };
         let mut expected = keys.to_vec();
         expected.sort_unstable();
         assert_eq!(found, expected);
@@ -69,5 +120,23 @@ mod tests {
             "0123456789abcdef1",
             "0123456789abcdee",
         ]);
+    }
+    /// Enough keys that they are not all compared: of every length, with common beginnings of every
+    /// length, equal ones among them, ends of zeros.
+    #[test]
+    fn long_keys_are_sorted_by_what_follows_their_common_beginning() {
+        let number = |n: u32| n.wrapping_mul(2_654_435_761);
+        for length in [0, 10, 16, 17, 40] {
+            let beginning = "b".repeat(length);
+            let keys: Vec<String> = (0..2_000)
+                .map(|n| match n % 4 {
+                    0 => format!("{beginning}{}", number(n)),
+                    1 => format!("{beginning}{beginning}{}", number(n) % 7),
+                    2 => format!("{beginning}{}", "c".repeat(n as usize % 300)),
+                    _ => format!("{beginning}{}", "\0".repeat(n as usize % 20)),
+                })
+                .collect();
+            check(&keys.iter().map(String::as_str).collect::<Vec<_>>());
+        }
     }
 }
