@@ -508,6 +508,11 @@ impl EntryCursor {
         Ok(self.cursor.seek(key.max(BEHIND_MARKS), id.0)?)
     }
 
+    /// Goes on with the entries of exactly this key, see [`Cursor::seek_key`].
+    pub fn seek_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        Ok(self.cursor.seek_key(key)?)
+    }
+
     /// Goes to the next entry; false at the end.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, Error> {

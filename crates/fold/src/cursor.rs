@@ -80,6 +80,13 @@ impl Merge {
         Ok(())
     }
 
+    fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        let mut sources = self.sources.iter_mut();
+        sources.try_for_each(|source| source.seek_key(key))?;
+        self.build_heap();
+        Ok(())
+    }
+
     fn build_heap(&mut self) {
         self.heap.clear();
         let current = self
@@ -234,6 +241,15 @@ impl Cursor {
     /// The next entry will be the first at or after this place (backward: the last at or before).
     pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
         self.merge.seek(key, id)?;
+        (self.started, self.shown, self.last_id) = (true, false, None);
+        Ok(())
+    }
+
+    /// The next entries will be those of exactly this key; of other keys that follow, some may be
+    /// missing. Forward only: filters spare reads where the key is not there.
+    pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        debug_assert_eq!(self.merge.direction, Direction::Forward);
+        self.merge.seek_key(key)?;
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
     }

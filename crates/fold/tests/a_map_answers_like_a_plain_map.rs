@@ -9,8 +9,8 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Age, Chunk, ChunkBuilder, Direction, Entry, HashedKey, RunSink, Section, SectionOptions,
-    Snapshot, Snapshots, Tail, View,
+    Age, Chunk, ChunkBuilder, Cursor, Direction, Entry, HashedKey, RunSink, Section,
+    SectionOptions, Snapshot, Snapshots, Tail, View,
 };
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
@@ -182,6 +182,12 @@ fn read(view: &View, direction: Direction, from: Option<&Place>) -> Vec<(Place, 
     found
 }
 
+/// The id of the entry that comes next, if it is of this key.
+fn next_of_key(cursor: &mut Cursor, key: &[u8]) -> Option<u64> {
+    let is_there = cursor.next().unwrap() && cursor.key() == key;
+    is_there.then(|| cursor.id())
+}
+
 fn plain<'m>(range: impl Iterator<Item = (&'m Place, &'m Vec<u8>)>) -> Vec<(Place, Vec<u8>)> {
     range
         .map(|(place, payload)| (place.clone(), payload.clone()))
@@ -196,6 +202,7 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
     );
     let cuts = view.cuts(7).unwrap();
     assert!(cuts.len() <= 7 && cuts.is_sorted_by(|one, next| one < next));
+    let mut keys_sought = view.cursor(Direction::Forward);
     for _ in 0..5 {
         let place = (key_of(random.below(60)), random.below(40));
         let after = (Bound::Included(place.clone()), Bound::Unbounded);
@@ -222,11 +229,12 @@ fn check_view(view: &View, model: &Model, random: &mut Random) {
         let first = model
             .range((place.0.clone(), 0)..=(place.0.clone(), u64::MAX))
             .next();
+        let first = first.map(|(place, _)| place.1);
         let mut cursor = view.cursor_of_key(&place.0).unwrap();
         cursor.seek(&place.0, 0).unwrap();
-        let is_there = cursor.next().unwrap() && cursor.key() == place.0;
-        let found = is_there.then(|| cursor.id());
-        assert_eq!(found, first.map(|(place, _)| place.1));
+        assert_eq!(next_of_key(&mut cursor, &place.0), first);
+        keys_sought.seek_key(&place.0).unwrap();
+        assert_eq!(next_of_key(&mut keys_sought, &place.0), first);
     }
     let marks: BTreeSet<Vec<u8>> = view.marks(MARK).unwrap().unwrap().into_iter().collect();
     let expected = model.keys().map(|place| place.0.clone());

@@ -174,4 +174,8 @@ impl EntryCursor for windrow_collection::EntryCursor {
     fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error> {
         Ok(windrow_collection::EntryCursor::seek(self, key, id)?)
     }
+
+    fn seek_key(&mut self, key: &[u8]) -> Result<(), Error> {
+        Ok(windrow_collection::EntryCursor::seek_key(self, key)?)
+    }
 }

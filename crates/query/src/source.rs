@@ -146,6 +146,9 @@ pub trait EntryCursor: Send {
     fn id(&self) -> RecordId;
     /// The next entry will be the first at or after this place; backward, the last at or before.
     fn seek(&mut self, key: &[u8], id: RecordId) -> Result<(), Error>;
+    /// The next entries will be those of exactly this key; of other keys that follow, some may be
+    /// missing. Not backward.
+    fn seek_key(&mut self, key: &[u8]) -> Result<(), Error>;
 }
 
 /// The collections that a pipeline can reach besides its own.
@@ -245,6 +248,10 @@ impl EntryCursor for Nothing {
     }
 
     fn seek(&mut self, _: &[u8], _: RecordId) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn seek_key(&mut self, _: &[u8]) -> Result<(), Error> {
         Ok(())
     }
 }

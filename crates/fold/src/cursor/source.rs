@@ -166,6 +166,18 @@ impl Source {
         }
     }
 
+    /// Goes to the first entry of a key. Where it surely has none, it may stand nowhere, without having
+    /// looked.
+    pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
+        if let Kind::Chain(place) = &self.kind
+            && !place.may_hold(key)?
+        {
+            self.at = None;
+            return Ok(());
+        }
+        self.seek(key, 0)
+    }
+
     pub fn advance(&mut self) -> Result<(), StorageError> {
         let Some(at) = self.at else {
             return Ok(());
@@ -237,6 +249,15 @@ impl Source {
 }
 
 impl ChainPlace {
+    fn may_hold(&self, key: &[u8]) -> Result<bool, StorageError> {
+        for section in self.chain.iter() {
+            if section.may_hold(key)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn open_section(&self) -> Option<Arc<Section>> {
         self.chain.get(self.section).cloned()
     }

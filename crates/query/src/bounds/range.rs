@@ -27,6 +27,8 @@ pub struct ScanRanges {
     pub checks: Vec<Option<Vec<KeyRange>>>,
     /// Which fields descend.
     pub descending: Vec<bool>,
+    /// Whether each range begins with a key, and has no other.
+    pub are_keys: bool,
 }
 
 impl ScanRanges {
@@ -70,10 +72,12 @@ impl ScanRanges {
             .enumerate()
             .map(check)
             .collect();
+        let are_points = bounds.fields.iter().all(Intervals::are_points);
         ScanRanges {
             ranges,
             checks,
             descending,
+            are_keys: are_points && done == bounds.fields.len(),
         }
     }
 

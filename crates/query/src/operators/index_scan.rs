@@ -58,6 +58,7 @@ impl IndexScanner {
         let mut ranges = ScanRanges::of(&scan.index.definition, &scan.bounds);
         if let Some(range) = &scan.range {
             ranges.ranges = vec![range.clone()];
+            ranges.are_keys = false;
             ranges.checks.iter_mut().for_each(|check| *check = None);
         }
         let mut what = Scanned {
@@ -146,6 +147,15 @@ impl IndexScanner {
         self.cursor.seek(key, RecordId(0))
     }
 
+    /// Seeks to where a range begins.
+    fn seek_range(&mut self, start: &[u8]) -> Result<(), Error> {
+        if self.ranges.are_keys && self.what.direction == Direction::Forward {
+            self.counters.seeks += 1;
+            return self.cursor.seek_key(start);
+        }
+        self.seek(start)
+    }
+
     /// Goes to the next entry that lies in a range; false after the last.
     fn advance(&mut self) -> Result<bool, Error> {
         loop {
@@ -159,7 +169,7 @@ impl IndexScanner {
                     to
                 };
                 let start = start.clone();
-                self.seek(&start)?;
+                self.seek_range(&start)?;
                 self.is_in_range = true;
             }
             if self.cursor.next()? && self.is_before_end() {
