@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 
 /// A shape, as text that is equal where shapes are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,7 +45,8 @@ impl Shape {
         collation: Option<Document<'_>>,
     ) -> Shape {
         let mut text = filter_text(filter);
-        for part in [Some(sort), Some(projection), collation] {
+        let projection = in_order_of_names(projection);
+        for part in [Some(sort), Some(projection.as_document()), collation] {
             // Writing to a string does not fail.
             _ = write!(text, "|{}", part.unwrap_or(Document::EMPTY));
         }
@@ -59,10 +60,19 @@ impl Shape {
     }
 }
 
+/// A projection shows the same in whatever order its fields are named.
+fn in_order_of_names(projection: Document<'_>) -> DocumentBuf {
+    let mut fields: Vec<_> = projection.iter().collect();
+    fields.sort_by_key(|(name, _)| *name);
+    fields.into_iter().collect()
+}
+
 fn filter_text(filter: Document<'_>) -> String {
     let mut parts: Vec<String> = filter
         .iter()
         .map(|(name, value)| match value {
+            // What a schema says are names, not constants.
+            ValueRef::Document(schema) if name == "$jsonSchema" => format!("{name}:{schema}"),
             ValueRef::Array(list) if OF_FILTERS.contains(&name) => list_text(name, list),
             _ if OF_CONSTANTS.contains(&name) => name.to_owned(),
             ValueRef::Document(inner) => format!("{name}{{{}}}", filter_text(inner)),
@@ -84,13 +94,26 @@ fn list_text(name: &str, list: Array<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::{DocumentBuf, doc};
+    use windrow_document::doc;
     use windrow_mql::filter::Filter;
 
     fn shape(filter: &DocumentBuf, sort: &DocumentBuf) -> Shape {
         let filter = Filter::parse(filter.as_document()).unwrap().to_document();
         let none = Document::EMPTY;
         Shape::of(filter.as_document(), sort.as_document(), none, None)
+    }
+
+    #[test]
+    fn the_order_of_a_projection_is_no_part_of_a_shape() {
+        let shape = |projection: DocumentBuf| {
+            let none = Document::EMPTY;
+            Shape::of(none, none, projection.as_document(), None)
+        };
+        assert_eq!(
+            shape(doc! { "a": 1, "b": 1 }),
+            shape(doc! { "b": 1, "a": 1 })
+        );
+        assert_ne!(shape(doc! { "a": 1 }), shape(doc! { "a": 0 }));
     }
 
     fn check(one: DocumentBuf, other: DocumentBuf, same: bool) {
@@ -118,6 +141,8 @@ mod tests {
             doc! { "a": { "$elemMatch": { "y": 1 } } },
             false,
         );
+        let required = |name: &str| doc! { "$jsonSchema": { "required": [name] } };
+        check(required("a"), required("b"), false);
         let filter = doc! { "a": 1 };
         assert_ne!(shape(&filter, &doc! { "b": 1 }), shape(&filter, &doc! {}));
     }

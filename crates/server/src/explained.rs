@@ -10,6 +10,7 @@ use windrow_wire::{CommandError, Reply};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queries;
+use crate::query_shape;
 use crate::version::MONGODB_VERSION;
 
 /// The collection or view of the command that is explained.
@@ -55,6 +56,10 @@ pub fn find(
 
 /// The explanation with the command and the server that gave it.
 fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'_>) -> DocumentBuf {
+    let namespace = context.operation.namespace();
+    if let Some(hash) = query_shape::hash(command, &namespace) {
+        explained.push("queryShapeHash", hash);
+    }
     explained.push("command", command);
     let (host, port) = context.state.host.rsplit_once(':').unwrap_or_default();
     let server = doc! {

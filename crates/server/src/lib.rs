@@ -67,6 +67,7 @@ pub mod parameters;
 mod plan_summary;
 pub mod profiling;
 pub mod queries;
+mod query_shape;
 mod random;
 mod recorder;
 pub mod retries;
