@@ -50,6 +50,23 @@ def test_a_filter_of_no_index_leaves_the_collection(collection):
     assert collection.update_many({"a": 3}, {"$set": {"c": 1}}).modified_count == 10
 
 
+@pytest.mark.parametrize("parts", [
+    {"query": 5}, {"query": {}, "sort": None}, {"query": {}, "projection": "x"}, {"sort": {"a": 1}},
+    {"query": {}, "collation": {}}, {"query": {}, "collation": 5}, {"query": {}, "indexes": []},
+    {"query": {}, "indexes": {"a": 1}}, {"query": {}, "indexes": [{}]}, {"query": {}, "indexes": [5]},
+])
+def test_a_filter_of_another_form_is_refused(collection, parts):
+    command = {"planCacheSetFilter": "c", "indexes": ["a_1"], **parts}
+    with pytest.raises(OperationFailure) as error:
+        collection.database.command(command)
+    assert error.value.code == 2, error.value
+
+
+def test_an_array_is_an_object_of_a_filter(collection):
+    set_filter(collection, [], ["a_1"], sort=[], projection=[], nothing=1)
+    assert len(collection.database.command("planCacheListFilters", "c")["filters"]) == 1
+
+
 def test_filters_are_listed_replaced_and_cleared(collection):
     command = collection.database.command
     set_filter(collection, {"a": 1}, ["b_1"], sort={"b": 1})

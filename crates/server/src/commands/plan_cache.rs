@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{ArrayBuf, Collation, Document, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, IndexFilter, IndexName, Shape};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -33,19 +32,19 @@ pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
     name: "planCacheListFilters",
     help: "lists the index filters of a collection's queries",
     run: list,
-    ..Command::EMPTY
+    ..OF_SHAPE
 };
 
 pub const PLAN_CACHE_SET_FILTER: Command = Command {
     name: "planCacheSetFilter",
     help: "limits the indexes that a query may use",
-    arguments: Accepted::Only(&["collation", "indexes", "projection", "query", "sort"]),
     run: set,
-    ..Command::EMPTY
+    ..OF_SHAPE
 };
 
+/// What they do not know they ignore, as MongoDB's do.
 const OF_SHAPE: Command = Command {
-    arguments: Accepted::Only(&["collation", "projection", "query", "sort"]),
+    arguments: Accepted::Any,
     ..Command::EMPTY
 };
 
@@ -57,49 +56,83 @@ fn look(request: &Request, context: &Context<'_>) -> Result<Namespace, CommandEr
     Ok(namespace)
 }
 
-/// A query of the shape that is given; None where none is. Error 2 for parts of a shape without it.
-fn parse_shape(
-    arguments: &Arguments<'_>,
-    default: Option<Arc<Collation>>,
-) -> Result<Option<Find>, CommandError> {
-    let filled = |name: &str| -> Result<Option<Document<'_>>, CommandError> {
-        let document = arguments.document(name)?;
-        Ok(document.filter(|document| !document.is_empty()))
-    };
-    let filter = arguments.document("query")?;
-    let (sort, projection) = (filled("sort")?, filled("projection")?);
-    let own = arguments.document("collation")?;
-    let Some(filter) = filter else {
-        return match sort.or(projection) {
-            Some(_) => Err(bad_value("sort or projection provided without query")),
-            None => Ok(None),
+/// The parts of a command that say which queries are meant, as they are given.
+struct Given<'a> {
+    query: Option<Document<'a>>,
+    sort: Option<Document<'a>>,
+    projection: Option<Document<'a>>,
+    collation: Option<Document<'a>>,
+}
+
+impl<'a> Given<'a> {
+    fn parse(body: Document<'a>) -> Result<Given<'a>, CommandError> {
+        let collation = part(body, "collation", "optional")?;
+        if collation.is_some_and(Document::is_empty) {
+            return Err(bad_value(
+                "optional field collation cannot be an empty object",
+            ));
+        }
+        Ok(Given {
+            query: part(body, "query", "required")?,
+            sort: part(body, "sort", "optional")?,
+            projection: part(body, "projection", "optional")?,
+            collation,
+        })
+    }
+
+    /// A query of the shape; None where none is given. Error 2 for parts of a shape without it.
+    fn find(&self, default: Option<Arc<Collation>>) -> Result<Option<Find>, CommandError> {
+        let Some(filter) = self.query else {
+            let parts = self.sort.or(self.projection).or(self.collation);
+            let message = "sort, projection, or collation provided without query";
+            return parts.map_or(Ok(None), |_| Err(bad_value(message)));
         };
-    };
-    let collation = collation::of(own, default)?;
-    let environment = queries::environment(None, collation.clone())?;
-    let filter = queries::filter(Some(filter), &environment)?;
-    let projection =
-        projection.map(|projection| Projection::parse_with(projection, &filter, &environment));
-    let sort = sort.map(Sort::parse).transpose().or_command_error()?;
-    Ok(Some(Find {
-        projection: projection.transpose().or_command_error()?,
-        sort: sort.map(|sort| sort.with_collation(collation)),
-        ..Find::of(filter)
-    }))
+        let filled = |part: Option<Document<'a>>| part.filter(|part| !part.is_empty());
+        let collation = collation::of(self.collation, default)?;
+        let environment = queries::environment(None, collation.clone())?;
+        let filter = queries::filter(Some(filter), &environment)?;
+        let projection = filled(self.projection)
+            .map(|projection| Projection::parse_with(projection, &filter, &environment));
+        let sort = filled(self.sort).map(Sort::parse);
+        let sort = sort.transpose().or_command_error()?;
+        Ok(Some(Find {
+            projection: projection.transpose().or_command_error()?,
+            sort: sort.map(|sort| sort.with_collation(collation)),
+            ..Find::of(filter)
+        }))
+    }
+}
+
+/// An object of the command; an array is one, too.
+fn part<'a>(
+    body: Document<'a>,
+    name: &str,
+    need: &str,
+) -> Result<Option<Document<'a>>, CommandError> {
+    match body.get(name) {
+        None => Ok(None),
+        Some(ValueRef::Document(document)) => Ok(Some(document)),
+        Some(ValueRef::Array(array)) => Ok(Some(array.as_document())),
+        Some(_) => Err(bad_value(&format!("{need} field {name} must be an object"))),
+    }
 }
 
 fn bad_value(message: &str) -> CommandError {
     CommandError::new(ErrorCode::BadValue, message)
 }
 
-/// The collection that is named, and the shape of the query; None where none is given.
+/// The collection that is named, and the shape of the query; None where none is given. Of a collection
+/// that is not there nothing is remembered, so that its shape is not even looked at.
 fn shape(
     request: &Request,
     context: &Context<'_>,
 ) -> Result<(Namespace, Option<Shape>), CommandError> {
     let namespace = look(request, context)?;
+    if context.collection(&namespace)?.is_none() {
+        return Ok((namespace, None));
+    }
     let default = collation::default_of(context, &namespace);
-    let find = parse_shape(&Arguments::new(request), default)?;
+    let find = Given::parse(request.body())?.find(default)?;
     Ok((namespace, find.map(|find| find.shape())))
 }
 
@@ -150,22 +183,23 @@ fn shown(filter: &IndexFilter) -> Value {
 
 fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = look(request, context)?;
-    let arguments = Arguments::new(request);
+    if context.collection(&namespace)?.is_none() {
+        return Err(bad_value("no such collection"));
+    }
+    let indexes = parse_indexes(request.get("indexes"))?;
+    let given = Given::parse(request.body())?;
     let default = collation::default_of(context, &namespace);
-    let Some(find) = parse_shape(&arguments, default)? else {
+    let (Some(query), Some(find)) = (given.query, given.find(default)?) else {
         return Err(bad_value("required field query missing"));
     };
-    let given = |name: &str| -> Result<DocumentBuf, CommandError> {
-        let document = arguments.document(name)?;
-        Ok(document.unwrap_or(Document::EMPTY).to_buf())
-    };
+    let or_empty = |part: Option<Document<'_>>| part.unwrap_or(Document::EMPTY).to_buf();
     let filter = IndexFilter {
         shape: find.shape(),
-        query: given("query")?,
-        sort: given("sort")?,
-        projection: given("projection")?,
-        collation: arguments.document("collation")?.map(Document::to_buf),
-        indexes: parse_indexes(&arguments)?,
+        query: query.to_buf(),
+        sort: or_empty(given.sort),
+        projection: or_empty(given.projection),
+        collation: given.collation.map(Document::to_buf),
+        indexes,
     };
     let (namespace, guidance) = (namespace.to_string(), &context.state.guidance);
     guidance.plans.clear(&namespace, Some(&filter.shape));
@@ -173,15 +207,30 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! {}))
 }
 
-fn parse_indexes(arguments: &Arguments<'_>) -> Result<Vec<IndexName>, CommandError> {
-    let indexes = arguments.array("indexes")?;
-    let indexes = indexes.filter(|indexes| !indexes.is_empty());
-    let indexes = indexes.ok_or_else(|| bad_value("required field indexes missing or empty"))?;
-    let read = |index: ValueRef<'_>| match index {
-        ValueRef::String(name) if !name.is_empty() => Some(IndexName::Name(name.to_owned())),
-        ValueRef::Document(key) if !key.is_empty() => Some(IndexName::Key(key.to_buf())),
-        _ => None,
+fn parse_indexes(given: Option<ValueRef<'_>>) -> Result<Vec<IndexName>, CommandError> {
+    let Some(given) = given else {
+        return Err(bad_value("required field indexes missing"));
     };
-    let all: Option<Vec<IndexName>> = indexes.iter().map(read).collect();
-    all.ok_or_else(|| bad_value("each item in indexes must be the name or the key of an index"))
+    let ValueRef::Array(indexes) = given else {
+        return Err(bad_value("required field indexes must be an array"));
+    };
+    if indexes.is_empty() {
+        let message = "required field indexes must contain at least one index";
+        return Err(bad_value(message));
+    }
+    indexes.iter().map(parse_index).collect()
+}
+
+fn parse_index(index: ValueRef<'_>) -> Result<IndexName, CommandError> {
+    match index {
+        ValueRef::String("") => Err(bad_value("Index name cannot be empty")),
+        ValueRef::String(name) => Ok(IndexName::Name(name.to_owned())),
+        ValueRef::Document(key) if key.is_empty() => {
+            Err(bad_value("index specification cannot be empty"))
+        }
+        ValueRef::Document(key) => Ok(IndexName::Key(key.to_buf())),
+        _ => Err(bad_value(
+            "each item in indexes must be an object or a string",
+        )),
+    }
 }
