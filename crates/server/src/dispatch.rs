@@ -12,13 +12,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::command::{Accepted, Command};
-use crate::commands::find;
+use crate::commands::{COMMANDS, find};
 use crate::context::Context;
 use crate::generic::{Generic, is_generic};
 use crate::joined::Joined;
 use crate::joining;
 use crate::log::Severity;
-use crate::metrics::Kind;
+use crate::metrics::{CommandCounts, Kind};
 use crate::namespace;
 use crate::operations::Operation;
 use crate::recorder::{self, Ended};
@@ -28,6 +28,8 @@ use crate::transactions::{labelled, labelled_retryable};
 /// Runs a request and makes a reply of whatever comes of it, a panic included.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
     state.metrics.connections_active.fetch_add(1, Relaxed);
+    let counts = counts(state, request);
+    counts.map(|counts| counts.total.fetch_add(1, Relaxed));
     let outcome = admit(state, request)
         .and_then(|(command, generic)| execute(state, client, request, command, &generic))
         .map_err(|error| match may_be_sent_again(request) {
@@ -37,6 +39,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     state.metrics.connections_active.fetch_sub(1, Relaxed);
     let reply = outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
+        counts.map(|counts| counts.failed.fetch_add(1, Relaxed));
         Reply::from(&error)
     });
     match &state.member {
@@ -46,6 +49,16 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
             reply.with_fields(times.as_document())
         }
     }
+}
+
+/// The counts of the command that is asked for. One that there is not is counted at once.
+fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
+    let Some(command) = find(request.command()) else {
+        state.metrics.unknown_commands.fetch_add(1, Relaxed);
+        return None;
+    };
+    let all = COMMANDS.iter().map(|command| command.name);
+    state.metrics.of_command(all, command.name)
 }
 
 /// Whether it is a retryable write or the end of a transaction.

@@ -1,7 +1,9 @@
 //! What the operating system says about the machine and this process. Where it says nothing (no
 //! `/proc`), the answer is 0 or empty: nothing here may make a command fail.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 /// The machine's name.
 pub fn hostname() -> String {
@@ -55,6 +57,39 @@ pub fn processor(name: &str) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     let (_, value) = lines.find(|(found, _)| found.trim() == name)?;
     Some(value.trim().to_owned())
+}
+
+/// Of the file system that a folder is on: the bytes that are in use, and all.
+pub fn file_system_bytes(folder: &Path) -> Option<(u64, u64)> {
+    let found = rustix::fs::statvfs(folder).ok()?;
+    let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+    let used = found.f_blocks.saturating_sub(found.f_bfree);
+    Some((bytes(used), bytes(found.f_blocks)))
+}
+
+/// How many different values a field of the processors has, as of the sockets that they are in.
+pub fn distinct_of_processors(names: &[&str]) -> Option<i32> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let of_one = |block: &str| -> Vec<String> {
+        let fields = block.lines().filter_map(|line| line.split_once(':'));
+        let meant = fields.filter(|(name, _)| names.contains(&name.trim()));
+        meant.map(|(_, value)| value.trim().to_owned()).collect()
+    };
+    let found: BTreeSet<Vec<String>> = text.split("\n\n").map(of_one).collect();
+    let count = found.iter().filter(|one| one.len() == names.len()).count();
+    (count > 0).then_some(count as i32)
+}
+
+/// The parts of memory that different processors are near to.
+pub fn memory_nodes() -> Option<i32> {
+    let entries = fs::read_dir("/sys/devices/system/node").ok()?;
+    let is_node = |name: &str| {
+        let number = name.strip_prefix("node");
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let nodes = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let count = nodes.filter(|name| is_node(name)).count();
+    (count > 0).then_some(count as i32)
 }
 
 /// The kernel in its own words.

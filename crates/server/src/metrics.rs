@@ -1,5 +1,7 @@
 //! Counters of everything since the start, for `serverStatus`.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -32,8 +34,19 @@ impl Kind {
     }
 }
 
+/// How often a command was asked for, and how often it failed.
+#[derive(Debug, Default)]
+pub struct CommandCounts {
+    pub total: AtomicU64,
+    pub failed: AtomicU64,
+}
+
 #[derive(Debug, Default)]
 pub struct Metrics {
+    /// By the commands' names: made of all that there are when the first is asked for.
+    by_command: OnceLock<HashMap<&'static str, CommandCounts>>,
+    /// Commands that there are not.
+    pub unknown_commands: AtomicU64,
     pub inserts: AtomicU64,
     pub queries: AtomicU64,
     pub updates: AtomicU64,
@@ -74,6 +87,31 @@ impl Metrics {
             Kind::Insert | Kind::Update | Kind::Delete => return,
         }
         .fetch_add(1, Relaxed);
+    }
+
+    /// The counts of a command; `all`: the names of those that there are.
+    pub fn of_command(
+        &self,
+        all: impl Iterator<Item = &'static str>,
+        name: &str,
+    ) -> Option<&CommandCounts> {
+        let make = || all.map(|name| (name, CommandCounts::default())).collect();
+        self.by_command.get_or_init(make).get(name)
+    }
+
+    /// `{NAME: {failed, total}}` of all commands, in order of their names.
+    pub fn commands(&self) -> DocumentBuf {
+        let counts = self.by_command.get().into_iter().flatten();
+        let mut counts: Vec<_> = counts.collect();
+        counts.sort_by_key(|(name, _)| **name);
+        let mut described = doc! { "<UNKNOWN>": (int(&self.unknown_commands)) };
+        for (name, CommandCounts { total, failed }) in counts {
+            described.push(
+                name,
+                doc! { "failed": (int(failed)), "total": (int(total)) },
+            );
+        }
+        described
     }
 
     /// Counts a command that is done.

@@ -1,5 +1,6 @@
 //! What all connections of a server share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicUsize};
 use std::time::{Instant, SystemTime};
@@ -33,6 +34,8 @@ pub struct Services {
     /// The data folder that it serves.
     pub engine: Arc<Engine>,
     pub log: Arc<Log>,
+    /// Where the data is, where that is on a disk.
+    pub folder: Option<PathBuf>,
     /// Further sections of `serverStatus`, asked anew at each call.
     pub status: Vec<StatusSection>,
 }
@@ -44,6 +47,7 @@ impl Services {
         Ok(Services {
             engine: Engine::open(Arc::new(MemoryDisk::default()), options)?,
             log,
+            folder: None,
             status: Vec::new(),
         })
     }

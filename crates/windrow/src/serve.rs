@@ -195,6 +195,7 @@ fn serve(options: Options) -> Result<(), Failure> {
     let services = Services {
         engine: engine.clone(),
         log: log.clone(),
+        folder: Some(options.data.clone()),
         status: Vec::new(),
     };
     let server = Server::bind(config, services).map_err(failed)?;

@@ -8,6 +8,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::machine;
 
 pub const DB_STATS: Command = Command {
     name: "dbStats",
@@ -33,8 +34,7 @@ struct Sums {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let scale = scale(&arguments)?;
-    // Of free storage there is nothing to tell: a file that is not needed is removed.
-    arguments.flag("freeStorage")?;
+    let free_storage = arguments.flag("freeStorage")?;
     let engine = &context.state.services.engine;
     let views = engine.views(request.database()).or_command_error()?;
     let mut sums = Sums {
@@ -54,8 +54,26 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .map(|one| one.bytes())
             .sum::<u64>();
     }
-    Ok(Reply::ok(describe(request.database(), &sums, scale)))
+    let mut reply = describe(request.database(), &sums, scale);
+    if free_storage {
+        // A file that is not needed is removed: none has room in it.
+        for name in FREE_STORAGE {
+            reply.push(name, 0.0);
+        }
+    }
+    let folder = context.state.services.folder.as_deref();
+    if let Some((used, total)) = folder.and_then(machine::file_system_bytes) {
+        reply.push("fsUsedSize", used as f64 / scale as f64);
+        reply.push("fsTotalSize", total as f64 / scale as f64);
+    }
+    Ok(Reply::ok(reply))
 }
+
+const FREE_STORAGE: [&str; 3] = [
+    "freeStorageSize",
+    "indexFreeStorageSize",
+    "totalFreeStorageSize",
+];
 
 fn describe(database: &str, sums: &Sums, scale: u64) -> windrow_document::DocumentBuf {
     let count = |number: u64| Value::Int64(number as i64);

@@ -43,6 +43,7 @@ fn extra(kernel: &str) -> DocumentBuf {
 
 fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let kernel = machine::kernel_version();
+    let cores = machine::distinct_of_processors(&["physical id", "core id"]);
     Ok(Reply::ok(doc! {
         "system": {
             "currentTime": (clock::date(SystemTime::now())),
@@ -53,6 +54,9 @@ fn run(_: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
             "numCores": (machine::processors()),
             "cpuArch": (std::env::consts::ARCH),
             "numCoresAvailableToProcess": (machine::cores()),
+            "numPhysicalCores": (cores.unwrap_or_else(machine::processors)),
+            "numCpuSockets": (machine::distinct_of_processors(&["physical id"]).unwrap_or(1)),
+            "numNumaNodes": (machine::memory_nodes().unwrap_or(1)),
             "numaEnabled": false,
         },
         "os": {

@@ -225,6 +225,7 @@ fn memory() -> DocumentBuf {
 fn metrics(state: &State) -> DocumentBuf {
     let counts = state.cursors.counts();
     doc! {
+        "commands": (state.metrics.commands()),
         "cursor": {
             "timedOut": (counts.timed_out as i64),
             "totalOpened": (counts.opened as i64),
