@@ -2,6 +2,7 @@
 
 import pytest
 from answers import refused
+from bson import Int64
 from pymongo import IndexModel, MongoClient
 
 from windrow_server import Server
@@ -49,7 +50,11 @@ def test_validate_describes_indexes(database):
     assert found["indexDetails"]["a_1"] == {
         "valid": True, "spec": {"v": 2, "key": {"a": 1}, "name": "a_1"}}
     assert found["repairMode"] == "None"
-    assert database.command("validate", "c", repair=True)["repairMode"] == "FixErrors"
+    for options, mode in [({"repair": True}, "FixErrors"), ({"fixMultikey": 1}, "AdjustMultikey"),
+                          ({"repair": "yes", "fixMultikey": True}, "FixErrors"),
+                          ({"repair": 0, "nothing": 1}, "None")]:
+        assert database.command("validate", "c", **options)["repairMode"] == mode, options
+    assert "nrecords" not in database.command("validate", "c", metadata="yes")
 
 
 def test_parameters_are_set_together_or_not_at_all(client):
@@ -78,10 +83,134 @@ def test_parameters_are_set_together_or_not_at_all(client):
     ({"getCmdLineOpts": 1, "nothing": 1}, 40415),
     ({"dbStats": 1, "nothing": 1}, 40415),
     ({"explain": {"find": "c"}, "verbosity": "x"}, 2),
+    ({"explain": {"find": "c"}, "verbosity": 1}, 14),
+    ({"explain": "find"}, 14),
+    ({"killCursors": 5, "cursors": []}, 73),
+    ({"killCursors": "c"}, 40414),
+    ({"killCursors": "c", "cursors": 5}, 14),
+    ({"killCursors": "c", "cursors": [None, 5]}, 14),
+    ({"getMore": Int64(5), "collection": "c", "term": 1}, 14),
+    ({"ping": 1, "nothing": 1}, 40415),
+    ({"buildInfo": 1, "nothing": 1}, 40415),
+    ({"hello": 1, "saslSupportedMechs": "x"}, 2),
+    ({"hello": 1, "saslSupportedMechs": 5}, 14),
+    ({"getParameter": {"showDetails": "x", "nothing": 1}}, 14),
+    ({"dataSize": 5}, 14),
+    ({"dataSize": "d.c", "nothing": 1}, 40415),
+    ({"dataSize": "d.c", "keyPattern": 5}, 14),
+    ({"dbHash": 1, "collections": [5]}, 2),
+    ({"lockInfo": 1, "nothing": 1}, 40415),
+    ({"dropConnections": 1}, 40414),
+    ({"fsyncUnlock": 1}, 20),
+    ({"fsync": 1, "lock": "x"}, 14),
+    ({"fsync": 1, "lock": True}, 238),
+    ({"fsync": 1, "fsyncLockAcquisitionTimeoutMillis": 1.5}, 14),
+    ({"dropConnections": 1, "hostAndPort": ["a:x"]}, 9),
+    ({"autoCompact": True}, 238),
+    ({"setFeatureCompatibilityVersion": 8.0, "confirm": True}, 14),
+    ({"setFeatureCompatibilityVersion": "8.0", "confirm": "x"}, 14),
+    ({"setFeatureCompatibilityVersion": "9", "confirm": True}, 4926900),
+    ({"setFeatureCompatibilityVersion": "8.0"}, 7369100),
+    ({"killSessions": 5}, 14),
+    ({"killAllSessions": 5}, 14),
+    ({"killAllSessions": [{"user": "a", "db": "b", "nothing": 1}]}, 40415),
+    ({"killAllSessions": [{"user": "a"}]}, 40414),
+    ({"killAllSessions": [{"user": "a", "db": "b"}]}, 11),
+    ({"getDefaultRWConcern": 1}, 51300),
+    ({"logRotate": "x"}, 4),
+    ({"logRotate": "server", "nothing": 1}, 40415),
+    ({"planCacheSetFilter": "missing", "query": {}, "indexes": ["a"]}, 2),
     ({"createIndexes": "c", "indexes": [{"key": {"a": 1}, "name": "a"}], "commitQuorum": 1}, 2),
 ])
 def test_what_is_wrong_is_refused(client, command, code):
     refused(lambda: client.admin.command(command), code)
+
+
+@pytest.mark.parametrize("command", [
+    {"startSession": 1, "nothing": 1},
+    {"killCursors": "c", "cursors": [None]},
+    {"killSessions": [None], "nothing": 1},
+    {"killAllSessions": [None], "nothing": 1},
+    {"connPoolStats": 1, "nothing": 1},
+    {"dropConnections": 1, "hostAndPort": ["a:1"]},
+    {"lockInfo": 1},
+    {"logRotate": 1},
+    {"planCacheClear": "missing", "query": 5, "sort": {"a": 1}, "nothing": 1},
+    {"planCacheClearFilters": "missing", "sort": {"a": 1}},
+    {"planCacheListFilters": "missing", "nothing": 1},
+])
+def test_what_means_nothing_is_let_through(client, command):
+    assert client.admin.command(command)["ok"] == 1
+
+
+def test_commands_are_counted_by_name(client):
+    def counts():
+        commands = client.admin.command("serverStatus")["metrics"]["commands"]
+        return [commands["ping"]["total"], commands["ping"]["failed"], commands["<UNKNOWN>"]]
+
+    before = counts()
+    client.admin.command("ping")
+    refused(lambda: client.admin.command("ping", nothing=1), 40415)
+    refused(lambda: client.admin.command("nothing"), 59)
+    assert [after - one for after, one in zip(counts(), before)] == [2, 1, 1]
+
+
+def test_a_database_has_a_hash_of_what_it_holds(client, database):
+    other = client[database.name + "2"]
+    for one, numbers in [(database, [1, 2, 3]), (other, [3, 2, 1, 4])]:
+        one.create_collection("k", capped=True, size=4096)
+        one.c.insert_many([{"_id": number, "a": {"b": number}} for number in numbers])
+        one.create_collection("v", viewOn="c", pipeline=[])
+        one.command("profile", 2)
+        list(one.c.find())
+        one.command("profile", 0)
+    other.c.delete_one({"_id": 4})
+    found, same = database.command("dbHash"), other.command("dbHash")
+    assert list(found["collections"]) == ["c", "k", "system.views"] == list(found["uuids"])
+    assert found["capped"] == ["k"] and len(found["md5"]) == 32
+    assert found["collections"]["c"] == same["collections"]["c"] != found["collections"]["k"]
+    other.c.update_one({"_id": 1}, {"$set": {"a.b": 2}})
+    after = other.command("dbHash", collections=["c", "missing"])
+    assert list(after["collections"]) == ["c"] and after["md5"] != same["md5"]
+    assert after["collections"]["c"] != same["collections"]["c"]
+    client.drop_database(other.name)
+
+
+def test_the_size_of_a_range_of_an_index(database):
+    database.c.insert_many([{"_id": number, "a": number, "b": number} for number in range(10)])
+    database.c.create_index([("a", 1), ("b", -1)])
+
+    def size(**options):
+        return database.command("dataSize", f"{database.name}.c", **options)
+
+    assert type(size()["numObjects"]) is Int64
+    for options, expected in [
+        ({"keyPattern": {"a": 1}, "min": {"a": 2}, "max": {"a": 5}}, 3),
+        ({"min": {"a": 2}, "max": {"a": 5}}, 3),
+        ({"min": {"_id": 8}, "max": {"_id": 100}}, 2),
+        ({"min": {"_id": 5}, "max": {"_id": 5}}, 0),
+        ({"min": {"a": 5}, "max": {"a": 1}}, 0),
+    ]:
+        assert size(**options)["numObjects"] == expected, options
+    refused(lambda: size(min={"x": 1}, max={"x": 2}), 96)
+    refused(lambda: size(min={"a": 1}), 2)
+
+
+def test_how_full_the_file_system_is(database):
+    found = database.command("dbStats", freeStorage=1)
+    assert 0 < found["fsUsedSize"] <= found["fsTotalSize"]
+    assert found["totalFreeStorageSize"] == 0
+    assert database.command("dbStats", scale=1024)["fsTotalSize"] == found["fsTotalSize"] / 1024
+    assert "totalFreeStorageSize" not in database.command("dbStats")
+
+
+def test_the_log_goes_on_in_a_new_file(tmp_path):
+    log = tmp_path / "windrow.log"
+    with Server(tmp_path / "server", options=["--logpath", str(log)]) as server:
+        server.client().admin.command("logRotate", "server")
+        server.client().admin.command("hello")
+        old = list(tmp_path.glob("windrow.log.20*"))
+        assert len(old) == 1 and old[0].stat().st_size > 0 and log.exists()
 
 
 @pytest.mark.parametrize("verbosity", ["queryPlanner", "executionStats", "allPlansExecution"])
@@ -93,6 +222,19 @@ def test_a_change_stream_is_explained_by_its_stages(database, verbosity):
         assert explained["stages"] == stages and explained["command"] == command
     bad = {"aggregate": "c", "pipeline": [{"$changeStream": {"nothing": 1}}], "cursor": {}}
     refused(lambda: database.command("explain", bad), 40415)
+
+
+def test_a_query_is_known_by_its_shape(database):
+    def shape(command):
+        return database.command("explain", command, verbosity="queryPlanner")["queryShapeHash"]
+
+    database.create_collection("v", viewOn="c", pipeline=[{"$match": {"a": 1}}])
+    found = shape({"find": "c", "filter": {"a": 1}})
+    assert len(found) == 64
+    assert found == shape({"find": "c", "filter": {"a": {"$eq": 7}}})
+    assert found != shape({"find": "v", "filter": {"a": 1}})
+    assert found != shape({"aggregate": "c", "pipeline": [{"$match": {"a": 1}}], "cursor": {}})
+    assert shape({"distinct": "c", "key": "a"}) != shape({"distinct": "c", "key": "b"})
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +255,8 @@ def test_a_member_says_the_time_of_the_newest_change(member):
     with database.watch(start_at_operation_time=second["operationTime"]) as stream:
         event = stream.next()
     assert (event["documentKey"], event["clusterTime"]) == ({"_id": 1}, second["operationTime"])
+    concern = database.client.admin.command("getDefaultRWConcern")
+    assert concern["defaultReadConcern"] == {"level": "local"}
     status = database.client.admin.command("serverStatus")["repl"]
     assert status["setName"] == "rs0" and status["isWritablePrimary"]
 

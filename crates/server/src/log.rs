@@ -5,9 +5,9 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -47,9 +47,20 @@ pub struct Log {
 
 enum Sink {
     Stderr,
-    File(File),
+    File {
+        file: File,
+        path: PathBuf,
+    },
     /// Only `getLog` sees the lines: for tests.
     Nowhere,
+}
+
+impl Sink {
+    fn open(path: &Path) -> io::Result<Sink> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        let path = path.to_owned();
+        Ok(Sink::File { file, path })
+    }
 }
 
 #[derive(Default)]
@@ -66,8 +77,7 @@ impl Log {
 
     /// Appends to the file, which is made where it is not there.
     pub fn to_file(path: &Path) -> io::Result<Log> {
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        Ok(Log::new(Sink::File(file)))
+        Ok(Log::new(Sink::open(path)?))
     }
 
     pub fn to_nowhere() -> Log {
@@ -128,7 +138,7 @@ impl Log {
     fn keep(&self, line: String) {
         match &mut *lock(&self.sink) {
             Sink::Stderr => drop(writeln!(io::stderr(), "{line}")),
-            Sink::File(file) => drop(file.write_all(format!("{line}\n").as_bytes())),
+            Sink::File { file, .. } => drop(file.write_all(format!("{line}\n").as_bytes())),
             Sink::Nowhere => {}
         }
         let mut kept = lock(&self.kept);
@@ -137,6 +147,25 @@ impl Log {
         if kept.lines.len() > KEPT_LINES_MAX {
             kept.lines.pop_front();
         }
+    }
+
+    /// Gives the log's file the time behind its name, and goes on in a new one. A log that is a stream
+    /// stays what it is. Fails where there is a file of that name.
+    pub fn rotate(&self) -> io::Result<()> {
+        let mut sink = lock(&self.sink);
+        let Sink::File { path, .. } = &*sink else {
+            return Ok(());
+        };
+        let time = clock::iso(SystemTime::now()).replace(':', "-");
+        let seconds = time.split('.').next().unwrap_or_default();
+        let (path, mut old) = (path.clone(), path.clone().into_os_string());
+        old.push(format!(".{seconds}"));
+        if Path::new(&old).exists() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(&path, &old)?;
+        *sink = Sink::open(&path)?;
+        Ok(())
     }
 
     /// The newest lines, oldest first, and how many were ever written.

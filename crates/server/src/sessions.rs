@@ -95,15 +95,23 @@ fn uuid(value: ValueRef<'_>, field: &str) -> Result<SessionId, CommandError> {
     }
 }
 
-/// Reads the array of sessions that `endSessions`, `refreshSessions` and `killSessions` take.
-pub fn parse_list(value: ValueRef<'_>, command: &str) -> Result<Vec<SessionId>, CommandError> {
+/// Reads the array of sessions that `endSessions` and `refreshSessions` take.
+pub fn parse_array(value: ValueRef<'_>, command: &str) -> Result<Vec<SessionId>, CommandError> {
     let ValueRef::Array(array) = value else {
         // MongoDB's own code for an element that is not the array it should be.
         let message = format!("{command} must be an array, not {}", value.type_of().name());
         return Err(CommandError::new(ErrorCode(10065), message));
     };
+    parse_list(array.iter(), command)
+}
+
+/// Reads the sessions of a command's list.
+pub fn parse_list<'a>(
+    list: impl IntoIterator<Item = ValueRef<'a>>,
+    command: &str,
+) -> Result<Vec<SessionId>, CommandError> {
     let mut sessions = Vec::new();
-    for (index, item) in array.iter().enumerate() {
+    for (index, item) in list.into_iter().enumerate() {
         let field = format!("{command}.{command}.{index}");
         let Some(document) = item.as_document() else {
             let found = item.type_of().name();
@@ -197,7 +205,7 @@ mod tests {
     #[test]
     fn lists_of_sessions_are_read_as_mongodb_does() {
         let check = |list: Value, expected: Result<usize, i32>| {
-            let found = parse_list(list.as_ref(), "endSessions");
+            let found = parse_array(list.as_ref(), "endSessions");
             let found = found
                 .map(|all| all.len())
                 .map_err(|error| error.code.number());

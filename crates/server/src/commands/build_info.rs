@@ -12,7 +12,7 @@ pub const BUILD_INFO: Command = Command {
     name: "buildInfo",
     aliases: &["buildinfo"],
     help: "tells version and build of the server",
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&[]),
     in_transactions: InTransactions::Following,
     run,
     ..Command::EMPTY

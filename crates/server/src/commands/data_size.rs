@@ -2,32 +2,38 @@
 
 use std::time::Instant;
 
-use windrow_collection::Namespace;
+use windrow_collection::{Collection, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_index::{Definition, KeyField, KeyKind};
 use windrow_mql::filter::Filter;
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::coll_stats::size;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::queries::{self, Running};
 use crate::{namespace, views};
 
-/// Arguments are not checked, as in MongoDB.
 pub const DATA_SIZE: Command = Command {
     name: "dataSize",
     aliases: &["datasize"],
     help: "gives the bytes of documents, of a collection or of a range of an index",
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&[
+        "estimate",
+        "keyPattern",
+        "max",
+        "maxObjects",
+        "maxSize",
+        "min",
+    ]),
     run,
     ..Command::EMPTY
 };
 
 /// What is counted, and where counting stops.
-struct Wanted {
-    find: Option<Find>,
+struct Wanted<'a> {
+    range: Option<Range<'a>>,
     bytes_max: u64,
     documents_max: u64,
 }
@@ -39,43 +45,47 @@ struct Counted {
     stopped: bool,
 }
 
+/// The documents between two keys, the second not among them, of an index whose keys begin as the
+/// pattern says.
+struct Range<'a> {
+    pattern: DocumentBuf,
+    min: Document<'a>,
+    max: Document<'a>,
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let started = Instant::now();
     let arguments = Arguments::new(request);
-    let namespace = named(&arguments)?;
+    let namespace = named(request.command(), &arguments)?;
     context.operation.set_namespace(&namespace.to_string());
     let wanted = Wanted::parse(&arguments)?;
-    views::refuse(context, &namespace)?;
     let estimate = arguments.flag("estimate")?;
+    views::refuse(context, &namespace)?;
     let engine = &context.state.services.engine;
-    let counted = match (engine.collection(&namespace), &wanted.find) {
-        (None, _) => Counted::default(),
-        (Some(collection), None) if wanted.is_all() => Counted {
+    let counted = match engine.collection(&namespace) {
+        None => Counted::default(),
+        Some(collection) if wanted.is_all() => Counted {
             bytes: collection.bytes(),
             documents: collection.count(),
             stopped: false,
         },
-        (Some(_), find) => {
-            let all = Find::of(Filter::all());
-            wanted.count(find.as_ref().unwrap_or(&all), &namespace, context)?
-        }
+        Some(collection) => wanted.count(&collection, &namespace, context)?,
     };
     let mut reply = doc! { "estimate": (estimate && wanted.is_all()) };
-    reply.push("size", size(counted.bytes));
-    reply.push("numObjects", size(counted.documents));
+    reply.push("size", counted.bytes as i64);
+    reply.push("numObjects", counted.documents as i64);
     if counted.stopped {
         reply.push("maxReached", true);
     }
-    reply.push("millis", started.elapsed().as_millis() as i32);
+    reply.push("millis", started.elapsed().as_millis() as i64);
     Ok(Reply::ok(reply))
 }
 
-fn named(arguments: &Arguments<'_>) -> Result<Namespace, CommandError> {
-    let Some(ValueRef::String(text)) = arguments.get("dataSize").or(arguments.get("datasize"))
-    else {
-        let message = "dataSize takes a collection by its full name";
-        return Err(CommandError::new(ErrorCode::BadValue, message));
-    };
+/// The collection, which is named in full.
+fn named(command: &str, arguments: &Arguments<'_>) -> Result<Namespace, CommandError> {
+    let text = arguments
+        .string(command)?
+        .ok_or_else(|| arguments.missing(command))?;
     let (database, collection) = text.split_once('.').ok_or_else(|| {
         let message = format!("Invalid namespace specified '{text}'");
         CommandError::new(ErrorCode::InvalidNamespace, message)
@@ -88,41 +98,49 @@ fn named(arguments: &Arguments<'_>) -> Result<Namespace, CommandError> {
     })
 }
 
-impl Wanted {
-    fn parse(arguments: &Arguments<'_>) -> Result<Wanted, CommandError> {
-        let bound = |name: &str| {
+impl<'a> Wanted<'a> {
+    fn parse(arguments: &Arguments<'a>) -> Result<Wanted<'a>, CommandError> {
+        let filled = |name: &str| {
             let filled = arguments.document(name)?.filter(|bound| !bound.is_empty());
             Ok::<_, CommandError>(filled)
         };
         let most = |name: &str| Ok::<_, CommandError>(arguments.count(name)?.unwrap_or(u64::MAX));
-        let find = match (bound("min")?, bound("max")?) {
+        let pattern = filled("keyPattern")?;
+        let range = match (filled("min")?, filled("max")?) {
             (None, None) => None,
-            (Some(min), Some(max)) => Some(range(bound("keyPattern")?, min, max)),
+            (Some(min), Some(max)) => Some(Range::new(pattern, min, max)),
             _ => {
                 let message = "only one of min or max specified";
                 return Err(CommandError::new(ErrorCode::BadValue, message));
             }
         };
         Ok(Wanted {
-            find,
+            range,
             bytes_max: most("maxSize")?,
             documents_max: most("maxObjects")?,
         })
     }
 
     fn is_all(&self) -> bool {
-        self.find.is_none() && self.bytes_max == u64::MAX && self.documents_max == u64::MAX
+        self.range.is_none() && self.bytes_max == u64::MAX && self.documents_max == u64::MAX
     }
 
     fn count(
         &self,
-        find: &Find,
+        collection: &Collection,
         namespace: &Namespace,
         context: &Context<'_>,
     ) -> Result<Counted, CommandError> {
+        let find = match &self.range {
+            None => Find::of(Filter::all()),
+            Some(range) => range.find(collection)?,
+        };
         let source = queries::source(context, namespace)?;
-        let mut running = Running::start(find, &source, context.operation)?;
         let mut counted = Counted::default();
+        let mut running = match Running::start(&find, &source, context.operation) {
+            Err(error) if error.code == NOT_IN_ORDER => return Ok(counted),
+            running => running?,
+        };
         while let Some(row) = running.next(context.operation)? {
             counted.bytes += row.document().as_bytes().len() as u64;
             counted.documents += 1;
@@ -136,17 +154,54 @@ impl Wanted {
     }
 }
 
-/// The documents between two keys of an index. Without a pattern it is the one of the bounds' fields.
-fn range(pattern: Option<Document<'_>>, min: Document<'_>, max: Document<'_>) -> Find {
-    let ascending = || min.iter().map(|(name, _)| (name, ValueRef::Int32(1)));
-    let pattern: DocumentBuf = match pattern {
-        Some(pattern) => pattern.to_buf(),
-        None => ascending().collect(),
-    };
-    Find {
-        hint: Some(Hint::Key(pattern)),
-        min: Some(min.to_buf()),
-        max: Some(max.to_buf()),
-        ..Find::of(Filter::all())
+/// What a query says of bounds between which nothing lies.
+const NOT_IN_ORDER: ErrorCode = ErrorCode(51_175);
+
+impl<'a> Range<'a> {
+    /// Without a pattern it is the one of the bounds' fields.
+    fn new(pattern: Option<Document<'a>>, min: Document<'a>, max: Document<'a>) -> Range<'a> {
+        let ascending = || min.iter().map(|(name, _)| (name, ValueRef::Int32(1)));
+        let pattern: DocumentBuf = match pattern {
+            Some(pattern) => pattern.to_buf(),
+            None => ascending().collect(),
+        };
+        Range { pattern, min, max }
     }
+
+    /// The query for the range, by the first index that has all documents in the order of the pattern.
+    fn find(&self, collection: &Collection) -> Result<Find, CommandError> {
+        let indexes = collection.indexes();
+        let mut definitions = indexes.iter().map(|index| &*index.definition);
+        let Some(definition) = definitions.find(|one| self.is_of(one)) else {
+            let message = "couldn't find valid index containing key pattern";
+            return Err(CommandError::new(ErrorCode::OperationFailed, message));
+        };
+        Ok(Find {
+            hint: Some(Hint::Name(definition.name.clone())),
+            min: Some(extended(self.min, definition)),
+            max: Some(extended(self.max, definition)),
+            ..Find::of(Filter::all())
+        })
+    }
+
+    fn is_of(&self, definition: &Definition) -> bool {
+        let has_all =
+            !definition.sparse && definition.partial.is_none() && definition.collation.is_none();
+        let pattern = self.pattern.as_document();
+        let key: DocumentBuf =
+            (definition.key_pattern().iter().take(pattern.iter().count())).collect();
+        has_all && ValueRef::Document(key.as_document()).equals(ValueRef::Document(pattern))
+    }
+}
+
+/// A bound of an index's first fields as one of all of them: before every key that begins so.
+fn extended(bound: Document<'_>, definition: &Definition) -> DocumentBuf {
+    let key = definition.key_pattern();
+    let rest = definition.fields.iter().zip(key.iter());
+    let rest = rest.skip(bound.iter().count());
+    let least = |(field, (name, _)): (&KeyField, (_, _))| match field.kind {
+        KeyKind::Descending => (name, ValueRef::MaxKey),
+        _ => (name, ValueRef::MinKey),
+    };
+    bound.iter().chain(rest.map(least)).collect()
 }

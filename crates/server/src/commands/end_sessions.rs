@@ -5,7 +5,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::command::Command;
 use crate::context::Context;
-use crate::sessions::parse_list;
+use crate::sessions::parse_array;
 
 pub const END_SESSIONS: Command = Command {
     name: "endSessions",
@@ -17,7 +17,7 @@ pub const END_SESSIONS: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let list = request.get("endSessions").unwrap_or(ValueRef::Null);
-    for session in parse_list(list, "endSessions")? {
+    for session in parse_array(list, "endSessions")? {
         context.state.histories.abort(session);
         context.state.cursors.kill_session(session);
         context.state.sessions.end(session);

@@ -1,6 +1,6 @@
 //! `setFeatureCompatibilityVersion`: there is one version, so that it can be said and nothing changes.
 
-use windrow_document::{DocumentBuf, ValueRef};
+use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -19,18 +19,23 @@ pub const SET_FEATURE_COMPATIBILITY_VERSION: Command = Command {
 
 const VERSION: &str = "8.0";
 
+/// MongoDB's code of what is none of its versions.
+const NO_VERSION: ErrorCode = ErrorCode(4_926_900);
+
 /// MongoDB's code where it is not confirmed.
 const NOT_CONFIRMED: ErrorCode = ErrorCode(7_369_100);
 
 fn run(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
-    match request.get(request.command()) {
-        Some(ValueRef::String(VERSION)) => {}
-        _ => {
-            let message = format!("the featureCompatibilityVersion is \"{VERSION}\" and no other");
-            return Err(CommandError::new(ErrorCode::BadValue, message));
-        }
+    let (arguments, name) = (Arguments::new(request), request.command());
+    let version = arguments
+        .string(name)?
+        .ok_or_else(|| arguments.missing(name))?;
+    let confirmed = arguments.flag("confirm")?;
+    if version != VERSION {
+        let message = format!("the featureCompatibilityVersion is \"{VERSION}\" and no other");
+        return Err(CommandError::new(NO_VERSION, message));
     }
-    if !Arguments::new(request).flag("confirm")? {
+    if !confirmed {
         let message = "Once you have changed the version you cannot go back without help: pass 'confirm: \
                        true' to say that you want to";
         return Err(CommandError::new(NOT_CONFIRMED, message));

@@ -1,6 +1,6 @@
 //! `fsync`: everything that was written is on the disk when it returns.
 
-use windrow_document::{ValueRef, doc};
+use windrow_document::{Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -17,9 +17,30 @@ pub const FSYNC: Command = Command {
     ..Command::EMPTY
 };
 
+/// Nothing is ever locked: see [`run`].
+pub const FSYNC_UNLOCK: Command = Command {
+    name: "fsyncUnlock",
+    help: "ends the lock of fsync, which there is not",
+    admin_only: true,
+    arguments: Accepted::Only(&[]),
+    run: |_, _| {
+        let message = "fsyncUnlock called when not locked";
+        Err(CommandError::new(ErrorCode::IllegalOperation, message))
+    },
+    ..Command::EMPTY
+};
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    if arguments.get("lock").is_some_and(ValueRef::is_truthy) {
+    let limit = arguments.get("fsyncLockAcquisitionTimeoutMillis");
+    match limit.map(ValueRef::type_of) {
+        None | Some(Type::Int32 | Type::Null) => {}
+        Some(found) => {
+            let name = "fsyncLockAcquisitionTimeoutMillis";
+            return Err(arguments.wrong_type(name, found, &[Type::Int32]));
+        }
+    }
+    if arguments.flag("lock")? {
         let message = "fsync with lock is not supported: a copy of a data folder is whole without it \
                        where the server is stopped";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));

@@ -128,7 +128,7 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
         .string("collection")?
         .ok_or_else(|| arguments.missing("collection"))?;
     namespace::check_collection(request.database(), collection)?;
-    check_time(&arguments)?;
+    check_replication(&arguments)?;
     let limit = match arguments.whole_number("batchSize")? {
         None => usize::MAX,
         Some(limit) if limit > 0 => limit as usize,
@@ -144,11 +144,13 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
     })
 }
 
-/// `maxTimeMS` of a getMore is how long it waits for new data, which only a cursor does that was
-/// opened for it.
-/// The time up to which a client of a replica set knows what is committed: its form, since nothing here
-/// depends on it.
-fn check_time(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+/// What a client of a replica set knows of it, the time up to which all is committed and the term: their
+/// form, since nothing here depends on them.
+fn check_replication(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    match arguments.get("term").map(ValueRef::type_of) {
+        None | Some(Type::Int64 | Type::Null) => {}
+        Some(found) => return Err(arguments.wrong_type("term", found, &[Type::Int64])),
+    }
     let Some(time) = arguments.document("lastKnownCommittedOpTime")? else {
         return Ok(());
     };
@@ -162,6 +164,8 @@ fn check_time(arguments: &Arguments<'_>) -> Result<(), CommandError> {
     Ok(())
 }
 
+/// `maxTimeMS` of a getMore is how long it waits for new data, which only a cursor does that was
+/// opened for it.
 fn check_time_limit(options: CursorOptions, context: &Context<'_>) -> Result<(), CommandError> {
     if context.generic.time_limit.is_some() && !options.await_data {
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";

@@ -71,8 +71,6 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
         }),
         Some(ValueRef::Document(fields)) => {
             let options = Arguments::within("getParameter", fields);
-            let known = ["showDetails", "allParameters", "setAt"];
-            writes::check_fields("getParameter", fields, &known)?;
             let set_at = match options.string("setAt")? {
                 None => None,
                 Some("startup") => Some(SetAt::Startup),
@@ -82,11 +80,14 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
                     return Err(CommandError::new(ErrorCode::BadValue, message));
                 }
             };
-            Ok(Wanted {
+            let wanted = Wanted {
                 all: options.flag("allParameters")?,
                 set_at,
                 details: options.flag("showDetails")?,
-            })
+            };
+            let known = ["showDetails", "allParameters", "setAt"];
+            writes::check_fields("getParameter", fields, &known)?;
+            Ok(wanted)
         }
         _ => Ok(Wanted::default()),
     }

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_document::{Document, DocumentBuf, ObjectId, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ObjectId, Type, ValueRef, doc};
 use windrow_wire::limits::{DOCUMENT_BYTES_MAX, MESSAGE_BYTES_MAX, WRITE_BATCH_COUNT_MAX};
 use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
@@ -45,6 +45,7 @@ fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply,
     if let Some(metadata) = arguments.document("client")? {
         take_metadata(metadata, context)?;
     }
+    check_user(&arguments)?;
     let watches = wait_for_change(request, &arguments, context)?;
     let mut reply = describe(context, primary);
     if arguments.flag("helloOk")? {
@@ -64,6 +65,28 @@ fn run(request: &Request, context: &Context<'_>, primary: &str) -> Result<Reply,
     } else {
         reply
     })
+}
+
+/// The user for whom a client wants to know how to log in, "database.user" or {user, db}. There are no
+/// users, so there is nothing to tell of one.
+fn check_user(arguments: &Arguments<'_>) -> Result<(), CommandError> {
+    let name = "saslSupportedMechs";
+    let is_one = match arguments.get(name) {
+        None => true,
+        Some(ValueRef::String(text)) => text.contains('.'),
+        Some(ValueRef::Document(user)) => ["user", "db"].iter().all(|part| {
+            let part = user.get(part);
+            part.is_some_and(|part| part.as_str().is_some())
+        }),
+        Some(other) => {
+            return Err(arguments.wrong_type(name, other.type_of(), &[Type::String]));
+        }
+    };
+    let message = "UserName must contain a '.' separated database.user pair";
+    match is_one {
+        true => Ok(()),
+        false => Err(CommandError::new(ErrorCode::BadValue, message)),
+    }
 }
 
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {

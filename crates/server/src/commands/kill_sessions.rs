@@ -1,39 +1,48 @@
 //! `killSessions`: ends sessions and interrupts what they do.
 
-use windrow_document::{Array, DocumentBuf, ValueRef};
+use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::command::Command;
+use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::sessions::{SessionId, parse_list};
+use crate::writes;
 
 pub const KILL_SESSIONS: Command = Command {
     name: "killSessions",
     help: "ends logical sessions, all of the user's where none is named, and interrupts what they do",
-    in_api_version_1: true,
     run,
-    ..Command::EMPTY
+    ..OF_SESSIONS
 };
 
-/// There are no users to tell sessions apart by: whoever is named, all sessions are meant.
 pub const KILL_ALL_SESSIONS: Command = Command {
     name: "killAllSessions",
     help: "ends all logical sessions and interrupts what they do",
     run: all,
-    ..Command::EMPTY
+    ..OF_SESSIONS
 };
 
 pub const KILL_ALL_SESSIONS_BY_PATTERN: Command = Command {
     name: "killAllSessionsByPattern",
     help: "ends the logical sessions of patterns, or all, and interrupts what they do",
     run: by_pattern,
+    ..OF_SESSIONS
+};
+
+/// Arguments that they do not know are ignored, as in MongoDB.
+const OF_SESSIONS: Command = Command {
+    arguments: Accepted::Any,
     ..Command::EMPTY
 };
 
 fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    if let Some(user) = patterns(request)?.iter().next() {
-        return Err(no_such_user(user)?);
+    let users = list(request)?;
+    let users: Result<Vec<_>, _> = users.into_iter().map(parse_user).collect();
+    if let Some((user, database)) = users?.first() {
+        // There are no users.
+        let message = format!("Could not find user \"{user}\" for db \"{database}\"");
+        return Err(CommandError::new(ErrorCode::UserNotFound, message));
     }
     let sessions = context.state.sessions.all().into_iter();
     sessions.for_each(|session| kill(session, context));
@@ -41,7 +50,7 @@ fn all(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let patterns = patterns(request)?;
+    let patterns = list(request)?;
     if patterns.is_empty() {
         return all(request, context);
     }
@@ -66,15 +75,18 @@ fn by_pattern(request: &Request, context: &Context<'_>) -> Result<Reply, Command
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
-fn patterns(request: &Request) -> Result<Array<'_>, CommandError> {
-    let list = request.get(request.command()).and_then(ValueRef::as_array);
-    let message = format!("{} must be an array", request.command());
-    // MongoDB's own code for an element that is not the array it should be.
-    list.ok_or_else(|| CommandError::new(ErrorCode(10_065), message))
+/// The elements of the command's array, without those that are null.
+fn list(request: &Request) -> Result<Vec<ValueRef<'_>>, CommandError> {
+    let (arguments, name) = (Arguments::new(request), request.command());
+    let array = arguments
+        .array(name)?
+        .ok_or_else(|| arguments.missing(name))?;
+    let is_one = |value: &ValueRef<'_>| *value != ValueRef::Null;
+    Ok(array.iter().filter(is_one).collect())
 }
 
-/// The error of a user who is named: there are none.
-fn no_such_user(user: ValueRef<'_>) -> Result<CommandError, CommandError> {
+/// The name and the database of a user.
+fn parse_user(user: ValueRef<'_>) -> Result<(&str, &str), CommandError> {
     let place = "KillAllSessionsUser";
     let Some(user) = user.as_document() else {
         let found = user.type_of().name();
@@ -83,18 +95,13 @@ fn no_such_user(user: ValueRef<'_>) -> Result<CommandError, CommandError> {
         return Err(CommandError::new(ErrorCode::TypeMismatch, message));
     };
     let fields = Arguments::within(place, user);
+    writes::check_fields(place, user, &["user", "db"])?;
     let part = |name: &str| fields.string(name)?.ok_or_else(|| fields.missing(name));
-    let message = format!(
-        "Could not find user \"{}\" for db \"{}\"",
-        part("user")?,
-        part("db")?
-    );
-    Ok(CommandError::new(ErrorCode::UserNotFound, message))
+    Ok((part("user")?, part("db")?))
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let list = request.get("killSessions").unwrap_or(ValueRef::Null);
-    let mut sessions = parse_list(list, "killSessions")?;
+    let mut sessions = parse_list(list(request)?, "killSessions")?;
     if sessions.is_empty() {
         sessions = context.state.sessions.all();
     }

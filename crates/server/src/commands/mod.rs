@@ -15,6 +15,7 @@ mod cluster_parameter;
 mod coll_mod;
 mod coll_stats;
 mod compact;
+mod conn_pool_stats;
 mod connection_status;
 mod convert_to_capped;
 mod count;
@@ -22,6 +23,7 @@ mod create;
 mod create_indexes;
 mod current_op;
 mod data_size;
+mod db_hash;
 mod db_stats;
 #[cfg(test)]
 mod definition_tests;
@@ -51,6 +53,8 @@ mod list_collections;
 mod list_commands;
 mod list_databases;
 mod list_indexes;
+mod lock_info;
+mod log_rotate;
 mod logout;
 mod not_here;
 mod ping;
@@ -85,6 +89,7 @@ const LIST_COMMANDS: Command = Command {
 pub static COMMANDS: &[&Command] = &[
     &transactions::ABORT_TRANSACTION,
     &aggregate::AGGREGATE,
+    &not_here::AUTO_COMPACT,
     &build_info::BUILD_INFO,
     &bulk_write::BULK_WRITE,
     &not_here::CLONE_COLLECTION_AS_CAPPED,
@@ -93,6 +98,7 @@ pub static COMMANDS: &[&Command] = &[
     &transactions::COMMIT_TRANSACTION,
     &compact::COMPACT,
     &connection_status::CONNECTION_STATUS,
+    &conn_pool_stats::CONN_POOL_STATS,
     &convert_to_capped::CONVERT_TO_CAPPED,
     &count::COUNT,
     &create::CREATE,
@@ -100,10 +106,12 @@ pub static COMMANDS: &[&Command] = &[
     &not_here::CREATE_SEARCH_INDEXES,
     &current_op::CURRENT_OP,
     &data_size::DATA_SIZE,
+    &db_hash::DB_HASH,
     &db_stats::DB_STATS,
     &delete::DELETE,
     &distinct::DISTINCT,
     &drop::DROP,
+    &conn_pool_stats::DROP_CONNECTIONS,
     &drop_database::DROP_DATABASE,
     &drop_indexes::DROP_INDEXES,
     &not_here::DROP_SEARCH_INDEX,
@@ -113,8 +121,10 @@ pub static COMMANDS: &[&Command] = &[
     &find::FIND,
     &find_and_modify::FIND_AND_MODIFY,
     &fsync::FSYNC,
+    &fsync::FSYNC_UNLOCK,
     &cluster_parameter::GET_CLUSTER_PARAMETER,
     &get_cmd_line_opts::GET_CMD_LINE_OPTS,
+    &replication::GET_DEFAULT_RW_CONCERN,
     &get_log::GET_LOG,
     &get_more::GET_MORE,
     &get_parameter::GET_PARAMETER,
@@ -132,7 +142,9 @@ pub static COMMANDS: &[&Command] = &[
     &list_databases::LIST_DATABASES,
     &list_indexes::LIST_INDEXES,
     &not_here::LIST_SEARCH_INDEXES,
+    &lock_info::LOCK_INFO,
     &logout::LOGOUT,
+    &log_rotate::LOG_ROTATE,
     &not_here::MAP_REDUCE,
     &ping::PING,
     &plan_cache::PLAN_CACHE_CLEAR,

@@ -5,14 +5,17 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 
+pub const AUTO_COMPACT: Command = Command {
+    name: "autoCompact",
+    help: "is not supported: space is given back by merges, and by compact",
+    admin_only: true,
+    ..NOT_SUPPORTED
+};
+
 pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     name: "cloneCollectionAsCapped",
     help: "is not supported: create a capped collection and copy into it",
-    run: |request, _| {
-        let message = format!("the command {} is not supported", request.command());
-        Err(CommandError::new(ErrorCode::NotImplemented, message))
-    },
-    ..REFUSED
+    ..NOT_SUPPORTED
 };
 
 pub const MAP_REDUCE: Command = Command {
@@ -55,6 +58,14 @@ const REFUSED: Command = Command {
     write_concern: true,
     arguments: Accepted::Any,
     ..Command::EMPTY
+};
+
+const NOT_SUPPORTED: Command = Command {
+    run: |request, _| {
+        let message = format!("the command {} is not supported", request.command());
+        Err(CommandError::new(ErrorCode::NotImplemented, message))
+    },
+    ..REFUSED
 };
 
 const OF_SEARCH: Command = Command {

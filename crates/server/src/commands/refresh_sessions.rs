@@ -5,7 +5,7 @@ use windrow_wire::{CommandError, Reply, Request};
 
 use crate::command::Command;
 use crate::context::Context;
-use crate::sessions::parse_list;
+use crate::sessions::parse_array;
 
 pub const REFRESH_SESSIONS: Command = Command {
     name: "refreshSessions",
@@ -17,7 +17,7 @@ pub const REFRESH_SESSIONS: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let list = request.get("refreshSessions").unwrap_or(ValueRef::Null);
-    for session in parse_list(list, "refreshSessions")? {
+    for session in parse_array(list, "refreshSessions")? {
         context.state.sessions.touch(session)?;
     }
     Ok(Reply::ok(DocumentBuf::new()))

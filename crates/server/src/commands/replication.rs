@@ -1,12 +1,39 @@
 //! Commands of replica sets. A server that is not to be a set of one refuses them with MongoDB's answer,
 //! so that tools see what kind of server it is.
 
+use std::time::SystemTime;
+
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
+use crate::clock;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::member::Member;
+
+pub const GET_DEFAULT_RW_CONCERN: Command = Command {
+    name: "getDefaultRWConcern",
+    help: "how much reads see and when writes are acknowledged where they do not say it",
+    admin_only: true,
+    arguments: Accepted::Only(&["inMemory"]),
+    run: |_, context| {
+        if context.state.member.is_none() {
+            let message = "'getDefaultRWConcern' is not supported on standalone nodes.";
+            return Err(CommandError::new(NOT_ON_STANDALONE, message));
+        }
+        Ok(Reply::ok(doc! {
+            "defaultReadConcern": { "level": "local" },
+            "defaultWriteConcern": { "w": 1, "wtimeout": 0 },
+            "defaultReadConcernSource": "implicit",
+            "defaultWriteConcernSource": "implicit",
+            "localUpdateWallClockTime": (clock::date(SystemTime::now())),
+        }))
+    },
+    ..Command::EMPTY
+};
+
+/// MongoDB's code of a server that is no member of a set.
+const NOT_ON_STANDALONE: ErrorCode = ErrorCode(51_300);
 
 pub const REPL_SET_GET_CONFIG: Command = Command {
     name: "replSetGetConfig",

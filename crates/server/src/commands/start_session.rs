@@ -7,10 +7,11 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::sessions::TIMEOUT_MINUTES;
 
+/// Arguments that it does not know are ignored, as in MongoDB.
 pub const START_SESSION: Command = Command {
     name: "startSession",
     help: "makes a logical session",
-    arguments: Accepted::Only(&[]),
+    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use windrow_collection::{Checks, Collection, IndexReport, Validation, WrongEntry};
-use windrow_document::{DocumentBuf, Value, doc, key};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::coll_stats::size;
-use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -18,15 +17,8 @@ pub const VALIDATE: Command = Command {
     name: "validate",
     help: "compares a collection with its indexes; full: true reads every block, repair: true makes \
            wrong indexes anew",
-    arguments: Accepted::Only(&[
-        "full",
-        "repair",
-        "metadata",
-        "checkBSONConformance",
-        "background",
-        // Of old; drivers say it still.
-        "scandata",
-    ]),
+    // Others, of old or misspelt, say nothing, as in MongoDB.
+    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };
@@ -34,15 +26,24 @@ pub const VALIDATE: Command = Command {
 /// What is asked for.
 struct Asked {
     checks: Checks,
-    repair: bool,
+    repair: Repair,
     /// Only the definitions of indexes are looked at.
     metadata: bool,
+}
+
+/// What is done where an index is wrong; the names are those in the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repair {
+    None,
+    FixErrors,
+    /// Where arrays are is told by entries of an index as any others are, so that this, too, makes it anew.
+    AdjustMultikey,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let asked = asked(&Arguments::new(request))?;
+    let asked = asked(request)?;
     let missing = || format!("Collection '{namespace}' does not exist to validate.");
     let collection = views::collection(context, &namespace, missing)?;
     let stop = || {
@@ -51,7 +52,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let found = look(&collection, &asked, &stop)?;
     let mut described = Description::of(&collection, &found);
-    if asked.repair && found.reports().any(|index| !index.is_valid()) {
+    if asked.repair != Repair::None && found.reports().any(|index| !index.is_valid()) {
         let wrong = found.reports().filter(|index| !index.is_valid());
         let wrong: Vec<String> = wrong.map(|index| index.name.clone()).collect();
         let engine = &context.state.services.engine;
@@ -60,39 +61,44 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .or_command_error()?;
         described = Description::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
     }
-    let mode = if asked.repair { "FixErrors" } else { "None" };
-    Ok(Reply::ok(described.reply(&namespace.to_string(), mode)))
+    let counts = !asked.metadata;
+    let reply = described.reply(&namespace.to_string(), asked.repair, counts);
+    Ok(Reply::ok(reply))
 }
 
-fn asked(arguments: &Arguments<'_>) -> Result<Asked, CommandError> {
+fn asked(request: &Request) -> Result<Asked, CommandError> {
+    let flag = |name: &str| request.get(name).is_some_and(ValueRef::is_truthy);
     let asked = Asked {
         checks: Checks {
-            full: arguments.flag("full")?,
-            conformance: arguments.flag("checkBSONConformance")?,
+            full: flag("full"),
+            conformance: flag("checkBSONConformance"),
         },
-        repair: arguments.flag("repair")?,
-        metadata: arguments.flag("metadata")?,
+        repair: match (flag("repair"), flag("fixMultikey")) {
+            (true, _) => Repair::FixErrors,
+            (false, true) => Repair::AdjustMultikey,
+            (false, false) => Repair::None,
+        },
+        metadata: flag("metadata"),
     };
-    let background = arguments.flag("background")?;
+    let background = flag("background");
+    let repairs = asked.repair != Repair::None;
     let refuse = |together: &str| {
         let message = format!("Running the validate command with {together} is not supported");
         Err(CommandError::new(ErrorCode::InvalidOptions, message))
     };
     let Asked { checks, .. } = asked;
     match asked {
-        Asked { repair: true, .. } if background => {
-            refuse("{ background: true } and { repair: true }")
-        }
+        _ if background && repairs => refuse("{ background: true } and { repair: true }"),
         _ if background && checks.full => refuse("{ background: true } and { full: true }"),
         _ if background && checks.conformance => {
             refuse("{ background: true } and { checkBSONConformance: true }")
         }
         Asked { metadata: true, .. }
-            if background || asked.repair || checks.full || checks.conformance =>
+            if background || repairs || checks.full || checks.conformance =>
         {
             refuse("{ metadata: true } and any other options")
         }
-        Asked { repair: true, .. } if checks.conformance => {
+        _ if repairs && checks.conformance => {
             refuse("{ checkBSONConformance: true } and { repair: true }")
         }
         asked => Ok(asked),
@@ -201,7 +207,8 @@ impl Description {
         self
     }
 
-    fn reply(self, namespace: &str, repair_mode: &str) -> DocumentBuf {
+    /// `counts`: whether documents were counted.
+    fn reply(self, namespace: &str, repair: Repair, counts: bool) -> DocumentBuf {
         let validation = &self.validation;
         let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
         for index in &validation.indexes {
@@ -223,17 +230,18 @@ impl Description {
             subtype: 4,
             bytes: self.collection_uuid.to_vec(),
         };
-        let mut reply = doc! {
-            "ns": namespace,
-            "uuid": uuid,
-            "nInvalidDocuments": (size(validation.corrupt.len() as u64)),
-            "nNonCompliantDocuments": (size(validation.not_conforming)),
-            "nrecords": (size(validation.documents)),
+        let mut reply = doc! { "ns": namespace, "uuid": uuid };
+        if counts {
+            reply.push("nInvalidDocuments", size(validation.corrupt.len() as u64));
+            reply.push("nNonCompliantDocuments", size(validation.not_conforming));
+            reply.push("nrecords", size(validation.documents));
+        }
+        let rest = doc! {
             "nIndexes": (validation.indexes.len() as i32),
             "keysPerIndex": keys,
             "indexDetails": details,
             "valid": (validation.is_valid()),
-            "repairMode": repair_mode,
+            "repairMode": (format!("{repair:?}")),
             "repaired": (self.repaired.is_some()),
             "warnings": (self.warnings),
             "errors": errors,
@@ -241,6 +249,8 @@ impl Description {
             "missingIndexEntries": (self.missing),
             "corruptRecords": corrupt,
         };
+        rest.iter()
+            .for_each(|(name, value)| reply.push(name, value));
         if let Some(Repaired { inserted, removed }) = self.repaired {
             reply.push("numRemovedCorruptRecords", 0i64);
             reply.push("numRemovedExtraIndexEntries", removed as i64);

@@ -1,0 +1,85 @@
+//! The connections that the server opens itself, of which there are none: it asks no other.
+
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+
+pub const CONN_POOL_STATS: Command = Command {
+    name: "connPoolStats",
+    help: "counts the connections that the server has opened to others",
+    arguments: Accepted::Any,
+    run: stats,
+    ..Command::EMPTY
+};
+
+pub const DROP_CONNECTIONS: Command = Command {
+    name: "dropConnections",
+    help: "closes the connections that the server has opened to others",
+    admin_only: true,
+    arguments: Accepted::Only(&["hostAndPort"]),
+    run: drop_connections,
+    ..Command::EMPTY
+};
+
+fn stats(_: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
+    Ok(Reply::ok(doc! {
+        "numClientConnections": 0,
+        "numAScopedConnections": 0,
+        "totalInUse": 0,
+        "totalAvailable": 0,
+        "totalLeased": 0,
+        "totalCreated": 0,
+        "totalRefreshing": 0,
+        "totalRefreshed": 0,
+        "totalWasNeverUsed": 0,
+        "pools": {},
+        "hosts": {},
+        "replicaSets": {},
+    }))
+}
+
+fn drop_connections(request: &Request, _: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let servers = arguments
+        .array("hostAndPort")?
+        .ok_or_else(|| arguments.missing("hostAndPort"))?;
+    for server in servers.iter().filter_map(ValueRef::as_str) {
+        if !is_server(server) {
+            let message = format!("'{server}' is no host with or without a port");
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
+    }
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+/// Whether a text names a server: "host", "host:port", "[address]:port".
+fn is_server(text: &str) -> bool {
+    let (host, port) = match text.strip_prefix('[').and_then(|text| text.split_once(']')) {
+        Some((host, rest)) => (host, rest.strip_prefix(':')),
+        None => match text.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        },
+    };
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    !host.is_empty() && port.is_none_or(is_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_have_a_host_and_maybe_a_port() {
+        let check = |text: &str, expected: bool| assert_eq!(is_server(text), expected, "{text}");
+        for text in ["a", "a.b:27017", "192.168.1.1:1", "[::1]:27017", "[::1]"] {
+            check(text, true);
+        }
+        for text in ["", ":1", "a:", "a:0", "a:65536", "a:x", "a:1:2", "a:-1"] {
+            check(text, false);
+        }
+    }
+}

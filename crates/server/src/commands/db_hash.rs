@@ -1,0 +1,104 @@
+//! `dbHash`: a hash of each collection of a database, and one of all of them. Two databases that hold
+//! the same documents have the same hashes, whatever happened to them before.
+
+use std::time::Instant;
+
+use windrow_collection::Collection;
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_mql::filter::Filter;
+use windrow_query::{Direction, Find, Hint};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::queries::{self, Running};
+
+/// Arguments that it does not know are ignored, as in MongoDB.
+pub const DB_HASH: Command = Command {
+    name: "dbHash",
+    aliases: &["dbhash"],
+    help: "gives a hash of the documents of each collection",
+    read_concern: true,
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+/// What the server writes itself is no part of what a database holds.
+const OWN: &str = "system.profile";
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let started = Instant::now();
+    let wanted = wanted(request)?;
+    let mut all = md5::Context::new();
+    let (mut hashes, mut uuids) = (DocumentBuf::new(), DocumentBuf::new());
+    let mut capped = Vec::new();
+    let engine = &context.state.services.engine;
+    let mut collections = engine.collections(request.database());
+    collections.sort_by_key(|collection| collection.namespace().collection);
+    for collection in collections {
+        let name = collection.namespace().collection;
+        let is_meant = wanted.is_empty() || wanted.contains(&name.as_str());
+        if name == OWN || !is_meant {
+            continue;
+        }
+        if collection.cap().is_some() {
+            capped.push(name.clone());
+        }
+        let uuid = Value::Binary {
+            subtype: 4,
+            bytes: collection.uuid().to_vec(),
+        };
+        uuids.push(&name, uuid);
+        let hash = hash(&collection, context)?;
+        all.consume(&name);
+        all.consume(&hash);
+        hashes.push(&name, hash);
+    }
+    Ok(Reply::ok(doc! {
+        "host": (context.state.host.clone()),
+        "collections": hashes,
+        "capped": capped,
+        "uuids": uuids,
+        "md5": (format!("{:x}", all.finalize())),
+        "timeMillis": (started.elapsed().as_millis() as i32),
+    }))
+}
+
+/// The collections that are meant; none: all.
+fn wanted(request: &Request) -> Result<Vec<&str>, CommandError> {
+    let Some(ValueRef::Array(names)) = request.get("collections") else {
+        return Ok(Vec::new());
+    };
+    let wrong = || {
+        CommandError::new(
+            ErrorCode::BadValue,
+            "collections entries have to be strings",
+        )
+    };
+    names
+        .iter()
+        .map(|name| name.as_str().ok_or_else(wrong))
+        .collect()
+}
+
+/// The MD5 of the bytes of all documents in the order of their `_id`s, those of a capped collection in
+/// their natural order.
+fn hash(collection: &Collection, context: &Context<'_>) -> Result<String, CommandError> {
+    let is_natural = collection.cap().is_some() || collection.is_clustered();
+    let hint = match is_natural {
+        true => Hint::Natural(Direction::Forward),
+        false => Hint::Key(doc! { "_id": 1 }),
+    };
+    let find = Find {
+        hint: Some(hint),
+        ..Find::of(Filter::all())
+    };
+    let source = queries::source(context, &collection.namespace())?;
+    let mut running = Running::start(&find, &source, context.operation)?;
+    let mut hash = md5::Context::new();
+    while let Some(row) = running.next(context.operation)? {
+        hash.consume(row.document().as_bytes());
+    }
+    Ok(format!("{:x}", hash.finalize()))
+}

@@ -1,0 +1,39 @@
+//! `logRotate`: the log goes on in a new file.
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+
+pub const LOG_ROTATE: Command = Command {
+    name: "logRotate",
+    help: "gives the log's file another name, and goes on in a new one",
+    admin_only: true,
+    arguments: Accepted::Only(&[]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    check(request)?;
+    let failed = |error: std::io::Error| {
+        let message = format!("the log cannot be rotated: {error}");
+        CommandError::new(ErrorCode::FileRenameFailed, message)
+    };
+    context.state.services.log.rotate().map_err(failed)?;
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+/// Which log is meant: "server", or a number for all; there is none for audits.
+fn check(request: &Request) -> Result<(), CommandError> {
+    match request.get("logRotate") {
+        Some(ValueRef::String("server")) => Ok(()),
+        Some(ValueRef::String(name)) => {
+            let message = format!("Unknown log type '{name}'");
+            Err(CommandError::new(ErrorCode::NoSuchKey, message))
+        }
+        _ => Arguments::new(request).flag("logRotate").map(drop),
+    }
+}
