@@ -113,6 +113,9 @@ fn parts(document: Document<'_>, winding: Winding, depth: usize) -> Result<Vec<P
 fn coordinates(document: Document<'_>) -> Result<Array<'_>, Error> {
     match document.get("coordinates") {
         Some(ValueRef::Array(array)) => Ok(array),
+        Some(ValueRef::Document(fields)) if type_of(document) == Some("Point") => {
+            Ok(Array::from_document(fields))
+        }
         _ => Err(Error::bad_value(
             "GeoJSON coordinates must be an array of coordinates",
         )),

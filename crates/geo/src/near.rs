@@ -217,7 +217,10 @@ fn distance(
 ) -> Result<f64, Error> {
     match value.as_f64().filter(|_| value.is_number()) {
         None => Err(Error::new(no_number, format!("{name} must be a number"))),
-        Some(distance) if distance >= 0.0 => Ok(distance),
-        Some(_) => Err(Error::new(negative, format!("{name} must be non-negative"))),
+        Some(distance) if distance >= 0.0 && distance.is_finite() => Ok(distance),
+        Some(_) => {
+            let message = format!("{name} must be non-negative and finite");
+            Err(Error::new(negative, message))
+        }
     }
 }

@@ -83,7 +83,8 @@ impl Figure {
     pub(crate) fn parse_box(value: ValueRef<'_>) -> Result<Figure, Error> {
         let points = points("$box", value)?;
         match points.as_slice() {
-            [_, _] => Rectangle::of(&points)
+            // What stands behind two corners does not count.
+            [one, other, ..] => Rectangle::of(&[*one, *other])
                 .map(Figure::Box)
                 .ok_or_else(|| Error::bad_value("$box has no corners")),
             _ => Err(Error::bad_value(
@@ -145,7 +146,7 @@ pub(crate) fn circle(name: &str, value: ValueRef<'_>) -> Result<(Position, f64),
             "{name} must have a center and a radius"
         )));
     };
-    let center = Position::legacy(center, More::Refused)?;
+    let center = Position::legacy(center, More::Refused)?.check_finite()?;
     match radius.as_f64().filter(|_| radius.is_number()) {
         Some(radius) if radius >= 0.0 => Ok((center, radius)),
         _ => Err(Error::bad_value(format!(
@@ -160,7 +161,7 @@ fn points(name: &str, value: ValueRef<'_>) -> Result<Vec<Position>, Error> {
         ValueRef::Document(document) => Array::from_document(document),
         _ => return Err(Error::bad_value(format!("{name} must be an array"))),
     };
-    let one = |value| Position::legacy(value, More::Refused);
+    let one = |value| Position::legacy(value, More::Refused)?.check_finite();
     fields.iter().map(one).collect()
 }
 

@@ -37,6 +37,17 @@ impl Position {
         Ok(Position { x, y })
     }
 
+    /// Error 2 where one of its numbers is an infinity or none.
+    pub(crate) fn check_finite(self) -> Result<Position, Error> {
+        match self.x.is_finite() && self.y.is_finite() {
+            true => Ok(self),
+            false => Err(Error::bad_value(format!(
+                "Point must only contain finite numbers, found {}, {}",
+                self.x, self.y
+            ))),
+        }
+    }
+
     /// Whether it is a longitude and a latitude.
     pub fn is_on_earth(self) -> bool {
         (-180.0..=180.0).contains(&self.x) && (-90.0..=90.0).contains(&self.y)

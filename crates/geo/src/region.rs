@@ -5,6 +5,7 @@ use s2rst::s2::Cap;
 use windrow_document::{Document, ValueRef};
 
 use crate::plane::{Figure, circle};
+use crate::position::{More, Position};
 use crate::relation::cap_contains;
 use crate::shape::{Part, Shape};
 use crate::{Error, geojson};
@@ -92,9 +93,14 @@ fn cap(value: ValueRef<'_>) -> Result<Cap, Error> {
 fn geometry(value: ValueRef<'_>) -> Result<Shape, Error> {
     match value {
         ValueRef::Document(document) if geojson::is_geojson(document) => geojson::parse(document),
-        ValueRef::Document(document) => Err(Error::bad_value(format!(
-            "unknown GeoJSON type: {document}"
-        ))),
+        ValueRef::Document(document) if document.contains("type") => Err(Error::bad_value(
+            format!("unknown GeoJSON type: {document}"),
+        )),
+        // Two numbers without a type are a point, whatever their names are.
+        ValueRef::Document(_) | ValueRef::Array(_) => {
+            let point = Position::legacy(value, More::Refused)?.check_on_earth()?;
+            Ok(Shape::of_position(point))
+        }
         other => Err(Error::bad_value(format!(
             "$geometry must be an object, found {other}"
         ))),
