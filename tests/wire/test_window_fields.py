@@ -69,6 +69,15 @@ def test_functions_over_windows(cakes, output, expected):
      [None, 1.0, 1.0, 2.0, Decimal128("3.500000000000000000000000000000")]),
     ({"$sum": 1, "window": {"documents": [{"$subtract": [0, 1]}, {"$add": [0, 0]}]}}, [1, 2, 2, 2, 2]),
     ({"$sum": 1, "window": {"range": [{"$subtract": [0, 1]}, "current"]}}, [1, 2, 2, 2, 2]),
+    ({"$covariancePop": "$v"}, [None] * 5),
+    ({"$stdDevPop": ["$v", 1]}, [None] * 5),
+    ({"$stdDevPop": "$_id", "window": {"documents": [0, 0]}}, [0] * 5),
+    ({"$stdDevPop": {"$multiply": ["$_id", 0]}, "window": {"documents": ["unbounded", 0]}}, [0.0] * 5),
+    ({"$stdDevSamp": {"$divide": [{"$toDouble": "inf"}, {"$max": ["$_id", 1]}]},
+      "window": {"documents": [-1, 0]}}, [None] * 5),
+    ({"$setUnion": ["$_id", 7], "window": {"documents": [-1, 0]}},
+     [[0, 7], [0, 7, 1], [1, 7, 2], [2, 7, 3], [3, 7, 4]]),
+    ({"$concatArrays": ["$_id"], "window": {"documents": [0, 1]}}, [[0, 1], [1, 2], [2, 3], [3, 4], [4]]),
 ])
 def test_what_is_no_number_leaves_the_average_and_bounds_are_computed(collection, output, expected):
     values = [None, 1, "x", 3, Decimal128("5")]
@@ -135,6 +144,8 @@ def test_several_fields_and_dotted_ones(cakes):
     ({"sortBy": {"a": 1}, "output": {"a": {"$sum": 1, "window": {"documents": [0, 2 ** 40]}}}}, 9),
     ({"output": {"a": {"$rank": {}}}}, 5371602),
     ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {"x": 1}}}}, 5371603),
+    ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {}, "x": 1}}}, 5371601),
+    ({"sortBy": {"a": 1, "b": 1}, "output": {"a": {"$documentNumber": {}}}}, 5371602),
     ({"sortBy": {"a": 1}, "output": {"a": {"$rank": {}, "window": {"documents": [0, 1]}}}}, 5371601),
     ({"sortBy": {"a": 1}, "output": {"a": {"$derivative": {"input": "$b"}}}}, 9),
     ({"sortBy": {"a": 1}, "output": {"a": {"$derivative": {"input": "$b", "unit": "month"},

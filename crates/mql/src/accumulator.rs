@@ -69,8 +69,8 @@ fn find(name: &str) -> Option<Form> {
         "$percentile" => Form::Special(percentile::parse),
         "$push" => Form::Unary(Operator::Push),
         "$setUnion" => Form::Unary(Operator::SetUnion),
-        "$stdDevPop" => Form::Unary(Operator::Deviation { sample: false }),
-        "$stdDevSamp" => Form::Unary(Operator::Deviation { sample: true }),
+        "$stdDevPop" => Form::Unary(Operator::deviation(false)),
+        "$stdDevSamp" => Form::Unary(Operator::deviation(true)),
         "$sum" => Form::Unary(Operator::Sum),
         "$top" | "$topN" => Form::Special(several::parse_top),
         _ => return None,
@@ -82,26 +82,38 @@ impl Accumulator {
     /// no such document, 40235 and 40236 for names with dots and dollars, 40237 for a list of
     /// arguments, 40238 for two operators, 15952 for one that there is not.
     pub fn parse(name: &str, value: ValueRef<'_>, scope: &Scope) -> Result<Accumulator, Error> {
-        let operand = check_form(name, value)?;
-        let (operator, operand) = operand;
-        match find(operator) {
-            Some(Form::Special(parse)) => {
-                let (operator, input) = parse(operator, operand, scope)?;
-                Ok(Accumulator { operator, input })
-            }
-            Some(Form::Unary(kind)) => {
-                check_unary(operator, operand)?;
-                Ok(Accumulator {
-                    operator: kind,
-                    input: Expression::parse(operand, scope)?,
-                })
-            }
-            None if crate::expression::is_operator(operator) => {
-                check_unary(operator, operand)?;
-                Err(unknown(operator))
-            }
-            None => Err(unknown(operator)),
+        let (operator, operand) = check_form(name, value)?;
+        let is_unary = match find(operator) {
+            Some(Form::Special(_)) => false,
+            Some(Form::Unary(_)) => true,
+            None => crate::expression::is_operator(operator),
+        };
+        if is_unary {
+            check_unary(operator, operand)?;
         }
+        Accumulator::of_operand(operator, operand, scope)
+    }
+
+    /// The accumulator of a window, whose operand may be an array: one expression, too.
+    pub(crate) fn of_operand(
+        operator: &str,
+        operand: ValueRef<'_>,
+        scope: &Scope,
+    ) -> Result<Accumulator, Error> {
+        let (operator, input) = match find(operator) {
+            Some(Form::Special(parse)) => parse(operator, operand, scope)?,
+            Some(Form::Unary(kind)) => (kind, Expression::parse(operand, scope)?),
+            None => return Err(unknown(operator)),
+        };
+        Ok(Accumulator { operator, input })
+    }
+
+    /// The same of windows whose begin moves on: see [`Deviation`](Operator::Deviation).
+    pub(crate) fn moving(mut self) -> Accumulator {
+        if let Operator::Deviation { moving, .. } = &mut self.operator {
+            *moving = true;
+        }
+        self
     }
 
     /// A group without values. `context` has what the `n` of `$firstN` and its like may refer to: the

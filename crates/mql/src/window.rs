@@ -31,8 +31,9 @@ pub struct WindowFunction {
 #[derive(Clone, Debug)]
 enum Kind {
     Accumulate(Accumulator),
+    /// Of what gives an array of two numbers; anything else does not count.
     Covariance {
-        both: [Expression; 2],
+        input: Expression,
         sample: bool,
     },
     DenseRank,
@@ -107,8 +108,8 @@ impl WindowFunction {
             Kind::Accumulate(accumulator) => {
                 accumulated::compute(accumulator, bounds, partition, check)
             }
-            Kind::Covariance { both, sample } => {
-                numeric::covariance(both, *sample, bounds, partition, check)
+            Kind::Covariance { input, sample } => {
+                numeric::covariance(input, *sample, bounds, partition, check)
             }
             Kind::DenseRank => Ok(ranked::dense(partition)),
             Kind::Derivative { input, unit } => {
@@ -134,14 +135,8 @@ impl WindowFunction {
     pub fn dependencies(&self) -> Dependencies {
         match &self.kind {
             Kind::Accumulate(accumulator) => accumulator.dependencies(),
-            Kind::Covariance {
-                both: [one, two], ..
-            } => {
-                let mut found = one.paths();
-                found.extend(two.paths());
-                found
-            }
-            Kind::Derivative { input, .. }
+            Kind::Covariance { input, .. }
+            | Kind::Derivative { input, .. }
             | Kind::MovingAverage { input, .. }
             | Kind::Integral { input, .. }
             | Kind::Shift { input, .. }

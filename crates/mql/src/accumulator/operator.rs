@@ -15,6 +15,9 @@ pub(super) enum Operator {
     Count,
     Deviation {
         sample: bool,
+        /// Of windows whose begin moves on: an infinity or NaN gives null, and a single number of a whole
+        /// population the int 0.
+        moving: bool,
     },
     First,
     Last,
@@ -39,6 +42,15 @@ pub(super) enum Operator {
         bottom: bool,
         count: Option<Expression>,
     },
+}
+
+impl Operator {
+    pub fn deviation(sample: bool) -> Operator {
+        Operator::Deviation {
+            sample,
+            moving: false,
+        }
+    }
 }
 
 /// Which values of a group stay.

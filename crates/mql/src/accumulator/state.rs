@@ -28,6 +28,7 @@ enum Kind {
     Last(Option<Value>),
     Max(Option<Value>),
     Merged(DocumentBuf),
+    MovingDeviation(Deviation),
     Min(Option<Value>),
     Percentiles(Percentiles),
     Pushed(Pushed),
@@ -48,7 +49,13 @@ impl AccumulatorState {
             Operator::Average => Kind::Average(Average::default()),
             Operator::ConcatArrays => Kind::Concatenated(Pushed::default()),
             Operator::Count => Kind::Count(0),
-            Operator::Deviation { sample } => Kind::Deviation(Deviation::new(*sample)),
+            Operator::Deviation { sample, moving } => {
+                let deviation = Deviation::new(*sample);
+                match moving {
+                    true => Kind::MovingDeviation(deviation),
+                    false => Kind::Deviation(deviation),
+                }
+            }
             Operator::First => Kind::First(None),
             Operator::Last => Kind::Last(None),
             Operator::Max => Kind::Max(None),
@@ -100,7 +107,7 @@ impl AccumulatorState {
                 elements("$concatArrays", &value)?.for_each(|element| all.add(&element.into()));
             }
             Kind::Count(count) => *count += 1,
-            Kind::Deviation(deviation) => {
+            Kind::Deviation(deviation) | Kind::MovingDeviation(deviation) => {
                 with_number(&value, |number| deviation.add(number.to_f64()));
             }
             Kind::First(first) => {
@@ -142,7 +149,8 @@ impl AccumulatorState {
         match (&mut self.0, other.0) {
             (Kind::Average(one), Kind::Average(other)) => one.merge(&other),
             (Kind::Count(one), Kind::Count(other)) => *one += other,
-            (Kind::Deviation(one), Kind::Deviation(other)) => one.merge(&other),
+            (Kind::Deviation(one), Kind::Deviation(other))
+            | (Kind::MovingDeviation(one), Kind::MovingDeviation(other)) => one.merge(&other),
             (Kind::First(one), Kind::First(Some(other))) => {
                 one.get_or_insert(other);
             }
@@ -175,6 +183,7 @@ impl AccumulatorState {
             Kind::Last(last) => last.unwrap_or(Value::Null),
             Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
             Kind::Merged(merged) => Value::Document(merged),
+            Kind::MovingDeviation(deviation) => deviation.finish_moving(),
             Kind::Percentiles(percentiles) => percentiles.finish(),
             Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
             Kind::Set(set) | Kind::Union(set) => set.finish(),

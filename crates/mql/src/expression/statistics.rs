@@ -79,6 +79,17 @@ impl Deviation {
         self.count += other.count;
     }
 
+    /// The value in a window whose begin moves on.
+    pub fn finish_moving(self) -> Value {
+        if !self.squares.is_finite() {
+            return Value::Null;
+        }
+        if !self.sample && self.count == 1 {
+            return Value::Int32(0);
+        }
+        self.finish().map_or(Value::Null, Value::Double)
+    }
+
     /// None where there are too few numbers.
     pub fn finish(self) -> Option<f64> {
         let count = if self.sample {

@@ -37,6 +37,14 @@ impl Bounds {
     /// The whole partition.
     pub const WHOLE: Bounds = Bounds::Documents(Bound::Unbounded, Bound::Unbounded);
 
+    /// Whether the first document of a window is not always that of the partition.
+    pub(super) fn begin_moves(&self) -> bool {
+        match self {
+            Bounds::Documents(lower, _) => *lower != Bound::Unbounded,
+            Bounds::Range { lower, .. } => *lower != Bound::Unbounded,
+        }
+    }
+
     /// The window of each document. Errors 5429413, 5429414 and 5429513 where a range does not fit the
     /// values that the documents are ordered by.
     pub(super) fn windows(

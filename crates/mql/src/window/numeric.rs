@@ -196,18 +196,14 @@ pub(super) fn moving_average<'a>(
 
 /// How two values change together over the window.
 pub(super) fn covariance<'a>(
-    [one, two]: &'a [Expression; 2],
+    input: &'a Expression,
     sample: bool,
     bounds: &Bounds,
     partition: &Partition<'a>,
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
-    let (ones, twos) = (partition.values(one, check)?, partition.values(two, check)?);
-    let pairs: Vec<Option<(Number, Number)>> = ones
-        .iter()
-        .zip(&twos)
-        .map(|(one, two)| number_of(one).zip(number_of(two)))
-        .collect();
+    let values = partition.values(input, check)?;
+    let pairs: Vec<_> = values.iter().map(two_numbers).collect();
     let mut known: Option<((usize, usize), Moments)> = None;
     let mut covariances = Vec::with_capacity(pairs.len());
     for (begin, end) in bounds.windows(partition, check)? {
@@ -226,6 +222,14 @@ pub(super) fn covariance<'a>(
         covariances.push(Some(moments.finish(sample)));
     }
     Ok(covariances)
+}
+
+fn two_numbers(value: &Option<Value>) -> Option<(Number, Number)> {
+    let mut numbers = value.as_ref()?.as_ref().as_array()?.iter().map(Number::of);
+    match (numbers.next(), numbers.next(), numbers.next()) {
+        (Some(one), Some(two), None) => one.zip(two),
+        _ => None,
+    }
 }
 
 /// Sums of both, and of the products of their distances from the means, kept up pair by pair. Source

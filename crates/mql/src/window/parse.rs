@@ -1,6 +1,6 @@
 //! The specification of a window function: `{$sum: "$n", window: {documents: [-1, 0]}}`.
 
-use windrow_document::{Array, Decimal128, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
 
 use super::bounds::{Bound, Bounds};
 use super::{Kind, WindowFunction};
@@ -17,6 +17,9 @@ struct Place<'p> {
     sort: Option<&'p Sort>,
     scope: &'p Scope,
 }
+
+/// The functions that take neither operands nor windows.
+const RANKS: [&str; 3] = ["$denseRank", "$documentNumber", "$rank"];
 
 /// The accumulators that windows know, in alphabetical order.
 const ACCUMULATORS: &[&str] = &[
@@ -62,6 +65,12 @@ impl WindowFunction {
         let Some(document) = specification.as_document() else {
             return wrong("The specification of a window function must be an object");
         };
+        let mut names = document.iter().map(|(name, _)| name);
+        let first = names.find(|name| name.starts_with('$'));
+        if first.is_some_and(|name| RANKS.contains(&name)) && document.count() != 1 {
+            let message = "Rank style window functions take no other arguments";
+            return Err(Error::new(5371601, message));
+        }
         let (mut function, mut window) = (None, None);
         for (name, value) in document {
             match name {
@@ -81,11 +90,15 @@ impl WindowFunction {
         let Some((name, operand)) = function else {
             return wrong("Expected a $-prefixed window function");
         };
-        let place = Place { name, sort, scope };
-        Ok(WindowFunction {
-            kind: place.kind(operand, window)?,
-            bounds: parse_bounds(window, sort, scope)?,
-        })
+        let kind = Place { name, sort, scope }.kind(operand, window)?;
+        let bounds = parse_bounds(window, sort, scope)?;
+        let kind = match kind {
+            Kind::Accumulate(accumulator) if bounds.begin_moves() => {
+                Kind::Accumulate(accumulator.moving())
+            }
+            kind => kind,
+        };
+        Ok(WindowFunction { kind, bounds })
     }
 }
 
@@ -94,7 +107,7 @@ impl Place<'_> {
         match self.name {
             "$covariancePop" => self.covariance(operand, false),
             "$covarianceSamp" => self.covariance(operand, true),
-            "$denseRank" => self.rank(operand, window, Kind::DenseRank),
+            "$denseRank" => self.rank(operand, Kind::DenseRank),
             "$derivative" if window.is_none() => {
                 wrong("$derivative requires explicit window bounds")
             }
@@ -102,7 +115,7 @@ impl Place<'_> {
                 let (input, unit) = self.rate(operand)?;
                 Ok(Kind::Derivative { input, unit })
             }
-            "$documentNumber" => self.rank(operand, window, Kind::DocumentNumber),
+            "$documentNumber" => self.rank(operand, Kind::DocumentNumber),
             "$expMovingAvg" => self.moving_average(operand, window),
             "$integral" => {
                 let (input, unit) = self.rate(operand)?;
@@ -117,13 +130,10 @@ impl Place<'_> {
                 self.without_window(window)?;
                 Ok(Kind::LastObserved(self.expression(operand)?))
             }
-            "$rank" => self.rank(operand, window, Kind::Rank),
+            "$rank" => self.rank(operand, Kind::Rank),
             "$shift" => self.shift(operand, window),
             name if ACCUMULATORS.binary_search(&name).is_ok() => {
-                let mut specification = DocumentBuf::new();
-                specification.push(name, operand.to_value());
-                let specification = ValueRef::Document(specification.as_document());
-                let accumulator = Accumulator::parse("value", specification, self.scope)?;
+                let accumulator = Accumulator::of_operand(name, operand, self.scope)?;
                 Ok(Kind::Accumulate(accumulator))
             }
             name => wrong(format!("Unrecognized window function, {name}")),
@@ -182,28 +192,16 @@ impl Place<'_> {
         Ok(found)
     }
 
-    fn rank(
-        &self,
-        operand: ValueRef<'_>,
-        window: Option<Document<'_>>,
-        kind: Kind,
-    ) -> Result<Kind, Error> {
+    fn rank(&self, operand: ValueRef<'_>, kind: Kind) -> Result<Kind, Error> {
         let is_empty = operand
             .as_document()
             .is_some_and(|document| document.is_empty());
-        if window.is_some() {
-            return Err(Error::new(
-                5371601,
-                "Rank style window functions take no other arguments",
-            ));
-        }
         if !is_empty {
             let message = format!("{} must be specified with '{{}}' as the value", self.name);
             return Err(Error::new(5371603, message));
         }
         match self.sort.map(Sort::pattern) {
             Some([_]) => Ok(kind),
-            Some([_, ..]) if self.name == "$documentNumber" => Ok(kind),
             _ => Err(Error::new(
                 5371602,
                 format!(
@@ -216,17 +214,8 @@ impl Place<'_> {
     }
 
     fn covariance(&self, operand: ValueRef<'_>, sample: bool) -> Result<Kind, Error> {
-        let arguments = operand
-            .as_array()
-            .map(|array| array.iter().collect::<Vec<_>>());
-        let Some([one, two]) = arguments.as_deref() else {
-            let message = format!("{} requires an array of two expressions", self.name);
-            return wrong(message);
-        };
-        Ok(Kind::Covariance {
-            both: [self.expression(*one)?, self.expression(*two)?],
-            sample,
-        })
+        let input = self.expression(operand)?;
+        Ok(Kind::Covariance { input, sample })
     }
 
     /// `{input, unit}` of `$derivative` and `$integral`.
