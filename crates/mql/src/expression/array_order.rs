@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use windrow_document::path::{Component, Path};
+use windrow_document::path::Path;
 use windrow_document::{Collation, ValueRef, collation};
 
 use super::field_path::split;
@@ -34,10 +34,8 @@ impl Order {
             };
         };
         if fields.is_empty() {
-            return Err(Error::new(
-                15976,
-                "$sort stage must have at least one sort key",
-            ));
+            let message = "$sortArray must have at least one sort key";
+            return Err(Error::new(2942505, message));
         }
         let mut keys = Vec::new();
         for (name, value) in fields {
@@ -62,7 +60,7 @@ impl Order {
             Order::Fields(keys) => keys
                 .iter()
                 .map(|(path, descending)| {
-                    let key = |element| key(path, *descending, element, collation);
+                    let key = |element| key(path, element);
                     directed(
                         collation::compare(collation, key(one), key(other)),
                         *descending,
@@ -78,58 +76,19 @@ fn direction(value: ValueRef<'_>) -> Result<bool, Error> {
     match value.as_whole() {
         Some(1) => Ok(false),
         Some(-1) => Ok(true),
-        _ if value.is_number() => Err(Error::new(
-            15975,
-            "$sort key ordering must be 1 (for ascending) or -1 (for descending)",
-        )),
         _ => Err(Error::new(
-            15974,
-            format!("Illegal key in $sort specification: {value}"),
+            2942505,
+            format!("$sortArray orders by 1 (ascending) or -1 (descending), not {value}"),
         )),
     }
 }
 
-/// What an element is sorted by: of several values, as arrays on the path give, the least ascending
-/// and the greatest descending; null where there is none.
-fn key<'v>(
-    path: &Path,
-    descending: bool,
-    element: ValueRef<'v>,
-    collation: Option<&Collation>,
-) -> ValueRef<'v> {
-    let mut found = Vec::new();
-    leaves(element, path.components(), &mut found);
-    let wanted = if descending {
-        Ordering::Greater
-    } else {
-        Ordering::Less
-    };
-    let best = found.into_iter().reduce(|best, value| {
-        if collation::compare(collation, value, best) == wanted {
-            value
-        } else {
-            best
-        }
+/// What an element is sorted by: what stands at the path through documents alone, an array as a whole;
+/// null where there is nothing.
+fn key<'v>(path: &Path, element: ValueRef<'v>) -> ValueRef<'v> {
+    let mut components = path.components().iter();
+    let found = components.try_fold(element, |value, component| {
+        value.as_document()?.get(component.name())
     });
-    best.unwrap_or(ValueRef::Null)
-}
-
-fn leaves<'v>(value: ValueRef<'v>, path: &[Component], found: &mut Vec<ValueRef<'v>>) {
-    match (value, path.split_first()) {
-        (ValueRef::Array(array), None) if array.is_empty() => found.push(ValueRef::Undefined),
-        (ValueRef::Array(array), None) => found.extend(array),
-        (value, None) => found.push(value),
-        (ValueRef::Document(document), Some((component, rest))) => {
-            match document.get(component.name()) {
-                Some(value) => leaves(value, rest, found),
-                None => found.push(ValueRef::Null),
-            }
-        }
-        (ValueRef::Array(array), Some(_)) => {
-            array
-                .iter()
-                .for_each(|element| leaves(element, path, found));
-        }
-        _ => found.push(ValueRef::Null),
-    }
+    found.unwrap_or(ValueRef::Null)
 }

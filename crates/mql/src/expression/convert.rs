@@ -66,10 +66,9 @@ fn failure(message: impl Into<String>) -> Error {
 
 pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (input, to) = (call.value(0, context)?, call.value(1, context)?);
-    let target = if to.is_nullish() {
-        None
-    } else {
-        Some(Target::parse(&to, call.operator.name)?)
+    let target = match to.is_nullish() {
+        true => None,
+        false => Some(Target::parse(&to, call.operator.name)?),
     };
     if input.is_nullish() {
         return match call.argument(3).is_absent() {
@@ -80,6 +79,7 @@ pub(crate) fn convert<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let Some(mut target) = target else {
         return Ok(Computed::NULL);
     };
+    target.take_subtype(&to)?;
     target.format = Format::parse(&call.value(4, context)?)?;
     target.is_big_endian = target::is_big_endian(&call.value(5, context)?)?;
     match converted(input, &target) {

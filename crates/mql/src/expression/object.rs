@@ -61,7 +61,7 @@ static GET_FIELD: Named = Named {
 
 /// The name that `$setField` and `$unsetField` are given: a string, or `$literal` of one for a name
 /// that begins with a dollar sign. Errors: 4161108 for a path, 4161106 for what is computed, 4161107
-/// for a constant of another type.
+/// for a constant of another type, 9534700 for a name with a NUL.
 fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Expression, Error> {
     let error = |code: i32, found: &str| {
         let message =
@@ -73,7 +73,9 @@ fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Ex
             parser.parse(value)?;
             error(4161108, "a field path")
         }
+        ValueRef::String(name) if name.contains('\0') => error(9534700, "one with a NUL"),
         ValueRef::String(name) => Ok(Expression::constant_of(Value::from(name))),
+        ValueRef::Document(document) if document.is_empty() => error(4161107, "object"),
         ValueRef::Document(document) => {
             let name = document.first().map(|(name, _)| name);
             let parsed = parser.parse(value)?;
@@ -81,6 +83,9 @@ fn parse_name(operator: &str, value: ValueRef<'_>, parser: &Parser) -> Result<Ex
                 return error(4161106, "an expression");
             }
             match parsed.constant() {
+                Some(Value::String(name)) if name.contains('\0') => {
+                    error(9534700, "one with a NUL")
+                }
                 Some(Value::String(_)) => Ok(parsed),
                 constant => error(
                     4161107,

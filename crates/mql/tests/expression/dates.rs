@@ -224,6 +224,7 @@ fn null_among_dates_and_units_comes_before_what_is_wrong() {
         "1969",
     )]);
     refuse(&[
+        (r#"{"$dateFromParts": {"year": 0}}"#, 40523),
         (
             r#"{"$dateTrunc": {"date": "$text", "unit": "day"}}"#,
             5166307,

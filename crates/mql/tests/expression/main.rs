@@ -64,6 +64,12 @@ fn strings_of_expressions_are_shorter_than_16_mib() {
     };
     assert_eq!(concat(&half, &one), Ok(Some(Value::Int32((16 << 20) - 1))));
     assert_eq!(concat(&half, &half), Err(16493));
+    let text = format!(
+        r#"{{"$convert": {{"input": {{"$binary": {{"base64": "{}", "subType": "00"}}}},
+        "to": "string", "format": "hex", "onError": "long"}}}}"#,
+        "AAAA".repeat((8 << 20) / 3 + 1)
+    );
+    assert_eq!(evaluate(&text), Ok(Some(Value::from("long"))));
     let whole = format!(r#""{half}{half}""#);
     assert_eq!(evaluate(&whole).map_err(|error| error.code), Err(16493));
 }
@@ -233,6 +239,18 @@ fn objects_give_and_take_fields() {
         ),
         (r#"{"$setField": {"field": "a", "value": 1}}"#, 4161109),
         (
+            r#"{"$setField": {"field": "a\u0000", "input": "$object", "value": 1}}"#,
+            9534700,
+        ),
+        (
+            r#"{"$unsetField": {"field": {"$literal": "\u0000"}, "input": "$object"}}"#,
+            9534700,
+        ),
+        (
+            r#"{"$unsetField": {"field": {}, "input": "$object"}}"#,
+            4161107,
+        ),
+        (
             r#"{"$getField": {"field": 5, "input": "$object"}}"#,
             3041704,
         ),
@@ -361,6 +379,10 @@ fn arrays_are_taken_element_by_element() {
             "[8, 5, 3, 3, 1]",
         ),
         (
+            r#"{"$sortArray": {"input": [{"a": [3, 1]}, {"a": [2]}, {}], "sortBy": {"a": 1}}}"#,
+            r#"[{}, {"a": [2]}, {"a": [3, 1]}]"#,
+        ),
+        (
             r#"{"$sortArray": {"input": "$people", "sortBy": {"age": 1, "name": -1}}}"#,
             r#"[{"name": "Bob", "age": 25}, {"name": "Cid", "age": 30}, {"name": "Ann", "age": 30}]"#,
         ),
@@ -403,6 +425,10 @@ fn arrays_are_taken_element_by_element() {
             327392,
         ),
         (r#"{"$sortArray": {"input": "$int", "sortBy": 1}}"#, 2942504),
+        (
+            r#"{"$sortArray": {"input": "$list", "sortBy": 2}}"#,
+            2942506,
+        ),
         (r#"{"$firstN": {"n": 0, "input": "$list"}}"#, 5787908),
         (r#"{"$firstN": {"n": 1.5, "input": "$list"}}"#, 5787903),
         (r#"{"$firstN": {"n": 1, "input": "$int"}}"#, 5788200),
@@ -440,6 +466,18 @@ fn conversions_of_binary_data() {
         (
             r#"{"$toString": {"$binary": {"base64": "ABEiM0RVZneImaq7zN3u/w==", "subType": "04"}}}"#,
             r#""00112233-4455-6677-8899-aabbccddeeff""#,
+        ),
+        (
+            r#"{"$toString": {"$binary": {"base64": "aGk=", "subType": "04"}}}"#,
+            r#""aGk=""#,
+        ),
+        (
+            r#"{"$convert": {"input": "$null", "to": {"type": "binData", "subtype": "x"}}}"#,
+            "null",
+        ),
+        (
+            r#"{"$convert": {"input": "7", "to": {"type": "int", "more": 1}}}"#,
+            "7",
         ),
         (r#"{"$toDecimal": 0.0}"#, r#"{"$numberDecimal": "0"}"#),
         (r#"{"$toDecimal": -0.0}"#, r#"{"$numberDecimal": "-0"}"#),
@@ -497,10 +535,6 @@ fn conversions_of_binary_data() {
         (
             r#"{"$convert": {"input": "aGk=", "to": {"type": "binData", "subtype": "a"}, "format": "base64"}}"#,
             4341108,
-        ),
-        (
-            r#"{"$convert": {"input": "1", "to": {"type": "int", "x": 1}}}"#,
-            9,
         ),
         (
             r#"{"$convert": {"input": 1, "to": "binData", "byteOrder": 1}}"#,

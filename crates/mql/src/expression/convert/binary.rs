@@ -5,12 +5,14 @@ use windrow_document::{Type, Value, ValueRef};
 use super::target::{Format, Target};
 use super::{failure, unsupported};
 use crate::Error;
+use crate::expression::tree::check_length;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The subtype of UUIDs.
 const UUID: u8 = 4;
+const UUID_BYTES: usize = 16;
 
 /// Error 4341115 where none is said.
 fn format(target: &Target) -> Result<Format, Error> {
@@ -99,22 +101,29 @@ pub(super) fn to_double(bytes: &[u8], target: &Target) -> Result<f64, Error> {
 
 pub(super) fn to_text(bytes: &[u8], subtype: u8, target: &Target) -> Result<String, Error> {
     match format(target)? {
-        Format::Auto if subtype == UUID => to_uuid(bytes),
+        Format::Auto if subtype == UUID && bytes.len() == UUID_BYTES => to_uuid(bytes),
         Format::Uuid if subtype == UUID => to_uuid(bytes),
         Format::Uuid => Err(failure(
             "Only BinData of subtype 4 can be written as a UUID",
         )),
-        Format::Hex => Ok(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
+        Format::Hex => within_limit(bytes.iter().map(|byte| format!("{byte:02X}")).collect()),
         Format::Utf8 => String::from_utf8(bytes.to_vec())
             .map_err(|_| failure("BinData does not represent a valid UTF-8 string")),
-        Format::Base64Url => Ok(to_base64(bytes, BASE64_URL, false)),
-        Format::Base64 | Format::Auto => Ok(to_base64(bytes, BASE64, true)),
+        Format::Base64Url => within_limit(to_base64(bytes, BASE64_URL, false)),
+        Format::Base64 | Format::Auto => within_limit(to_base64(bytes, BASE64, true)),
     }
 }
 
+/// Text that is too long is a failure of the conversion, which `onError` answers.
+fn within_limit(text: String) -> Result<String, Error> {
+    check_length(&text).map_err(|error| failure(error.message))?;
+    Ok(text)
+}
+
 fn to_uuid(bytes: &[u8]) -> Result<String, Error> {
-    if bytes.len() != 16 {
-        return Err(failure(format!("A UUID has 16 bytes, not {}", bytes.len())));
+    if bytes.len() != UUID_BYTES {
+        let message = format!("A UUID has {UUID_BYTES} bytes, not {}", bytes.len());
+        return Err(failure(message));
     }
     let dashed = |(place, byte): (usize, &u8)| {
         let dash = if matches!(place, 4 | 6 | 8 | 10) {

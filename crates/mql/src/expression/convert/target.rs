@@ -74,22 +74,13 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// `"int"`, `16`, or `{type: "binData", subtype: 4}`. 2 for an unknown name, 9 for an unknown number
-    /// or what is neither; those of [`parse_subtype`].
+    /// `"int"`, `16`, or `{type: "binData", …}`, of which other fields do not count. 2 for an unknown
+    /// name, 9 for an unknown number or what is neither.
     pub fn parse(value: &Computed<'_>, operator: &str) -> Result<Target, Error> {
         let subtype = if operator == "$toUUID" { 4 } else { 0 };
-        let (value, subtype) = match value.or_null() {
-            ValueRef::Document(document) => {
-                let mut names = document.into_iter().map(|(name, _)| name);
-                if let Some(name) = names.find(|name| !matches!(*name, "type" | "subtype")) {
-                    let message = format!("$convert found an unknown argument: to.{name}");
-                    return Err(Error::failed_to_parse(message));
-                }
-                let subtype = document.get("subtype");
-                let kind = document.get("type").unwrap_or(ValueRef::Null);
-                (kind, subtype.map_or(Ok(0), parse_subtype)?)
-            }
-            value => (value, subtype),
+        let value = match value.or_null() {
+            ValueRef::Document(document) => document.get("type").unwrap_or(ValueRef::Null),
+            value => value,
         };
         let target = |kind| Target {
             kind,
@@ -109,6 +100,18 @@ impl Target {
                 Err(Error::failed_to_parse(message))
             }
         }
+    }
+}
+
+impl Target {
+    /// Takes the subtype of `{type: "binData", subtype: 4}`, which nobody asks for where there is nothing
+    /// to convert. Errors are those of [`parse_subtype`].
+    pub fn take_subtype(&mut self, value: &Computed<'_>) -> Result<(), Error> {
+        let said = value.as_document().and_then(|it| it.get("subtype"));
+        if let Some(subtype) = said {
+            self.subtype = parse_subtype(subtype)?;
+        }
+        Ok(())
     }
 }
 

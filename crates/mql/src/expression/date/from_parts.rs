@@ -103,11 +103,11 @@ fn short<'a>(
 }
 
 fn check_year(year: i64, name: &str, code: i32) -> Result<(), Error> {
-    if (0..=9999).contains(&year) {
+    if (1..=9999).contains(&year) {
         return Ok(());
     }
     let message =
-        format!("'{name}' must evaluate to an integer in the range 0 to 9999, found {year}");
+        format!("'{name}' must evaluate to an integer in the range 1 to 9999, found {year}");
     Err(Error::new(code, message))
 }
 
