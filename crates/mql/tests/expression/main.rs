@@ -424,6 +424,14 @@ fn arrays_are_taken_element_by_element() {
             r#"{"$filter": {"input": "$list", "cond": true, "limit": 0}}"#,
             327392,
         ),
+        (
+            r#"{"$sortArray": {"input": "$list", "sortBy": {}}}"#,
+            2942505,
+        ),
+        (
+            r#"{"$sortArray": {"input": "$list", "sortBy": {"a": "asc"}}}"#,
+            2942505,
+        ),
         (r#"{"$sortArray": {"input": "$int", "sortBy": 1}}"#, 2942504),
         (
             r#"{"$sortArray": {"input": "$list", "sortBy": 2}}"#,
