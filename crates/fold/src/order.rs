@@ -16,6 +16,9 @@ struct Digits {
     number: u32,
 }
 
+/// Memory that sorting takes for each entry.
+pub const ENTRY_BYTES: usize = size_of::<Digits>() + size_of::<u32>();
+
 /// So often the bytes that follow are taken: keys that go on being equal are compared.
 const ROUNDS_MAX: u32 = 16;
 

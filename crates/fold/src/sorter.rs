@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use windrow_storage::StorageError;
 
 use crate::entry::{Entry, KeyHead, same_key};
+use crate::order::{self, Order};
 use crate::radix::Radix;
 use crate::section::{RunSink, SectionDescriptor, SectionOptions, SectionWriter};
 use crate::varint;
@@ -22,6 +23,8 @@ use crate::varint;
 pub struct Sorter {
     arena: Vec<u8>,
     places: Vec<Place>,
+    /// How many of the entries stand in the arena.
+    in_arena: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,8 @@ struct Place {
 const ID_BITS: u32 = 40;
 /// A key's length that says "in the arena".
 const IN_ARENA: u64 = 0xFFFF;
+/// So many entries are touched before the first of them is read.
+const TOUCHED: usize = 64;
 
 impl Place {
     fn id(&self) -> u64 {
@@ -45,6 +50,15 @@ impl Place {
 
     fn key_length(&self) -> u64 {
         self.id_and_lengths >> ID_BITS & 0xFFFF
+    }
+
+    fn is_in_arena(&self) -> bool {
+        self.key_length() == IN_ARENA
+    }
+
+    /// Where in the arena the entry stands, if it does.
+    fn offset(&self) -> usize {
+        u64::from_le_bytes(self.payload) as usize
     }
 
     fn payload_length(&self) -> usize {
@@ -65,9 +79,10 @@ impl Sorter {
         self.places.is_empty()
     }
 
-    /// Bytes of memory that the entries take.
+    /// Bytes of memory that the entries take, and sorting them.
     pub fn bytes(&self) -> usize {
-        self.arena.len() + self.places.len() * size_of::<Place>()
+        let sorting = self.in_arena * order::ENTRY_BYTES;
+        self.arena.len() + self.places.len() * size_of::<Place>() + sorting
     }
 
     /// Adds an entry. Record ids have at most 40 bits.
@@ -88,6 +103,7 @@ impl Sorter {
             self.arena.extend_from_slice(key);
             varint::put(&mut self.arena, payload.len() as u64);
             self.arena.extend_from_slice(payload);
+            self.in_arena += 1;
             (IN_ARENA, 0, offset.to_le_bytes())
         };
         let id_and_lengths = id | key_length << ID_BITS | payload_length << 56;
@@ -101,7 +117,7 @@ impl Sorter {
     fn entry<'a>(&'a self, place: &'a Place) -> Entry<'a> {
         let id = place.id();
         let length = place.key_length();
-        let (key, payload) = if length == IN_ARENA {
+        let (key, payload) = if place.is_in_arena() {
             self.in_arena(place).unwrap_or_default()
         } else {
             let key = place.head.key(length as usize).unwrap_or_default();
@@ -123,9 +139,7 @@ impl Sorter {
     }
 
     fn in_arena(&self, place: &Place) -> Option<(&[u8], &[u8])> {
-        let mut rest = self
-            .arena
-            .get(u64::from_le_bytes(place.payload) as usize..)?;
+        let mut rest = self.arena.get(place.offset()..)?;
         let length = varint::take(&mut rest)?;
         let key = varint::take_bytes(&mut rest, length)?;
         let length = varint::take(&mut rest)?;
@@ -149,8 +163,8 @@ impl Sorter {
     /// Sorts places with equal heads.
     fn sort_rest(&self, places: &mut [Place]) {
         let compare = |a: &Place, b: &Place| self.compare_rest(a, b);
-        if places.iter().any(|place| place.key_length() == IN_ARENA) {
-            return places.sort_unstable_by(compare);
+        if places.iter().any(Place::is_in_arena) {
+            return self.sort_long(places);
         }
         let by_length_and_id = Radix {
             key: |place: &Place| u128::from(place.key_length() << ID_BITS | place.id()) << 64,
@@ -160,9 +174,34 @@ impl Sorter {
         by_length_and_id.sort(places);
     }
 
+    /// Sorts places with equal heads, some of them of longer keys.
+    fn sort_long(&self, places: &mut [Place]) {
+        let place = |number: u32| places.get(number as usize);
+        let order = Order {
+            key: |number| place(number).map_or(&[][..], |place| self.entry(place).key),
+            compare: |a, b| match (place(a), place(b)) {
+                (Some(a), Some(b)) => self.compare_rest(a, b),
+                _ => Ordering::Equal,
+            },
+        };
+        let heads = places.iter().map(|place| place.head.number());
+        let sorted: Option<Vec<u32>> = order.of(heads).map(Iterator::collect);
+        if let Some(sorted) = sorted {
+            arrange(places, sorted);
+        }
+    }
+
+    /// Reads of each of these entries in the arena: the machine waits for many of them at once, where it
+    /// would wait for one after the other.
+    fn touch(&self, places: &[Place]) {
+        let in_arena = places.iter().filter(|place| place.is_in_arena());
+        let bytes = in_arena.filter_map(|place| self.arena.get(place.offset()));
+        std::hint::black_box(bytes.fold(0, |all, byte| all ^ byte));
+    }
+
     /// Orders places with equal heads.
     fn compare_rest(&self, a: &Place, b: &Place) -> Ordering {
-        if a.key_length() == IN_ARENA || b.key_length() == IN_ARENA {
+        if a.is_in_arena() || b.is_in_arena() {
             let (a, b) = (self.entry(a), self.entry(b));
             return a.compare_place(&b).then(a.payload.cmp(b.payload));
         }
@@ -182,18 +221,43 @@ impl Sorter {
         self.sort();
         let mut writer = SectionWriter::new(sink, options);
         let mut last: Option<Entry<'_>> = None;
-        for place in &self.places {
-            let entry = self.entry(place);
-            let new_key = last.is_none_or(|last| !same_key(last.key, entry.key));
-            if new_key || last.is_none_or(|last| last.id != entry.id) {
-                writer.push(&entry, new_key)?;
+        for places in self.places.chunks(TOUCHED) {
+            self.touch(places);
+            for place in places {
+                let entry = self.entry(place);
+                let new_key = last.is_none_or(|last| !same_key(last.key, entry.key));
+                if new_key || last.is_none_or(|last| last.id != entry.id) {
+                    writer.push(&entry, new_key)?;
+                }
+                last = Some(entry);
             }
-            last = Some(entry);
         }
         let written = writer.finish();
         self.arena.clear();
         self.places.clear();
+        self.in_arena = 0;
         written
+    }
+}
+
+/// Puts places where the order has their numbers.
+#[allow(
+    clippy::indexing_slicing,
+    reason = "an order has every place's number once"
+)]
+fn arrange(places: &mut [Place], mut order: Vec<u32>) {
+    for first in 0..order.len() {
+        let displaced = places[first];
+        let mut at = first;
+        loop {
+            let from = std::mem::replace(&mut order[at], at as u32) as usize;
+            if from == first {
+                places[at] = displaced;
+                break;
+            }
+            places[at] = places[from];
+            at = from;
+        }
     }
 }
 
@@ -210,12 +274,18 @@ mod tests {
 
     #[test]
     fn what_goes_in_in_any_order_comes_out_in_order() {
+        check("common-");
+        check("a beginning that is longer than the head of a key-");
+    }
+
+    /// Keys with that beginning, some of them several times.
+    fn check(beginning: &str) {
         let storage =
             Storage::open(Arc::new(MemoryDisk::new()), StorageOptions::default()).unwrap();
         let sink = RunSink::new(storage.runs.create().unwrap());
         let (mut sorter, mut expected) = (Sorter::new(), BTreeSet::new());
         for number in 0..20_000u64 {
-            let key = format!("common-{:05}", number * 7919 % 5_003).into_bytes();
+            let key = format!("{beginning}{:05}", number * 7919 % 5_003).into_bytes();
             let payload = vec![
                 1;
                 if number % 7 == 0 {
