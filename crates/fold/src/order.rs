@@ -19,6 +19,8 @@ struct Digits {
 /// Memory that sorting takes for each entry.
 pub const ENTRY_BYTES: usize = size_of::<Digits>() + size_of::<u32>();
 
+/// Stretches in order with so many entries each, on average, are merged, not sorted again.
+const MERGED_ENTRIES_MIN: usize = 64;
 /// So often the bytes that follow are taken: keys that go on being equal are compared.
 const ROUNDS_MAX: u32 = 16;
 
@@ -50,7 +52,12 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
         if digits.is_sorted_by(|one, other| self.compare(one, other) != Ordering::Greater) {
             return None;
         }
-        self.sort(&mut digits, ROUNDS_MAX);
+        let falls = |pair: &&[Digits]| matches!(pair, [one, other] if one.bits > other.bits);
+        let falls = digits.windows(2).filter(falls).count();
+        match falls > 0 && falls * MERGED_ENTRIES_MIN < digits.len() {
+            true => digits.sort_by(|one, other| self.compare(one, other)),
+            false => self.sort(&mut digits, ROUNDS_MAX),
+        }
         Some(digits.into_iter().map(|one| one.number))
     }
 
