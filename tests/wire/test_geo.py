@@ -259,7 +259,7 @@ def test_geo_near_takes_variables(collection):
     assert joined == {"a": [2, 1, 3], "b": [8, 7]}
     with pytest.raises(OperationFailure) as refused:
         collection.aggregate([stage], let={"pt": 5, "far": 0})
-    assert refused.value.code == 16605
+    assert refused.value.code == 5860401
 
 
 def test_geo_near_reads_views_and_joins(collection):
@@ -343,6 +343,19 @@ def test_near_stands_only_where_order_is_asked_for(collection):
             "near": [0, 0], "distanceField": "d", "limit": 5}}]), 50858),
         (lambda: collection.aggregate([{"$geoNear": {
             "near": [0, 0], "distanceField": "d", "key": 5}}]), 14),
+        (lambda: collection.aggregate([{"$geoNear": {
+            "near": [0, 0], "distanceField": "d", "key": "$p"}}]), 16410),
+        (lambda: collection.aggregate([{"$geoNear": {
+            "near": [0, 0], "distanceField": "d\0"}}]), 16411),
+        (lambda: collection.aggregate([{"$geoNear": {"near": "$p", "distanceField": "d"}}]), 5860402),
+        (lambda: collection.aggregate([{"$geoNear": {
+            "near": [0, 0], "distanceField": "d", "minDistance": "$a"}}]), 7555701),
+        (lambda: collection.aggregate([{"$geoNear": {
+            "near": [0, 0], "distanceField": "d", "maxDistance": "$a"}}]), 7555702),
+        (lambda: collection.aggregate([{"$geoNear": {
+            "near": [0, 0], "distanceField": "d", "distanceMultiplier": {"$add": [1, 2]}}}]), 14),
+        (lambda: collection.aggregate([{"$geoNear": {
+            "near": [0, 0], "distanceField": "d", "x": 1}}]), 2),
         (lambda: database["none"].aggregate([{"$geoNear": {
             "near": [0, 0], "distanceField": "d"}}]), 26),
         (lambda: collection.create_index("a", partialFilterExpression=near), 67),

@@ -50,8 +50,8 @@ def test_into_itself(source):
 @pytest.mark.parametrize("operand, code", [
     (1, 16990),
     ("", 73),
-    ({"db": "d"}, 16994),
-    ({"db": "d", "coll": 1}, 13111),
+    ({"db": "d"}, 40414),
+    ({"db": "d", "coll": 1}, 14),
     ("system.views", 17385),
     ({"db": "admin", "coll": "t"}, 31321),
 ])

@@ -24,6 +24,7 @@ use crate::record::statements::Noted;
 use crate::record::{Commit, Effect, Operation};
 use crate::rows::{CollectionRow, FoldedRow};
 use crate::rules::Rules;
+use crate::scans::Scans;
 use crate::state::{Frozen, IndexState, State};
 
 /// How many locks the documents of a collection share.
@@ -62,6 +63,7 @@ pub struct Collection {
     next_record: AtomicU64,
     count: AtomicI64,
     bytes: AtomicI64,
+    scans: Arc<Scans>,
 }
 
 impl Collection {
@@ -104,6 +106,7 @@ impl Collection {
             next_record: AtomicU64::new(folded.next_record.max(1)),
             count: AtomicI64::new(folded.count),
             bytes: AtomicI64::new(folded.bytes),
+            scans: Arc::default(),
         })
     }
 
@@ -113,6 +116,11 @@ impl Collection {
 
     pub fn uuid(&self) -> [u8; 16] {
         self.row.load().uuid
+    }
+
+    /// How often it was looked through; who does so counts.
+    pub fn scans(&self) -> &Arc<Scans> {
+        &self.scans
     }
 
     /// Whether it is there no more, for who holds it still.

@@ -7,7 +7,7 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `names`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
 //! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
@@ -44,6 +44,7 @@ mod repair;
 mod retries;
 mod rows;
 mod rules;
+mod scans;
 mod state;
 mod statistics;
 mod told;
@@ -69,6 +70,7 @@ pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};
 pub use record::statements::{Kept, Statements};
 pub use record::transaction::Origin;
 pub use retries::{Last, Remembered};
+pub use scans::Scans;
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use told::Deed;
 pub use transaction::Transaction;

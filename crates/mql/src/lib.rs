@@ -35,6 +35,8 @@ pub struct Meta {
     pub text_score: Option<f64>,
     /// How far it is, where the query has `$near`.
     pub nearest: Option<Box<Nearest>>,
+    /// What a stage made of its places in several lists.
+    pub fused: Option<Box<Fused>>,
     /// How the query came to the document, where a projection asks.
     pub origin: Option<Box<Origin>>,
 }
@@ -46,6 +48,14 @@ pub struct Nearest {
     pub distance: f64,
     /// The value that lies there.
     pub point: Value,
+}
+
+/// What the places of a document in several lists come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fused {
+    pub score: f64,
+    /// How it came about, where that is asked for.
+    pub details: Option<DocumentBuf>,
 }
 
 /// How a query came to a document.

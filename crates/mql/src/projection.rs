@@ -82,8 +82,12 @@ impl Projection {
             let message = format!("query requires {name} metadata, but it is not available");
             Err(Error::new(40218, message))
         };
-        if needs.text_score && filter.text().is_none() {
+        let asks_text = needs.text_score || needs.score || needs.search;
+        if asks_text && filter.text().is_none() {
             return is_missing("text score");
+        }
+        if needs.score_details {
+            return is_missing("score details");
         }
         if needs.nearest && filter.near().is_none() {
             return is_missing("$geoNear distance");

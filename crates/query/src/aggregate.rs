@@ -41,6 +41,7 @@ mod operand;
 pub mod output;
 mod parse;
 mod place;
+mod rank_fusion;
 mod rows;
 mod sample;
 mod stage;
@@ -62,7 +63,7 @@ use crate::source::{Collections, Source};
 pub use events::EventPipeline;
 use output::Output;
 pub(crate) use place::visit;
-pub use stage::Pipeline;
+pub use stage::{ParsePipeline, Pipeline};
 use stage::{Setting, Stage};
 
 /// The parts of an `aggregate`.

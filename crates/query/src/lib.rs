@@ -46,7 +46,7 @@ pub mod source;
 pub mod text;
 pub mod view;
 
-pub use aggregate::{Aggregate, EventPipeline, Pipeline};
+pub use aggregate::{Aggregate, EventPipeline, ParsePipeline, Pipeline};
 pub use count::Count;
 pub use cursor::Cursor;
 pub use distinct::Distinct;

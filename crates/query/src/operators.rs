@@ -120,9 +120,10 @@ fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
         && fields.iter().all(|field| kept.contains(&field.path))
 }
 
-/// Counts the plan for the index that it reads.
+/// Counts the plan for the index that it reads, or for the collection that it looks through.
 fn note_use(plan: &Plan, source: &dyn Source) {
     match plan {
+        Plan::CollectionScan { .. } => source.note_scan(),
         Plan::IdHack { .. } => source.note_use(0),
         Plan::IndexScan(scan) => source.note_use(scan.index.number),
         Plan::Text(scan) => source.note_use(scan.number),

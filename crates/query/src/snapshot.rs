@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Reader, Transaction};
+use windrow_collection::{Collection, Reader, Scans, Transaction};
 use windrow_document::{Collation, ValueRef};
 use windrow_index::{Definition, Multikey};
 
@@ -17,6 +17,7 @@ pub struct Snapshot {
     reader: Reader,
     namespace: String,
     count: u64,
+    scans: Arc<Scans>,
     guidance: Option<Arc<Guidance>>,
 }
 
@@ -41,6 +42,7 @@ impl Snapshot {
             reader,
             namespace: collection.namespace().to_string(),
             count: collection.count(),
+            scans: collection.scans().clone(),
         }))
     }
 }
@@ -79,6 +81,10 @@ impl Source for Snapshot {
         if let Some(index) = self.reader.indexes().get(index) {
             index.note_use();
         }
+    }
+
+    fn note_scan(&self) {
+        self.scans.note(false);
     }
 
     fn multikey(&self, index: usize) -> Result<Multikey, Error> {

@@ -104,6 +104,9 @@ pub trait Source: Send + Sync {
     /// Counts a plan that uses the index.
     fn note_use(&self, _index: usize) {}
 
+    /// Counts a plan that looks through all records.
+    fn note_scan(&self) {}
+
     /// How many entries have `from <= key < to`, where that is known without reading them.
     fn count_entries(&self, _index: usize, _from: &[u8], _to: &[u8]) -> Result<Option<u64>, Error> {
         Ok(None)

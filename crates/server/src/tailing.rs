@@ -44,6 +44,7 @@ impl Tailing {
             let message = "a tailable cursor gives documents as they are, in natural order";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
+        collection.scans().note(true);
         Ok(Tailing {
             skip: find.skip,
             left: find.limit,

@@ -16,6 +16,12 @@ pub struct Dependencies {
     pub text_score: bool,
     /// `{$meta: "geoNearDistance"}`, `{$meta: "geoNearPoint"}`.
     pub nearest: bool,
+    /// `{$meta: "score"}`.
+    pub score: bool,
+    /// `{$meta: "scoreDetails"}`.
+    pub score_details: bool,
+    /// What only searches tell, `{$meta: "searchScore"}` and its like.
+    pub search: bool,
     /// `{$meta: "sortKey"}`.
     pub sort_key: bool,
     /// `{$meta: "indexKey"}`.
@@ -41,6 +47,9 @@ impl Dependencies {
         self.whole |= other.whole;
         self.text_score |= other.text_score;
         self.nearest |= other.nearest;
+        self.score |= other.score;
+        self.score_details |= other.score_details;
+        self.search |= other.search;
         self.sort_key |= other.sort_key;
         self.index_key |= other.index_key;
         self.record_id |= other.record_id;
@@ -51,6 +60,11 @@ impl Dependencies {
     pub(crate) fn add_meta(&mut self, name: &str) {
         match name {
             "geoNearDistance" | "geoNearPoint" => self.nearest = true,
+            "score" => self.score = true,
+            "scoreDetails" => self.score_details = true,
+            "searchScore" | "searchHighlights" | "searchScoreDetails" | "vectorSearchScore" => {
+                self.search = true;
+            }
             "sortKey" => self.sort_key = true,
             "indexKey" => self.index_key = true,
             "recordId" => self.record_id = true,

@@ -10,13 +10,17 @@ use super::{Computed, Context, Expression};
 use crate::Error;
 
 /// The names that `$meta` knows. Those of searches are never there.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 13] = [
     "textScore",
     "indexKey",
     "recordId",
     "randVal",
     "searchScore",
     "searchHighlights",
+    "searchScoreDetails",
+    "vectorSearchScore",
+    "score",
+    "scoreDetails",
     "sortKey",
     "geoNearDistance",
     "geoNearPoint",
@@ -56,6 +60,16 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         Some("geoNearPoint") => {
             let nearest = meta.nearest.as_deref();
             nearest.map_or(Computed::Missing, |one| Computed::Owned(one.point.clone()))
+        }
+        Some("score") => {
+            let fused = meta.fused.as_deref().map(|fused| fused.score);
+            let score = fused.or(meta.text_score);
+            score.map_or(Computed::Missing, Computed::from)
+        }
+        Some("scoreDetails") => {
+            let fused = meta.fused.as_deref();
+            let details = fused.and_then(|fused| fused.details.clone());
+            details.map_or(Computed::Missing, Computed::from)
         }
         Some("sortKey") => {
             let key = origin.and_then(|origin| origin.sort_key.clone());

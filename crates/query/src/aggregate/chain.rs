@@ -27,6 +27,12 @@ impl Pipeline {
         hint: Option<Hint>,
         setting: &Setting,
     ) -> Result<BoxOperator, Error> {
+        if let Some((first, rest)) = self.stages.split_first()
+            && let Kind::Other(other) = &first.kind
+            && let Some(front) = other.over_source(source, setting)
+        {
+            return chain(rest, front?, setting);
+        }
         let (source, stages) = self.over_base(source, setting)?;
         let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
         let front = find.open(source)?.into_operator();

@@ -19,19 +19,36 @@ pub struct Facet {
 }
 
 /// Stages that may not stand in a facet.
-const REFUSED: [&str; 8] = [
+const REFUSED: [&str; 15] = [
     "$out",
     "$merge",
     "$facet",
-    "$collStats",
-    "$indexStats",
-    "$geoNear",
-    "$planCacheStats",
     "$changeStream",
+    "$changeStreamSplitLargeEvent",
+    "$collStats",
+    "$currentOp",
+    "$documents",
+    "$geoNear",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSampledQueries",
+    "$planCacheStats",
+    "$queryStats",
+    "$querySettings",
 ];
 
-/// What is checked of every `$facet` before any stage of the pipeline is parsed. Errors 40169 and 40170.
-pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<Document<'_>, Error> {
+/// Those of them that may not stand in pipelines within a facet's either.
+const REFUSED_WITHIN: [&str; 5] = [
+    "$facet",
+    "$collStats",
+    "$geoNear",
+    "$indexStats",
+    "$planCacheStats",
+];
+
+/// What is checked of every `$facet` before any stage of the pipeline is parsed. Errors 40169 and
+/// 40170 for what is none, 40171 for what is no stage, 40600 for stages that may not stand there.
+pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<(), Error> {
     let document = operand
         .as_document()
         .filter(|document| !document.is_empty());
@@ -41,16 +58,37 @@ pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<Document<'_>, Error> 
             "the $facet specification must be a non-empty object",
         ));
     };
-    match document
-        .iter()
-        .find(|(_, value)| value.as_array().is_none())
-    {
-        Some((name, _)) => Err(Error::new(
-            40170,
-            format!("arguments to $facet must be arrays, {name} is not"),
-        )),
-        None => Ok(document),
+    for (name, value) in document {
+        let Some(stages) = value.as_array() else {
+            let message = format!("arguments to $facet must be arrays, {name} is not");
+            return Err(Error::new(40170, message));
+        };
+        check_stages(stages, &REFUSED)?;
     }
+    Ok(())
+}
+
+fn check_stages(stages: Array<'_>, refused: &[&str]) -> Result<(), Error> {
+    for stage in stages {
+        let Some(stage) = stage.as_document() else {
+            let message = "elements of arrays in $facet spec must be non-empty objects";
+            return Err(Error::new(40171, message));
+        };
+        let Some((name, operand)) = stage.first() else {
+            continue;
+        };
+        if refused.contains(&name) {
+            let message = format!("{name} is not allowed to be used within a $facet stage");
+            return Err(Error::new(40600, message));
+        }
+        if let ("$lookup" | "$unionWith", Some(within)) = (name, operand.as_document()) {
+            let within = within.get("pipeline").and_then(ValueRef::as_array);
+            let stages =
+                within.filter(|stages| stages.iter().all(|one| one.as_document().is_some()));
+            check_stages(stages.unwrap_or(Array::EMPTY), &REFUSED_WITHIN)?;
+        }
+    }
+    Ok(())
 }
 
 /// Parses `{name: [stages], …}`. Errors: 40169 for what is no document or empty, 40170 and 40171 for
@@ -60,26 +98,11 @@ pub(super) fn parse(
     environment: &Environment,
     parse: ParsePipeline,
 ) -> Result<Vec<Kind>, Error> {
-    let document = check_shape(operand)?;
+    check_shape(operand)?;
     let mut pipelines = Vec::new();
-    for (name, value) in document {
+    for (name, value) in operand.as_document().unwrap_or(Document::EMPTY) {
         check_name(name)?;
         let stages = value.as_array().unwrap_or(Array::EMPTY);
-        for stage in stages {
-            let Some(stage) = stage.as_document() else {
-                return Err(Error::new(
-                    40171,
-                    "elements of arrays in $facet spec must be non-empty objects",
-                ));
-            };
-            match stage.first() {
-                Some((name, _)) if REFUSED.contains(&name) => {
-                    let message = format!("{name} is not allowed to be used within a $facet stage");
-                    return Err(Error::new(40600, message));
-                }
-                _ => {}
-            }
-        }
         let pipeline = parse(stages, environment)?;
         if pipeline.stages.first().is_some_and(Stage::has_text) {
             return Err(Error::new(
@@ -92,7 +115,8 @@ pub(super) fn parse(
     Ok(vec![Kind::of(Facet { pipelines })])
 }
 
-fn check_name(name: &str) -> Result<(), Error> {
+/// A name of a list of rows within a stage: that of a field.
+pub(super) fn check_name(name: &str) -> Result<(), Error> {
     match name {
         "" => Err(Error::new(
             15998,

@@ -21,8 +21,20 @@ const NAMESPACE_NOT_FOUND: i32 = 26;
 const INDEX_NOT_FOUND: i32 = 27;
 const NO_OBJECT: i32 = 10065;
 const NO_NEAR: i32 = 16605;
+const NEAR_TYPE: i32 = 5_860_401;
 const NO_DISTANCE_FIELD: i32 = 16606;
 const NO_LOCATION_FIELD: i32 = 16607;
+const KNOWN: [&str; 9] = [
+    "near",
+    "distanceField",
+    "distanceMultiplier",
+    "includeLocs",
+    "key",
+    "maxDistance",
+    "minDistance",
+    "query",
+    "spherical",
+];
 /// Arguments of old, and what to do instead.
 const REMOVED: [(&str, i32); 3] = [("limit", 50858), ("num", 50857), ("start", 50856)];
 
@@ -40,7 +52,7 @@ pub struct GeoNear {
 
 impl GeoNear {
     /// Parses the operand. Errors: 10065 for what is no document, 16605 to 16607 for `near`,
-    /// `distanceField` and `includeLocs`, 50856 to 50858 for arguments of old, 2 and 14 for others.
+    /// `distanceField` and `includeLocs`, 5860401 and 5860402 for what is no point and no constant, 50856 to 50858 for arguments of old, 2 and 14 for others.
     pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<GeoNear, Error> {
         let ValueRef::Document(options) = operand else {
             return Err(Error::new(NO_OBJECT, "$geoNear argument must be an object"));
@@ -49,6 +61,11 @@ impl GeoNear {
         if let Some((name, code)) = removed.find(|(name, _)| options.contains(name)) {
             let message = format!("$geoNear no longer supports the '{name}' parameter");
             return Err(Error::new(*code, message));
+        }
+        let mut names = options.iter().map(|(name, _)| name);
+        if let Some(name) = names.find(|name| !KNOWN.contains(name)) {
+            let message = format!("Unknown argument to $geoNear: {name}");
+            return Err(Error::new(BAD_VALUE, message));
         }
         let near = near(options, environment)?;
         let query = match options.get("query") {
@@ -83,6 +100,15 @@ fn no_near() -> Error {
     Error::new(NO_NEAR, message)
 }
 
+/// The code of an option that looks at documents.
+fn not_constant(name: &str) -> i32 {
+    match name {
+        "minDistance" => 7_555_701,
+        "maxDistance" => 7_555_702,
+        _ => 5_860_402,
+    }
+}
+
 /// An option's value; None where it is not there, or has none yet.
 fn value_of(
     options: Document<'_>,
@@ -93,6 +119,11 @@ fn value_of(
         return Ok(None);
     };
     let expression = operand::expression(operand, environment)?;
+    let read = expression.paths();
+    if read.whole || !read.paths.is_empty() {
+        let message = format!("$geoNear requires a constant '{name}' argument");
+        return Err(Error::new(not_constant(name), message));
+    }
     let context = Context::new(Document::EMPTY)
         .with_variables(&environment.variables)
         .with_now(environment.now);
@@ -108,7 +139,8 @@ fn near(options: Document<'_>, environment: &Environment) -> Result<Option<Near>
         return Ok(None);
     };
     if !matches!(point, Value::Document(_) | Value::Array(_)) {
-        return Err(no_near());
+        let message = "$geoNear requires near argument to be a GeoJSON object or a legacy point";
+        return Err(Error::new(NEAR_TYPE, message));
     }
     let is_spherical = options.get("spherical").is_some_and(ValueRef::is_truthy);
     let near = Near::of_point(point.as_ref(), is_spherical).map_err(windrow_mql::Error::from)?;
@@ -145,7 +177,7 @@ fn key(options: Document<'_>) -> Result<Option<Path>, Error> {
             BAD_VALUE,
             "$geoNear parameter 'key' cannot be the empty string",
         )),
-        Some(ValueRef::String(key)) => Ok(Some(Path::parse(key))),
+        Some(ValueRef::String(key)) => Ok(Some(operand::check_path(key)?)),
         Some(other) => Err(Error::new(
             TYPE_MISMATCH,
             format!(
@@ -164,15 +196,24 @@ fn added(options: Document<'_>, environment: &Environment) -> Result<Reshape, Er
             "$geoNear requires a 'distanceField' option as a String",
         ));
     };
+    let multiplier = options.get("distanceMultiplier");
+    if multiplier.is_some_and(|factor| !factor.is_number()) {
+        let message = "distanceMultiplier must be a number";
+        return Err(Error::new(TYPE_MISMATCH, message));
+    }
     let distance = doc! { "$meta": "geoNearDistance" };
     let mut fields = DocumentBuf::new();
     match number(options, "distanceMultiplier", environment)? {
         None => fields.push(distance_field, distance),
         Some(factor) => fields.push(distance_field, doc! { "$multiply": [distance, factor] }),
     }
+    operand::check_path(distance_field)?;
     match options.get("includeLocs") {
         None => {}
-        Some(ValueRef::String(field)) => fields.push(field, doc! { "$meta": "geoNearPoint" }),
+        Some(ValueRef::String(field)) => {
+            operand::check_path(field)?;
+            fields.push(field, doc! { "$meta": "geoNearPoint" });
+        }
         Some(_) => {
             return Err(Error::new(
                 NO_LOCATION_FIELD,

@@ -103,28 +103,19 @@ pub(super) fn parse(
     })
 }
 
-/// Parses a name, or `{db, coll}`. Errors: 16990 for neither, 16994 for other fields, 13111 for names
-/// that are no strings, 238 for a time-series collection.
+/// Parses a name, or `{db, coll}`. Errors: 16990 for neither, 238 for a time-series collection, and
+/// those of [`parse_place`].
 fn parse_out(operand: ValueRef<'_>) -> Result<Target, Error> {
     match operand {
         ValueRef::String(name) => Target::new(None, name),
         ValueRef::Document(document) => {
-            if document.contains("timeseries") {
+            let is_series =
+                |(name, value): (&str, ValueRef<'_>)| name == "timeseries" && !value.is_nullish();
+            if document.iter().any(is_series) {
                 let message = "$out to a time-series collection is not supported yet";
                 return Err(Error::new(238, message));
             }
-            let has_both = document.contains("db") && document.contains("coll");
-            if !has_both || document.count() != 2 {
-                let message = "If an object is passed to $out it must have exactly 2 fields: \
-                               'db' and 'coll'";
-                return Err(Error::new(16994, message));
-            }
-            match (document.get("db"), document.get("coll")) {
-                (Some(ValueRef::String(database)), Some(ValueRef::String(collection))) => {
-                    Target::new(Some(database), collection)
-                }
-                _ => Err(Error::new(13111, "'db' and 'coll' of $out must be strings")),
-            }
+            parse_place(document)
         }
         other => Err(Error::new(
             16990,
@@ -134,6 +125,42 @@ fn parse_out(operand: ValueRef<'_>) -> Result<Target, Error> {
             ),
         )),
     }
+}
+
+/// `{db, coll}`, where null is as if it were not given. Errors: 14 for names that are no strings, 40413
+/// for a field that is there twice, 40414 for one that is not there, 40415 for others.
+fn parse_place(document: Document<'_>) -> Result<Target, Error> {
+    let (mut database, mut collection) = (None, None);
+    for (name, value) in document {
+        let place = match name {
+            "db" => &mut database,
+            "coll" => &mut collection,
+            "timeseries" => continue,
+            _ => {
+                let message = format!("BSON field '$out.{name}' is an unknown field.");
+                return Err(Error::new(40415, message));
+            }
+        };
+        match value {
+            ValueRef::Null | ValueRef::Undefined => {}
+            ValueRef::String(_) if place.is_some() => {
+                let message = format!("BSON field '$out.{name}' is a duplicate field");
+                return Err(Error::new(40413, message));
+            }
+            ValueRef::String(text) => *place = Some(text),
+            other => return Err(wrong_type(&format!("$out.{name}"), other)),
+        }
+    }
+    match (database, collection) {
+        (Some(database), Some(collection)) => Target::new(Some(database), collection),
+        (None, _) => Err(missing("$out.db")),
+        (_, None) => Err(missing("$out.coll")),
+    }
+}
+
+fn missing(field: &str) -> Error {
+    let message = format!("BSON field '{field}' is missing but a required field");
+    Error::new(40414, message)
 }
 
 impl Target {
@@ -184,8 +211,7 @@ fn parse_merge(
         }
     };
     let Some(target) = fields.into else {
-        let message = "BSON field '$merge.into' is missing but a required field";
-        return Err(Error::new(40414, message));
+        return Err(missing("$merge.into"));
     };
     let variables = match fields.variables {
         Some(variables) if !matches!(fields.matched, Some(ValueRef::Array(_))) => {
@@ -243,6 +269,7 @@ impl<'a> Fields<'a> {
                 ("whenNotMatched", ValueRef::String(name)) => {
                     fields.not_matched = Some(parse_not_matched(name)?);
                 }
+                ("whenNotMatched" | "let", ValueRef::Null | ValueRef::Undefined) => {}
                 ("let", ValueRef::Document(variables)) => fields.variables = Some(variables),
                 ("whenNotMatched" | "let", value) => {
                     return Err(wrong_type(&format!("$merge.{name}"), value));
@@ -261,6 +288,8 @@ fn parse_into(into: Document<'_>) -> Result<Target, Error> {
     let (mut database, mut collection) = (None, "");
     for (name, value) in into {
         match (name, value) {
+            // The pipeline's own.
+            ("db", ValueRef::String("") | ValueRef::Null | ValueRef::Undefined) => {}
             ("db", ValueRef::String(name)) => database = Some(name),
             ("coll", ValueRef::String(name)) => collection = name,
             ("db" | "coll", value) => {
@@ -464,12 +493,23 @@ mod tests {
         check("$out", doc! { "db": "d", "coll": "t" }.into(), None);
         check("$out", "".into(), Some(73));
         check("$out", 1.into(), Some(16990));
-        check("$out", doc! { "db": "d" }.into(), Some(16994));
-        check("$out", doc! { "db": "d", "coll": 1 }.into(), Some(13111));
+        let out = |operand: DocumentBuf, expected| check("$out", operand.into(), expected);
+        out(doc! { "db": "d" }, Some(40414));
+        out(doc! { "db": null, "coll": "t" }, Some(40414));
+        out(doc! { "db": "d", "coll": 1 }, Some(14));
+        out(doc! { "db": "d", "coll": "t", "x": 1 }, Some(40415));
+        out(doc! { "db": "d", "coll": "t", "timeseries": null }, None);
+        out(doc! { "db": "d", "coll": "t", "timeseries": {} }, Some(238));
         let merge = |operand: DocumentBuf, expected| check("$merge", operand.into(), expected);
         check("$merge", "t".into(), None);
         check("$merge", Value::Null, Some(14));
         merge(doc! {}, Some(40414));
+        merge(doc! { "into": { "db": "", "coll": "t" } }, None);
+        merge(doc! { "into": { "db": null, "coll": "t" } }, None);
+        merge(
+            doc! { "into": "t", "let": null, "whenNotMatched": null },
+            None,
+        );
         merge(doc! { "into": {} }, Some(73));
         merge(doc! { "into": 1 }, Some(51178));
         merge(doc! { "into": "t", "x": 1 }, Some(40415));

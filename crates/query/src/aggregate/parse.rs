@@ -8,13 +8,13 @@ use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 use windrow_mql::sort::Sort;
 
 use super::geo_near::GeoNear;
-use super::operand::{scope, whole};
+use super::operand::{fits, scope, whole};
 use super::output;
-use super::stage::{Kind, Pipeline, Stage, not_first, text_is_late};
+use super::stage::{Kind, ParsePipeline, Pipeline, Stage, not_first, text_is_late};
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
-    sample, union, window_fields,
+    rank_fusion, sample, union, window_fields,
 };
 use crate::Error;
 
@@ -48,6 +48,11 @@ fn find(name: &str) -> Option<Parse> {
         "$lookup" => |operand, environment| lookup::parse(operand, environment, Pipeline::parse),
         "$match" => parse_match,
         "$project" => project,
+        "$rankFusion" => |operand, environment| {
+            let pipelines: (fn(Array<'_>) -> _, ParsePipeline) =
+                (Pipeline::check_forms, Pipeline::parse);
+            rank_fusion::parse(operand, environment, pipelines)
+        },
         "$redact" => redact,
         "$replaceRoot" => replace_root,
         "$replaceWith" => replace_with,
@@ -63,19 +68,33 @@ fn find(name: &str) -> Option<Parse> {
     })
 }
 
-/// Stages that MongoDB has and Windrow has not.
-const NOT_SUPPORTED: [&str; 11] = [
+/// Stages that are not parsed here: those that Windrow has not, and those of which the server itself
+/// makes the rows, where a command's pipeline begins with them.
+const NOT_SUPPORTED: [&str; 14] = [
     "$changeStream",
     "$changeStreamSplitLargeEvent",
     "$collStats",
     "$currentOp",
     "$indexStats",
+    "$listClusterCatalog",
     "$listLocalSessions",
     "$listSampledQueries",
     "$listSessions",
     "$planCacheStats",
     "$queryStats",
     "$querySettings",
+    "$score",
+    "$scoreFusion",
+];
+
+/// Those of them that are not of a collection, with the code by which MongoDB refuses them where they
+/// are run on one, as pipelines within others are.
+const OF_NO_COLLECTION: [(&str, i32); 5] = [
+    ("$currentOp", 73),
+    ("$listClusterCatalog", 9_621_301),
+    ("$listLocalSessions", 73),
+    ("$listSessions", 73),
+    ("$querySettings", 73),
 ];
 
 /// Stages that ask another service, which MongoDB without it refuses with 31082.
@@ -89,16 +108,18 @@ const OF_SEARCH: [&str; 4] = [
 const SEARCH_NOT_ENABLED: i32 = 31_082;
 
 /// Stages that bring rows rather than taking them.
-const FIRST: [&str; 9] = [
+const FIRST: [&str; 11] = [
     "$changeStream",
     "$collStats",
     "$currentOp",
     "$documents",
     "$geoNear",
     "$indexStats",
+    "$listClusterCatalog",
     "$listLocalSessions",
     "$listSessions",
     "$planCacheStats",
+    "$querySettings",
 ];
 
 impl Pipeline {
@@ -108,13 +129,26 @@ impl Pipeline {
     /// other, 17313 for `$text` behind the first stage, 40218 for a text
     /// score without `$text`, and those of the stages.
     pub fn parse(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
+        Pipeline::parse_from(stages, environment, 0)
+    }
+
+    /// Parses the stages behind a first one that is run already.
+    pub fn parse_behind(stages: Array<'_>, environment: &Environment) -> Result<Pipeline, Error> {
+        Pipeline::parse_from(stages, environment, 1)
+    }
+
+    fn parse_from(
+        stages: Array<'_>,
+        environment: &Environment,
+        place: usize,
+    ) -> Result<Pipeline, Error> {
         if nesting(stages) > NESTED_MAX {
             return Err(Error::new(
                 232,
                 format!("Maximum number of nested sub-pipelines exceeded. Limit is {NESTED_MAX}"),
             ));
         }
-        let pipeline = Pipeline::parse_inner(stages, environment)?;
+        let pipeline = Pipeline::parse_placed(stages, environment, place)?;
         check_scores(&pipeline.stages)?;
         Ok(pipeline)
     }
@@ -124,9 +158,29 @@ impl Pipeline {
         stages: Array<'_>,
         environment: &Environment,
     ) -> Result<Pipeline, Error> {
+        Pipeline::parse_placed(stages, environment, 0)
+    }
+
+    /// What is wrong with the stages whatever they are run on: names, and what stands in a `$facet`. It
+    /// is told before anything else.
+    pub fn check_forms(stages: Array<'_>) -> Result<(), Error> {
         stages.iter().try_for_each(check_name)?;
+        let named = stages
+            .iter()
+            .filter_map(|stage| stage.as_document()?.first());
+        let mut facets = named.filter(|(name, _)| *name == "$facet");
+        facets.try_for_each(|(_, operand)| facet::check_shape(operand))
+    }
+
+    /// `place`: where the first of the stages stands in the whole pipeline.
+    fn parse_placed(
+        stages: Array<'_>,
+        environment: &Environment,
+        place: usize,
+    ) -> Result<Pipeline, Error> {
+        Pipeline::check_forms(stages)?;
         let (kept, output) = output::split(stages, environment)?;
-        let parsed = parse_all(kept.as_array(), environment)?;
+        let parsed = parse_all(kept.as_array(), environment, place)?;
         output::check_last(stages)?;
         Ok(Pipeline {
             stages: front::ordered(parsed, environment)?,
@@ -158,19 +212,17 @@ fn nesting(stages: Array<'_>) -> usize {
 }
 
 /// Parses the stages of a pipeline, and checks where they stand. Error 7749501 for more than 1,000.
-fn parse_all(stages: Array<'_>, environment: &Environment) -> Result<Vec<Stage>, Error> {
+fn parse_all(
+    stages: Array<'_>,
+    environment: &Environment,
+    place: usize,
+) -> Result<Vec<Stage>, Error> {
     if stages.iter().count() > STAGES_MAX {
         let message = format!("Pipeline length must be no longer than {STAGES_MAX} stages");
         return Err(Error::new(7749501, message));
     }
-    let named = stages
-        .iter()
-        .filter_map(|stage| stage.as_document()?.first());
-    for (_, operand) in named.filter(|(name, _)| *name == "$facet") {
-        facet::check_shape(operand)?;
-    }
     let mut parsed = Vec::new();
-    for (number, stage) in stages.iter().enumerate() {
+    for (number, stage) in (place..).zip(stages.iter()) {
         let document = stage.as_document().ok_or_else(no_object)?;
         check_place(number, document)?;
         let one = parse_stage(document, environment)?;
@@ -212,6 +264,12 @@ fn unknown(name: &str) -> Error {
 /// Error 40602 for a stage that brings rows behind another one.
 fn check_place(number: usize, stage: Document<'_>) -> Result<(), Error> {
     match stage.first() {
+        Some((name, _))
+            if number > 0 && [rank_fusion::NAME, rank_fusion::SCORE_FUSION].contains(&name) =>
+        {
+            let message = format!("{name} is only valid as the first stage in a pipeline");
+            Err(Error::new(rank_fusion::NOT_FIRST, message))
+        }
         Some((name, _)) if number > 0 && FIRST.contains(&name) => Err(not_first(name)),
         _ => Ok(()),
     }
@@ -232,10 +290,7 @@ pub(super) fn parse_stage(
     };
     let Some(parse) = find(name) else {
         if NOT_SUPPORTED.contains(&name) {
-            return Err(Error::new(
-                NOT_IMPLEMENTED,
-                format!("{name} is not supported yet"),
-            ));
+            return Err(not_here(name));
         }
         if OF_SEARCH.contains(&name) {
             let message = format!(
@@ -258,24 +313,45 @@ pub(super) fn parse_stage(
     Ok(kinds.into_iter().map(stage).collect())
 }
 
-/// A text score is there only behind a `$match` with `$text`, and not for filters; a distance only
-/// behind a `$geoNear`.
-pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
-    let is_known = stages.first().is_some_and(Stage::has_text);
-    let measures = |stage: &Stage| stage.kind.dependencies().nearest;
-    let is_measured = stages.first().is_some_and(Stage::is_geo_near);
-    if !is_measured && stages.iter().any(measures) {
-        let message = "query requires $geoNear distance metadata, but it is not available";
-        return Err(Error::new(40218, message));
+/// The error of a stage that is not parsed here.
+fn not_here(name: &str) -> Error {
+    let mut elsewhere = OF_NO_COLLECTION.iter();
+    match elsewhere.find(|(known, _)| *known == name) {
+        Some((_, code)) => {
+            let message = format!("{name} must be run against the database with {{aggregate: 1}}");
+            Error::new(*code, message)
+        }
+        None => Error::new(NOT_IMPLEMENTED, format!("{name} is not supported yet")),
     }
-    let asks = |stage: &Stage| {
-        let read = stage.kind.dependencies();
-        read.text_score || read.needs_origin()
+}
+
+/// A text score is there only behind a `$match` with `$text`, and not for filters; a distance only
+/// behind a `$geoNear`, a score and how it came about behind a stage that gives one. Error 40218.
+pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
+    let first = stages.first();
+    let has_text = first.is_some_and(Stage::has_text);
+    let scores = first.and_then(Stage::scores);
+    let is_measured = first.is_some_and(Stage::is_geo_near);
+    let missing = |what: &str| {
+        let message = format!("query requires {what} metadata, but it is not available");
+        Err(Error::new(40218, message))
     };
-    let in_filter = |stage: &Stage| matches!(stage.kind, Kind::Match(_)) && asks(stage);
-    if stages.iter().any(in_filter) || (!is_known && stages.iter().any(asks)) {
-        let message = "query requires text score metadata, but it is not available";
-        return Err(Error::new(40218, message));
+    for stage in stages {
+        let read = stage.kind.dependencies();
+        let asks_text = read.text_score || read.needs_origin();
+        let is_filter = matches!(stage.kind, Kind::Match(_));
+        if read.nearest && !is_measured {
+            return missing("$geoNear distance");
+        }
+        if asks_text && (is_filter || !has_text) {
+            return missing("text score");
+        }
+        if (read.score || read.search) && !has_text && scores.is_none() {
+            return missing("score");
+        }
+        if read.score_details && scores != Some(true) {
+            return missing("score details");
+        }
     }
     Ok(())
 }
@@ -354,6 +430,9 @@ fn limit(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     if !operand.is_number() {
         return Err(Error::new(15957, "the limit must be specified as a number"));
     }
+    if !fits(operand) {
+        return Err(Error::new(5_107_201, "the limit must fit 64 bits"));
+    }
     match whole(operand) {
         amount if amount > 0 => Ok(vec![Kind::Limit(amount as u64)]),
         _ => Err(Error::new(15958, "the limit must be positive")),
@@ -364,13 +443,16 @@ fn skip(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     if !operand.is_number() {
         return Err(Error::new(15972, "Argument to $skip must be a number"));
     }
+    if !fits(operand) {
+        return Err(Error::new(5_107_200, "Argument to $skip must fit 64 bits"));
+    }
     match whole(operand) {
         amount if amount >= 0 => Ok(vec![Kind::Skip(amount as u64)]),
         _ => Err(Error::new(15956, "Argument to $skip cannot be negative")),
     }
 }
 
-/// Parses `{$count: "name"}`. Errors 40156 to 40160 for names that cannot be.
+/// Parses `{$count: "name"}`. Errors 40156 to 40160 and 9039800 for names that cannot be.
 fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     let ValueRef::String(name) = operand else {
         return Err(Error::new(
@@ -381,6 +463,7 @@ fn count(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>, Error> {
     let wrong = |code, message: &str| Err(Error::new(code, message.to_owned()));
     match name {
         "" => wrong(40157, "the count field must be a non-empty string"),
+        "_id" => wrong(9_039_800, "the count field cannot be '_id'"),
         _ if name.starts_with('$') => wrong(40158, "the count field cannot be a $-prefixed path"),
         _ if name.contains('\0') => wrong(40159, "the count field cannot contain a null byte"),
         _ if name.contains('.') => wrong(40160, "the count field cannot contain '.'"),

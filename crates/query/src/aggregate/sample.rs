@@ -34,7 +34,7 @@ pub(super) fn parse(operand: ValueRef<'_>, _: &Environment) -> Result<Vec<Kind>,
                     "size argument to $sample must be a number",
                 ));
             }
-            "size" => size = Some(operand::whole(value)),
+            "size" => size = Some(operand::nearest(value)),
             other => {
                 return Err(Error::new(
                     28748,
@@ -55,6 +55,10 @@ impl Transformation for Sample {
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
         let operator = SampleOperator::new(self.size, setting.allow_disk_use, input);
         Ok(Box::new(operator))
+    }
+
+    fn shuffles(&self) -> bool {
+        true
     }
 
     fn dependencies(&self) -> Dependencies {

@@ -70,6 +70,22 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it gives its rows in an order of its own making, by chance.
+    fn shuffles(&self) -> bool {
+        false
+    }
+
+    /// Whether it gives each row a score, and if so, whether it says how that came about.
+    fn scores(&self) -> Option<bool> {
+        None
+    }
+
+    /// The operator over a collection or view, of a stage that reads it in ways of its own where it is
+    /// the first.
+    fn over_source(&self, _: &Arc<dyn Source>, _: &Setting) -> Option<Result<BoxOperator, Error>> {
+        None
+    }
+
     /// The same with the `$unwind` that stands behind it taken in, where it can do both at once.
     fn with_unwind(&self, _: &Unwind) -> Option<Arc<dyn Transformation>> {
         None
@@ -165,6 +181,14 @@ impl Stage {
 
     pub fn is_geo_near(&self) -> bool {
         matches!(self.kind, Kind::GeoNear(_))
+    }
+
+    /// See [`Transformation::scores`].
+    pub fn scores(&self) -> Option<bool> {
+        match &self.kind {
+            Kind::Other(other) => other.scores(),
+            _ => None,
+        }
     }
 
     pub fn collect_collections(&self, names: &mut Vec<String>) {

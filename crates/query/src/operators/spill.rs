@@ -3,8 +3,8 @@
 //! A file holds one run of rows in order, each as
 //!
 //! ```text
-//! key length u32 │ index key length u32 │ nearest length u32 │ document length u32
-//! number u64 │ record id u64 │ score? u8 │ score f64 │ key │ index key │ nearest │ document
+//! key length u32 │ index key length u32 │ meta length u32 │ document length u32
+//! number u64 │ record id u64 │ score? u8 │ score f64 │ key │ index key │ meta │ document
 //! ```
 //!
 //! in little endian. It lies in the folder for temporary files (`TMPDIR`) and has no name any more
@@ -14,8 +14,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
-use windrow_document::{Document, DocumentBuf};
-use windrow_mql::{Meta, Nearest};
+use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_mql::{Fused, Meta, Nearest};
 
 use super::keyed::Keyed;
 use crate::row::{Content, Row};
@@ -59,9 +59,9 @@ impl RunWriter {
     fn write(&mut self, keyed: &Keyed) -> io::Result<()> {
         let document = keyed.row.content.as_bytes();
         let index_key: &[u8] = keyed.row.key.as_ref().map_or(&[], |key| key.as_bytes());
-        let nearest = keyed.row.meta.nearest.as_deref().map(nearest_document);
-        let nearest = nearest.as_ref().map_or(&[][..], DocumentBuf::as_bytes);
-        let parts = [&*keyed.key, index_key, nearest, document];
+        let meta = meta_document(&keyed.row.meta);
+        let meta = meta.as_ref().map_or(&[][..], DocumentBuf::as_bytes);
+        let parts = [&*keyed.key, index_key, meta, document];
         for part in parts {
             let length = u32::try_from(part.len()).map_err(io::Error::other)?;
             self.0.write_all(&length.to_le_bytes())?;
@@ -87,12 +87,33 @@ impl RunWriter {
     }
 }
 
-/// The distance and the point as a document.
-fn nearest_document(nearest: &Nearest) -> DocumentBuf {
+/// The distance and the point, and what lists were fused to, as a document; None of neither.
+fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
+    if meta.nearest.is_none() && meta.fused.is_none() {
+        return None;
+    }
     let mut document = DocumentBuf::new();
-    document.push("distance", nearest.distance);
-    document.push("point", nearest.point.clone());
-    document
+    if let Some(nearest) = meta.nearest.as_deref() {
+        document.push("distance", nearest.distance);
+        document.push("point", nearest.point.clone());
+    }
+    if let Some(fused) = meta.fused.as_deref() {
+        document.push("score", fused.score);
+        if let Some(details) = &fused.details {
+            document.push("details", details.clone());
+        }
+    }
+    Some(document)
+}
+
+/// None: there is none.
+fn fused_of(bytes: &[u8]) -> Option<Fused> {
+    let document = Document::from_bytes(bytes).ok()?;
+    let details = document.get("details").and_then(ValueRef::as_document);
+    Some(Fused {
+        score: document.get("score")?.as_f64()?,
+        details: details.map(|details| details.to_buf()),
+    })
 }
 
 /// None: there are none.
@@ -124,14 +145,15 @@ impl Run {
         let mut has_score = [0];
         self.0.read_exact(&mut has_score)?;
         let score = f64::from_bits(self.read_u64()?);
-        let [key, index_key, nearest, document] = lengths.map(|length| self.read_bytes(length));
-        let (key, index_key) = (key?, index_key?);
+        let [key, index_key, meta, document] = lengths.map(|length| self.read_bytes(length));
+        let (key, index_key, meta) = (key?, index_key?, meta?);
         let key_document = || Box::new(DocumentBuf::from_validated(index_key.clone()));
         let row = Row {
             key: (!index_key.is_empty()).then(key_document),
             meta: Meta {
                 text_score: (has_score == [1]).then_some(score),
-                nearest: nearest_of(&nearest?).map(Box::new),
+                nearest: nearest_of(&meta).map(Box::new),
+                fused: fused_of(&meta).map(Box::new),
                 origin: None,
             },
             ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))

@@ -1,19 +1,26 @@
 //! `aggregate`: documents through the stages of a pipeline.
 
+mod cluster_catalog;
+mod collection_stats;
+mod current_operations;
 mod given;
 mod in_transactions;
+mod index_stats;
 mod merging;
+mod options;
 mod own_documents;
 mod plan_cache_stats;
+mod query_settings;
 mod replacing;
+mod session_lists;
 mod target;
 mod writing;
 
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Array, Collation, Document, ValueRef};
-use windrow_query::{Aggregate, Hint, Pipeline, Source, Verbosity};
+use windrow_document::{Array, Collation, Document, Type, ValueRef};
+use windrow_query::{Aggregate, Hint, ParsePipeline, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -64,7 +71,12 @@ const FIELDS: &[&str] = &[
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    if body.get("explain").is_some_and(ValueRef::is_truthy) {
+    if wants_explain(body)? {
+        parse_cursor(body)?;
+        if body.contains("writeConcern") {
+            let message = "aggregate cannot have a writeConcern beside explain";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
         in_transactions::check(context, body)?;
         return explain(context, request.database(), body, Verbosity::QueryPlanner);
     }
@@ -93,6 +105,18 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let reply = first_batch::reply(context, owner, batches, first);
     note_front(context, &aggregate, &source);
     reply
+}
+
+/// True or false, which null is not.
+fn wants_explain(body: Document<'_>) -> Result<bool, CommandError> {
+    match body.get("explain") {
+        None => Ok(false),
+        Some(ValueRef::Bool(wanted)) => Ok(wanted),
+        Some(other) => {
+            let arguments = Arguments::within("aggregate", body);
+            Err(arguments.wrong_type("explain", other.type_of(), &[Type::Bool]))
+        }
+    }
 }
 
 /// Tells the log and the profile of the query that the pipeline begins with.
@@ -177,7 +201,8 @@ fn prepare(
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
-        let mut aggregate = parse_stages(body, begun.rest.as_array(), None)?;
+        let mut aggregate =
+            parse_stages(body, begun.rest.as_array(), None, Pipeline::parse_behind)?;
         aggregate.allow_disk_use = queries::may_use_disk(context, body);
         let given = Given::source(namespace.to_string(), begun.documents);
         return Ok((aggregate, given));
@@ -185,6 +210,9 @@ fn prepare(
     let brings_documents =
         own_documents::first_stage(body).map(|(name, _)| name) == Some("$documents");
     if brings_documents != (namespace.collection == NO_COLLECTION) {
+        if let Some(stages) = body.get("pipeline").and_then(ValueRef::as_array) {
+            Pipeline::check_forms(stages).or_command_error()?;
+        }
         let message = match brings_documents {
             true => "$documents is only valid with {aggregate: 1}",
             false => "{aggregate: 1} is not valid for this pipeline: it needs a collection",
@@ -211,18 +239,22 @@ pub fn parse(
     body: Document<'_>,
     default: Option<Arc<Collation>>,
 ) -> Result<Aggregate, CommandError> {
-    let stages = Arguments::within("aggregate", body).array("pipeline")?;
-    let stages = stages.ok_or_else(|| {
-        let message = "'pipeline' option must be specified as an array";
-        CommandError::new(ErrorCode::TypeMismatch, message)
-    })?;
-    parse_stages(body, stages, default)
+    let arguments = Arguments::within("aggregate", body);
+    let stages = match arguments.get("pipeline") {
+        Some(ValueRef::Array(stages)) => stages,
+        Some(other) => {
+            return Err(arguments.wrong_type("pipeline", other.type_of(), &[Type::Array]));
+        }
+        None => return Err(arguments.missing("pipeline")),
+    };
+    parse_stages(body, stages, default, Pipeline::parse)
 }
 
 fn parse_stages(
     body: Document<'_>,
     stages: Array<'_>,
     default: Option<Arc<Collation>>,
+    parse: ParsePipeline,
 ) -> Result<Aggregate, CommandError> {
     check_names(body)?;
     let arguments = Arguments::within("aggregate", body);
@@ -231,7 +263,7 @@ fn parse_stages(
     let environment = queries::environment(arguments.document("let")?, collation)?;
     let hint = body.get("hint").map(Hint::parse).transpose();
     Ok(Aggregate {
-        pipeline: Pipeline::parse(stages, &environment).or_command_error()?,
+        pipeline: parse(stages, &environment).or_command_error()?,
         hint: hint.or_command_error()?.flatten(),
         allow_disk_use,
     })
@@ -267,8 +299,8 @@ fn check_names(body: Document<'_>) -> Result<(), CommandError> {
     let mut names = body.iter().skip(1).map(|(name, _)| name);
     match names.find(|name| !FIELDS.contains(name) && !is_generic(name)) {
         Some(name) => Err(CommandError::new(
-            ErrorCode::FailedToParse,
-            format!("unrecognized field '{name}'"),
+            ErrorCode::IDLUnknownField,
+            format!("BSON field 'aggregate.{name}' is an unknown field."),
         )),
         None => Ok(()),
     }
@@ -289,10 +321,7 @@ fn parse_cursor(body: Document<'_>) -> Result<FirstBatch, CommandError> {
             _ => parse(body, None).map(|_| FirstBatch::default()),
         };
     };
-    if let Some((name, _)) = cursor.iter().find(|(name, _)| *name != "batchSize") {
-        let message = format!("cursor object can't contain fields other than batchSize: {name}");
-        return Err(CommandError::new(ErrorCode::BadValue, message));
-    }
+    options::check_known("aggregate.cursor", cursor, &["batchSize"])?;
     let size = Arguments::within("aggregate.cursor", cursor).count("batchSize")?;
     let limit = size.map_or(FIRST_BATCH_COUNT, |size| {
         usize::try_from(size).unwrap_or(usize::MAX)

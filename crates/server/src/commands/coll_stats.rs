@@ -38,14 +38,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// By what sizes are divided: at least 1.
+/// By what sizes are divided: at least 1, at most what 32 bits hold.
 pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     if let Some(ValueRef::Null | ValueRef::Undefined) = arguments.get("scale") {
         return Ok(1);
     }
     match arguments.whole_number("scale")? {
         None => Ok(1),
-        Some(scale) if scale >= 1 => Ok(scale.unsigned_abs()),
+        Some(scale) if scale >= 1 => Ok(scale.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
         Some(scale) => {
             let message = format!("scale has to be >= 1, and is {scale}");
             Err(CommandError::new(ErrorCode::BadValue, message))

@@ -89,13 +89,9 @@ pub fn parse(body: Document<'_>, default: Option<Arc<Collation>>) -> Result<Coun
         CommandError::new(ErrorCode::BadValue, message)
     })?;
     let limit = limit.unsigned_abs();
-    let skip = whole(body, "skip")?.unwrap_or(0);
     Ok(Count {
         filter: queries::filter(filter, &environment)?,
-        skip: u64::try_from(skip).map_err(|_| {
-            let message = format!("Skip value is negative in count query: {skip}");
-            CommandError::new(ErrorCode::FailedToParse, message)
-        })?,
+        skip: arguments.count("skip")?.unwrap_or(0),
         limit: (limit > 0).then_some(limit),
         hint: hint.or_command_error()?.flatten(),
     })

@@ -25,21 +25,28 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let filter = filter(&arguments)?;
     let name_only = arguments.flag("nameOnly")?;
-    let engine = &context.state.services.engine;
-    let collections = engine.collections(request.database());
-    let views = engine.views(request.database()).or_command_error()?;
-    let described = collections
-        .iter()
-        .map(|one| describe(one, name_only))
-        .chain(views.iter().map(|(name, one)| view(name, one, name_only)));
     let mut found = Vec::new();
-    for one in described {
+    for one in describe_all(context, request.database(), name_only)? {
         if matches(filter.as_ref(), &one)? {
             found.push(one);
         }
     }
     let namespace = format!("{}.$cmd.listCollections", request.database());
     listed::reply(request, context, &namespace, found)
+}
+
+/// The collections and then the views of a database.
+pub fn describe_all(
+    context: &Context<'_>,
+    database: &str,
+    name_only: bool,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    let engine = &context.state.services.engine;
+    let collections = engine.collections(database);
+    let views = engine.views(database).or_command_error()?;
+    let collections = collections.iter().map(|one| describe(one, name_only));
+    let views = views.iter().map(|(name, one)| view(name, one, name_only));
+    Ok(collections.chain(views).collect())
 }
 
 /// The filter that what is listed must match.

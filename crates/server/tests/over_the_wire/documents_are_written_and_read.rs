@@ -550,7 +550,7 @@ fn a_pipeline_reads_what_the_server_knows() {
     refuse(
         client,
         aggregate(doc! { "$collStats": { "x": 1 } }, doc! { "a": 1 }),
-        40168,
+        40415,
     );
     refuse(
         client,

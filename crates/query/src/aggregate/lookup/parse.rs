@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_document::path::Path;
 use windrow_document::{Array, Document, Value, ValueRef};
 use windrow_mql::expression::{Variables, check_variable_for_writing};
 use windrow_mql::filter::Environment;
@@ -17,9 +18,94 @@ fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
 }
 
-/// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that are wrong or
-/// missing, 14 for a pipeline that is none, 16410 for a wrong `as`, 16867 for a wrong variable, 51047
-/// for `$out` and `$merge` within.
+/// The fields of a `$lookup` as they are written.
+#[derive(Default)]
+struct Fields<'a> {
+    from: Option<&'a str>,
+    into: Option<Path>,
+    local: Option<Path>,
+    foreign: Option<Path>,
+    variables: Option<Document<'a>>,
+    stages: Option<Array<'a>>,
+}
+
+const KNOWN: [&str; 6] = [
+    "from",
+    "as",
+    "localField",
+    "foreignField",
+    "let",
+    "pipeline",
+];
+
+impl<'a> Fields<'a> {
+    /// A field that is null is as if it were not there, but for the pipeline. Errors: 14 for values of
+    /// the wrong type, 40413 for a field that is there twice, 40415 for others, and those of paths.
+    fn parse(document: Document<'a>) -> Result<Fields<'a>, Error> {
+        let mut fields = Fields::default();
+        let mut seen = Vec::new();
+        for (name, value) in document {
+            if !KNOWN.contains(&name) {
+                let message = format!("BSON field '$lookup.{name}' is an unknown field.");
+                return Err(Error::new(40415, message));
+            }
+            if seen.contains(&name) {
+                let message = format!("BSON field '$lookup.{name}' is a duplicate field");
+                return Err(Error::new(40413, message));
+            }
+            seen.push(name);
+            fields.set(name, value)?;
+        }
+        Ok(fields)
+    }
+
+    fn set(&mut self, name: &str, value: ValueRef<'a>) -> Result<(), Error> {
+        match (name, value) {
+            ("pipeline", ValueRef::Array(array)) => self.stages = Some(array),
+            ("pipeline", other) => return Err(wrong_type(name, other)),
+            (_, ValueRef::Null | ValueRef::Undefined) => {}
+            ("let", ValueRef::Document(document)) => self.variables = Some(document),
+            ("from", ValueRef::String(text)) => self.from = Some(text),
+            ("from", ValueRef::Document(document)) => return Err(elsewhere(document)),
+            ("as", ValueRef::String(text)) => self.into = Some(operand::check_path(text)?),
+            // As if they were not there.
+            ("localField" | "foreignField", ValueRef::String("")) => {}
+            ("localField", ValueRef::String(text)) => {
+                self.local = Some(operand::check_path(text)?);
+            }
+            ("foreignField", ValueRef::String(text)) => {
+                self.foreign = Some(operand::check_path(text)?);
+            }
+            (_, other) => return Err(wrong_type(name, other)),
+        }
+        Ok(())
+    }
+}
+
+fn wrong_type(name: &str, found: ValueRef<'_>) -> Error {
+    let found = found.type_of().name();
+    let message = format!("BSON field '$lookup.{name}' is the wrong type '{found}'");
+    Error::new(14, message)
+}
+
+/// What is wrong with a collection in another database: that it is in one, if nothing else.
+fn elsewhere(from: Document<'_>) -> Error {
+    for (name, value) in from {
+        match (name, value) {
+            ("db" | "coll", ValueRef::String(_)) => {}
+            ("db" | "coll", other) => return wrong_type(&format!("from.{name}"), other),
+            _ => {
+                let message = format!("BSON field '$lookup.from.{name}' is an unknown field.");
+                return Error::new(40415, message);
+            }
+        }
+    }
+    Error::new(9, "$lookup from another database is not supported")
+}
+
+/// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that do not go
+/// together or are missing, 40414 for a missing `as`, 73 for a collection beside documents, 16867 for a
+/// wrong variable, 51047 for `$out` and `$merge` within, and those of [`Fields::parse`].
 pub fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -28,41 +114,29 @@ pub fn parse(
     let Some(document) = operand.as_document() else {
         return wrong("the $lookup stage specification must be an object");
     };
-    let (mut from, mut into, mut local, mut foreign) = (None, None, None, None);
-    let (mut variables, mut stages) = (Vec::new(), None);
-    for (name, value) in document {
-        match (name, value) {
-            ("pipeline", ValueRef::Array(array)) => stages = Some(array),
-            ("pipeline", _) => {
-                return Err(Error::new(
-                    14,
-                    "$lookup argument 'pipeline' must be an array",
-                ));
-            }
-            ("let", ValueRef::Document(document)) => variables = parse_let(document, environment)?,
-            ("from", ValueRef::String(text)) => from = Some(text.to_owned()),
-            ("as", ValueRef::String(text)) => into = Some(operand::check_path(text)?),
-            ("localField", ValueRef::String(text)) => local = Some(operand::check_path(text)?),
-            ("foreignField", ValueRef::String(text)) => foreign = Some(operand::check_path(text)?),
-            ("let" | "from" | "as" | "localField" | "foreignField", other) => {
-                return wrong(format!(
-                    "$lookup argument '{name}: {other}' has the wrong type"
-                ));
-            }
-            _ => return wrong(format!("unknown argument to $lookup: {name}")),
+    let fields = Fields::parse(document)?;
+    let stages = fields.stages;
+    let Some(into) = fields.into else {
+        let message = "BSON field '$lookup.as' is missing but a required field";
+        return Err(Error::new(40414, message));
+    };
+    let from = match (fields.from, stages.is_some_and(documents::begins)) {
+        (Some(_), true) => {
+            let message = "$documents of a $lookup stands in the place of a 'from'";
+            return Err(Error::new(73, message));
         }
-    }
-    let Some(into) = into else {
-        return wrong("must specify 'as' field for a $lookup");
+        (Some(from), false) => from.to_owned(),
+        (None, true) => NO_COLLECTION.to_owned(),
+        (None, false) => return wrong("must specify 'from' field for a $lookup"),
     };
-    let without = stages.is_some_and(documents::begins);
-    let Some(from) = from.or_else(|| without.then(|| NO_COLLECTION.to_owned())) else {
-        return wrong("must specify 'from' field for a $lookup");
-    };
-    let equality = match (local, foreign) {
+    let equality = match (fields.local, fields.foreign) {
         (Some(local), Some(foreign)) => Some(Equality { local, foreign }),
         (None, None) if stages.is_some() => None,
         _ => return wrong("$lookup requires both or neither of 'localField' and 'foreignField'"),
+    };
+    let variables = match fields.variables {
+        Some(document) => parse_let(document, environment)?,
+        None => Vec::new(),
     };
     if stages.is_none() && !variables.is_empty() {
         return wrong("$lookup with a 'let' argument must also specify a 'pipeline'");

@@ -11,12 +11,14 @@ const REFUSED: &[&str] = &[
     "$collStats",
     "$currentOp",
     "$indexStats",
+    "$listClusterCatalog",
     "$listLocalSessions",
     "$listSearchIndexes",
     "$listSessions",
     "$merge",
     "$out",
     "$planCacheStats",
+    "$querySettings",
 ];
 
 /// The first stage of a command that is refused.

@@ -6,46 +6,53 @@ use windrow_query::CachedPlan;
 use windrow_query::plan_cache::{Candidate, Details};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::options::refuse;
 use crate::clock;
 use crate::context::Context;
 use crate::queries;
 
-const ALL_HOSTS_OF_ONE: ErrorCode = ErrorCode(4_503_200);
+const ALL_HOSTS_OF_ONE: i32 = 4_503_200;
+const NO_BOOL: i32 = 13_111;
+const NO_COLLECTION: i32 = 50_933;
 
-/// Refuses what the stage does not take.
+/// Refuses what the stage does not take, with codes of its own.
 fn check(wanted: ValueRef<'_>) -> Result<(), CommandError> {
+    let refuse_form = |message: &str| refuse(ErrorCode::FailedToParse.number(), message);
     let Some(options) = wanted.as_document() else {
-        let message = "$planCacheStats value must be an object";
-        return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        return refuse_form("$planCacheStats value must be an object");
     };
-    for (name, value) in options {
-        match (name, value.as_bool()) {
-            ("allHosts", Some(false)) => {}
-            ("allHosts", Some(true)) => {
-                let message =
-                    "$planCacheStats stage supports allHosts parameter only for sharded clusters";
-                return Err(CommandError::new(ALL_HOSTS_OF_ONE, message));
-            }
-            ("allHosts", None) => {
-                let message = "BSON field '$planCacheStats.allHosts' is the wrong type";
-                return Err(CommandError::new(ErrorCode::TypeMismatch, message));
-            }
-            _ => {
-                let message = format!("BSON field '$planCacheStats.{name}' is an unknown field.");
-                return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
-            }
+    match (options.count(), options.first()) {
+        (0, _) => Ok(()),
+        (1, Some(("allHosts", ValueRef::Bool(false)))) => Ok(()),
+        (1, Some(("allHosts", ValueRef::Bool(true)))) => refuse(
+            ALL_HOSTS_OF_ONE,
+            "$planCacheStats stage supports allHosts parameter only for sharded clusters",
+        ),
+        (1, Some(("allHosts", _))) => {
+            refuse(NO_BOOL, "allHosts of $planCacheStats must be true or false")
         }
+        _ => refuse_form("$planCacheStats takes allHosts alone"),
     }
-    Ok(())
 }
 
-/// One document a plan. Error 4503200 for what only sharded clusters have.
+/// One document a plan. Errors: 9, 13111 and 4503200 for wrong options, 50933 where there is no
+/// collection.
 pub fn describe(
     context: &Context<'_>,
     namespace: &Namespace,
     wanted: ValueRef<'_>,
 ) -> Result<Vec<DocumentBuf>, CommandError> {
     check(wanted)?;
+    if context
+        .state
+        .services
+        .engine
+        .collection(namespace)
+        .is_none()
+    {
+        let message = format!("{namespace} does not exist");
+        return refuse(NO_COLLECTION, message);
+    }
     let (source, name) = (queries::source(context, namespace)?, namespace.to_string());
     let plans = context.state.guidance.plans.list(&name, &source.indexes());
     let describe = |plan: &CachedPlan| {
@@ -105,4 +112,26 @@ fn of_candidate(candidate: &Candidate) -> Value {
         "executionStages": (candidate.plan.clone()),
     }
     .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_checked_as_mongodb_does() {
+        let check = |wanted: Value, expected: Option<i32>| {
+            let found = check(wanted.as_ref())
+                .err()
+                .map(|error| error.code.number());
+            assert_eq!(found, expected, "{wanted}");
+        };
+        check(doc! {}.into(), None);
+        check(doc! { "allHosts": false }.into(), None);
+        check(doc! { "allHosts": true }.into(), Some(ALL_HOSTS_OF_ONE));
+        check(doc! { "allHosts": 1 }.into(), Some(NO_BOOL));
+        check(doc! { "allhosts": true }.into(), Some(9));
+        check(doc! { "allHosts": false, "x": 1 }.into(), Some(9));
+        check(Value::Null, Some(9));
+    }
 }

@@ -1,0 +1,318 @@
+//! `$rankFusion`: one list made of several, in each of which a document has a rank.
+//!
+//! A document's score is the sum over the pipelines that return it of weight / (60 + rank). Source of
+//! the formula: Cormack, Clarke and Büttcher, "Reciprocal Rank Fusion outperforms Condorcet and
+//! individual Rank Learning Methods" (2009), and MongoDB's manual.
+
+mod parse;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_mql::expression::Dependencies;
+use windrow_mql::sort::Sort;
+use windrow_mql::{Fused, Meta};
+
+use super::rows::Rows;
+use super::stage::{Kind, Pipeline, Setting, Transformation};
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::row::{Content, Interrupt, Row};
+use crate::source::Source;
+
+pub(super) use parse::{NAME, NOT_FIRST, SCORE_FUSION, parse};
+
+/// A parsed `$rankFusion`.
+#[derive(Clone, Debug)]
+pub struct RankFusion {
+    inputs: Vec<Input>,
+    with_details: bool,
+}
+
+/// A pipeline that ranks documents.
+#[derive(Clone, Debug)]
+struct Input {
+    name: String,
+    weight: f64,
+    pipeline: Pipeline,
+}
+
+/// What is added to a rank, so that the first places do not count for everything.
+const RANK_CONSTANT: f64 = 60.0;
+
+impl Input {
+    /// By what documents are as good as each other: the order in which they come, unless they are
+    /// picked at random behind it.
+    fn order(&self) -> Option<&Sort> {
+        let mut stages = self.pipeline.stages.iter().rev();
+        stages.find_map(|stage| match &stage.kind {
+            Kind::Sort(sort, _) => Some(Some(sort)),
+            Kind::Other(other) if other.shuffles() => Some(None),
+            _ => None,
+        })?
+    }
+}
+
+impl Transformation for RankFusion {
+    /// Each pipeline over the same rows, where others have made them already.
+    fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
+        Ok(Box::new(Fusion::new(
+            self.clone(),
+            Inputs::Rows(input),
+            setting,
+        )))
+    }
+
+    fn dependencies(&self) -> Dependencies {
+        Dependencies {
+            whole: true,
+            ..Dependencies::default()
+        }
+    }
+
+    /// Each pipeline over the collection or view, by indexes of its own.
+    fn over_source(
+        &self,
+        source: &Arc<dyn Source>,
+        setting: &Setting,
+    ) -> Option<Result<BoxOperator, Error>> {
+        let open = |input: &Input| input.pipeline.over_source(source, None, setting);
+        let inputs: Result<Vec<BoxOperator>, Error> = self.inputs.iter().map(open).collect();
+        Some(inputs.map(|inputs| -> BoxOperator {
+            Box::new(Fusion::new(self.clone(), Inputs::Open(inputs), setting))
+        }))
+    }
+
+    fn scores(&self) -> Option<bool> {
+        Some(self.with_details)
+    }
+}
+
+/// Where the rows of the pipelines come from.
+enum Inputs {
+    Open(Vec<BoxOperator>),
+    Rows(BoxOperator),
+}
+
+/// A document with its rank in each pipeline.
+struct Ranked {
+    row: Row,
+    ranks: Vec<Option<u64>>,
+}
+
+struct Fusion {
+    stage: RankFusion,
+    inputs: Inputs,
+    setting: Setting,
+    /// In the order in which they are given; None before they are known.
+    rows: Option<std::vec::IntoIter<Row>>,
+    counters: Counters,
+}
+
+impl Fusion {
+    fn new(stage: RankFusion, inputs: Inputs, setting: &Setting) -> Fusion {
+        Fusion {
+            stage,
+            inputs,
+            setting: setting.clone(),
+            rows: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The operators of the pipelines, in their order.
+    fn open(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<BoxOperator>, Error> {
+        let input = match &mut self.inputs {
+            Inputs::Open(inputs) => return Ok(std::mem::take(inputs)),
+            Inputs::Rows(input) => input,
+        };
+        let rows = hold(input, bytes_max(self.setting.allow_disk_use), interrupt)?;
+        let open = |input: &Input| {
+            let rows = Box::new(Rows::new(rows.clone()));
+            input.pipeline.over_rows(rows, &self.setting)
+        };
+        self.stage.inputs.iter().map(open).collect()
+    }
+
+    fn fuse(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
+        let operators = self.open(interrupt)?;
+        let mut found = Found::new(&self.stage, bytes_max(self.setting.allow_disk_use));
+        for (place, operator) in operators.into_iter().enumerate() {
+            found.take_in(place, operator, interrupt)?;
+        }
+        Ok(found.into_rows())
+    }
+}
+
+/// All rows, in a form that is cheap to copy.
+fn hold(
+    input: &mut BoxOperator,
+    bytes_max: usize,
+    interrupt: &dyn Interrupt,
+) -> Result<Vec<Row>, Error> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = input.next(interrupt)? {
+        bytes += row.content.as_bytes().len();
+        if bytes > bytes_max {
+            return Err(over_memory(NAME));
+        }
+        let content = match row.content {
+            Content::Owned(document) => Content::Shared(document.into_bytes().into()),
+            shared => shared,
+        };
+        rows.push(Row { content, ..row });
+    }
+    Ok(rows)
+}
+
+/// What the pipelines have returned, by the key of `_id`.
+struct Found<'f> {
+    stage: &'f RankFusion,
+    ranked: HashMap<Vec<u8>, Ranked>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl<'f> Found<'f> {
+    fn new(stage: &'f RankFusion, bytes_max: usize) -> Found<'f> {
+        Found {
+            stage,
+            ranked: HashMap::new(),
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// Takes in the rows of one pipeline. Those that are as good as each other have one rank, and the
+    /// next one has that of its place.
+    fn take_in(
+        &mut self,
+        place: usize,
+        mut operator: BoxOperator,
+        interrupt: &dyn Interrupt,
+    ) -> Result<(), Error> {
+        let order = self.stage.inputs.get(place).and_then(Input::order);
+        let (mut rank, mut number, mut last) = (0, 0, Vec::new());
+        while let Some(row) = operator.next(interrupt)? {
+            number += 1;
+            let mut key = Vec::new();
+            if let Some(order) = order {
+                order.key(row.document(), &row.meta, &mut key)?;
+            }
+            if order.is_none() || number == 1 || key != last {
+                rank = number;
+            }
+            last = key;
+            self.add(place, rank, row)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, place: usize, rank: u64, row: Row) -> Result<(), Error> {
+        let id = row.document().get("_id").unwrap_or(ValueRef::Null);
+        let mut key = Vec::new();
+        key::append(&mut key, id);
+        self.bytes += row.content.as_bytes().len() + key.len();
+        if self.bytes > self.bytes_max {
+            return Err(over_memory(NAME));
+        }
+        let ranked = match self.ranked.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(Ranked {
+                row,
+                ranks: vec![None; self.stage.inputs.len()],
+            }),
+        };
+        if let Some(slot) = ranked.ranks.get_mut(place) {
+            // Of a document that a pipeline returns twice the better place counts.
+            slot.get_or_insert(rank);
+        }
+        Ok(())
+    }
+
+    /// The rows with their scores: the highest first, and of one score by `_id`.
+    fn into_rows(self) -> Vec<Row> {
+        let stage = self.stage;
+        let mut scored: Vec<(f64, Vec<u8>, Ranked)> = self
+            .ranked
+            .into_iter()
+            .map(|(key, ranked)| (stage.score(&ranked.ranks), key, ranked))
+            .collect();
+        scored.sort_by(|(score, key, _), (other, other_key, _)| {
+            other.total_cmp(score).then_with(|| key.cmp(other_key))
+        });
+        let rows = scored.into_iter().map(|(score, _, ranked)| {
+            let details = stage
+                .with_details
+                .then(|| stage.details(score, &ranked.ranks));
+            let fused = Some(Box::new(Fused { score, details }));
+            Row {
+                meta: Meta {
+                    fused,
+                    ..Meta::default()
+                },
+                ..ranked.row
+            }
+        });
+        rows.collect()
+    }
+}
+
+impl RankFusion {
+    fn score(&self, ranks: &[Option<u64>]) -> f64 {
+        let parts = self.inputs.iter().zip(ranks);
+        let parts = parts.filter_map(|(input, rank)| {
+            rank.map(|rank| input.weight * (1.0 / (rank as f64 + RANK_CONSTANT)))
+        });
+        // From 0.0, which the sum of nothing but -0.0 would not be.
+        parts.fold(0.0, |sum, part| sum + part)
+    }
+
+    /// What `{$meta: "scoreDetails"}` shows.
+    fn details(&self, score: f64, ranks: &[Option<u64>]) -> DocumentBuf {
+        let describe = |(input, rank): (&Input, &Option<u64>)| -> Value {
+            let name = input.name.as_str();
+            match rank {
+                None => doc! { "inputPipelineName": name, "rank": "NA" }.into(),
+                Some(rank) => doc! {
+                    "inputPipelineName": name, "rank": (whole(*rank)), "weight": (input.weight),
+                    "details": [],
+                }
+                .into(),
+            }
+        };
+        let details: ArrayBuf = self.inputs.iter().zip(ranks).map(describe).collect();
+        doc! {
+            "value": score,
+            "description": "value output by reciprocal rank fusion algorithm, computed as sum of \
+                            (weight * (1 / (60 + rank))) across input pipelines from which this \
+                            document is output, from:",
+            "details": details,
+        }
+    }
+}
+
+/// A number of the smallest type that holds it.
+fn whole(number: u64) -> Value {
+    match i32::try_from(number) {
+        Ok(small) => Value::Int32(small),
+        Err(_) => Value::Int64(number as i64),
+    }
+}
+
+impl Operator for Fusion {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        if self.rows.is_none() {
+            self.rows = Some(self.fuse(interrupt)?.into_iter());
+        }
+        let row = self.rows.as_mut().and_then(Iterator::next);
+        self.counters.note(&row);
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.counters
+    }
+}

@@ -1,0 +1,292 @@
+//! The operand of `$rankFusion`.
+
+use windrow_document::{Array, Document, ValueRef};
+use windrow_mql::filter::Environment;
+
+use super::{Input, RankFusion};
+use crate::Error;
+use crate::aggregate::facet::check_name;
+use crate::aggregate::stage::{Kind, ParsePipeline};
+
+pub(crate) const NAME: &str = "$rankFusion";
+/// The other stage of its kind, which is not here.
+pub(crate) const SCORE_FUSION: &str = "$scoreFusion";
+
+const BAD_VALUE: i32 = 2;
+const FAILED_TO_PARSE: i32 = 9;
+const TYPE_MISMATCH: i32 = 14;
+const MISSING: i32 = 40414;
+const UNKNOWN: i32 = 40415;
+const WEIGHT_TYPE: i32 = 13_118;
+const NO_RANK: i32 = 9_191_100;
+const NO_SELECTION: i32 = 9_191_103;
+const WEIGHT_NEGATIVE: i32 = 9_460_300;
+const WEIGHTS_TOO_MANY: i32 = 9_460_301;
+const EMPTY_PIPELINE: i32 = 9_834_300;
+const WEIGHT_OF_NONE: i32 = 9_967_500;
+pub(crate) const NOT_FIRST: i32 = 10_170_100;
+const NESTED: i32 = 10_473_002;
+
+/// Stages that choose documents and leave them as they are.
+const SELECTING: [&str; 5] = ["$limit", "$match", "$sample", "$skip", "$sort"];
+
+/// Tells what is wrong with stages whatever they are run on.
+type CheckForms = fn(Array<'_>) -> Result<(), Error>;
+
+/// Parses `{input: {pipelines: {name: [stages], …}}, combination: {weights: {name: number, …}},
+/// scoreDetails}`. A field that is null is as if it were not there. Errors: 9 for what is no document, 14,
+/// 40414 and 40415 for wrong fields, 2 without pipelines, and those of pipelines and weights.
+pub(crate) fn parse(
+    operand: ValueRef<'_>,
+    environment: &Environment,
+    pipelines: (CheckForms, ParsePipeline),
+) -> Result<Vec<Kind>, Error> {
+    let Some(document) = operand.as_document() else {
+        let message = format!("{NAME} must take a nested object");
+        return Err(Error::new(FAILED_TO_PARSE, message));
+    };
+    let fields = Fields::of(NAME, document, &["input", "combination", "scoreDetails"])?;
+    let input = fields.required("input")?;
+    let named = Fields::of("$rankFusion.input", input, &["pipelines"])?.required("pipelines")?;
+    let mut inputs = Vec::new();
+    for (name, stages) in named {
+        inputs.push(parse_input(name, stages, environment, pipelines)?);
+    }
+    if inputs.is_empty() {
+        let message = format!("{NAME} needs at least one pipeline");
+        return Err(Error::new(BAD_VALUE, message));
+    }
+    if fields.present("combination").is_some() {
+        let combination = fields.required("combination")?;
+        let combination = Fields::of("$rankFusion.combination", combination, &["weights"])?;
+        let weights = combination.required("weights")?;
+        set_weights(&mut inputs, weights)?;
+    }
+    let with_details = match fields.present("scoreDetails") {
+        None => false,
+        Some(ValueRef::Bool(flag)) => flag,
+        Some(other) => return Err(wrong_type(NAME, "scoreDetails", other)),
+    };
+    Ok(vec![Kind::of(RankFusion {
+        inputs,
+        with_details,
+    })])
+}
+
+/// The fields of a document, with the path that errors call it by.
+struct Fields<'a> {
+    path: &'static str,
+    document: Document<'a>,
+}
+
+impl<'a> Fields<'a> {
+    /// Error 40415 for a field that is none of `known`.
+    fn of(path: &'static str, document: Document<'a>, known: &[&str]) -> Result<Fields<'a>, Error> {
+        match document.iter().find(|(name, _)| !known.contains(name)) {
+            None => Ok(Fields { path, document }),
+            Some((name, _)) => Err(Error::new(
+                UNKNOWN,
+                format!("BSON field '{path}.{name}' is an unknown field."),
+            )),
+        }
+    }
+
+    fn present(&self, name: &str) -> Option<ValueRef<'a>> {
+        self.document.get(name).filter(|value| !value.is_nullish())
+    }
+
+    /// A document that must be there. Errors 14 and 40414.
+    fn required(&self, name: &str) -> Result<Document<'a>, Error> {
+        match self.present(name) {
+            Some(ValueRef::Document(document)) => Ok(document),
+            Some(other) => Err(wrong_type(self.path, name, other)),
+            None => {
+                let path = self.path;
+                let message = format!("BSON field '{path}.{name}' is missing but a required field");
+                Err(Error::new(MISSING, message))
+            }
+        }
+    }
+}
+
+fn wrong_type(path: &str, name: &str, found: ValueRef<'_>) -> Error {
+    let found = found.type_of().name();
+    let message = format!("BSON field '{path}.{name}' is the wrong type '{found}'");
+    Error::new(TYPE_MISMATCH, message)
+}
+
+/// Errors: those of a field's name, 14 for what is no pipeline, those of [`check_stages`] and of the
+/// stages.
+fn parse_input(
+    name: &str,
+    stages: ValueRef<'_>,
+    environment: &Environment,
+    (check_forms, parse): (CheckForms, ParsePipeline),
+) -> Result<Input, Error> {
+    check_name(name)?;
+    let path = "$rankFusion.input.pipelines";
+    let stages = stages
+        .as_array()
+        .ok_or_else(|| wrong_type(path, name, stages))?;
+    check_forms(stages)?;
+    check_stages(name, stages)?;
+    Ok(Input {
+        name: name.to_owned(),
+        weight: 1.0,
+        pipeline: parse(stages, environment)?,
+    })
+}
+
+/// An input pipeline chooses documents and ranks them. Errors: 9834300 for none, 10473002 and 10170100
+/// for a stage of this kind within, 9191103 for one that changes documents, 9191100 where nothing ranks.
+fn check_stages(input: &str, stages: Array<'_>) -> Result<(), Error> {
+    let refuse = |code, what: &str| {
+        let message = format!("{NAME} input pipeline '{input}' {what}");
+        Err(Error::new(code, message))
+    };
+    let names = stages
+        .iter()
+        .filter_map(|stage| stage.as_document()?.first())
+        .map(|(name, _)| name);
+    let names: Vec<&str> = names.collect();
+    if stages.is_empty() {
+        return refuse(EMPTY_PIPELINE, "must not be empty");
+    }
+    if let Some(place) = names
+        .iter()
+        .position(|name| [NAME, SCORE_FUSION].contains(name))
+    {
+        return match place {
+            0 => refuse(NESTED, "must not begin with a stage that fuses others"),
+            _ => refuse(
+                NOT_FIRST,
+                "has a stage that may only be the first of a pipeline",
+            ),
+        };
+    }
+    if names.iter().any(|name| !SELECTING.contains(name)) {
+        return refuse(NO_SELECTION, "must only choose documents and rank them");
+    }
+    match names.contains(&"$sort") {
+        true => Ok(()),
+        false => refuse(NO_RANK, "must rank its documents by a $sort"),
+    }
+}
+
+/// Errors: 9460301 for more weights than pipelines, 9967500 for one of no pipeline, 13118 for what is no
+/// number, 9460300 for less than 0.
+fn set_weights(inputs: &mut [Input], weights: Document<'_>) -> Result<(), Error> {
+    if weights.count() > inputs.len() {
+        let message = format!("{NAME} has more weights than pipelines");
+        return Err(Error::new(WEIGHTS_TOO_MANY, message));
+    }
+    for (name, value) in weights {
+        let Some(input) = inputs.iter_mut().find(|input| input.name == name) else {
+            let message = format!("{NAME} has a weight for '{name}', which is no pipeline");
+            return Err(Error::new(WEIGHT_OF_NONE, message));
+        };
+        let weight = value.as_f64().filter(|_| value.is_number());
+        let Some(weight) = weight else {
+            let message = format!("the weight of '{name}' must be a number");
+            return Err(Error::new(WEIGHT_TYPE, message));
+        };
+        if weight.is_nan() || weight < 0.0 {
+            let message = format!("the weight of '{name}' must not be negative, and is {weight}");
+            return Err(Error::new(WEIGHT_NEGATIVE, message));
+        }
+        input.weight = weight;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Pipeline;
+    use windrow_document::{DocumentBuf, Value, array, doc};
+
+    fn fails(operand: Value, expected: Option<i32>) {
+        let found = parse(
+            operand.as_ref(),
+            &Environment::default(),
+            (Pipeline::check_forms, Pipeline::parse),
+        );
+        let code = found.err().and_then(|error| error.code());
+        assert_eq!(code, expected, "{operand}");
+    }
+
+    #[test]
+    fn fields_are_checked_as_mongodb_does() {
+        let pipelines = || doc! { "p": [{ "$sort": { "a": 1 } }] };
+        let check = |operand: DocumentBuf, expected| fails(operand.into(), expected);
+        let with = |name: &str, value: Value, expected| {
+            let mut operand = doc! { "input": { "pipelines": (pipelines()) } };
+            operand.push(name, value);
+            check(operand, expected);
+        };
+        fails(Value::Null, Some(9));
+        check(doc! {}, Some(40414));
+        check(doc! { "input": null }, Some(40414));
+        check(doc! { "input": 1 }, Some(14));
+        check(doc! { "input": {} }, Some(40414));
+        check(doc! { "input": { "pipelines": [] } }, Some(14));
+        check(doc! { "input": { "pipelines": {} } }, Some(2));
+        with("combination", Value::Null, None);
+        with("combination", 1.into(), Some(14));
+        with("combination", doc! {}.into(), Some(40414));
+        with("scoreDetails", Value::Null, None);
+        with("scoreDetails", 1.into(), Some(14));
+        with("x", 1.into(), Some(40415));
+        let weights = |weights: DocumentBuf, expected| {
+            with("combination", doc! { "weights": weights }.into(), expected);
+        };
+        weights(doc! {}, None);
+        weights(doc! { "p": 2.5 }, None);
+        weights(doc! { "q": 1 }, Some(WEIGHT_OF_NONE));
+        weights(doc! { "p": 1, "q": 1 }, Some(WEIGHTS_TOO_MANY));
+        weights(doc! { "p": "x" }, Some(WEIGHT_TYPE));
+        weights(doc! { "p": (-1) }, Some(WEIGHT_NEGATIVE));
+        weights(doc! { "p": (f64::NAN) }, Some(WEIGHT_NEGATIVE));
+    }
+
+    #[test]
+    fn input_pipelines_choose_and_rank() {
+        let check = |name: &str, stages: Value, expected| {
+            let mut pipelines = DocumentBuf::new();
+            pipelines.push(name, stages);
+            fails(
+                doc! { "input": { "pipelines": pipelines } }.into(),
+                expected,
+            );
+        };
+        let sort = || doc! { "$sort": { "a": 1 } };
+        let nested = || doc! { "$rankFusion": { "input": { "pipelines": { "q": [(sort())] } } } };
+        check(
+            "p",
+            array![{ "$match": {} }, (sort()), { "$skip": 1 }, { "$sample": { "size": 1 } }].into(),
+            None,
+        );
+        check("", array![(sort())].into(), Some(15998));
+        check("$p", array![(sort())].into(), Some(16410));
+        check("a.b", array![(sort())].into(), Some(16412));
+        check("p", Value::Null, Some(14));
+        check("p", array![1].into(), Some(14));
+        check("p", array![].into(), Some(EMPTY_PIPELINE));
+        check("p", array![{ "$limit": 1 }].into(), Some(NO_RANK));
+        check(
+            "p",
+            array![(sort()), { "$unset": "a" }].into(),
+            Some(NO_SELECTION),
+        );
+        check(
+            "p",
+            array![(sort()), { "$out": "a" }].into(),
+            Some(NO_SELECTION),
+        );
+        check("p", array![(nested())].into(), Some(NESTED));
+        check("p", array![(sort()), (nested())].into(), Some(NOT_FIRST));
+        check("p", array![(sort()), {}].into(), Some(40323));
+        check("p", array![(sort()), { "x": 1 }].into(), Some(40324));
+        check("p", array![{ "$sort": {} }].into(), Some(15976));
+    }
+}

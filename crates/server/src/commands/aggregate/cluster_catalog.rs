@@ -1,0 +1,86 @@
+//! `$listClusterCatalog`: the collections and views of a database, from `admin` those of all.
+
+use windrow_document::{ArrayBuf, DocumentBuf, ValueRef};
+use windrow_wire::CommandError;
+
+use super::options::{self, refuse};
+use crate::commands::list_collections;
+use crate::context::Context;
+
+/// What the stage adds where it is asked to; of the second there is nothing without shards.
+const FLAGS: [&str; 2] = ["shards", "balancingConfiguration"];
+
+/// Errors: 9621301 where a collection is named, 9621302, 14 and 40415 for wrong options.
+pub fn describe(
+    context: &Context<'_>,
+    database: &str,
+    is_collectionless: bool,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    let with_shards = asks_for_shards(wanted)?;
+    if !is_collectionless {
+        let message = "$listClusterCatalog must be run against the database with {aggregate: 1}";
+        return refuse(9_621_301, message);
+    }
+    let databases = match database {
+        "admin" => context.state.services.engine.databases(),
+        one => vec![one.to_owned()],
+    };
+    let mut described = Vec::new();
+    for database in databases {
+        let listed = list_collections::describe_all(context, &database, false)?;
+        described.extend(listed.iter().map(|one| entry(&database, one, with_shards)));
+    }
+    Ok(described)
+}
+
+fn asks_for_shards(wanted: ValueRef<'_>) -> Result<bool, CommandError> {
+    if wanted.as_document().is_none() {
+        return refuse(9_621_302, "$listClusterCatalog must take a nested object");
+    }
+    let options = options::parse("$listClusterCatalog", wanted, &FLAGS)?;
+    options::flag(&options, "balancingConfiguration")?;
+    Ok(options::flag(&options, "shards")?.unwrap_or(false))
+}
+
+/// What `listCollections` says of it, with its database and that it is whole.
+fn entry(database: &str, listed: &DocumentBuf, with_shards: bool) -> DocumentBuf {
+    let mut entry = DocumentBuf::new();
+    for (name, value) in listed.iter() {
+        match (name, value.as_str()) {
+            ("name", Some(collection)) => {
+                entry.push("ns", format!("{database}.{collection}"));
+                entry.push("db", database);
+            }
+            _ => entry.push(name, value),
+        }
+    }
+    entry.push("sharded", false);
+    if with_shards {
+        entry.push("shards", ArrayBuf::new());
+    }
+    entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc};
+
+    #[test]
+    fn options_are_true_or_false() {
+        let check = |wanted: Value, expected: Result<bool, i32>| {
+            let found = asks_for_shards(wanted.as_ref()).map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{wanted}");
+        };
+        check(doc! {}.into(), Ok(false));
+        check(
+            doc! { "shards": true, "balancingConfiguration": true }.into(),
+            Ok(true),
+        );
+        check(doc! { "shards": null }.into(), Err(14));
+        check(doc! { "balancingConfiguration": 1 }.into(), Err(14));
+        check(doc! { "Shards": true }.into(), Err(40415));
+        check(Value::Null, Err(9_621_302));
+    }
+}

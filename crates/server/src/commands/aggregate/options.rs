@@ -1,0 +1,58 @@
+//! What the stages take that make documents of their own: a document of options, whose rules about
+//! types, unknown fields and nulls are one for all of them.
+
+use windrow_document::{Document, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::arguments::Arguments;
+
+/// An error with one of MongoDB's numbers.
+pub fn refuse<T>(code: i32, message: impl Into<String>) -> Result<T, CommandError> {
+    Err(CommandError::new(ErrorCode(code), message))
+}
+
+/// The options within a document; `path` is what errors call it. Errors: 14 for what is no document,
+/// 40415 for a field that is none of `known`.
+pub fn parse<'v>(
+    path: &'v str,
+    value: ValueRef<'v>,
+    known: &[&str],
+) -> Result<Arguments<'v>, CommandError> {
+    let options = object(path, value)?;
+    check_known(path, options, known)?;
+    Ok(Arguments::within(path, options))
+}
+
+/// Error 14 for what is no document.
+pub fn object<'v>(path: &str, value: ValueRef<'v>) -> Result<Document<'v>, CommandError> {
+    value.as_document().ok_or_else(|| {
+        let found = value.type_of().name();
+        CommandError::new(
+            ErrorCode::TypeMismatch,
+            format!(
+                "BSON field '{path}' is the wrong type '{found}', expected type '{}'",
+                Type::Document.name()
+            ),
+        )
+    })
+}
+
+/// Error 40415 for a field that is none of `known`.
+pub fn check_known(path: &str, options: Document<'_>, known: &[&str]) -> Result<(), CommandError> {
+    match options.iter().find(|(name, _)| !known.contains(name)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            let message = format!("BSON field '{path}.{name}' is an unknown field.");
+            Err(CommandError::new(ErrorCode::IDLUnknownField, message))
+        }
+    }
+}
+
+/// True or false, where null is neither.
+pub fn flag(options: &Arguments<'_>, name: &str) -> Result<Option<bool>, CommandError> {
+    match options.get(name) {
+        None => Ok(None),
+        Some(ValueRef::Bool(flag)) => Ok(Some(flag)),
+        Some(other) => Err(options.wrong_type(name, other.type_of(), &[Type::Bool])),
+    }
+}

@@ -1,0 +1,47 @@
+//! `$querySettings`: the settings that queries of some shape were given. No command gives any, so
+//! that there are none.
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::options::{self, refuse};
+
+/// Errors: 73 where a collection is named, 7746800, 14 and 40415 for wrong options.
+pub fn describe(
+    is_collectionless: bool,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if !is_collectionless {
+        let message = "$querySettings must be run against the database with {aggregate: 1}";
+        return refuse(ErrorCode::InvalidNamespace.number(), message);
+    }
+    if wanted.as_document().is_none() {
+        return refuse(7_746_800, "$querySettings must take a nested object");
+    }
+    let options = options::parse("$querySettings", wanted, &["showDebugQueryShape"])?;
+    options::flag(&options, "showDebugQueryShape")?;
+    Ok(Vec::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc};
+
+    #[test]
+    fn options_are_checked_as_mongodb_does() {
+        let check = |wanted: Value, expected: Option<i32>| {
+            let found = describe(true, wanted.as_ref());
+            assert_eq!(
+                found.err().map(|error| error.code.number()),
+                expected,
+                "{wanted}"
+            );
+        };
+        check(doc! {}.into(), None);
+        check(doc! { "showDebugQueryShape": true }.into(), None);
+        check(doc! { "showDebugQueryShape": 1 }.into(), Some(14));
+        check(doc! { "x": 1 }.into(), Some(40415));
+        check(Value::Null, Some(7_746_800));
+    }
+}

@@ -1,0 +1,136 @@
+//! `$listLocalSessions` and `$listSessions`: the sessions that are alive.
+
+use std::time::{Duration, SystemTime};
+
+use windrow_collection::Namespace;
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode};
+
+use super::options::{self, refuse};
+use crate::clock;
+use crate::context::Context;
+use crate::sessions::SessionId;
+
+/// SHA-256 of nothing: what MongoDB keeps in the place of a user where nobody is logged in.
+const NOBODY: [u8; 32] = [
+    0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
+    0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
+];
+
+/// Error 73 where a collection is named.
+pub fn local(
+    context: &Context<'_>,
+    is_collectionless: bool,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if !is_collectionless {
+        let message = "$listLocalSessions must be run against the database with {aggregate: 1}";
+        return refuse(ErrorCode::InvalidNamespace.number(), message);
+    }
+    describe(context, "$listLocalSessions", wanted)
+}
+
+/// Error 73 elsewhere than on the collection in which MongoDB stores sessions.
+pub fn stored(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if namespace.database != "config" || namespace.collection != "system.sessions" {
+        let message = "$listSessions may only be run against config.system.sessions";
+        return refuse(ErrorCode::InvalidNamespace.number(), message);
+    }
+    describe(context, "$listSessions", wanted)
+}
+
+fn describe(
+    context: &Context<'_>,
+    stage: &str,
+    wanted: ValueRef<'_>,
+) -> Result<Vec<DocumentBuf>, CommandError> {
+    if !shows_nobodys(stage, wanted)? {
+        return Ok(Vec::new());
+    }
+    let now = SystemTime::now();
+    let describe = |(id, age): (SessionId, Duration)| {
+        let last = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
+        let (subtype, bytes) = (0, NOBODY.to_vec());
+        let id = doc! { "id": (id.to_value()), "uid": (Value::Binary { subtype, bytes }) };
+        doc! { "_id": id, "lastUse": (clock::date(last)) }
+    };
+    let ages = context.state.sessions.ages();
+    Ok(ages.into_iter().map(describe).collect())
+}
+
+/// Whether the options `{users: [{user, db}], allUsers}` let the sessions through that have no user,
+/// as all have here. Errors: 14, 40414, 40415, and 12 for users beside all users.
+fn shows_nobodys(stage: &str, wanted: ValueRef<'_>) -> Result<bool, CommandError> {
+    let options = options::parse(stage, wanted, &["allUsers", "users"])?;
+    let all = options.bool("allUsers")?.unwrap_or(false);
+    let (mut named, mut nobody) = (false, false);
+    for user in options.array("users")?.into_iter().flatten() {
+        if !user.is_nullish() {
+            named = true;
+            nobody |= is_nobody(user, &format!("{stage}.users"))?;
+        }
+    }
+    if named && all {
+        let message = format!("{stage} may not specify {{allUsers: true}} and a list of users");
+        return refuse(ErrorCode::UnsupportedFormat.number(), message);
+    }
+    Ok(!named || nobody)
+}
+
+fn is_nobody(user: ValueRef<'_>, path: &str) -> Result<bool, CommandError> {
+    let options = options::parse(path, user, &["user", "db"])?;
+    let mut empty = true;
+    for name in ["user", "db"] {
+        let text = options.string(name)?.ok_or_else(|| options.missing(name))?;
+        empty &= text.is_empty();
+    }
+    Ok(empty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_are_chosen_by_name() {
+        let check = |wanted: Value, expected: Result<bool, i32>| {
+            let found = shows_nobodys("$listLocalSessions", wanted.as_ref());
+            let found = found.map_err(|error| error.code.number());
+            assert_eq!(found, expected, "{wanted}");
+        };
+        check(doc! {}.into(), Ok(true));
+        check(doc! { "allUsers": null, "users": null }.into(), Ok(true));
+        check(doc! { "allUsers": true, "users": [null] }.into(), Ok(true));
+        check(
+            doc! { "users": [{ "user": "", "db": "" }] }.into(),
+            Ok(true),
+        );
+        check(
+            doc! { "users": [{ "db": "d", "user": "x" }, null], "allUsers": false }.into(),
+            Ok(false),
+        );
+        check(
+            doc! { "users": [null, { "user": "x", "db": "d" }], "allUsers": true }.into(),
+            Err(12),
+        );
+        check(doc! { "users": [{ "user": "x" }] }.into(), Err(40414));
+        check(
+            doc! { "users": [{ "user": null, "db": "d" }] }.into(),
+            Err(40414),
+        );
+        check(doc! { "users": [{ "user": 1, "db": "d" }] }.into(), Err(14));
+        check(
+            doc! { "users": [{ "user": "x", "db": "d", "x": 1 }] }.into(),
+            Err(40415),
+        );
+        check(doc! { "users": ["x"] }.into(), Err(14));
+        check(doc! { "users": {} }.into(), Err(14));
+        check(doc! { "allUsers": 1 }.into(), Err(14));
+        check(doc! { "allusers": true }.into(), Err(40415));
+        check(Value::Null, Err(14));
+    }
+}

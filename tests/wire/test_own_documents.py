@@ -1,0 +1,133 @@
+"""Stages that make documents of what the server knows: what they take, and where they stand."""
+
+import pytest
+from bson import Int64
+from pymongo.errors import OperationFailure
+
+
+def refused(database, body):
+    with pytest.raises(OperationFailure) as error:
+        database.command({**body, "cursor": {}})
+    return error.value.code
+
+
+def listed(database, stage, operand, **others):
+    reply = database.command("aggregate", 1, pipeline=[{stage: operand}], cursor={}, **others)
+    return reply["cursor"]["firstBatch"]
+
+
+def test_scans_are_counted(collection):
+    collection.insert_one({"a": 1})
+    collection.create_index("a")
+    list(collection.find({"b": 1}))
+    list(collection.find({"a": 1}))
+    [stats] = collection.aggregate([{"$collStats": {"queryExecStats": {}, "count": None}}])
+    assert stats["queryExecStats"] == {"collectionScans": {"total": 1, "nonTailable": 1}}
+    assert "count" not in stats
+
+
+@pytest.mark.parametrize("operand, code", [
+    ({"storageStats": {}}, 166), ({"count": {}}, 166), ({"count": {"x": 1}}, 31170), ({"count": 1}, 14),
+])
+def test_a_view_has_no_storage(database, operand, code):
+    database.create_collection("v", viewOn="c", pipeline=[])
+    assert refused(database, {"aggregate": "v", "pipeline": [{"$collStats": operand}]}) == code
+
+
+def test_sizes_are_divided(collection):
+    collection.insert_one({})
+    for scale, expected in ((1.9, 1), (Int64(2**40), 2**31 - 1)):
+        [stats] = collection.aggregate([{"$collStats": {"storageStats": {"scale": scale}}}])
+        assert stats["storageStats"]["scaleFactor"] == expected
+
+
+def test_sessions_have_no_user(client):
+    with client.start_session() as session:
+        client.admin.command("ping", session=session)
+        shown = listed(client.admin, "$listLocalSessions", {}, session=session)
+        assert all(len(one["_id"]["uid"]) == 32 for one in shown) and shown
+        nobody = {"users": [{"user": "nobody", "db": "admin"}]}
+        assert listed(client.admin, "$listLocalSessions", nobody, session=session) == []
+
+
+def test_the_catalog_lists_collections_and_views(client, database):
+    database.create_collection("c", capped=True, size=4096)
+    database.create_collection("v", viewOn="c", pipeline=[])
+    shown = {one["ns"]: one for one in listed(database, "$listClusterCatalog", {"shards": True})}
+    capped, view = (shown[f"{database.name}.{name}"] for name in "cv")
+    assert (capped["type"], capped["options"]["capped"], capped["sharded"]) == ("collection", True, False)
+    assert capped["idIndex"]["name"] == "_id_" and capped["shards"] == []
+    assert (view["type"], view["db"], view["info"]) == ("view", database.name, {"readOnly": True})
+    everywhere = {one["ns"] for one in listed(client.admin, "$listClusterCatalog", {})}
+    assert set(shown) <= everywhere
+
+
+def test_no_query_has_settings(database):
+    assert listed(database, "$querySettings", {"showDebugQueryShape": True}) == []
+
+
+STAGES = {"$currentOp": 73, "$listClusterCatalog": 9621301, "$listLocalSessions": 73, "$querySettings": 73}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_they_name_no_collection_and_stand_first(client, collection, stage):
+    database, first = client.admin, {stage: {}}
+    within = {"from": "c", "pipeline": [first], "as": "x"}
+    assert refused(collection.database, {"aggregate": "c", "pipeline": [first]}) == STAGES[stage]
+    assert refused(collection.database, {"aggregate": "c", "pipeline": [{"$lookup": within}]}) == STAGES[stage]
+    assert refused(database, {"aggregate": 1, "pipeline": [first, first]}) == 40602
+    assert refused(database, {"aggregate": 1, "pipeline": [{**first, "x": 1}]}) == 40323
+
+
+@pytest.mark.parametrize("stage", ["$currentOp", "$listLocalSessions", "$querySettings", "$queryStats"])
+def test_they_stand_in_no_facet(client, stage):
+    stages = [{"$facet": {"x": [{stage: {}}]}}]
+    assert refused(client.admin, {"aggregate": 1, "pipeline": stages}) == 40600
+
+
+@pytest.mark.parametrize("stage", ["$collStats", "$geoNear", "$facet", "$indexStats"])
+def test_nor_do_others_in_pipelines_within_a_facet(collection, stage):
+    union = {"$unionWith": {"coll": "c", "pipeline": [{stage: {}}]}}
+    assert refused(collection.database, {"aggregate": "c", "pipeline": [{"$facet": {"x": [union]}}]}) == 40600
+
+
+@pytest.mark.parametrize("stage", ["$currentOp", "$listClusterCatalog", "$listLocalSessions"])
+def test_they_are_read_locally(client, stage):
+    body = {"aggregate": 1, "pipeline": [{stage: {}}], "readConcern": {"level": "majority"}}
+    assert refused(client.admin, body) == 72
+
+
+@pytest.mark.parametrize("argument, code", [
+    ({"explain": 1}, 14), ({"explain": None}, 14), ({"x": 1}, 40415), ({"cursor": {"x": 1}}, 40415),
+    ({"explain": True, "writeConcern": {"w": 1}}, 9), ({"explain": True, "cursor": {"batchSize": -1}}, 2),
+    ({"explain": True, "cursor": 1}, 14),
+])
+def test_arguments_of_aggregate(collection, argument, code):
+    body = {"aggregate": "c", "pipeline": [], "cursor": {}, **argument}
+    with pytest.raises(OperationFailure) as error:
+        collection.database.command(body)
+    assert error.value.code == code
+
+
+@pytest.mark.parametrize("stage, code", [
+    ({"$limit": float("inf")}, 5107201), ({"$skip": 1e300}, 5107200), ({"$count": "_id"}, 9039800),
+    ({"$lookup": {"from": "c", "localField": "a", "foreignField": "b"}}, 40414),
+    ({"$lookup": {"from": "c", "localField": "a", "foreignField": "", "as": "x"}}, 9),
+    ({"$lookup": {"from": {"x": 1}, "as": "x"}}, 40415),
+    ({"$lookup": {"from": "c", "localField": 1, "as": "x"}}, 14),
+    ({"$lookup": {"from": "c", "as": "x\0", "pipeline": []}}, 16411),
+    ({"$lookup": {"from": "c", "as": ".".join("a" * 201), "pipeline": []}}, 15),
+    ({"$lookup": {"from": "c", "as": "x", "pipeline": [{"$documents": []}]}}, 73),
+])
+def test_operands_of_stages(collection, stage, code):
+    assert refused(collection.database, {"aggregate": "c", "pipeline": [stage]}) == code
+
+
+@pytest.mark.parametrize("skip, code", [("x", 14), (-1, 2)])
+def test_skips_of_count(collection, skip, code):
+    with pytest.raises(OperationFailure) as error:
+        collection.database.command("count", "c", skip=skip)
+    assert error.value.code == code
+    collection.insert_many([{}, {}, {}])
+    assert collection.database.command("count", "c", skip=1.9)["n"] == 2
+    assert collection.database.command("count", "c", skip=None)["n"] == 3
