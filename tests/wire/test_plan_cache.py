@@ -141,3 +141,17 @@ def test_bad_arguments_are_refused(collection, options, code):
 
 def test_a_single_server_takes_all_hosts_false(collection):
     assert list(collection.aggregate([{"$planCacheStats": {"allHosts": False}}])) == []
+
+
+@pytest.mark.parametrize("stage, same", [
+    ({"$group": {"_id": "$b"}}, False), ({"$count": "n"}, False), ({"$project": {"a": 1}}, False),
+    ({"$limit": 5}, True), ({"$addFields": {"x": 1}}, True), ({"$unwind": "$b"}, True),
+])
+def test_what_later_stages_need_is_part_of_a_shape(collection, stage, same):
+    def shape(*stages):
+        command = {"aggregate": "c", "pipeline": [{"$match": {"a": 1}}, *stages], "cursor": {}}
+        explained = collection.database.command("explain", command, verbosity="queryPlanner")
+        [first, *_] = explained.get("stages", [{"$cursor": explained}])
+        return first["$cursor"]["queryPlanner"]["planCacheShapeHash"]
+
+    assert (shape() == shape(stage)) is same

@@ -106,6 +106,7 @@ def test_parameters_are_set_together_or_not_at_all(client):
     ({"fsync": 1, "lock": True}, 238),
     ({"fsync": 1, "fsyncLockAcquisitionTimeoutMillis": 1.5}, 14),
     ({"dropConnections": 1, "hostAndPort": ["a:x"]}, 9),
+    ({"dropConnections": 1, "hostAndPort": [5]}, 14),
     ({"autoCompact": True}, 238),
     ({"setFeatureCompatibilityVersion": 8.0, "confirm": True}, 14),
     ({"setFeatureCompatibilityVersion": "8.0", "confirm": "x"}, 14),

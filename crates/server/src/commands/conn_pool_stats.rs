@@ -1,6 +1,6 @@
 //! The connections that the server opens itself, of which there are none: it asks no other.
 
-use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_document::{DocumentBuf, Type, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -46,7 +46,15 @@ fn drop_connections(request: &Request, _: &Context<'_>) -> Result<Reply, Command
     let servers = arguments
         .array("hostAndPort")?
         .ok_or_else(|| arguments.missing("hostAndPort"))?;
-    for server in servers.iter().filter_map(ValueRef::as_str) {
+    for (place, server) in servers.iter().enumerate() {
+        let server = match server {
+            ValueRef::Null => continue,
+            ValueRef::String(server) => server,
+            other => {
+                let name = format!("hostAndPort.{place}");
+                return Err(arguments.wrong_type(&name, other.type_of(), &[Type::String]));
+            }
+        };
         if !is_server(server) {
             let message = format!("'{server}' is no host with or without a port");
             return Err(CommandError::new(ErrorCode::FailedToParse, message));
