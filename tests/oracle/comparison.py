@@ -50,6 +50,9 @@ def check(case, commands, replies, decode):
 
 def fails_otherwise(expected, reply, codes):
     """Whether a command failed when it was recorded, and now has one of these codes; 0: it succeeds."""
+    recorded, errors = expected.get("writeErrors", ()), reply.get("writeErrors", ())
+    if recorded and len(recorded) == len(errors):
+        return all(error["code"] in codes for error in errors)
     return expected.get("ok") == 0.0 and reply.get("code", 0) in codes
 
 

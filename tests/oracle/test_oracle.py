@@ -60,6 +60,9 @@ def test_cases_are_compared_as_the_comparison_says():
     assert verdict({"ok": 1}, failed, codes=[9, 14]) is not None
     assert verdict({"ok": 1}, failed, codes=[0]) is None
     assert verdict({"ok": 0, "code": 14}, {"ok": one}, codes=[14]) is not None
+    written = {"ok": one, "writeErrors": [{"code": {"$numberInt": "4"}}]}
+    assert verdict({"ok": 1, "writeErrors": [{"code": 5}]}, written) is not None
+    assert verdict({"ok": 1, "writeErrors": [{"code": 5}]}, written, codes=[5]) is None
     fields = {"d": {"a": {"$numberInt": "1"}, "b": {"$numberInt": "2"}}}
     assert "fields" in verdict({"d": SON(b=2, a=1)}, fields)
     assert verdict({"v": -0.0}, {"v": {"$numberDouble": "0.0"}}) is not None

@@ -1,7 +1,7 @@
 """How the arguments of commands are read: null is none, types are MongoDB's, what is unknown is refused."""
 
 import pytest
-from bson import Decimal128, Int64
+from bson import Binary, Decimal128, Int64
 from pymongo.errors import OperationFailure
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -60,3 +60,70 @@ def test_what_collmod_takes(database):
                                 (72, {"viewOn": "d"}), (72, {"pipeline": []}),
                                 (14, {"cappedSize": "x"}), (72, {"cappedSize": Int64(2**50)})):
         assert code(database, collMod="c", **arguments) == expected, arguments
+
+
+def test_one_is_what_drops_a_database(database):
+    for expected, value in ((14, "x"), (14, True), (5255100, 2), (5255100, None), (0, 1.5)):
+        assert code(database, dropDatabase=value) == expected, value
+
+
+def test_what_renames_take(database, client):
+    def renamed(expected, target="arguments.d", **arguments):
+        found = code(client.admin, renameCollection="arguments.c", to=target, **arguments)
+        assert found == expected, arguments
+
+    uuid = next(database.list_collections(filter={"name": "c"}))["info"]["uuid"]
+    other = Binary(b"0" * 16, 4)
+    for wrong in ({"to": 1}, {"dropTarget": 1}, {"stayTemp": 1}, {"collectionUUID": "x"}):
+        renamed(14, **({"target": 1} if "to" in wrong else wrong))
+    renamed(207, collectionUUID=Binary(b"0", 4))
+    renamed(207, dropTarget=Binary(b"0" * 16, 0))
+    renamed(361, collectionUUID=other)
+    renamed(361, dropTarget=other)
+    renamed(72, target="elsewhere.d", dropTarget=other)
+    database.d.insert_one({})
+    there = next(database.list_collections(filter={"name": "d"}))["info"]["uuid"]
+    renamed(48, collectionUUID=uuid)
+    renamed(0, collectionUUID=uuid, dropTarget=there)
+    assert database.list_collection_names() == ["d"]
+
+
+def test_what_a_collation_takes(database):
+    for expected, collation in ((40414, {}), (40414, {"strength": 1}), (14, {"locale": 5}),
+                                (0, {"locale": "en", "strength": None, "caseLevel": None}),
+                                (2, {"locale": "en", "strength": 6}),
+                                (2, {"locale": "en", "alternate": "x"}),
+                                (14, {"locale": "en", "version": 5}),
+                                (40415, {"locale": "en", "Strength": 1})):
+        assert code(database, create="collated", collation=collation) == expected, collation
+
+
+def test_what_is_outside_of_the_stable_api_is_listed(database, client):
+    database.t.create_index([("a", "text")], name="words")
+    database.t.create_index("b", sparse=True, name="few")
+    database.create_collection("v", viewOn="c", pipeline=[])
+
+    def listed(**arguments):
+        parameters = {"version": "1", "strict": True}
+        command = {"validateDBMetadata": 1, "apiParameters": parameters, "db": "arguments"}
+        return client.admin.command(command | arguments)["apiVersionErrors"]
+
+    found = listed()
+    assert [error["errmsg"].split()[4] for error in found] == ["words", "few"]
+    assert {(error["ns"], error["code"]) for error in found} == {("arguments.t", 323)}
+    assert listed(collection="c") == listed(db="other") == []
+    assert listed(apiParameters={"version": "1"}) == listed(apiParameters={"version": "2"}) == []
+    for expected, arguments in ((40414, {}), (40414, {"apiParameters": {}}),
+                                (40415, {"apiParameters": {"version": "1", "x": 1}}),
+                                (14, {"apiParameters": {"version": "1", "strict": None}}),
+                                (14, {"apiParameters": 1}),
+                                (73, {"apiParameters": {"version": "1"}, "db": "a.b"}),
+                                (73, {"apiParameters": {"version": "1"}, "collection": ""})):
+        assert code(client.admin, validateDBMetadata=1, **arguments) == expected, arguments
+
+
+def test_what_options_of_indexes_are(database):
+    for wrong in ({"key": {"a": "2d"}, "bits": "x"}, {"key": {"a": "2d"}, "min": None},
+                  {"key": {"a": "text"}, "weights": 1}, {"key": {"a": "text"}, "default_language": 1},
+                  {"key": {"a": "text"}, "textIndexVersion": "3"}):
+        assert code(database, createIndexes="c", indexes=[{"name": "i"} | wrong]) == 14, wrong

@@ -7,26 +7,31 @@ use windrow_document::{Collation, Document, Type, ValueRef};
 
 use crate::Error;
 
-const NO_SUCH_KEY: i32 = 4;
+const MISSING: i32 = 40_414;
+const UNKNOWN_FIELD: i32 = 40_415;
 const NOT_IMPLEMENTED: i32 = 238;
 
-/// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
-/// not and for options that exclude each other, 9 and 14 for wrong fields.
+/// None: strings are compared by their bytes. Errors: 40414 without a locale, 2 for a locale that there
+/// is not, for words and numbers that are none of those known and for options that exclude each other,
+/// 14 for fields of a wrong type, 40415 for fields that there are not. Null is as if it were not given.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);
     }
     let mut settings = Settings::default();
-    match collation.get("locale") {
+    let given = |(_, value): &(&str, ValueRef<'_>)| !value.is_nullish();
+    let locale = collation.get("locale");
+    match locale.filter(|locale| !locale.is_nullish()) {
         Some(ValueRef::String(locale)) => settings.locale = locale.to_owned(),
         Some(other) => return Err(wrong_type("locale", other)),
         None => {
-            let message = format!("Missing expected field \"locale\" in {collation}");
-            return Err(Error::new(NO_SUCH_KEY, message));
+            let message = "BSON field 'collation.locale' is missing but a required field";
+            return Err(Error::new(MISSING, message));
         }
     }
     collation
         .iter()
+        .filter(given)
         .try_for_each(|(name, value)| read(&mut settings, name, value))?;
     if settings.locale == "simple" {
         return check_simple(collation).map(|()| None);
@@ -59,8 +64,8 @@ fn wrong_type(name: &str, value: ValueRef<'_>) -> Error {
 fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
     let one_of = |accepted: &[&str]| match value {
         ValueRef::String(text) if accepted.contains(&text) => Ok(Some(text.to_owned())),
-        ValueRef::String(text) => Err(Error::failed_to_parse(format!(
-            "Field '{name}' cannot be '{text}'"
+        ValueRef::String(text) => Err(Error::bad_value(format!(
+            "Enumeration value '{text}' for field 'collation.{name}' is not a valid value."
         ))),
         other => Err(wrong_type(name, other)),
     };
@@ -69,15 +74,15 @@ fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), 
         _ => Err(wrong_type(name, value)),
     };
     match name {
-        "locale" | "version" => {}
+        "locale" => {}
+        "version" if value.as_str().is_none() => return Err(wrong_type(name, value)),
+        "version" => {}
         "strength" => match value.as_f64() {
             Some(strength) if (1.0..=5.0).contains(&strength) => {
                 settings.strength = Some(strength as u8);
             }
             Some(_) => {
-                return Err(Error::failed_to_parse(
-                    "strength must be a number from 1 to 5",
-                ));
+                return Err(Error::bad_value("strength must be a number from 1 to 5"));
             }
             None => return Err(wrong_type(name, value)),
         },
@@ -89,9 +94,8 @@ fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), 
         "normalization" => settings.normalization = flag()?,
         "backwards" => settings.backwards = flag()?,
         _ => {
-            return Err(Error::failed_to_parse(format!(
-                "Collation has no field '{name}'"
-            )));
+            let message = format!("BSON field 'collation.{name}' is an unknown field.");
+            return Err(Error::new(UNKNOWN_FIELD, message));
         }
     }
     Ok(())

@@ -55,6 +55,27 @@ impl<'a> Arguments<'a> {
         self.typed(name, &[Type::Bool], ValueRef::as_bool)
     }
 
+    /// The same as [`bool`](Self::bool), where null is of a wrong type too.
+    pub fn given_bool(&self, name: &str) -> Result<Option<bool>, CommandError> {
+        match self.get(name) {
+            Some(value) if value.is_nullish() => {
+                Err(self.wrong_type(name, value.type_of(), &[Type::Bool]))
+            }
+            _ => self.bool(name),
+        }
+    }
+
+    /// 16 bytes of binary data of the subtype for them; TypeMismatch where it is something else,
+    /// InvalidUUID where there are more or fewer of them.
+    pub fn uuid(&self, name: &str) -> Result<Option<[u8; 16]>, CommandError> {
+        let bytes = |value: ValueRef<'a>| match value {
+            ValueRef::Binary { subtype: 4, bytes } => Some(bytes),
+            _ => None,
+        };
+        let given = self.typed(name, &[Type::Binary], bytes)?;
+        given.map(uuid_of).transpose()
+    }
+
     /// A bool, or a number that is one when it is not zero. False where it is missing.
     pub fn flag(&self, name: &str) -> Result<bool, CommandError> {
         Ok(self.switch(name)?.unwrap_or(false))
@@ -180,6 +201,14 @@ pub fn statements<'a>(request: &'a Request, name: &str) -> Result<Documents<'a>,
         return Err(CommandError::new(ErrorCode::InvalidLength, message));
     }
     Ok(statements)
+}
+
+/// A UUID from its bytes.
+pub fn uuid_of(bytes: &[u8]) -> Result<[u8; 16], CommandError> {
+    bytes.try_into().map_err(|_| {
+        let message = format!("a UUID has 16 bytes, not {}", bytes.len());
+        CommandError::new(ErrorCode::InvalidUUID, message)
+    })
 }
 
 /// In the order in which MongoDB names them.

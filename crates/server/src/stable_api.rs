@@ -1,7 +1,7 @@
 //! What requests must not say that keep to version 1 of MongoDB's stable API (`apiStrict: true`), where
 //! their command is a part of it.
 
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, Document, DocumentBuf, ValueRef};
 
 /// Arguments of `find`.
 const OF_FIND: &[&str] = &[
@@ -61,23 +61,33 @@ pub fn of_create_indexes(body: Document<'_>) -> Option<String> {
         .iter()
         .filter_map(ValueRef::as_document)
         .find_map(|index| {
-            let key = index.get("key").and_then(ValueRef::as_document);
-            let mut kinds = key.into_iter().flatten();
-            let kind = kinds.find_map(|(_, kind)| match kind {
-                ValueRef::String(kind) if KINDS.contains(&kind) => Some(kind),
-                _ => None,
-            });
             let refused = |kind| format!("The index type {kind} is not in API Version 1");
-            kind.map(refused)
+            kind_outside(index)
+                .map(refused)
                 .or_else(|| named(index, OF_INDEXES, "createIndexes.indexes"))
         })
+}
+
+fn kind_outside(index: Document<'_>) -> Option<&str> {
+    let key = index.get("key").and_then(ValueRef::as_document);
+    key.into_iter().flatten().find_map(|(_, kind)| match kind {
+        ValueRef::String(kind) if KINDS.contains(&kind) => Some(kind),
+        _ => None,
+    })
+}
+
+/// Whether an index that is there is none of the version.
+pub fn excludes_index(specification: &DocumentBuf) -> bool {
+    let is_sparse = specification.get("sparse").is_some_and(ValueRef::is_truthy);
+    is_sparse || kind_outside(specification.as_document()).is_some()
 }
 
 pub fn of_aggregate(body: Document<'_>) -> Option<String> {
     of_pipeline(body.get("pipeline").and_then(ValueRef::as_array)?)
 }
 
-fn of_pipeline(stages: Array<'_>) -> Option<String> {
+/// What of a pipeline is outside.
+pub fn of_pipeline(stages: Array<'_>) -> Option<String> {
     let stages = stages.iter().filter_map(ValueRef::as_document);
     stages
         .filter_map(|stage| stage.first())
@@ -113,7 +123,7 @@ fn named(body: Document<'_>, outside: &[&str], what: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::{DocumentBuf, doc};
+    use windrow_document::doc;
 
     fn check(of: fn(Document<'_>) -> Option<String>, body: DocumentBuf, is_outside: bool) {
         assert_eq!(of(body.as_document()).is_some(), is_outside, "{body}");

@@ -5,6 +5,7 @@ use windrow_collection::Collection;
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use super::coll_stats;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
@@ -24,8 +25,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
     arguments.flag("force")?;
-    let least = arguments.count("freeSpaceTargetMB")?;
-    if arguments.flag("dryRun")? || least.is_some() {
+    let least = arguments.whole_number("freeSpaceTargetMB")?;
+    if least.is_some_and(|least| least < 1) {
+        let message = "freeSpaceTargetMB must be at least 1";
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    if arguments.bool("dryRun")? == Some(true) || least.is_some() {
         let message = "compact does not know beforehand how much space it gives back";
         return Err(CommandError::new(ErrorCode::NotImplemented, message));
     }
@@ -41,7 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     context.check()?;
     let freed = before.saturating_sub(stored(&collection));
-    Ok(Reply::ok(doc! { "bytesFreed": (freed as i64) }))
+    Ok(Reply::ok(doc! { "bytesFreed": (coll_stats::size(freed)) }))
 }
 
 fn stored(collection: &Collection) -> u64 {

@@ -1,10 +1,10 @@
 //! `convertToCapped`: limits a collection that is there.
 
-use windrow_document::{DocumentBuf, ValueRef};
+use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::create;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, whole};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -14,7 +14,8 @@ pub const CONVERT_TO_CAPPED: Command = Command {
     name: "convertToCapped",
     help: "makes a collection a capped one",
     write_concern: true,
-    arguments: Accepted::Only(&["size"]),
+    // Others are ignored, as in MongoDB.
+    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };
@@ -23,14 +24,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
-    let size = match arguments.get("size") {
-        Some(ValueRef::Null) => None,
-        _ => arguments.whole_number("size")?,
-    };
-    let size = size.filter(|size| *size > 0).ok_or_else(|| {
-        let message = "Capped collection size must be greater than zero";
-        CommandError::new(ErrorCode::InvalidOptions, message)
-    })?;
+    let bytes = size(&arguments)?;
     let missing = || format!("source collection {namespace} does not exist");
     let collection = views::collection(context, &namespace, missing)?;
     if collection.is_clustered() {
@@ -38,10 +32,28 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
     let _exclusion = context.exclude(&collection)?;
-    let bytes = create::rounded(size.unsigned_abs());
     collection.cap_to(bytes).or_command_error()?;
     let name = namespace.to_string();
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one == name, "collection made capped");
     Ok(Reply::ok(DocumentBuf::new()))
+}
+
+/// The argument `size`, as a capped collection has it.
+pub fn size(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
+    let number = arguments.get("size").and_then(whole).unwrap_or(0);
+    if number > create::CAP_BYTES_MAX {
+        let message = format!(
+            "a capped collection has at most {} bytes",
+            create::CAP_BYTES_MAX
+        );
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
+    match u64::try_from(number) {
+        Ok(bytes) if bytes > 0 => Ok(create::rounded(bytes)),
+        _ => {
+            let message = "Capped collection size must be greater than zero";
+            Err(CommandError::new(ErrorCode::InvalidOptions, message))
+        }
+    }
 }

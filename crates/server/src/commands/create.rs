@@ -6,7 +6,7 @@ pub mod of_view;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_index::check_options_of_ids;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -52,7 +52,6 @@ pub const CREATE: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    check_name_type(request)?;
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
@@ -106,17 +105,6 @@ fn same_options(one: &DocumentBuf, other: &DocumentBuf) -> bool {
 /// What `validationLevel` and `validationAction` may be.
 pub const LEVELS: &[&str] = &["off", "strict", "moderate"];
 pub const ACTIONS: &[&str] = &["error", "warn"];
-
-/// MongoDB has another code here than for other commands.
-fn check_name_type(request: &Request) -> Result<(), CommandError> {
-    match request.get("create").map(ValueRef::type_of) {
-        Some(Type::String | Type::Symbol) | None => Ok(()),
-        Some(other) => Err(bad_value(format!(
-            "collection name has invalid type {}",
-            other.name()
-        ))),
-    }
-}
 
 /// The options that `listCollections` shows again.
 fn options(
@@ -192,9 +180,17 @@ fn cap(arguments: &Arguments<'_>) -> Result<Option<(u64, i64)>, CommandError> {
             "max in a capped collection has to be < 2^31".to_owned(),
         ));
     }
+    if size.is_some_and(|size| size > CAP_BYTES_MAX) {
+        return Err(bad_value(format!(
+            "the 'size' field must be at most {CAP_BYTES_MAX}"
+        )));
+    }
     let size = size.filter(|_| capped).map(i64::unsigned_abs);
     Ok(size.map(|size| (rounded(size), max.unwrap_or(0))))
 }
+
+/// The largest capped collection, in bytes.
+pub const CAP_BYTES_MAX: i64 = 1 << 50;
 
 /// The size of a capped collection: at least 4,096 bytes, and a multiple of 256.
 pub fn rounded(bytes: u64) -> u64 {
@@ -213,11 +209,14 @@ fn check_id_index(
     let Some(index) = arguments.document("idIndex")? else {
         return Ok(());
     };
-    let key = index.get("key").and_then(ValueRef::as_document);
+    let fields = Arguments::within("create.idIndex", index);
+    let key = fields.document("key")?;
     let key = key.ok_or_else(|| {
         let message = "The 'key' field is a required property of an index specification";
         CommandError::new(ErrorCode::FailedToParse, message)
     })?;
+    fields.string("name")?;
+    fields.whole_number("v")?;
     let is_usual = key.count() == 1 && key.get("_id").and_then(ValueRef::as_f64) == Some(1.0);
     if !is_usual {
         return Err(bad_value(format!(
@@ -258,11 +257,10 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
     let Some(given) = arguments.document("collation")? else {
         return Ok(None);
     };
-    match given.get("locale") {
-        Some(ValueRef::String(_)) => collation::of(Some(given), None),
-        _ => Err(bad_value(
-            "the field 'collation.locale' is a required string".to_owned(),
-        )),
+    let fields = Arguments::within("create.collation", given);
+    match fields.string("locale")? {
+        Some(_) => collation::of(Some(given), None),
+        None => Err(fields.missing("locale")),
     }
 }
 

@@ -1,8 +1,9 @@
 //! `dropDatabase`: drops all collections of a database.
 
-use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -17,10 +18,13 @@ pub const DROP_DATABASE: Command = Command {
     ..Command::EMPTY
 };
 
+/// MongoDB's code without a name.
+const NOT_ONE: ErrorCode = ErrorCode(5_255_100);
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    if request.get("dropDatabase").and_then(ValueRef::as_f64) != Some(1.0) {
-        let message = "have to pass 1 as db parameter";
-        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+    if Arguments::new(request).whole_number("dropDatabase")? != Some(1) {
+        let message = "have to pass 1 as 'dropDatabase' parameter";
+        return Err(CommandError::new(NOT_ONE, message));
     }
     let database = request.database();
     let engine = &context.state.services.engine;

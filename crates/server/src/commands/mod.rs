@@ -11,6 +11,7 @@ use crate::command::Command;
 mod aggregate;
 mod build_info;
 mod bulk_write;
+mod clone_collection_as_capped;
 mod cluster_parameter;
 mod coll_mod;
 mod coll_stats;
@@ -73,6 +74,7 @@ mod transactions;
 mod update;
 mod users_info;
 mod validate;
+mod validate_db_metadata;
 mod whats_my_uri;
 
 /// Commands about commands are given the table.
@@ -92,7 +94,7 @@ pub static COMMANDS: &[&Command] = &[
     &not_here::AUTO_COMPACT,
     &build_info::BUILD_INFO,
     &bulk_write::BULK_WRITE,
-    &not_here::CLONE_COLLECTION_AS_CAPPED,
+    &clone_collection_as_capped::CLONE_COLLECTION_AS_CAPPED,
     &coll_mod::COLL_MOD,
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
@@ -170,6 +172,7 @@ pub static COMMANDS: &[&Command] = &[
     &not_here::UPDATE_SEARCH_INDEX,
     &users_info::USERS_INFO,
     &validate::VALIDATE,
+    &validate_db_metadata::VALIDATE_DB_METADATA,
     &whats_my_uri::WHATS_MY_URI,
 ];
 

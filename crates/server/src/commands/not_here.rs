@@ -12,12 +12,6 @@ pub const AUTO_COMPACT: Command = Command {
     ..NOT_SUPPORTED
 };
 
-pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
-    name: "cloneCollectionAsCapped",
-    help: "is not supported: create a capped collection and copy into it",
-    ..NOT_SUPPORTED
-};
-
 pub const MAP_REDUCE: Command = Command {
     name: "mapReduce",
     aliases: &["mapreduce"],

@@ -1,10 +1,10 @@
 //! `renameCollection`: gives a collection another name, in its own database or another one.
 
-use windrow_collection::Namespace;
-use windrow_document::{DocumentBuf, Type, ValueRef, doc};
+use windrow_collection::{Collection, Namespace};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, uuid_of};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -15,7 +15,7 @@ pub const RENAME_COLLECTION: Command = Command {
     help: "gives a collection another name",
     admin_only: true,
     write_concern: true,
-    arguments: Accepted::Only(&["dropTarget", "stayTemp", "to"]),
+    arguments: Accepted::Only(&["collectionUUID", "dropTarget", "stayTemp", "to"]),
     run,
     ..Command::EMPTY
 };
@@ -24,13 +24,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let source = named(&arguments, "renameCollection")?;
     let target = named(&arguments, "to")?;
-    let drop_target = arguments.flag("dropTarget")?;
-    let stay_temporary = arguments.flag("stayTemp")?;
+    let dropped = Dropped::parse(&arguments)?;
+    let stay_temporary = arguments.bool("stayTemp")?.unwrap_or(false);
     check(&source, &target)?;
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
-    let both = [&source, &target].map(|one| engine.collection(one));
-    let exclusions = both.iter().flatten().map(|it| context.exclude(it));
+    let (from, to) = (engine.collection(&source), engine.collection(&target));
+    check_uuid(&source, from.as_deref(), arguments.uuid("collectionUUID")?)?;
+    let drop_target = dropped.check(&source, &target, to.as_deref())?;
+    let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
     let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
     engine
         .rename(&source, &target, drop_target, stay_temporary)
@@ -55,20 +57,70 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(DocumentBuf::new()))
 }
 
+/// What becomes of a collection that has the name.
+enum Dropped {
+    No,
+    Yes,
+    /// It goes where it is the one of this UUID.
+    Only([u8; 16]),
+}
+
+impl Dropped {
+    fn parse(arguments: &Arguments<'_>) -> Result<Dropped, CommandError> {
+        match arguments.present("dropTarget") {
+            Some(ValueRef::Binary { subtype: 4, bytes }) => uuid_of(bytes).map(Dropped::Only),
+            Some(ValueRef::Binary { .. }) => {
+                let message = "a UUID is binary data of subtype 4";
+                Err(CommandError::new(ErrorCode::InvalidUUID, message))
+            }
+            _ => match arguments.bool("dropTarget")? {
+                Some(true) => Ok(Dropped::Yes),
+                _ => Ok(Dropped::No),
+            },
+        }
+    }
+
+    /// Whether it goes, if there is one.
+    fn check(
+        self,
+        source: &Namespace,
+        target: &Namespace,
+        there: Option<&Collection>,
+    ) -> Result<bool, CommandError> {
+        match self {
+            Dropped::No => Ok(false),
+            Dropped::Yes => Ok(true),
+            Dropped::Only(_) if source.database != target.database => {
+                let message = "a UUID in 'dropTarget' is for names in one database";
+                Err(CommandError::new(ErrorCode::InvalidOptions, message))
+            }
+            Dropped::Only(uuid) => check_uuid(target, there, Some(uuid)).map(|()| true),
+        }
+    }
+}
+
+/// Fails where a collection has another UUID than the one that is expected, or is not there.
+fn check_uuid(
+    namespace: &Namespace,
+    there: Option<&Collection>,
+    expected: Option<[u8; 16]>,
+) -> Result<(), CommandError> {
+    match expected {
+        Some(expected) if there.map(Collection::uuid) != Some(expected) => {
+            let message = format!("Collection UUID does not match that of {namespace}");
+            Err(CommandError::new(
+                ErrorCode::CollectionUUIDMismatch,
+                message,
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The namespace that an argument names in full.
 fn named(arguments: &Arguments<'_>, name: &str) -> Result<Namespace, CommandError> {
-    let text = match arguments.get(name) {
-        Some(ValueRef::String(text) | ValueRef::Symbol(text)) => text,
-        None => return Err(arguments.missing(name)),
-        Some(other) if name == "to" => {
-            return Err(arguments.wrong_type(name, other.type_of(), &[Type::String]));
-        }
-        Some(other) => {
-            let found = other.type_of().name();
-            let message = format!("'{name}' must be of type String, and is of type {found}");
-            return Err(CommandError::new(ErrorCode::BadValue, message));
-        }
-    };
+    let text = arguments.string(name)?;
+    let text = text.ok_or_else(|| arguments.missing(name))?;
     let invalid = || {
         let message = format!("Invalid namespace specified '{text}'");
         CommandError::new(ErrorCode::InvalidNamespace, message)

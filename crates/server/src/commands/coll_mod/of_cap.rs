@@ -4,11 +4,8 @@ use windrow_collection::Collection;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
-use crate::commands::create;
+use crate::commands::create::{self, CAP_BYTES_MAX};
 use crate::errors::OrCommandError;
-
-/// The largest capped collection, in bytes.
-const BYTES_MAX: i64 = 1 << 50;
 
 /// What the limits are to be.
 pub struct Wanted {
@@ -45,8 +42,8 @@ impl Wanted {
 }
 
 fn bytes(number: i64) -> Result<u64, CommandError> {
-    if !(1..=BYTES_MAX).contains(&number) {
-        let message = format!("cappedSize must be from 1 to {BYTES_MAX}, not {number}");
+    if !(1..=CAP_BYTES_MAX).contains(&number) {
+        let message = format!("cappedSize must be from 1 to {CAP_BYTES_MAX}, not {number}");
         return Err(CommandError::new(ErrorCode::BadValue, message));
     }
     Ok(create::rounded(number.unsigned_abs()))

@@ -1,0 +1,165 @@
+//! `cloneCollectionAsCapped`: copies the newest documents of a collection into a new capped one.
+//!
+//! The copy is filled under a name of its own, as a collection that ends with the process, and gets its
+//! name in one step once it is whole: after a crash it is there as a whole or not at all.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{Collection, Direction, Engine, Namespace, Terms};
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use super::convert_to_capped;
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::{IntoCommandError, OrCommandError};
+use crate::{namespace, random, views};
+
+pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
+    name: "cloneCollectionAsCapped",
+    help: "copies a collection into a new capped one",
+    write_concern: true,
+    // Others are ignored, as in MongoDB.
+    arguments: Accepted::Any,
+    run,
+    ..Command::EMPTY
+};
+
+/// How the collections are called that are being filled.
+const PREFIX: &str = "tmp.cloneCollectionAsCapped.";
+
+/// Documents are inserted when so many bytes have come together.
+const CHUNK_BYTES: usize = 4 << 20;
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let source = named(request, &arguments, request.command())?;
+    let target = named(request, &arguments, "toCollection")?;
+    let bytes = convert_to_capped::size(&arguments)?;
+    context.operation.set_namespace(&source.to_string());
+    let missing = || format!("source collection {source} does not exist");
+    let from = views::collection(context, &source, missing)?;
+    views::refuse(context, &target)?;
+    namespace::check_creation(&target)?;
+    let engine = &context.state.services.engine;
+    check_free(engine, &target)?;
+    let copy = Copy::begin(engine, &target, bytes)?;
+    copy.fill(&from, bytes, context)?;
+    copy.finish(&target)?;
+    Ok(Reply::ok(DocumentBuf::new()))
+}
+
+/// The namespace that an argument names.
+fn named(
+    request: &Request,
+    arguments: &Arguments<'_>,
+    argument: &str,
+) -> Result<Namespace, CommandError> {
+    let Some(ValueRef::String(name)) = arguments.get(argument) else {
+        let message = format!("'{argument}' must be of type String");
+        return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+    };
+    namespace::check_collection(request.database(), name)?;
+    if name.contains('$') {
+        let message = format!("Invalid collection name: {name}");
+        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
+    }
+    Ok(Namespace {
+        database: request.database().to_owned(),
+        collection: name.to_owned(),
+    })
+}
+
+fn check_free(engine: &Engine, target: &Namespace) -> Result<(), CommandError> {
+    match engine.collection(target) {
+        Some(_) => {
+            let message = format!("target collection {target} already exists");
+            Err(CommandError::new(ErrorCode::NamespaceExists, message))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A copy that is being filled; dropped where it is not finished.
+struct Copy {
+    engine: Arc<Engine>,
+    collection: Arc<Collection>,
+    is_done: bool,
+}
+
+impl Copy {
+    fn begin(engine: &Arc<Engine>, target: &Namespace, bytes: u64) -> Result<Copy, CommandError> {
+        let temporary = Namespace {
+            database: target.database.clone(),
+            collection: format!("{PREFIX}{:016x}", random::bits()),
+        };
+        let options = doc! { "capped": true, "size": (bytes as i64), "temp": true };
+        let collection = engine.create(&temporary, options.as_document());
+        Ok(Copy {
+            engine: engine.clone(),
+            collection: collection.or_command_error()?,
+            is_done: false,
+        })
+    }
+
+    /// Copies in order: what comes makes what came before go, so that the newest remain.
+    fn fill(
+        &self,
+        from: &Collection,
+        bytes: u64,
+        context: &Context<'_>,
+    ) -> Result<(), CommandError> {
+        let reader = from.reader().or_command_error()?;
+        let mut documents = reader.records(Direction::Forward);
+        let mut waiting = Vec::new();
+        while documents.next().or_command_error()? {
+            let document = documents.document();
+            // One that does not fit would not stay.
+            if document.len() as u64 > bytes {
+                continue;
+            }
+            waiting.extend_from_slice(document);
+            if waiting.len() >= CHUNK_BYTES {
+                self.insert(std::mem::take(&mut waiting), context)?;
+            }
+        }
+        self.insert(waiting, context)
+    }
+
+    fn insert(&self, documents: Vec<u8>, context: &Context<'_>) -> Result<(), CommandError> {
+        context.check()?;
+        if documents.is_empty() {
+            return Ok(());
+        }
+        let terms = Terms {
+            give_up: &|| context.check().is_err(),
+            ..Terms::default()
+        };
+        let inserted = self
+            .collection
+            .insert_on(Bytes::from(documents), true, &terms);
+        match inserted.or_command_error()?.errors.into_iter().next() {
+            Some((_, error)) => Err(error.into_command_error()),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(mut self, target: &Namespace) -> Result<(), CommandError> {
+        let temporary = self.collection.namespace();
+        let renamed = self.engine.rename(&temporary, target, false, false);
+        renamed.or_command_error()?;
+        self.is_done = true;
+        Ok(())
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        if !self.is_done {
+            // What cannot be dropped now is dropped at the next start.
+            drop(self.engine.drop_collection(&self.collection.namespace()));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! `validateDBMetadata`: which collections and views have what a version of MongoDB's stable API does
+//! not know.
+
+use windrow_collection::{Engine, Namespace};
+use windrow_document::{Document, DocumentBuf, Value, doc};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::{namespace, stable_api};
+
+pub const VALIDATE_DB_METADATA: Command = Command {
+    name: "validateDBMetadata",
+    help: "lists collections and views that a version of the API does not know",
+    arguments: Accepted::Only(&["apiParameters", "collection", "db"]),
+    run,
+    ..Command::EMPTY
+};
+
+/// The replies hold at most so many bytes of errors; where there are more, they say so.
+const ERROR_BYTES_MAX: usize = 15 << 20;
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let wanted = Wanted::parse(&arguments)?;
+    let engine = &context.state.services.engine;
+    let (mut errors, mut bytes, mut has_more) = (Vec::new(), 0, false);
+    for database in wanted.databases(engine) {
+        context.check()?;
+        for error in wanted.errors(engine, &database)? {
+            bytes += error.as_document().as_bytes().len();
+            match bytes <= ERROR_BYTES_MAX {
+                true => errors.push(Value::from(error)),
+                false => has_more = true,
+            }
+        }
+    }
+    let mut reply = doc! { "apiVersionErrors": errors };
+    if has_more {
+        reply.push("hasMoreErrors", true);
+    }
+    Ok(Reply::ok(reply))
+}
+
+/// What is looked at.
+struct Wanted<'a> {
+    is_checked: bool,
+    database: Option<&'a str>,
+    collection: Option<&'a str>,
+}
+
+impl<'a> Wanted<'a> {
+    fn parse(arguments: &Arguments<'a>) -> Result<Wanted<'a>, CommandError> {
+        let parameters = arguments.document("apiParameters")?;
+        let parameters = parameters.ok_or_else(|| arguments.missing("apiParameters"))?;
+        let is_checked = is_checked(parameters)?;
+        let database = arguments.string("db")?;
+        let collection = arguments.string("collection")?;
+        database.map_or(Ok(()), namespace::check_database)?;
+        let within = database.unwrap_or_default();
+        collection.map_or(Ok(()), |name| namespace::check_collection(within, name))?;
+        Ok(Wanted {
+            is_checked,
+            database,
+            collection,
+        })
+    }
+
+    fn databases(&self, engine: &Engine) -> Vec<String> {
+        match self.database {
+            _ if !self.is_checked => Vec::new(),
+            Some(name) => vec![name.to_owned()],
+            None => engine.databases(),
+        }
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.collection.is_none_or(|wanted| wanted == name)
+    }
+
+    fn errors(&self, engine: &Engine, database: &str) -> Result<Vec<DocumentBuf>, CommandError> {
+        let mut errors = Vec::new();
+        for collection in engine.collections(database) {
+            let namespace = collection.namespace();
+            if !self.names(&namespace.collection) {
+                continue;
+            }
+            let indexes = collection.indexes();
+            let definitions = indexes.iter().map(|index| &index.definition);
+            let outside = definitions.filter(|one| stable_api::excludes_index(&one.specification));
+            errors.extend(outside.map(|one| {
+                let name = &one.name;
+                let message =
+                    format!("The index with name {name} is not allowed in API version 1.");
+                error(&namespace, message)
+            }));
+        }
+        for (name, view) in engine.views(database).or_command_error()? {
+            let namespace = Namespace {
+                database: database.to_owned(),
+                collection: name,
+            };
+            let message = stable_api::of_pipeline(view.pipeline.as_array());
+            let message = message.filter(|_| self.names(&namespace.collection));
+            errors.extend(message.map(|message| error(&namespace, message)));
+        }
+        Ok(errors)
+    }
+}
+
+/// Whether the parameters ask for anything: version 1 alone is known, and only `strict` refuses things.
+fn is_checked(parameters: Document<'_>) -> Result<bool, CommandError> {
+    let parameters = Arguments::within("validateDBMetadata.apiParameters", parameters);
+    parameters.only(&["deprecationErrors", "strict", "version"])?;
+    let version = parameters.string("version")?;
+    let version = version.ok_or_else(|| parameters.missing("version"))?;
+    let strict = parameters.given_bool("strict")?;
+    parameters.given_bool("deprecationErrors")?;
+    Ok(version == "1" && strict == Some(true))
+}
+
+fn error(namespace: &Namespace, message: String) -> DocumentBuf {
+    let code = ErrorCode::APIStrictError;
+    doc! {
+        "ns": (namespace.to_string()), "code": (code.number()),
+        "codeName": (code.name().as_ref()), "errmsg": message,
+    }
+}
