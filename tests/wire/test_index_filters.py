@@ -41,6 +41,8 @@ def test_a_filter_keeps_queries_of_its_shape_to_its_indexes(collection):
     assert not planner(collection, {"b": 1})["indexFilterSet"]
     assert "b_1" in indexes(planner(collection, query, sort={"b": 1})["winningPlan"])
     assert list(collection.find(query)) == [{"_id": 1, "a": 1, "b": 1}]
+    counted = collection.database.command("explain", {"count": "c", "query": query})
+    assert counted["queryPlanner"]["indexFilterSet"]
 
 
 def test_a_filter_of_no_index_leaves_the_collection(collection):

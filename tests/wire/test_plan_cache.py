@@ -144,7 +144,7 @@ def test_a_single_server_takes_all_hosts_false(collection):
 
 
 @pytest.mark.parametrize("stage, same", [
-    ({"$group": {"_id": "$b"}}, False), ({"$count": "n"}, False), ({"$project": {"a": 1}}, False),
+    ({"$group": {"_id": "$b"}}, False), ({"$count": "n"}, True), ({"$project": {"a": 1}}, False),
     ({"$limit": 5}, True), ({"$addFields": {"x": 1}}, True), ({"$unwind": "$b"}, True),
 ])
 def test_what_later_stages_need_is_part_of_a_shape(collection, stage, same):

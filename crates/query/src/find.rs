@@ -90,13 +90,11 @@ impl Find {
     pub fn shape(&self) -> Shape {
         let filter = self.filter.to_document();
         let sort = self.order().map(Sort::to_document).unwrap_or_default();
-        // What later steps need is shown as by a projection: an index may hold all of it.
+        // What later steps need is shown as by a projection: an index may hold all of it. A count, which
+        // needs nothing, is of the same shape as its query.
         let needs: Option<DocumentBuf> = self.needs.as_ref().map(|paths| {
             let shown = |path: &Path| (path.to_string(), ValueRef::Int32(1));
-            match paths.is_empty() {
-                true => DocumentBuf::from_iter([("_id", ValueRef::Int32(0))]),
-                false => paths.iter().map(shown).collect(),
-            }
+            paths.iter().map(shown).collect()
         });
         let needs = needs.as_ref().map(DocumentBuf::as_document);
         let projection = self.projection.as_ref().map(Projection::source).or(needs);
