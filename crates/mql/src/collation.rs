@@ -103,7 +103,11 @@ fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), 
 
 /// The simple collation has no options.
 fn check_simple(collation: Document<'_>) -> Result<(), Error> {
-    match collation.iter().find(|(name, _)| *name != "locale") {
+    let is_option = |name: &str, value: ValueRef<'_>| name != "locale" && !value.is_nullish();
+    match collation
+        .iter()
+        .find(|(name, value)| is_option(name, *value))
+    {
         Some((name, _)) => Err(Error::failed_to_parse(format!(
             "'{name}' must not be given with the locale 'simple'"
         ))),
@@ -161,12 +165,16 @@ mod tests {
         check(doc! { "locale": "de", "backwards": true }, Err(238));
         check(doc! { "locale": "zz" }, Err(2));
         check(doc! { "locale": 5 }, Err(14));
-        check(doc! { "strength": 2 }, Err(4));
-        check(doc! { "locale": "en", "strength": 6 }, Err(9));
+        check(doc! { "strength": 2 }, Err(40_414));
+        check(doc! { "locale": null, "strength": 2 }, Err(40_414));
+        check(doc! { "locale": "en", "strength": 6 }, Err(2));
         check(doc! { "locale": "en", "strength": "x" }, Err(14));
-        check(doc! { "locale": "en", "bogus": 1 }, Err(9));
+        check(doc! { "locale": "en", "bogus": 1 }, Err(40_415));
         check(doc! { "locale": "en", "caseLevel": 1 }, Err(14));
-        check(doc! { "locale": "en", "caseFirst": "x" }, Err(9));
+        check(doc! { "locale": "en", "version": 1 }, Err(14));
+        check(doc! { "locale": "en", "strength": null }, Ok(true));
+        check(doc! { "locale": "simple", "strength": null }, Ok(false));
+        check(doc! { "locale": "en", "caseFirst": "x" }, Err(2));
         let upper = doc! { "locale": "en", "strength": 1, "caseFirst": "upper" };
         check(upper, Err(2));
         let backwards = doc! { "locale": "en", "strength": 1, "backwards": true };
