@@ -1,7 +1,7 @@
 """Stages that make documents of what the server knows: what they take, and where they stand."""
 
 import pytest
-from bson import Int64
+from bson import Decimal128, Int64
 from pymongo.errors import OperationFailure
 
 
@@ -113,7 +113,8 @@ def test_arguments_of_aggregate(collection, argument, code):
     ({"$limit": float("inf")}, 5107201), ({"$skip": 1e300}, 5107200), ({"$count": "_id"}, 9039800),
     ({"$lookup": {"from": "c", "localField": "a", "foreignField": "b"}}, 40414),
     ({"$lookup": {"from": "c", "localField": "a", "foreignField": "", "as": "x"}}, 9),
-    ({"$lookup": {"from": {"x": 1}, "as": "x"}}, 40415),
+    ({"$lookup": {"from": {"x": 1}, "as": "x"}}, 40415), ({"$lookup": {"from": 1, "as": "x"}}, 9),
+    ({"$lookup": {}}, 9), ({"$lookup": {"From": "c", "as": "x"}}, 9),
     ({"$lookup": {"from": "c", "localField": 1, "as": "x"}}, 14),
     ({"$lookup": {"from": "c", "as": "x\0", "pipeline": []}}, 16411),
     ({"$lookup": {"from": "c", "as": ".".join("a" * 201), "pipeline": []}}, 15),
@@ -121,6 +122,13 @@ def test_arguments_of_aggregate(collection, argument, code):
 ])
 def test_operands_of_stages(collection, stage, code):
     assert refused(collection.database, {"aggregate": "c", "pipeline": [stage]}) == code
+
+
+def test_the_greatest_number_is_skipped(collection):
+    collection.insert_one({})
+    for greatest in (Int64(2**63 - 1), Decimal128("9223372036854775807")):
+        assert list(collection.aggregate([{"$skip": greatest}])) == []
+        assert len(list(collection.aggregate([{"$limit": greatest}]))) == 1
 
 
 @pytest.mark.parametrize("skip, code", [("x", 14), (-1, 2)])

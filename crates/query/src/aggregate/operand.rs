@@ -51,6 +51,10 @@ pub(super) fn nearest(number: ValueRef<'_>) -> i64 {
 
 /// Whether 64 bits hold the number, cut to whole. NaN is 0.
 pub(super) fn fits(number: ValueRef<'_>) -> bool {
+    // As a double the greatest of them would be too great.
+    if number.as_whole().is_some() {
+        return true;
+    }
     let number = number.as_f64().unwrap_or_default();
     number.is_nan() || (-(2f64.powi(63))..2f64.powi(63)).contains(&number)
 }

@@ -114,6 +114,7 @@ pub fn parse(
     let Some(document) = operand.as_document() else {
         return wrong("the $lookup stage specification must be an object");
     };
+    check_from(document)?;
     let fields = Fields::parse(document)?;
     let stages = fields.stages;
     let Some(into) = fields.into else {
@@ -126,8 +127,7 @@ pub fn parse(
             return Err(Error::new(73, message));
         }
         (Some(from), false) => from.to_owned(),
-        (None, true) => NO_COLLECTION.to_owned(),
-        (None, false) => return wrong("must specify 'from' field for a $lookup"),
+        (None, _) => NO_COLLECTION.to_owned(),
     };
     let equality = match (fields.local, fields.foreign) {
         (Some(local), Some(foreign)) => Some(Equality { local, foreign }),
@@ -154,6 +154,22 @@ pub fn parse(
         pipeline,
         unwind: None,
     })])
+}
+
+/// What is joined is looked at before the other fields are. Error 9 where there is nothing, or what
+/// names no collection.
+fn check_from(document: Document<'_>) -> Result<(), Error> {
+    let stages = document.get("pipeline").and_then(ValueRef::as_array);
+    match document.get("from") {
+        Some(ValueRef::String(_) | ValueRef::Document(_)) => Ok(()),
+        None | Some(ValueRef::Null | ValueRef::Undefined) => {
+            match stages.is_some_and(documents::begins) {
+                true => Ok(()),
+                false => wrong("must specify 'from' field for a $lookup"),
+            }
+        }
+        Some(other) => wrong(format!("$lookup argument 'from: {other}' must be a string")),
+    }
 }
 
 fn parse_let(
