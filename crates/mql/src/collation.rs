@@ -7,13 +7,12 @@ use windrow_document::{Collation, Document, Type, ValueRef};
 
 use crate::Error;
 
-const MISSING: i32 = 40_414;
-const UNKNOWN_FIELD: i32 = 40_415;
+const NO_SUCH_KEY: i32 = 4;
 const NOT_IMPLEMENTED: i32 = 238;
 
-/// None: strings are compared by their bytes. Errors: 40414 without a locale, 2 for a locale that there
-/// is not, for words and numbers that are none of those known and for options that exclude each other,
-/// 14 for fields of a wrong type, 40415 for fields that there are not. Null is as if it were not given.
+/// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
+/// not and for options that exclude each other, 9 and 14 for wrong fields. Null is as if it were not
+/// given.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);
@@ -25,8 +24,8 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
         Some(ValueRef::String(locale)) => settings.locale = locale.to_owned(),
         Some(other) => return Err(wrong_type("locale", other)),
         None => {
-            let message = "BSON field 'collation.locale' is missing but a required field";
-            return Err(Error::new(MISSING, message));
+            let message = format!("Missing expected field \"locale\" in {collation}");
+            return Err(Error::new(NO_SUCH_KEY, message));
         }
     }
     collation
@@ -64,7 +63,7 @@ fn wrong_type(name: &str, value: ValueRef<'_>) -> Error {
 fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
     let one_of = |accepted: &[&str]| match value {
         ValueRef::String(text) if accepted.contains(&text) => Ok(Some(text.to_owned())),
-        ValueRef::String(text) => Err(Error::bad_value(format!(
+        ValueRef::String(text) => Err(Error::failed_to_parse(format!(
             "Enumeration value '{text}' for field 'collation.{name}' is not a valid value."
         ))),
         other => Err(wrong_type(name, other)),
@@ -82,7 +81,9 @@ fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), 
                 settings.strength = Some(strength as u8);
             }
             Some(_) => {
-                return Err(Error::bad_value("strength must be a number from 1 to 5"));
+                return Err(Error::failed_to_parse(
+                    "strength must be a number from 1 to 5",
+                ));
             }
             None => return Err(wrong_type(name, value)),
         },
@@ -95,7 +96,7 @@ fn read(settings: &mut Settings, name: &str, value: ValueRef<'_>) -> Result<(), 
         "backwards" => settings.backwards = flag()?,
         _ => {
             let message = format!("BSON field 'collation.{name}' is an unknown field.");
-            return Err(Error::new(UNKNOWN_FIELD, message));
+            return Err(Error::failed_to_parse(message));
         }
     }
     Ok(())
@@ -165,16 +166,16 @@ mod tests {
         check(doc! { "locale": "de", "backwards": true }, Err(238));
         check(doc! { "locale": "zz" }, Err(2));
         check(doc! { "locale": 5 }, Err(14));
-        check(doc! { "strength": 2 }, Err(40_414));
-        check(doc! { "locale": null, "strength": 2 }, Err(40_414));
-        check(doc! { "locale": "en", "strength": 6 }, Err(2));
+        check(doc! { "strength": 2 }, Err(4));
+        check(doc! { "locale": null, "strength": 2 }, Err(4));
+        check(doc! { "locale": "en", "strength": 6 }, Err(9));
         check(doc! { "locale": "en", "strength": "x" }, Err(14));
-        check(doc! { "locale": "en", "bogus": 1 }, Err(40_415));
+        check(doc! { "locale": "en", "bogus": 1 }, Err(9));
         check(doc! { "locale": "en", "caseLevel": 1 }, Err(14));
         check(doc! { "locale": "en", "version": 1 }, Err(14));
         check(doc! { "locale": "en", "strength": null }, Ok(true));
         check(doc! { "locale": "simple", "strength": null }, Ok(false));
-        check(doc! { "locale": "en", "caseFirst": "x" }, Err(2));
+        check(doc! { "locale": "en", "caseFirst": "x" }, Err(9));
         let upper = doc! { "locale": "en", "strength": 1, "caseFirst": "upper" };
         check(upper, Err(2));
         let backwards = doc! { "locale": "en", "strength": 1, "backwards": true };

@@ -100,17 +100,6 @@ impl<'a> Arguments<'a> {
         self.typed(name, NUMBERS, whole)
     }
 
-    /// A number of any type that is whole and fits 64 bits; FailedToParse where it is another.
-    pub fn exact_number(&self, name: &str) -> Result<Option<i64>, CommandError> {
-        let Some(number) = self.typed(name, NUMBERS, number)? else {
-            return Ok(None);
-        };
-        number.as_whole().map(Some).ok_or_else(|| {
-            let message = format!("Expected an integer in the field '{name}': {number}");
-            CommandError::new(ErrorCode::FailedToParse, message)
-        })
-    }
-
     /// The same as [`whole_number`](Self::whole_number), where it must not be negative.
     pub fn count(&self, name: &str) -> Result<Option<u64>, CommandError> {
         let Some(number) = self.whole_number(name)? else {
@@ -213,10 +202,6 @@ pub fn uuid_of(bytes: &[u8]) -> Result<[u8; 16], CommandError> {
 
 /// In the order in which MongoDB names them.
 const NUMBERS: &[Type] = &[Type::Int64, Type::Int32, Type::Decimal128, Type::Double];
-
-fn number(value: ValueRef<'_>) -> Option<ValueRef<'_>> {
-    Some(value).filter(|value| value.is_number())
-}
 
 /// A number as a whole one: a double loses its fraction, a decimal is rounded half to even. NaN is 0,
 /// and what does not fit 64 bits becomes the limit.

@@ -105,7 +105,8 @@ fn whole(specification: Document<'_>, name: &str, usual: i64) -> Result<i64, Err
 
 fn grid(specification: Document<'_>) -> Result<Grid, Error> {
     let usual = Grid::default();
-    let bits = whole(specification, "bits", i64::from(usual.bits))?;
+    let bits = whole(specification, "bits", i64::from(usual.bits));
+    let bits = bits.map_err(|error| invalid(error.message))?;
     let bits = u32::try_from(bits).ok();
     let bits = bits
         .filter(|bits| (1..=32).contains(bits))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Collation, Document, Type, ValueRef};
+use windrow_document::{Collation, Document, ValueRef};
 use windrow_mql::Error;
 use windrow_mql::collation;
 use windrow_mql::filter::Filter;
@@ -12,37 +12,6 @@ use crate::partial;
 
 /// The most that `expireAfterSeconds` may be.
 pub const EXPIRE_SECONDS_MAX: i64 = i32::MAX as i64;
-
-const STRING: &[Type] = &[Type::String];
-const NUMBER: &[Type] = &[Type::Int64, Type::Int32, Type::Decimal128, Type::Double];
-
-/// The types of options that mean something to some kinds of indexes alone.
-const TYPES: &[(&str, &[Type])] = &[
-    ("2dsphereIndexVersion", NUMBER),
-    ("bits", NUMBER),
-    ("default_language", STRING),
-    ("language_override", STRING),
-    ("max", NUMBER),
-    ("min", NUMBER),
-    ("textIndexVersion", NUMBER),
-    ("weights", &[Type::Document, Type::String]),
-];
-
-pub(super) fn check_types(specification: Document<'_>) -> Result<(), Error> {
-    for (name, value) in specification {
-        let (found, known) = (
-            value.type_of(),
-            TYPES.iter().find(|(known, _)| *known == name),
-        );
-        if known.is_some_and(|(_, types)| !types.contains(&found)) {
-            return Err(Error::type_mismatch(format!(
-                "BSON field 'createIndexes.indexes.{name}' is the wrong type '{}'",
-                found.name()
-            )));
-        }
-    }
-    Ok(())
-}
 
 /// 1 or 2. Both are built alike; the number is shown again.
 pub(super) fn version_of(specification: Document<'_>) -> Result<i32, Error> {

@@ -245,7 +245,10 @@ pub fn parse(
         Some(other) => {
             return Err(arguments.wrong_type("pipeline", other.type_of(), &[Type::Array]));
         }
-        None => return Err(arguments.missing("pipeline")),
+        None => {
+            let message = "'pipeline' option must be specified as an array";
+            return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+        }
     };
     parse_stages(body, stages, default, Pipeline::parse)
 }
@@ -299,8 +302,8 @@ fn check_names(body: Document<'_>) -> Result<(), CommandError> {
     let mut names = body.iter().skip(1).map(|(name, _)| name);
     match names.find(|name| !FIELDS.contains(name) && !is_generic(name)) {
         Some(name) => Err(CommandError::new(
-            ErrorCode::IDLUnknownField,
-            format!("BSON field 'aggregate.{name}' is an unknown field."),
+            ErrorCode::FailedToParse,
+            format!("unrecognized field '{name}'"),
         )),
         None => Ok(()),
     }
@@ -321,7 +324,10 @@ fn parse_cursor(body: Document<'_>) -> Result<FirstBatch, CommandError> {
             _ => parse(body, None).map(|_| FirstBatch::default()),
         };
     };
-    options::check_known("aggregate.cursor", cursor, &["batchSize"])?;
+    if let Some((name, _)) = cursor.iter().find(|(name, _)| *name != "batchSize") {
+        let message = format!("cursor object can't contain fields other than batchSize: {name}");
+        return Err(CommandError::new(ErrorCode::BadValue, message));
+    }
     let size = Arguments::within("aggregate.cursor", cursor).count("batchSize")?;
     let limit = size.map_or(FIRST_BATCH_COUNT, |size| {
         usize::try_from(size).unwrap_or(usize::MAX)

@@ -6,7 +6,7 @@ pub mod of_view;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef, doc};
 use windrow_index::check_options_of_ids;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -52,6 +52,7 @@ pub const CREATE: Command = Command {
 };
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    check_name_type(request)?;
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let arguments = Arguments::new(request);
@@ -260,7 +261,20 @@ fn read_collation(arguments: &Arguments<'_>) -> Result<Option<Arc<Collation>>, C
     let fields = Arguments::within("create.collation", given);
     match fields.string("locale")? {
         Some(_) => collation::of(Some(given), None),
-        None => Err(fields.missing("locale")),
+        None => Err(bad_value(
+            "the field 'collation.locale' is a required string".to_owned(),
+        )),
+    }
+}
+
+/// MongoDB has another code here than for other commands.
+fn check_name_type(request: &Request) -> Result<(), CommandError> {
+    match request.get("create").map(ValueRef::type_of) {
+        Some(Type::String | Type::Symbol) | None => Ok(()),
+        Some(other) => Err(bad_value(format!(
+            "collection name has invalid type {}",
+            other.name()
+        ))),
     }
 }
 

@@ -3,7 +3,7 @@
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::Arguments;
+use crate::arguments::whole;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -18,13 +18,10 @@ pub const DROP_DATABASE: Command = Command {
     ..Command::EMPTY
 };
 
-/// MongoDB's code without a name.
-const NOT_ONE: ErrorCode = ErrorCode(5_255_100);
-
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    if Arguments::new(request).whole_number("dropDatabase")? != Some(1) {
-        let message = "have to pass 1 as 'dropDatabase' parameter";
-        return Err(CommandError::new(NOT_ONE, message));
+    if request.get("dropDatabase").and_then(whole) != Some(1) {
+        let message = "have to pass 1 as db parameter";
+        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
     let database = request.database();
     let engine = &context.state.services.engine;

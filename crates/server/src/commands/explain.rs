@@ -33,12 +33,17 @@ pub fn run(
     find_command: fn(&str) -> Option<&'static Command>,
 ) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let command = arguments
-        .document("explain")?
-        .ok_or_else(|| arguments.missing("explain"))?;
-    let verbosity = match arguments.string("verbosity")? {
+    let Some(ValueRef::Document(command)) = arguments.get("explain") else {
+        let message = "explain command requires a nested object";
+        return Err(CommandError::new(ErrorCode::FailedToParse, message));
+    };
+    let verbosity = match arguments.present("verbosity") {
         None => Verbosity::AllPlansExecution,
-        Some(name) => Verbosity::parse(name).or_command_error()?,
+        Some(ValueRef::String(name)) => Verbosity::parse(name).or_command_error()?,
+        Some(_) => {
+            let message = "explain verbosity must be a string";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
     };
     let name = command.first().map_or("", |(name, _)| name);
     if find_command(name).is_none() {

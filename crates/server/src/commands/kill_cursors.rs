@@ -1,9 +1,8 @@
 //! `killCursors`: closes cursors.
 
-use windrow_document::{Type, Value, ValueRef, doc};
+use windrow_document::{Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::Arguments;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::Killed;
@@ -45,22 +44,20 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 /// The cursors' numbers; a null among them is none. The collection is checked, but a cursor is found
 /// by its number alone, as in MongoDB.
 fn parse(request: &Request) -> Result<Vec<i64>, CommandError> {
-    namespace::collection(request)?;
-    let arguments = Arguments::new(request);
-    let cursors = arguments
-        .array("cursors")?
-        .ok_or_else(|| arguments.missing("cursors"))?;
-    let id = |(place, value): (usize, ValueRef<'_>)| match value {
+    let wrong = |message: &str| CommandError::new(ErrorCode::FailedToParse, message);
+    let Some((_, ValueRef::String(collection))) = request.body().first() else {
+        return Err(wrong("Field 'killCursors' must be of type string"));
+    };
+    namespace::check_collection(request.database(), collection)?;
+    let Some(ValueRef::Array(cursors)) = request.get("cursors") else {
+        return Err(wrong("Field 'cursors' must be of type array"));
+    };
+    let id = |value| match value {
         ValueRef::Null => None,
         ValueRef::Int64(id) => Some(Ok(id)),
-        _ => {
-            let name = format!("cursors.{place}");
-            Some(Err(arguments.wrong_type(
-                &name,
-                value.type_of(),
-                &[Type::Int64],
-            )))
-        }
+        _ => Some(Err(wrong(
+            "Field 'cursors' contains an element that is not of type long",
+        ))),
     };
-    cursors.iter().enumerate().filter_map(id).collect()
+    cursors.iter().filter_map(id).collect()
 }

@@ -110,18 +110,20 @@ fn parse_session(arguments: &Arguments<'_>) -> Result<Option<SessionId>, Command
 
 /// `maxTimeMS`: whole milliseconds up to 2³¹-1; 0 is no limit.
 fn parse_time_limit(arguments: &Arguments<'_>) -> Result<Option<Duration>, CommandError> {
-    let Some(number) = arguments.exact_number("maxTimeMS")? else {
+    let Some(value) = arguments.present("maxTimeMS") else {
         return Ok(None);
     };
-    match u32::try_from(number) {
-        Ok(limit) if limit <= i32::MAX.unsigned_abs() => {
-            Ok((limit > 0).then(|| Duration::from_millis(u64::from(limit))))
-        }
-        _ => Err(bad_value(format!(
-            "{number} value for maxTimeMS is out of range [0, {}]",
-            i32::MAX
-        ))),
+    let number = value.as_f64().filter(|_| value.is_number());
+    let number = number.ok_or_else(|| bad_value("maxTimeMS must be a number"))?;
+    if number.fract() != 0.0 || !number.is_finite() {
+        return Err(bad_value("maxTimeMS has non-integral value"));
     }
+    if !(0.0..=f64::from(i32::MAX)).contains(&number) {
+        return Err(bad_value(format!(
+            "{number} value for maxTimeMS is out of range"
+        )));
+    }
+    Ok((number > 0.0).then(|| Duration::from_millis(number as u64)))
 }
 
 #[cfg(test)]
@@ -171,11 +173,11 @@ mod tests {
             limit(value, 2);
         }
         for value in [0.5, f64::NAN, f64::INFINITY, f64::MAX] {
-            limit(value.into(), 9);
-            limit(Value::Decimal128(Decimal128::from_f64(value)), 9);
+            limit(value.into(), 2);
+            limit(Value::Decimal128(Decimal128::from_f64(value)), 2);
         }
         for value in [Value::from("x"), true.into(), doc! { "a": 1 }.into()] {
-            limit(value, 14);
+            limit(value, 2);
         }
     }
 
@@ -211,8 +213,8 @@ mod tests {
         ] {
             concern(refused, 9);
         }
-        concern(doc! { "foo": 1 }, 40_415);
-        concern(doc! { "j": "x" }, 14);
+        concern(doc! { "foo": 1 }, 9);
+        concern(doc! { "j": "x" }, 9);
         concern(doc! { "w": 2, "wtimeout": 1 }, 2);
         concern(doc! { "w": (Decimal128::from_f64(1.5)) }, 2);
         concern(doc! { "w": "bogus" }, 2);
@@ -244,9 +246,9 @@ mod tests {
         concern(doc! { "level": "linearizable" }, 123);
         concern(doc! { "level": "snapshot" }, 123);
         concern(doc! { "level": (Value::Null) }, 0);
-        concern(doc! { "level": "x" }, 2);
+        concern(doc! { "level": "x" }, 9);
         concern(doc! { "level": 5 }, 14);
-        concern(doc! { "level": "local", "foo": 1 }, 40_415);
+        concern(doc! { "level": "local", "foo": 1 }, 72);
         concern(doc! { "level": "snapshot", "atClusterTime": 5 }, 14);
         check(&READ, "readConcern", "x", 14);
         check(&READ, "readConcern", Value::Null, 0);

@@ -67,15 +67,19 @@ impl Reading<'_> {
                 "level" | "provenance" | "allowTransactionTableSnapshot" => {}
                 "afterClusterTime" | "atClusterTime" | "afterOpTime" => check_type(name, value)?,
                 _ => {
-                    let message = format!("BSON field 'readConcern.{name}' is an unknown field.");
-                    return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+                    let message = format!("Unrecognized option in readConcern: {name}");
+                    return Err(invalid_options(message));
                 }
             }
         }
-        let words = LEVELS.map(|(name, _)| name);
-        let level = Arguments::within("readConcern", document).one_of("level", &words)?;
-        let known = LEVELS.iter().find(|(name, _)| Some(*name) == level);
-        Ok(known.map_or(ReadConcern::Local, |(_, level)| *level))
+        let level = Arguments::within("readConcern", document).string("level")?;
+        let level = level.unwrap_or("local");
+        let known = LEVELS.iter().find(|(name, _)| *name == level);
+        known.map(|(_, level)| *level).ok_or_else(|| {
+            let words = LEVELS.map(|(name, _)| name).join(", ");
+            let message = format!("readConcern.level must be one of {words}");
+            CommandError::new(ErrorCode::FailedToParse, message)
+        })
     }
 
     /// Every command takes "local". Other levels are for reads, and "linearizable" is for those that do

@@ -40,12 +40,11 @@ pub fn parse(
 
 pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConcern, CommandError> {
     let mut concern = WriteConcern::default();
-    let fields = Arguments::within("writeConcern", document);
     let (mut journal, mut fsync, mut majority) = (None, false, false);
     for (name, value) in document {
         match (name, value) {
-            ("j", _) => journal = fields.switch(name)?,
-            ("fsync", _) => fsync = fields.flag(name)?,
+            ("j", _) => journal = read_switch(name, value)?,
+            ("fsync", _) => fsync = read_switch(name, value)?.unwrap_or(false),
             ("w", ValueRef::String("majority")) => majority = true,
             ("w", ValueRef::String("")) => {}
             ("w", ValueRef::Null) if is_member => {}
@@ -75,8 +74,9 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
             ("wtimeout", _) => check_wait(value)?,
             ("wElectionId" | "wOpTime" | "getLastError" | "provenance", _) => {}
             _ => {
-                let message = format!("BSON field 'writeConcern.{name}' is an unknown field.");
-                return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+                return Err(failed_to_parse(format!(
+                    "unrecognized write concern field: {name}"
+                )));
             }
         }
     }
@@ -89,6 +89,17 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
     concern.unacknowledged &= journal != Some(true);
     concern.synced = fsync || journal.unwrap_or(majority);
     Ok(concern)
+}
+
+fn read_switch(name: &str, value: ValueRef<'_>) -> Result<Option<bool>, CommandError> {
+    match value {
+        value if value.is_nullish() => Ok(None),
+        value if value.is_number() => Ok(Some(value.is_truthy())),
+        ValueRef::Bool(value) => Ok(Some(value)),
+        _ => Err(failed_to_parse(format!(
+            "{name} must be numeric or a boolean value"
+        ))),
+    }
 }
 
 /// A mode that a server without a replica set cannot know.

@@ -104,7 +104,7 @@ fn elsewhere(from: Document<'_>) -> Error {
 }
 
 /// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that do not go
-/// together or are missing, 40414 for a missing `as`, 73 for a collection beside documents, 16867 for a
+/// together or are missing, 73 for a collection beside documents, 16867 for a
 /// wrong variable, 51047 for `$out` and `$merge` within, and those of [`Fields::parse`].
 pub fn parse(
     operand: ValueRef<'_>,
@@ -118,8 +118,7 @@ pub fn parse(
     let fields = Fields::parse(document)?;
     let stages = fields.stages;
     let Some(into) = fields.into else {
-        let message = "BSON field '$lookup.as' is missing but a required field";
-        return Err(Error::new(40414, message));
+        return wrong("must specify 'as' field for a $lookup");
     };
     let from = match (fields.from, stages.is_some_and(documents::begins)) {
         (Some(_), true) => {
