@@ -7,7 +7,6 @@
 use std::cmp::Ordering;
 
 use crate::entry::{common_prefix, key_prefix};
-use crate::radix::Radix;
 
 /// What a key has at the place where it is looked at, and which entry it is of.
 #[derive(Clone, Copy)]
@@ -21,6 +20,8 @@ pub const ENTRY_BYTES: usize = size_of::<Digits>() + size_of::<u32>();
 
 /// Stretches in order with so many entries each, on average, are merged, not sorted again.
 const MERGED_ENTRIES_MIN: usize = 64;
+/// So few equal ones are compared whole.
+const COMPARED_MAX: usize = 48;
 /// So often the bytes that follow are taken: keys that go on being equal are compared.
 const ROUNDS_MAX: u32 = 16;
 
@@ -54,10 +55,11 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
         }
         let falls = |pair: &&[Digits]| matches!(pair, [one, other] if one.bits > other.bits);
         let falls = digits.windows(2).filter(falls).count();
-        match falls > 0 && falls * MERGED_ENTRIES_MIN < digits.len() {
-            true => digits.sort_by(|one, other| self.compare(one, other)),
-            false => self.sort(&mut digits, ROUNDS_MAX),
+        match falls * MERGED_ENTRIES_MIN < digits.len() {
+            true => digits.sort_by_key(|one| one.bits),
+            false => digits.sort_unstable_by_key(|one| one.bits),
         }
+        self.sort_equal(&mut digits, ROUNDS_MAX);
         Some(digits.into_iter().map(|one| one.number))
     }
 
@@ -66,17 +68,21 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
         bits.then_with(|| (self.compare)(one.number, other.number))
     }
 
-    fn sort(&self, digits: &mut [Digits], rounds: u32) {
-        let radix = Radix {
-            key: |one: &Digits| u128::from(one.bits) << 64,
-            compare: |one: &Digits, other: &Digits| self.compare(one, other),
-            equal: |equal: &mut [Digits]| self.sort_equal(equal, rounds),
-        };
-        radix.sort(digits);
+    /// Sorts those that are equal in the bits by which all are sorted.
+    fn sort_equal(&self, digits: &mut [Digits], rounds: u32) {
+        for equal in digits.chunk_by_mut(|one, other| one.bits == other.bits) {
+            if equal.len() > COMPARED_MAX && rounds > 0 && self.take_following(equal) {
+                equal.sort_unstable_by_key(|one| one.bits);
+                self.sort_equal(equal, rounds - 1);
+            } else if equal.len() > 1 {
+                equal.sort_by(|one, other| (self.compare)(one.number, other.number));
+            }
+        }
     }
 
-    /// Sorts entries that are equal so far.
-    fn sort_equal(&self, digits: &mut [Digits], rounds: u32) {
+    /// Takes what follows what all of these keys begin with; false where all go on alike: equal keys, and
+    /// those that differ in zeros at their ends.
+    fn take_following(&self, digits: &mut [Digits]) -> bool {
         let key = |one: &Digits| (self.key)(one.number);
         let first = digits.first().map_or(&[][..], key);
         let common = digits.iter().map(|one| common_prefix(first, key(one)));
@@ -85,12 +91,7 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
             one.bits = key_prefix(key(one).get(common..).unwrap_or_default());
         }
         let bits = digits.first().map(|one| one.bits);
-        // Equal keys, and those that differ in zeros at their ends.
-        let are_equal = digits.iter().all(|one| Some(one.bits) == bits);
-        match rounds.checked_sub(1) {
-            Some(rounds) if !are_equal => self.sort(digits, rounds),
-            _ => digits.sort_by(|one, other| (self.compare)(one.number, other.number)),
-        }
+        digits.iter().any(|one| Some(one.bits) != bits)
     }
 }
 
