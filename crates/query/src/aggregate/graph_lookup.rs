@@ -82,37 +82,15 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         match (name, value) {
             ("startWith", value) => start = Some(operand::expression(value, environment)?),
             ("maxDepth", value) => depth_max = Some(parse_depth(value)?),
-            ("restrictSearchWithMatch", ValueRef::Document(filter)) => {
-                let parsed = Filter::parse_with(filter, environment)?.without_near()?;
-                if parsed.text().is_some() {
-                    return wrong(2, "$text is not allowed within restrictSearchWithMatch");
-                }
-                restriction = Some(filter.to_buf());
-            }
-            ("restrictSearchWithMatch", _) => {
-                return wrong(
-                    40185,
-                    "$graphLookup argument 'restrictSearchWithMatch' must be an object",
-                );
+            ("restrictSearchWithMatch", value) => {
+                restriction = Some(parse_restriction(value, environment)?);
             }
             ("from", ValueRef::String(text)) => from = Some(text.to_owned()),
             ("from", _) => return wrong(9, "$graphLookup argument 'from' must be a string"),
-            ("as", ValueRef::String(text)) => into = Some(operand::check_path(text)?),
-            ("connectFromField", ValueRef::String(text)) => {
-                from_field = Some(operand::check_path(text)?)
-            }
-            ("connectToField", ValueRef::String(text)) => {
-                to_field = Some(operand::check_path(text)?)
-            }
-            ("depthField", ValueRef::String(text)) => {
-                depth_field = Some(operand::check_path(text)?)
-            }
-            ("as" | "connectFromField" | "connectToField" | "depthField", _) => {
-                return Err(Error::new(
-                    40103,
-                    format!("expected string as argument for {name}"),
-                ));
-            }
+            ("as", value) => into = Some(parse_path(name, value)?),
+            ("connectFromField", value) => from_field = Some(parse_path(name, value)?),
+            ("connectToField", value) => to_field = Some(parse_path(name, value)?),
+            ("depthField", value) => depth_field = Some(parse_path(name, value)?),
             _ => {
                 return Err(Error::new(
                     40104,
@@ -142,6 +120,30 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' \
              to be specified.",
         ),
+    }
+}
+
+fn parse_path(name: &str, value: ValueRef<'_>) -> Result<Path, Error> {
+    match value {
+        ValueRef::String(text) => operand::check_path(text),
+        _ => Err(Error::new(
+            40103,
+            format!("expected string as argument for {name}"),
+        )),
+    }
+}
+
+fn parse_restriction(value: ValueRef<'_>, environment: &Environment) -> Result<DocumentBuf, Error> {
+    let ValueRef::Document(filter) = value else {
+        return wrong(
+            40185,
+            "$graphLookup argument 'restrictSearchWithMatch' must be an object",
+        );
+    };
+    let parsed = Filter::parse_with(filter, environment)?.without_near()?;
+    match parsed.text() {
+        Some(_) => wrong(2, "$text is not allowed within restrictSearchWithMatch"),
+        None => Ok(filter.to_buf()),
     }
 }
 

@@ -54,12 +54,7 @@ mod tests {
 
     #[test]
     fn options_are_true_or_false() {
-        let check = |wanted: Value, expected: Option<i32>| {
-            let found = check(wanted.as_ref())
-                .err()
-                .map(|error| error.code.number());
-            assert_eq!(found, expected, "{wanted}");
-        };
+        let check = |wanted: Value, expected| options::tests::check(check, &wanted, expected);
         check(doc! {}.into(), None);
         check(doc! { "allUsers": true, "idleCursors": false }.into(), None);
         check(doc! { "targetAllNodes": false }.into(), None);

@@ -56,3 +56,22 @@ pub fn flag(options: &Arguments<'_>, name: &str) -> Result<Option<bool>, Command
         Some(other) => Err(options.wrong_type(name, other.type_of(), &[Type::Bool])),
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use windrow_document::Value;
+
+    use super::*;
+
+    /// `parse` reads the options of a stage; `expected`: the code with which it fails.
+    pub fn check(
+        parse: impl Fn(ValueRef<'_>) -> Result<(), CommandError>,
+        wanted: &Value,
+        expected: Option<i32>,
+    ) {
+        let found = parse(wanted.as_ref())
+            .err()
+            .map(|error| error.code.number());
+        assert_eq!(found, expected, "{wanted}");
+    }
+}

@@ -116,16 +116,12 @@ fn of_candidate(candidate: &Candidate) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options;
     use super::*;
 
     #[test]
     fn options_are_checked_as_mongodb_does() {
-        let check = |wanted: Value, expected: Option<i32>| {
-            let found = check(wanted.as_ref())
-                .err()
-                .map(|error| error.code.number());
-            assert_eq!(found, expected, "{wanted}");
-        };
+        let check = |wanted: Value, expected| options::tests::check(check, &wanted, expected);
         check(doc! {}.into(), None);
         check(doc! { "allHosts": false }.into(), None);
         check(doc! { "allHosts": true }.into(), Some(ALL_HOSTS_OF_ONE));
