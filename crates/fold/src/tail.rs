@@ -15,7 +15,7 @@ use crate::filter::HashedKey;
 use crate::keys::KeySet;
 
 /// So many chunks of like size become one.
-const MERGED: usize = 8;
+const MERGED: usize = 4;
 /// So many, where they have together more than [`LARGE_ENTRIES`].
 const MERGED_LARGE: usize = 12;
 const LARGE_ENTRIES: usize = 256 << 10;
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn chunks_stay_few_and_hold_everything() {
-        let classes = 4;
+        let classes = class(1000) as usize + 1;
         let tail = Tail::default();
         let found = check(&tail, 1000, 1, false);
         assert!(found <= classes * (MERGED - 1), "{found}");
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn readers_merge_much_only_where_nobody_tidies() {
         let tail = Tail::default();
-        check(&tail, MERGED as u64, 600, false);
+        check(&tail, MERGED as u64, SMALL_ENTRIES as u64 / 2, false);
         assert!(tail.is_untidy());
         let found = check(&Tail::default(), 200, 600, false);
         assert!(found <= CHUNKS_MAX, "{found}");
