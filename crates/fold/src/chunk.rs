@@ -31,6 +31,9 @@ struct Slot {
     payload_length: u32,
 }
 
+/// So often it is guessed where an id stands, before it is searched for.
+const GUESSES: u32 = 4;
+
 impl Slot {
     /// How many bytes of the key stand in the arena: all or none.
     fn key_bytes_in_arena(&self) -> u32 {
@@ -191,11 +194,46 @@ impl Chunk {
             let keys = self.compare_slot(slot, head, key);
             keys.then(slot.id.cmp(&id))
         };
+        let (Some(first), Some(last)) = (self.slots.first(), self.slots.last()) else {
+            return 0;
+        };
         // Many chunks hold a narrow range, of documents above all.
-        match self.slots.last() {
-            Some(last) if order(last) <= before => self.slots.len(),
-            _ => self.slots.partition_point(|slot| order(slot) <= before),
+        if order(last) <= before {
+            return self.slots.len();
         }
+        if order(first) > before {
+            return 0;
+        }
+        let (mut low, mut high) = (0, self.slots.len() - 1);
+        if self
+            .compare_slot(first, last.head.number(), self.key(last))
+            .is_eq()
+        {
+            (low, high) = self.near_id(id, |slot| order(slot) <= before);
+        }
+        let between = self.slots.get(low + 1..high).unwrap_or_default();
+        low + 1 + between.partition_point(|slot| order(slot) <= before)
+    }
+
+    /// In a chunk of one key, as documents by record have it, ids tell about where to look: the numbers of
+    /// two entries between which the bound is. `is_before`: of the first entry, not of the last.
+    fn near_id(&self, id: u64, is_before: impl Fn(&Slot) -> bool) -> (usize, usize) {
+        let (mut low, mut high) = (0, self.slots.len().saturating_sub(1));
+        let id_of = |number: usize| self.slots.get(number).map_or(0, |slot| slot.id);
+        for _ in 0..GUESSES {
+            if high - low < 2 {
+                break;
+            }
+            let (from, to) = (id_of(low), id_of(high));
+            let (gone, all) = (id.saturating_sub(from), to.saturating_sub(from).max(1));
+            let share = u128::from(gone) * (high - low) as u128 / u128::from(all);
+            let guess = (low + share as usize).clamp(low + 1, high - 1);
+            match self.slots.get(guess).is_some_and(&is_before) {
+                true => low = guess,
+                false => high = guess,
+            }
+        }
+        (low, high)
     }
 
     /// Chunks as one. Of equal places and positions all stay.
@@ -227,20 +265,17 @@ impl Chunk {
     }
 
     fn sort(&mut self) {
-        let heads = self.slots.iter().map(|slot| slot.head.number());
-        let slot = |number: u32| self.slots.get(number as usize);
         let order = Order {
-            key: |number| slot(number).map_or(&[][..], |slot| self.key(slot)),
-            compare: |a, b| match (slot(a), slot(b)) {
-                (Some(a), Some(b)) => self.compare_slots(a, b),
-                _ => Ordering::Equal,
-            },
+            entries: &self.slots,
+            head: |slot: &Slot| slot.head.number(),
+            key: |slot| self.key(slot),
+            compare: |a: &Slot, b: &Slot| self.compare_slots(a, b),
         };
-        let Some(sorted) = order.of(heads) else {
+        let Some(numbers) = order.numbers() else {
             return;
         };
         let mut slots = spare::take(self.slots.len());
-        slots.extend(sorted.filter_map(slot));
+        slots.extend(numbers.filter_map(|number| self.slots.get(number as usize)));
         spare::give(std::mem::replace(&mut self.slots, slots));
     }
 
@@ -462,6 +497,35 @@ mod tests {
         ];
         for (key, id, expected) in cases {
             assert_eq!(chunk.lower_bound(key, id), expected);
+        }
+    }
+
+    /// Ids without gaps, with even and uneven ones, with versions, few and many.
+    #[test]
+    fn bounds_are_found_among_the_ids_of_one_key() {
+        let uneven = |n: u64| n * n * n + n % 3;
+        let ids: [Vec<u64>; 6] = [
+            vec![7],
+            vec![7, 7, 7],
+            (100..1100).collect(),
+            (0..500).map(|n| n * 17).collect(),
+            (0..300).map(uneven).collect(),
+            (0..300).map(|n| n / 4).chain([u64::MAX]).collect(),
+        ];
+        for ids in ids {
+            let positions = (5..).zip(&ids);
+            let entries: Vec<_> = positions.map(|(at, id)| put(b"", *id, at)).collect();
+            let chunk = chunk(&entries);
+            let near = ids
+                .iter()
+                .flat_map(|id| [id.saturating_sub(1), *id, id.saturating_add(1)]);
+            for id in near {
+                let below = ids.iter().filter(|one| **one < id).count();
+                let up_to = ids.iter().filter(|one| **one <= id).count();
+                assert_eq!(chunk.lower_bound(b"", id), below, "{id} in {ids:?}");
+                assert_eq!(chunk.upper_bound(b"", id), up_to, "{id} in {ids:?}");
+                assert_eq!(chunk.lower_bound(b"a", id), ids.len());
+            }
         }
     }
 

@@ -43,6 +43,14 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
     page
 }
 
+/// Reads of each line that these hashes are asked of: the machine waits for many of them at once, where
+/// it would wait for one after the other.
+pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
+    let lines = page.len() / LINE_BYTES;
+    let bytes = hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES));
+    std::hint::black_box(bytes.fold(0, |all, byte| all ^ byte));
+}
+
 /// False only where the key is not among those the page was built of.
 pub fn may_hold(page: &[u8], hash: u64) -> bool {
     let lines = page.len() / LINE_BYTES;
@@ -53,7 +61,7 @@ pub fn may_hold(page: &[u8], hash: u64) -> bool {
     let Some(line) = page.get(start..).and_then(<[u8]>::first_chunk) else {
         return true;
     };
-    // All bits are looked at: who asks for many keys waits for several lines at once.
+    // All bits are looked at: which of them is the first that is not set, nobody could foresee.
     bits_of(hash).fold(true, |all, bit| all & is_set(line, bit))
 }
 

@@ -25,34 +25,39 @@ const COMPARED_MAX: usize = 48;
 /// So often the bytes that follow are taken: keys that go on being equal are compared.
 const ROUNDS_MAX: u32 = 16;
 
-/// Entries by their numbers.
-pub struct Order<K, C> {
+/// Entries that are to be sorted.
+pub struct Order<'e, T, H, K, C> {
+    pub entries: &'e [T],
+    /// What [`KeyHead`](crate::entry::KeyHead) has of an entry's key.
+    pub head: H,
     pub key: K,
     /// Orders two entries, by their keys and all else.
     pub compare: C,
 }
 
-impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
-    /// The numbers of entries in their order, from what [`KeyHead`](crate::entry::KeyHead) has of each.
-    /// None where they are in order as they stand.
-    pub fn of(
-        &self,
-        heads: impl ExactSizeIterator<Item = u128> + Clone,
-    ) -> Option<impl ExactSizeIterator<Item = u32>> {
-        let first = heads.clone().next().unwrap_or_default();
-        let differing = heads.clone().fold(0, |bits, head| bits | head ^ first);
-        let common = differing.leading_zeros();
-        let bits = |head: u128| (head.checked_shl(common).unwrap_or_default() >> 64) as u64;
-        let mut digits: Vec<Digits> = heads
-            .zip(0..)
-            .map(|(head, number)| Digits {
-                bits: bits(head),
-                number,
-            })
-            .collect();
-        if digits.is_sorted_by(|one, other| self.compare(one, other) != Ordering::Greater) {
+impl<'e, T, H, K, C> Order<'e, T, H, K, C>
+where
+    H: Fn(&T) -> u128,
+    K: Fn(&'e T) -> &'e [u8],
+    C: Fn(&T, &T) -> Ordering,
+{
+    /// The numbers of the entries in their order. None where they are in order as they stand.
+    pub fn numbers(&self) -> Option<impl ExactSizeIterator<Item = u32>> {
+        let in_order = |one: &T, other: &T| (self.compare)(one, other) != Ordering::Greater;
+        let first = self.entries.first()?;
+        if self.entries.is_sorted_by(in_order) {
             return None;
         }
+        let first_head = (self.head)(first);
+        let heads = self.entries.iter().map(&self.head);
+        let differing = heads.clone().fold(0, |bits, head| bits | head ^ first_head);
+        let common = differing.leading_zeros();
+        let bits = |head: u128| (head.checked_shl(common).unwrap_or_default() >> 64) as u64;
+        let digits = heads.zip(0..).map(|(head, number)| Digits {
+            bits: bits(head),
+            number,
+        });
+        let mut digits: Vec<Digits> = digits.collect();
         let falls = |pair: &&[Digits]| matches!(pair, [one, other] if one.bits > other.bits);
         let falls = digits.windows(2).filter(falls).count();
         match falls * MERGED_ENTRIES_MIN < digits.len() {
@@ -63,9 +68,15 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
         Some(digits.into_iter().map(|one| one.number))
     }
 
+    fn entry(&self, digits: &Digits) -> Option<&'e T> {
+        self.entries.get(digits.number as usize)
+    }
+
     fn compare(&self, one: &Digits, other: &Digits) -> Ordering {
-        let bits = one.bits.cmp(&other.bits);
-        bits.then_with(|| (self.compare)(one.number, other.number))
+        match (self.entry(one), self.entry(other)) {
+            (Some(one), Some(other)) => (self.compare)(one, other),
+            _ => Ordering::Equal,
+        }
     }
 
     /// Sorts those that are equal in the bits by which all are sorted.
@@ -75,7 +86,7 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
                 equal.sort_unstable_by_key(|one| one.bits);
                 self.sort_equal(equal, rounds - 1);
             } else if equal.len() > 1 {
-                equal.sort_by(|one, other| (self.compare)(one.number, other.number));
+                equal.sort_by(|one, other| self.compare(one, other));
             }
         }
     }
@@ -83,7 +94,7 @@ impl<'k, K: Fn(u32) -> &'k [u8], C: Fn(u32, u32) -> Ordering> Order<K, C> {
     /// Takes what follows what all of these keys begin with; false where all go on alike: equal keys, and
     /// those that differ in zeros at their ends.
     fn take_following(&self, digits: &mut [Digits]) -> bool {
-        let key = |one: &Digits| (self.key)(one.number);
+        let key = |one: &Digits| self.entry(one).map_or(&[][..], &self.key);
         let first = digits.first().map_or(&[][..], key);
         let common = digits.iter().map(|one| common_prefix(first, key(one)));
         let common = common.min().unwrap_or_default();
@@ -101,14 +112,17 @@ mod tests {
     use crate::entry::KeyHead;
 
     fn check(keys: &[&str]) {
-        let heads = keys.iter().map(|key| KeyHead::of(key.as_bytes()).number());
-        let compare = |one: u32, other: u32| keys[one as usize].cmp(keys[other as usize]);
+        fn bytes<'k>(key: &'k &str) -> &'k [u8] {
+            key.as_bytes()
+        }
         let order = Order {
-            key: |number: u32| keys[number as usize].as_bytes(),
-            compare,
+            entries: keys,
+            head: |key: &&str| KeyHead::of(key.as_bytes()).number(),
+            key: bytes,
+            compare: |one: &&str, other: &&str| one.cmp(other),
         };
-        let found: Vec<&str> = match order.of(heads) {
-            Some(order) => order.map(|number| keys[number as usize]).collect(),
+        let found = match order.numbers() {
+            Some(numbers) => numbers.map(|number| keys[number as usize]).collect(),
             None => keys.to_vec(),
         };
         let mut expected = keys.to_vec();

@@ -320,26 +320,32 @@ impl Section {
         keys: &[HashedKey<'_>],
         ask: impl Fn(usize) -> bool,
     ) -> Result<Vec<usize>, StorageError> {
-        let (mut page, mut passing): (Option<FilterPage<'_>>, _) = (None, Vec::new());
         let (first, end) = self.descriptor.spanned(keys);
-        for (number, wanted) in keys.iter().enumerate().take(end).skip(first) {
-            if !ask(number) {
-                continue;
-            }
-            if !page
-                .as_ref()
-                .is_some_and(|page| page.is_before_end(wanted.key))
-            {
-                page = self.filter_page(wanted.key)?;
-            }
-            let passes = match &page {
-                Some(page) if page.is_before_end(wanted.key) => {
-                    filter::may_hold(&page.bits, wanted.hash)
-                }
-                _ => self.may_hold(wanted.key)?,
+        let asked: Vec<usize> = (first..end).filter(|number| ask(*number)).collect();
+        let (mut rest, mut passing) = (asked.as_slice(), Vec::new());
+        let wanted = |number: &usize| keys.get(*number);
+        while let Some(next) = rest.first().and_then(wanted) {
+            let page = self.filter_page(next.key)?;
+            let is_on_page = |number: &usize| match (&page, wanted(number)) {
+                (Some(page), Some(wanted)) => page.is_before_end(wanted.key),
+                _ => false,
             };
-            if passes {
-                passing.push(number);
+            let (on_page, others) = rest.split_at(rest.partition_point(is_on_page));
+            let hash = |number: &usize| wanted(number).map_or(0, |wanted| wanted.hash);
+            match &page {
+                Some(page) if !on_page.is_empty() => {
+                    filter::touch(&page.bits, on_page.iter().map(hash));
+                    let passes = |number: &&usize| filter::may_hold(&page.bits, hash(number));
+                    passing.extend(on_page.iter().filter(passes));
+                    rest = others;
+                }
+                _ => {
+                    let (alone, others) = rest.split_at(1);
+                    if self.may_hold(next.key)? {
+                        passing.extend(alone);
+                    }
+                    rest = others;
+                }
             }
         }
         Ok(passing)

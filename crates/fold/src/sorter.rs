@@ -176,18 +176,15 @@ impl Sorter {
 
     /// Sorts places with equal heads, some of them of longer keys.
     fn sort_long(&self, places: &mut [Place]) {
-        let place = |number: u32| places.get(number as usize);
         let order = Order {
-            key: |number| place(number).map_or(&[][..], |place| self.entry(place).key),
-            compare: |a, b| match (place(a), place(b)) {
-                (Some(a), Some(b)) => self.compare_rest(a, b),
-                _ => Ordering::Equal,
-            },
+            entries: places,
+            head: |place: &Place| place.head.number(),
+            key: |place| self.entry(place).key,
+            compare: |a: &Place, b: &Place| self.compare_rest(a, b),
         };
-        let heads = places.iter().map(|place| place.head.number());
-        let sorted: Option<Vec<u32>> = order.of(heads).map(Iterator::collect);
-        if let Some(sorted) = sorted {
-            arrange(places, sorted);
+        let numbers: Option<Vec<u32>> = order.numbers().map(Iterator::collect);
+        if let Some(numbers) = numbers {
+            arrange(places, numbers);
         }
     }
 

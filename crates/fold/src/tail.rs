@@ -84,11 +84,14 @@ impl Tail {
     /// Merges chunks while others read and add; whether there were any to merge.
     pub fn tidy(&self) -> bool {
         let _alone = self.tidying.lock();
-        let chunks = self.state.lock().chunks.clone();
+        let state = self.state.lock();
+        let chunks = state.chunks.clone();
         let Some(Alike { start, .. }) = Alike::of(&chunks) else {
+            // Within the lock, so that it is not what somebody adds who finds too much.
             self.is_untidy.store(false, Ordering::Relaxed);
             return false;
         };
+        drop(state);
         let (_, alike) = chunks.split_at(start);
         let merged = Arc::new(Chunk::merge(alike));
         let mut state = self.state.lock();
