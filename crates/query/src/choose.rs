@@ -190,7 +190,7 @@ fn collection_scan(find: &Find, direction: Direction) -> Plan {
 /// A scan of a clustered collection in a direction of its natural order, which is that of its `_id`s.
 fn clustered_scan(find: &Find, source: &dyn Source, direction: Direction) -> Result<Plan, Error> {
     let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
-    Ok(match scene.clustered(find)? {
+    Ok(match scene.uncounted().clustered(find)? {
         Some(mut access) => {
             access.turn(direction);
             within_clustered(find, access)
@@ -260,7 +260,8 @@ fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
         let choice = Ranked::of(find, source, ways).into_choice(find);
         return choice.ok_or_else(no_plan);
     }
-    let mut access = scene.scan(index.into(), find)?.ok_or_else(no_plan)?;
+    let access = scene.uncounted().scan(index.into(), find)?;
+    let mut access = access.ok_or_else(no_plan)?;
     access.lead_in_order(find.order());
     Ok(Choice::only(assemble(find, access)))
 }

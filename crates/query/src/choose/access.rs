@@ -38,6 +38,8 @@ pub struct Scene<'s> {
     pub(super) source: &'s dyn Source,
     /// The only indexes that may be used, where a hint names one or they are remembered.
     pub(super) only: Option<Vec<usize>>,
+    /// Whether what a way reads is counted: who has no choice need not know.
+    counts: bool,
 }
 
 /// A way, and what it takes.
@@ -158,6 +160,15 @@ impl<'s> Scene<'s> {
             predicates: predicates(root, collation),
             source,
             only: None,
+            counts: true,
+        }
+    }
+
+    /// The same, where what the ways read is not counted.
+    pub fn uncounted(self) -> Scene<'s> {
+        Scene {
+            counts: false,
+            ..self
         }
     }
 
@@ -235,7 +246,10 @@ impl<'s> Scene<'s> {
             return Ok(None);
         }
         let ranges = ScanRanges::of(&index.definition, &bounds);
-        let entries = self.count(index.number, &ranges)?;
+        let entries = match self.counts {
+            true => self.count(index.number, &ranges)?,
+            false => 0.0,
+        };
         let checked = ranges.checks.iter().flatten().count() as i32;
         let covers = self.covers(&index, &bounds, find);
         Ok(Some(Access {

@@ -75,9 +75,9 @@ impl Scene<'_> {
 
     fn branch<'b>(&'b self, root: &'b Node) -> Scene<'b> {
         let scene = Scene::new(root, self.predicates.collation.as_ref(), self.source);
-        Scene {
-            only: self.only.clone(),
-            ..scene
+        match &self.only {
+            Some(only) => scene.with_only(only.clone()),
+            None => scene,
         }
     }
 
