@@ -256,11 +256,11 @@ impl Collection {
         bytes: usize,
         effect: Effect,
         noted: Option<Noted>,
-    ) -> Result<(), Error> {
+    ) -> Result<u64, Error> {
         let core = self.core()?;
         let this = self.this.clone();
         let noting = noted.map(|noted| (core.retries.clone(), noted, core.now_millis()));
-        core.storage.log.append(payload, move |position| {
+        let position = core.storage.log.append(payload, move |position| {
             if let Some((retries, noted, millis)) = noting {
                 retries.note(noted, position.0, millis);
             }
@@ -276,7 +276,7 @@ impl Collection {
         if core.tail_bytes() >= core.fold_from_bytes() {
             core.background.fold.call();
         }
-        Ok(())
+        Ok(position.0)
     }
 
     /// Takes a commit in. Called in the order of the log.

@@ -9,6 +9,7 @@ mod entries;
 mod plan;
 mod terms;
 mod trim;
+mod unaltered;
 mod unique;
 mod wanted;
 
@@ -163,7 +164,9 @@ impl Collection {
         let header = Bytes::from(header);
         let noted = record::statements::noted(&header, &operations).flatten();
         match terms.transaction {
-            None => self.append(&[&header, &documents], operations, bytes, effect, noted),
+            None => self
+                .append(&[&header, &documents], operations, bytes, effect, noted)
+                .map(drop),
             Some(transaction) => {
                 let header = header.slice(record::ID_BYTES..);
                 transaction.write(self, vec![header, documents], operations, effect)

@@ -469,22 +469,30 @@ fn many_updates_of_one_document_queue_up() {
         .find_id(ValueRef::Int32(1))
         .unwrap()
         .unwrap();
+    let counted = |old: Document<'_>| {
+        let n = old.get("n").and_then(ValueRef::as_whole).unwrap() as i32;
+        Ok::<_, Error>(Change::Replace(
+            doc! { "_id": 1, "n": (Value::Int32(n + 1)) },
+        ))
+    };
     std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
+        for trusting in [false, true, false, true, false, true, false, true] {
+            let collection = &collection;
+            scope.spawn(move || {
                 for _ in 0..200 {
+                    let reader = collection.reader().unwrap();
+                    let seen = reader.get(record).unwrap().unwrap();
                     let mut batch = collection.batch();
-                    batch
-                        .change(record, |old| {
-                            let n = old.get("n").and_then(ValueRef::as_whole).unwrap() as i32;
-                            let new = doc! { "_id": 1, "n": (Value::Int32(n + 1)) };
-                            Ok::<_, Error>(Change::Replace(new))
-                        })
-                        .unwrap();
+                    if trusting {
+                        batch.trust_snapshot(reader.position());
+                    }
+                    let seen = Document::from_validated(&seen);
+                    batch.change_seen(record, seen, counted).unwrap();
                     batch.commit().unwrap();
                 }
             });
         }
+        scope.spawn(|| (0..20).for_each(|_| life.engine.fold().unwrap()));
     });
     let bytes = collection.reader().unwrap().get(record).unwrap().unwrap();
     assert_eq!(

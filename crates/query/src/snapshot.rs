@@ -77,6 +77,10 @@ impl Source for Snapshot {
         self.guidance.as_deref()
     }
 
+    fn position(&self) -> Option<u64> {
+        Some(self.reader.position())
+    }
+
     fn note_use(&self, index: usize) {
         if let Some(index) = self.reader.indexes().get(index) {
             index.note_use();

@@ -101,6 +101,12 @@ pub trait Source: Send + Sync {
             .is_some_and(|guidance| guidance.restrictions.forbids_table_scans())
     }
 
+    /// The position of the log up to which it shows all that was stored, and nothing else. None where it
+    /// is no such snapshot.
+    fn position(&self) -> Option<u64> {
+        None
+    }
+
     /// Counts a plan that uses the index.
     fn note_use(&self, _index: usize) {}
 

@@ -48,6 +48,7 @@ pub fn change_all(
     let mut running = start(context, collection, find)?;
     let give_up = || context.gives_up();
     let mut batch = collection.batch_on(context.terms(saving, &give_up));
+    trust(&mut batch, &running);
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
@@ -124,6 +125,7 @@ pub fn change_one(
         };
         let give_up = || context.gives_up();
         let mut batch = collection.batch_on(context.terms(saving, &give_up));
+        trust(&mut batch, &running);
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
@@ -155,6 +157,7 @@ pub fn change_found(
         give_up: &give_up,
         ..Terms::default()
     });
+    trust(&mut batch, &running);
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
     Ok(Some(match outcome {
@@ -180,6 +183,13 @@ fn start(
     let guidance = Some(Arc::clone(&context.state.guidance));
     let source = Snapshot::within(collection, transaction, guidance).or_command_error()?;
     Running::start(find, &source, context.operation)
+}
+
+/// The rows of a query for whole documents are as they were stored.
+fn trust(batch: &mut Batch<'_>, running: &Running) {
+    if let Some(position) = running.position() {
+        batch.trust_snapshot(position);
+    }
 }
 
 /// None where the document is gone, or does not match any more.

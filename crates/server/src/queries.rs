@@ -117,6 +117,11 @@ impl Running {
         Ok(running)
     }
 
+    /// See [`Source::position`].
+    pub fn position(&self) -> Option<u64> {
+        self.source.position()
+    }
+
     /// Tells the log and the profile what identifies the query and its plan, where they are told of it.
     pub fn note_hashes(&self, find: &Find, operation: &Operation) {
         if operation.is_told() {

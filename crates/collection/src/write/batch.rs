@@ -19,6 +19,7 @@ use super::checks::check_fits;
 use super::entries::entries_of;
 use super::not_into_capped;
 use super::terms::Terms;
+use super::unaltered::Unaltered;
 use super::unique::Looking;
 use crate::claims::{self, Claim};
 use crate::collection::Collection;
@@ -80,6 +81,8 @@ pub struct Batch<'c> {
     /// Since when it has held the schema.
     since: Instant,
     terms: Terms<'c>,
+    /// Where documents that were seen need not be read again.
+    unaltered: Option<Unaltered>,
 }
 
 /// What became of a change that was wanted.
@@ -113,6 +116,7 @@ impl Collection {
             schema: None,
             since: Instant::now(),
             terms,
+            unaltered: None,
         }
     }
 }
@@ -124,7 +128,16 @@ impl<'c> Batch<'c> {
         id: RecordId,
         decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
-        self.change_found(id, |reader| reader.get(id), decide)
+        self.change_found(id, None, |reader| reader.get(id), decide)
+    }
+
+    /// Says that what [`change_seen`](Self::change_seen) will be given are the documents of a snapshot, as
+    /// they were stored, each once. Then they are not read again while nobody else changes any.
+    pub fn trust_snapshot(&mut self, position: u64) {
+        self.unaltered = match self.terms.transaction {
+            None => Some(Unaltered::since(position)),
+            Some(_) => None,
+        };
     }
 
     /// As [`change`](Self::change), of a document of which some version has been seen: so it is found
@@ -135,22 +148,30 @@ impl<'c> Batch<'c> {
         seen: Document<'_>,
         decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
-        self.change_found(id, |reader| reader.get_seen(id, seen), decide)
+        let find = |reader: &Reader| reader.get_seen(id, seen);
+        self.change_found(id, Some(seen), find, decide)
     }
 
     fn change_found<E: From<Error>>(
         &mut self,
         id: RecordId,
+        seen: Option<Document<'_>>,
         find: impl Fn(&Reader) -> Result<Option<Bytes>, Error>,
         mut decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
         let outcome = loop {
             self.lock(id)?;
-            let newest = find(&self.reader()?)?;
-            let Some(bytes) = newest else {
-                return Ok(Outcome::Gone);
+            let newest;
+            let old = match seen.filter(|_| self.is_unaltered()) {
+                Some(seen) => seen,
+                None => {
+                    let Some(bytes) = find(&self.reader()?)? else {
+                        return Ok(Outcome::Gone);
+                    };
+                    newest = bytes;
+                    Document::from_validated(&newest)
+                }
             };
-            let old = Document::from_validated(&bytes);
             let change = decide(old)?;
             match self.make(id, old, &change)? {
                 Made::Done(outcome) => break outcome,
@@ -161,6 +182,19 @@ impl<'c> Batch<'c> {
             self.commit()?;
         }
         Ok(outcome)
+    }
+
+    /// Whether the documents of the snapshot are the newest still. Asked while the document is locked, so
+    /// that it stays so.
+    fn is_unaltered(&mut self) -> bool {
+        let Some(unaltered) = &mut self.unaltered else {
+            return false;
+        };
+        let holds = unaltered.holds(self.collection.state().generations());
+        if !holds {
+            self.unaltered = None;
+        }
+        holds
     }
 
     /// What the batch sees: the newest there is, or what its transaction does.
@@ -443,7 +477,13 @@ impl<'c> Batch<'c> {
         let (operations, bytes) = (commit.operations, commit.bytes);
         let noted = record::statements::noted(&payload, &operations).flatten();
         match self.terms.transaction {
-            None => collection.append(&[&payload], operations, bytes, effect, noted),
+            None => {
+                let own = collection.append(&[&payload], operations, bytes, effect, noted)?;
+                if let Some(unaltered) = &mut self.unaltered {
+                    unaltered.note_own(own);
+                }
+                Ok(())
+            }
             Some(transaction) => {
                 let pieces = vec![payload.slice(record::ID_BYTES..)];
                 transaction.write(collection, pieces, operations, effect)

@@ -1,0 +1,129 @@
+//! Whether documents that were read at a snapshot are still as they were, so that they need not be read
+//! again once they are locked.
+
+use std::sync::Arc;
+
+use crate::generation::Generation;
+use crate::record::Operation;
+
+/// Who else than a batch has changed documents since a snapshot: nobody, as long as it knows.
+#[derive(Debug)]
+pub(super) struct Unaltered {
+    /// Up to where nobody has.
+    until: u64,
+    /// Where the batch's own commits stand that it has not met yet.
+    own: Vec<u64>,
+}
+
+impl Unaltered {
+    /// `snapshot`: the position of the snapshot.
+    pub fn since(snapshot: u64) -> Unaltered {
+        Unaltered {
+            until: snapshot,
+            own: Vec::new(),
+        }
+    }
+
+    /// Takes in where the batch has committed.
+    pub fn note_own(&mut self, position: u64) {
+        self.own.push(position);
+    }
+
+    /// Whether nobody else has changed or deleted a document up to now; `generations`: those of the
+    /// collection, oldest first. Once it says no it goes on to, also where a fold has taken away what it
+    /// would have to look at.
+    pub fn holds<'g>(
+        &mut self,
+        generations: impl IntoIterator<Item = &'g Arc<Generation>>,
+    ) -> bool {
+        for (place, generation) in generations.into_iter().enumerate() {
+            let is_known = place > 0 || generation.start() <= self.until;
+            if !is_known || !self.holds_in(generation) {
+                return false;
+            }
+        }
+        let until = self.until;
+        self.own.retain(|position| *position > until);
+        true
+    }
+
+    fn holds_in(&mut self, generation: &Generation) -> bool {
+        for commit in generation.commits_since(self.until) {
+            let mut operations = commit.operations.iter();
+            let inserts = operations.all(|one| matches!(one, Operation::Insert { .. }));
+            if !inserts && !self.own.contains(&commit.position) {
+                return false;
+            }
+            self.until = commit.position;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::record::Commit;
+
+    fn generation(start: u64, commits: &[(u64, Operation)]) -> Arc<Generation> {
+        let generation = Generation::new(start, None, &Arc::default());
+        push(&generation, commits);
+        Arc::new(generation)
+    }
+
+    fn push(generation: &Generation, commits: &[(u64, Operation)]) {
+        for (position, operation) in commits {
+            generation.push(Commit {
+                position: *position,
+                operations: vec![operation.clone()],
+                bytes: 1,
+            });
+        }
+    }
+
+    fn insert() -> Operation {
+        Operation::Insert {
+            first: 1,
+            documents: Bytes::new(),
+        }
+    }
+
+    fn delete() -> Operation {
+        Operation::Delete {
+            id: 1,
+            changes: Vec::new(),
+            detail: Bytes::new(),
+        }
+    }
+
+    #[test]
+    fn others_changes_count_and_inserts_and_own_ones_do_not() {
+        let active = generation(5, &[(6, delete()), (7, insert())]);
+        let mut unaltered = Unaltered::since(6);
+        assert!(unaltered.holds([&active]));
+        push(&active, &[(8, delete())]);
+        unaltered.note_own(8);
+        assert!(unaltered.holds([&active]));
+        push(&active, &[(9, insert()), (10, delete())]);
+        assert!(!unaltered.holds([&active]));
+        assert!(!unaltered.holds([&active]));
+        assert!(!Unaltered::since(5).holds([&active]));
+        assert!(Unaltered::since(10).holds([&active]));
+    }
+
+    #[test]
+    fn a_fold_takes_nothing_away_unseen() {
+        let frozen = generation(0, &[(3, delete()), (6, delete())]);
+        let next = generation(6, &[(7, insert())]);
+        assert!(Unaltered::since(6).holds([&frozen, &next]));
+        assert!(!Unaltered::since(4).holds([&frozen, &next]));
+        assert!(Unaltered::since(6).holds([&next]));
+        assert!(!Unaltered::since(4).holds([&next]));
+        let mut own = Unaltered::since(4);
+        own.note_own(6);
+        assert!(own.holds([&frozen, &next]));
+        assert!(own.holds([&next]));
+    }
+}
