@@ -355,7 +355,11 @@ impl Collection {
         index: Option<&Index>,
         position: u64,
     ) -> SectionOptions {
-        let options = core.section_options(index, position);
+        let mut options = core.section_options(index, position);
+        if index.is_none() && self.is_clustered() {
+            // Its entries are never replaced: no two sections have ids of one stretch.
+            options.filter_bits = 0;
+        }
         let of_documents = index.is_none_or(|index| index.definition.clustered);
         match self.rules().compression.filter(|_| of_documents) {
             Some(compression) => SectionOptions {

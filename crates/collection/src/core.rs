@@ -341,12 +341,12 @@ impl Core {
     }
 }
 
-/// Bits of filters for each key. Where keys may not be there twice, every insert asks every section for
-/// its key, and mostly it is in none.
+/// Bits of filters for each key, in the map by record id for each id. Where keys may not be there twice,
+/// every insert asks every section for its key, and mostly it is in none.
 fn filter_bits(index: Option<&Index>) -> usize {
     match index.map(|index| &index.definition) {
         Some(definition) if definition.refuses_doubles() || definition.is_of_ids() => 16,
-        Some(definition) if !definition.is_text() => 10,
-        _ => 0,
+        Some(definition) if definition.is_text() => 0,
+        _ => 10,
     }
 }

@@ -169,7 +169,7 @@ impl Reader {
         }
         let key = self.records_view().get(&id.0.to_be_bytes(), 0)?;
         match (key, self.ids_view()) {
-            (Some(key), Some(by_id)) => Ok(by_id.get_filtered(&key, id.0)?),
+            (Some(key), Some(by_id)) => Ok(by_id.get(&key, id.0)?),
             _ => Ok(None),
         }
     }
@@ -188,7 +188,7 @@ impl Reader {
                 self.check()?;
                 let mut key = Vec::new();
                 append_id_key(of_ids.definition(), seen, &mut key);
-                Ok(by_id.get_filtered(&key, id.0)?)
+                Ok(by_id.get(&key, id.0)?)
             }
             None => self.get(id),
         }

@@ -1,4 +1,4 @@
-//! Filters: whether a key may stand in a stretch of blocks.
+//! Filters: whether a key may stand in a stretch of blocks, or an id where keys are empty.
 //!
 //! A page is an array of lines of 64 bytes. A key's hash chooses a line and six bits in it, so a
 //! question touches one cache line and is answered from the page's bytes as they lie in the cache.
@@ -8,6 +8,11 @@ const LINE_BYTES: usize = 64;
 const PROBES: u32 = 6;
 
 pub(crate) use crate::sum::key_hash as hash;
+
+/// What filters know an entry with an empty key by.
+pub(crate) fn id_hash(id: u64) -> u64 {
+    hash(&id.to_be_bytes())
+}
 
 /// A key with what filters know it by.
 #[derive(Clone, Copy, Debug)]

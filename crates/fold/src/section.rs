@@ -3,11 +3,13 @@
 //! ```text
 //! data blocks      see [`block`](crate::block), of a packed section [`columns`]; their order in the file
 //!                  is free
-//! filter pages     one for 16 data blocks, in order; see `filter` (none for a map without filter)
+//! filter pages     one for 16 data blocks, in order; see `filter` (none for a map without filter, nor
+//!                  where the ids of entries with an empty key have few gaps)
 //! fence blocks     fence*: shared varint | length varint | separator bytes | id varint
 //!                          | offset varint | stored length varint | entries varint
 //! root block       fence block count varint, per fence block: offset, stored length varints
-//!                  filter page count varint, per page: offset, stored length varints
+//!                  filter page count varint, per page: offset, stored length varints, 0 and 0 where
+//!                  there is none
 //! ```
 //! A fence's separator and id are at or before its block's first entry and after the last entry of
 //! the block before. Where the root stands, and what the section holds, says its descriptor, a row
@@ -281,13 +283,13 @@ impl Section {
         self.senseless(self.address(offset, length))
     }
 
-    /// False only where the section has no entry with that key.
+    /// False only where the section has no entry with that key. Of empty keys filters know the ids.
     pub fn may_hold(&self, key: &[u8]) -> Result<bool, StorageError> {
         if !self.descriptor.may_hold_key(key) {
             return Ok(false);
         }
         let fences = self.fences()?;
-        if !fences.has_filters() {
+        if !fences.has_filters() || key.is_empty() {
             return Ok(true);
         }
         let hash = filter::hash(key);
@@ -311,6 +313,21 @@ impl Section {
                 return Ok(false);
             }
         }
+    }
+
+    /// False only where the section has no entry at that place.
+    pub fn may_hold_place(&self, key: &[u8], id: u64) -> Result<bool, StorageError> {
+        if !key.is_empty() {
+            return self.may_hold(key);
+        }
+        let fences = self.fences()?;
+        let page = fences.find(key, id) / FILTER_BLOCKS;
+        let Some((offset, length)) = fences.filter(page) else {
+            return Ok(true);
+        };
+        let address = self.address(offset, length);
+        let page = self.runs.open_block(address, Caching::Keep)?;
+        Ok(filter::may_hold(&page, filter::id_hash(id)))
     }
 
     /// The numbers of those of these keys, in order, which `ask` chooses and the section may hold: see
@@ -351,8 +368,12 @@ impl Section {
         Ok(passing)
     }
 
-    /// The page of filters for a key; None where there are none.
+    /// The page of filters for a key; None where there are none, nor of empty keys, of which filters know
+    /// the ids.
     fn filter_page(&self, key: &[u8]) -> Result<Option<FilterPage<'_>>, StorageError> {
+        if key.is_empty() {
+            return Ok(None);
+        }
         let fences = self.fences()?;
         let page = fences.find(key, 0) / FILTER_BLOCKS;
         let Some((offset, length)) = fences.filter(page) else {

@@ -46,30 +46,21 @@ impl View {
         if let Some(found) = self.get_in_chunks(key, id) {
             return Ok(found);
         }
-        self.get_in_sections(key, id, |_| Ok(true))
+        self.get_in_sections(key, id)
     }
 
-    /// As [`get`](Self::get), where keys are many and ids under each few: filters spare most reads.
-    pub fn get_filtered(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
-        match self.get_in_chunks(key, id) {
-            Some(found) => Ok(found),
-            None => self.get_in_sections(key, id, |section| section.may_hold(key)),
-        }
-    }
-
-    /// What the youngest section with the place says, of those that may hold it.
-    fn get_in_sections(
-        &self,
-        key: &[u8],
-        id: u64,
-        may_hold: impl Fn(&Section) -> Result<bool, StorageError>,
-    ) -> Result<Option<Bytes>, StorageError> {
+    /// What the youngest section with the place says. All but the oldest are asked by their filters
+    /// first; what the younger ones do not hold is mostly in that.
+    fn get_in_sections(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
         LOOK_UP.with_borrow_mut(|stretch| {
-            for chain in self.sections.chains().iter().rev() {
-                let Some(section) = section_with(chain, key, id) else {
-                    continue;
-                };
-                if !may_hold(section)? {
+            let chains = self.sections.chains().iter();
+            let mut holders = chains
+                .filter_map(|chain| section_with(chain, key, id))
+                .rev()
+                .peekable();
+            while let Some(section) = holders.next() {
+                let is_oldest = holders.peek().is_none();
+                if !is_oldest && !section.may_hold_place(key, id)? {
                     continue;
                 }
                 let found = section.find(key, id, self.snapshot, stretch)?;

@@ -110,13 +110,17 @@ fn turn(
         limit: Some(BATCH),
         ..Find::of(filter)
     };
-    let mut cursor = find.open(&Snapshot::of(collection)?)?;
+    let snapshot = Snapshot::of(collection)?;
+    let mut cursor = find.open(&snapshot)?;
     let terms = Terms {
         // A transaction may hold what has expired.
         give_up: &|| state.stop.is_requested(),
         ..Terms::default()
     };
     let (mut batch, mut count) = (collection.batch_on(terms), 0);
+    if let Some(position) = snapshot.position() {
+        batch.trust_snapshot(position);
+    }
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;
         // It may have been changed since the snapshot.

@@ -22,6 +22,9 @@ struct Fence {
     entries: u64,
 }
 
+/// In the place of a filter page that would be of no use.
+pub const NO_PAGE: (u64, u32) = (0, 0);
+
 impl Fences {
     pub fn with_filters(filters: Vec<(u64, u32)>) -> Fences {
         Fences {
@@ -38,9 +41,10 @@ impl Fences {
         !self.filters.is_empty()
     }
 
-    /// Where a filter page stands.
+    /// Where a filter page stands, if there is one.
     pub fn filter(&self, page: usize) -> Option<(u64, u32)> {
-        self.filters.get(page).copied()
+        let found = self.filters.get(page).copied();
+        found.filter(|address| *address != NO_PAGE)
     }
 
     /// Where a data block stands.

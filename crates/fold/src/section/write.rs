@@ -8,7 +8,7 @@ use windrow_storage::{
 
 use super::FILTER_BLOCKS;
 use super::descriptor::{KEY_BYTES_MAX, SectionDescriptor};
-use super::fences::{FenceWriter, Root};
+use super::fences::{FenceWriter, NO_PAGE, Root};
 use crate::block::{BLOCK_BYTES, BlockBuilder};
 use crate::columns;
 use crate::entry::{Entry, common_prefix};
@@ -77,8 +77,8 @@ impl RunSink {
 /// How a section is written.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionOptions {
-    /// How many bits of the filter pages each key takes; 0: single keys are not looked up here, and
-    /// there are none.
+    /// How many bits of the filter pages each key takes, or each id where keys are empty; 0: single ones
+    /// are not looked up here, and there are none.
     pub filter_bits: usize,
     /// Whether the sum of its entries is kept: not of documents, whose bytes are their checksums' to
     /// prove.
@@ -124,6 +124,47 @@ impl Packer {
     }
 }
 
+/// What the next filter page speaks of: keys, or the ids of entries with an empty key.
+#[derive(Debug, Default)]
+struct Filtered {
+    hashes: Vec<u64>,
+    first_id: u64,
+    /// The last of those with an empty key.
+    last_id: Option<u64>,
+}
+
+/// Where so great a part of all ids is there, hardly one is absent: a filter would be of no use.
+const IDS_DENSE: u64 = 2;
+
+impl Filtered {
+    /// `is_first`: of its key, or of its block.
+    fn note(&mut self, entry: &Entry<'_>, is_first: bool, key_hash: u64) {
+        if !entry.key.is_empty() {
+            if is_first {
+                self.hashes.push(key_hash);
+            }
+            return;
+        }
+        if self.hashes.is_empty() {
+            self.first_id = entry.id;
+        } else if self.last_id == Some(entry.id) {
+            return;
+        }
+        self.last_id = Some(entry.id);
+        self.hashes.push(filter::id_hash(entry.id));
+    }
+
+    /// None where there is none to write.
+    fn page(&mut self, bits: usize) -> Option<Vec<u8>> {
+        let count = self.hashes.len() as u64;
+        let span = self.last_id.take().map(|last| last - self.first_id);
+        let is_dense = span.is_some_and(|span| span < count * IDS_DENSE);
+        let page = (!is_dense).then(|| filter::build(&self.hashes, bits));
+        self.hashes.clear();
+        page
+    }
+}
+
 /// Writes one section of a run.
 #[derive(Debug)]
 pub struct SectionWriter<'s> {
@@ -135,7 +176,7 @@ pub struct SectionWriter<'s> {
     raw: Vec<u8>,
     fence_writer: FenceWriter,
     root: Root,
-    hashes: Vec<u64>,
+    filtered: Filtered,
     blocks: usize,
     /// The separator and id of the block being written.
     separator: Vec<u8>,
@@ -166,7 +207,7 @@ impl<'s> SectionWriter<'s> {
             raw: Vec::new(),
             fence_writer: FenceWriter::default(),
             root: Root::default(),
-            hashes: Vec::new(),
+            filtered: Filtered::default(),
             blocks: 0,
             separator: Vec::new(),
             separator_id: 0,
@@ -206,8 +247,9 @@ impl<'s> SectionWriter<'s> {
         if new_key && (self.has_filter() || self.options.summed) {
             self.last_key_hash = filter::hash(entry.key);
         }
-        if self.has_filter() && (new_key || self.block.is_empty()) {
-            self.hashes.push(self.last_key_hash);
+        if self.has_filter() {
+            let is_first = new_key || self.block.is_empty();
+            self.filtered.note(entry, is_first, self.last_key_hash);
         }
         self.add_to_sum(entry, new_key);
         self.note_mark(entry);
@@ -316,12 +358,15 @@ impl<'s> SectionWriter<'s> {
     }
 
     fn end_filter(&mut self) -> Result<(), StorageError> {
-        let page = filter::build(&self.hashes, self.options.filter_bits);
-        self.hashes.clear();
-        let address = self.append(encode_block(&page, Compression::None))?;
-        self.root
-            .filters
-            .push((address.offset, address.length_stored));
+        let page = self.filtered.page(self.options.filter_bits);
+        let address = match page {
+            Some(page) => {
+                let address = self.append(encode_block(&page, Compression::None))?;
+                (address.offset, address.length_stored)
+            }
+            None => NO_PAGE,
+        };
+        self.root.filters.push(address);
         Ok(())
     }
 
@@ -333,7 +378,7 @@ impl<'s> SectionWriter<'s> {
         if !self.block.is_empty() {
             self.end_block()?;
         }
-        if !self.hashes.is_empty() {
+        if !self.filtered.hashes.is_empty() {
             self.end_filter()?;
         }
         self.end_fences()?;
