@@ -1,7 +1,7 @@
 //! Reads a command's arguments with MongoDB's rules and words about types.
 
 use windrow_document::decimal::Rounding;
-use windrow_document::{Array, Document, Type, ValueRef};
+use windrow_document::{Array, Document, Timestamp, Type, ValueRef};
 use windrow_wire::limits::WRITE_BATCH_COUNT_MAX;
 use windrow_wire::{CommandError, Documents, ErrorCode, Request};
 
@@ -63,6 +63,14 @@ impl<'a> Arguments<'a> {
             }
             _ => self.bool(name),
         }
+    }
+
+    pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, CommandError> {
+        let read = |value: ValueRef<'a>| match value {
+            ValueRef::Timestamp(time) => Some(time),
+            _ => None,
+        };
+        self.typed(name, &[Type::Timestamp], read)
     }
 
     /// 16 bytes of binary data of the subtype for them; TypeMismatch where it is something else,
@@ -130,12 +138,15 @@ impl<'a> Arguments<'a> {
     /// Fails with IDLUnknownField where a field has none of these names.
     pub fn only(&self, known: &[&str]) -> Result<(), CommandError> {
         match self.body.iter().find(|(name, _)| !known.contains(name)) {
-            Some((name, _)) => {
-                let message = format!("BSON field '{}.{name}' is an unknown field.", self.command);
-                Err(CommandError::new(ErrorCode::IDLUnknownField, message))
-            }
+            Some((name, _)) => Err(self.unknown(name)),
             None => Ok(()),
         }
+    }
+
+    /// The error of an argument that there is not.
+    pub fn unknown(&self, name: &str) -> CommandError {
+        let message = format!("BSON field '{}.{name}' is an unknown field.", self.command);
+        CommandError::new(ErrorCode::IDLUnknownField, message)
     }
 
     /// The error of an argument that must be there.
@@ -195,7 +206,7 @@ pub fn statements<'a>(request: &'a Request, name: &str) -> Result<Documents<'a>,
 /// A UUID from its bytes.
 pub fn uuid_of(bytes: &[u8]) -> Result<[u8; 16], CommandError> {
     bytes.try_into().map_err(|_| {
-        let message = format!("a UUID has 16 bytes, not {}", bytes.len());
+        let message = "uuid must be a 16-byte binary field with UUID (4) subtype";
         CommandError::new(ErrorCode::InvalidUUID, message)
     })
 }

@@ -93,17 +93,9 @@ fn document(set_at: Timestamp, millis: i64) -> DocumentBuf {
 
 /// Milliseconds of a value of the parameter; null and nothing are 0.
 fn read(value: Document<'_>, fields: &[&str]) -> Result<i64, CommandError> {
-    if let Some((name, _)) = value.iter().find(|(name, _)| !fields.contains(name)) {
-        return Err(CommandError::new(
-            ErrorCode::IDLUnknownField,
-            format!("BSON field '{DEFAULT_TIME_LIMIT}.{name}' is an unknown field."),
-        ));
-    }
     let arguments = Arguments::within(DEFAULT_TIME_LIMIT, value);
-    let millis = match arguments.get(READ_OPERATIONS) {
-        None | Some(ValueRef::Null | ValueRef::Undefined) => 0,
-        Some(_) => arguments.count(READ_OPERATIONS)?.unwrap_or(0),
-    };
+    arguments.only(fields)?;
+    let millis = arguments.count(READ_OPERATIONS)?.unwrap_or(0);
     i64::try_from(millis).map_err(|_| {
         let message = format!("{READ_OPERATIONS} is out of range: {millis}");
         CommandError::new(ErrorCode::BadValue, message)

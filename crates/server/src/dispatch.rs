@@ -111,8 +111,7 @@ fn check_arguments(request: &Request, command: &Command) -> Result<(), CommandEr
     let fields = request.body().iter().skip(1).map(|(name, _)| name);
     for name in fields.chain(request.sequence_names()) {
         if !accepted.contains(&name) && !is_generic(name) {
-            let message = format!("BSON field '{}.{name}' is an unknown field.", command.name);
-            return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
+            return Err(Arguments::within(command.name, request.body()).unknown(name));
         }
     }
     Ok(())

@@ -7,6 +7,14 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
 
+/// What a command fails with that was asked for something it does not do.
+pub fn refuse<T>(
+    code: impl Into<ErrorCode>,
+    message: impl Into<String>,
+) -> Result<T, CommandError> {
+    Err(CommandError::new(code.into(), message))
+}
+
 /// An error of a layer below, as the client learns of it.
 pub trait IntoCommandError {
     fn into_command_error(self) -> CommandError;

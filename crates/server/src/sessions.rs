@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::arguments::{Arguments, uuid_of};
 use crate::random;
 use crate::sync::lock;
 
@@ -25,22 +26,17 @@ pub struct SessionId(pub [u8; 16]);
 impl SessionId {
     /// Reads `{id: UUID}`. `field` is what an error calls it: "lsid".
     pub fn parse(document: Document<'_>, field: &str) -> Result<SessionId, CommandError> {
+        let fields = Arguments::within(field, document);
         let mut id = None;
         for (name, value) in document {
             match name {
-                "id" => id = Some(uuid(value, field)?),
-                "uid" => check_user(value, field)?,
+                "id" => id = Some(uuid(value, &fields, field)?),
+                "uid" => check_user(value, &fields)?,
                 "txnNumber" | "txnUUID" => {}
-                _ => {
-                    let message = format!("BSON field '{field}.{name}' is an unknown field.");
-                    return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
-                }
+                _ => return Err(fields.unknown(name)),
             }
         }
-        id.ok_or_else(|| {
-            let message = format!("BSON field '{field}.id' is missing but a required field");
-            CommandError::new(ErrorCode::IDLFailedToParse, message)
-        })
+        id.ok_or_else(|| fields.missing("id"))
     }
 
     pub fn to_value(self) -> Value {
@@ -59,39 +55,31 @@ impl SessionId {
 /// The digest of a user's name, as clients send it on that they have learnt from a server.
 const USER_BYTES: usize = 32;
 
-fn check_user(value: ValueRef<'_>, field: &str) -> Result<(), CommandError> {
+fn check_user(value: ValueRef<'_>, fields: &Arguments<'_>) -> Result<(), CommandError> {
     match value {
         ValueRef::Binary { bytes, .. } if bytes.len() == USER_BYTES => Ok(()),
         ValueRef::Binary { bytes, .. } => Err(CommandError::new(
             ErrorCode::UnsupportedFormat,
             format!("Unsupported SHA256Block hash length: {}", bytes.len()),
         )),
-        other => Err(CommandError::new(
-            ErrorCode::TypeMismatch,
-            format!(
-                "BSON field '{field}.uid' is the wrong type '{}', expected type 'binData'",
-                other.type_of().name()
-            ),
-        )),
+        other => Err(fields.wrong_type("uid", other.type_of(), &[Type::Binary])),
     }
 }
 
-fn uuid(value: ValueRef<'_>, field: &str) -> Result<SessionId, CommandError> {
-    let wrong = |message| CommandError::new(ErrorCode::TypeMismatch, message);
+fn uuid(
+    value: ValueRef<'_>,
+    fields: &Arguments<'_>,
+    field: &str,
+) -> Result<SessionId, CommandError> {
     match value {
-        ValueRef::Binary { subtype: 4, bytes } => bytes.try_into().map(SessionId).map_err(|_| {
-            CommandError::new(
-                ErrorCode::InvalidUUID,
-                "uuid must be a 16-byte binary field with UUID (4) subtype",
-            )
-        }),
-        ValueRef::Binary { subtype, .. } => Err(wrong(format!(
-            "BSON field '{field}.id' is the wrong binData type '{subtype}', expected type 'UUID'"
-        ))),
-        other => Err(wrong(format!(
-            "BSON field '{field}.id' is the wrong type '{}', expected type 'binData'",
-            other.type_of().name()
-        ))),
+        ValueRef::Binary { subtype: 4, bytes } => uuid_of(bytes).map(SessionId),
+        ValueRef::Binary { subtype, .. } => {
+            let message = format!(
+                "BSON field '{field}.id' is the wrong binData type '{subtype}', expected type 'UUID'"
+            );
+            Err(CommandError::new(ErrorCode::TypeMismatch, message))
+        }
+        other => Err(fields.wrong_type("id", other.type_of(), &[Type::Binary])),
     }
 }
 

@@ -131,21 +131,6 @@ pub fn check_upsert_target(namespace: &Namespace, upsert: bool) -> Result<(), Co
     Ok(())
 }
 
-/// Refuses by name what a statement does not take.
-pub fn check_fields(
-    place: &str,
-    statement: Document<'_>,
-    known: &[&str],
-) -> Result<(), CommandError> {
-    match statement.iter().find(|(name, _)| !known.contains(name)) {
-        Some((name, _)) => Err(CommandError::new(
-            ErrorCode::IDLUnknownField,
-            format!("BSON field '{place}.{name}' is an unknown field."),
-        )),
-        None => Ok(()),
-    }
-}
-
 /// The `hint` of a statement.
 pub fn hint(value: Option<ValueRef<'_>>) -> Result<Option<Hint>, CommandError> {
     let hint = value.map(Hint::parse).transpose().or_command_error()?;
@@ -168,24 +153,9 @@ pub fn array_filters<'a>(arguments: &Arguments<'a>) -> Result<Vec<Document<'a>>,
 /// The collections of MongoDB's own that clients may write to.
 const WRITABLE_SYSTEM: &[&str] = &["system.js", "system.users", "system.roles"];
 
-/// A switch of a write command; null counts as missing.
-pub fn switch(
-    arguments: &Arguments<'_>,
-    name: &str,
-    otherwise: bool,
-) -> Result<bool, CommandError> {
-    match arguments.get(name) {
-        None | Some(ValueRef::Null | ValueRef::Undefined) => Ok(otherwise),
-        Some(_) => Ok(arguments.bool(name)?.unwrap_or(otherwise)),
-    }
-}
-
 /// Whether the collection's validator is asked: not with `bypassDocumentValidation`.
 pub fn validation(arguments: &Arguments<'_>) -> Result<DocumentValidation, CommandError> {
-    let bypassed = match arguments.get("bypassDocumentValidation") {
-        Some(ValueRef::Null | ValueRef::Undefined) => false,
-        _ => arguments.flag("bypassDocumentValidation")?,
-    };
+    let bypassed = arguments.flag("bypassDocumentValidation")?;
     Ok(DocumentValidation::bypassed_if(bypassed))
 }
 
@@ -201,7 +171,7 @@ impl Storing {
     pub fn parse(arguments: &Arguments<'_>) -> Result<Storing, CommandError> {
         Ok(Storing {
             validation: validation(arguments)?,
-            keeps_zero_timestamps: switch(arguments, "bypassEmptyTsReplacement", false)?,
+            keeps_zero_timestamps: arguments.bool("bypassEmptyTsReplacement")?.unwrap_or(false),
         })
     }
 }

@@ -24,6 +24,12 @@ impl ErrorCode {
     }
 }
 
+impl From<i32> for ErrorCode {
+    fn from(number: i32) -> ErrorCode {
+        ErrorCode(number)
+    }
+}
+
 macro_rules! error_codes {
     ($($number:literal $name:ident)*) => {
         #[allow(non_upper_case_globals)]

@@ -15,6 +15,8 @@ use windrow_collection::ClusterTime;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::errors::refuse;
+
 const TIME: u8 = 0x82;
 const ZERO: u8 = 0x29;
 /// One more than it for each byte of a number.
@@ -152,10 +154,6 @@ fn read_rest(time: ClusterTime, mut rest: &[u8]) -> Option<Token> {
         })),
         _ => None,
     }
-}
-
-fn refuse<T>(code: i32, message: &str) -> Result<T, CommandError> {
-    Err(CommandError::new(ErrorCode(code), message))
 }
 
 fn unhex(digits: &str) -> Result<Vec<u8>, CommandError> {

@@ -1,11 +1,12 @@
 //! What a client wants of a change stream: the operand of `$changeStream`, and of what it tells.
 
 use windrow_collection::{ClusterTime, Namespace};
-use windrow_document::{Document, Type, ValueRef};
+use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::token::Token;
 use crate::arguments::Arguments;
+use crate::errors::refuse;
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,101 +86,56 @@ impl Wanted {
         let Some(options) = operand.as_document() else {
             return refuse(50_808, "the operand of $changeStream must be an object");
         };
-        if let Some((name, _)) = options.iter().find(|(name, _)| !OPTIONS.contains(name)) {
-            let message = format!("BSON field '$changeStream.{name}' is an unknown field.");
-            return Err(CommandError::new(ErrorCode::IDLUnknownField, message));
-        }
-        let options = Options::of(options);
+        let options = Arguments::within("$changeStream", options);
+        options.only(OPTIONS)?;
+        let flag = |name: &str| options.bool(name).map(Option::unwrap_or_default);
         // Between shards, of which there are none.
-        options.flag("showMigrationEvents")?;
+        flag("showMigrationEvents")?;
         Ok(Wanted {
-            full_document: options.choice("fullDocument", FULL_DOCUMENT)?,
-            before: options.choice("fullDocumentBeforeChange", BEFORE_CHANGE)?,
-            expanded: options.flag("showExpandedEvents")?,
-            start: options.start()?,
-            scope: scope(namespace, options.flag("allChangesForCluster")?)?,
+            full_document: choice(&options, "fullDocument", FULL_DOCUMENT)?,
+            before: choice(&options, "fullDocumentBeforeChange", BEFORE_CHANGE)?,
+            expanded: flag("showExpandedEvents")?,
+            start: start(&options)?,
+            scope: scope(namespace, flag("allChangesForCluster")?)?,
         })
     }
 }
 
-fn refuse<T>(code: i32, message: impl Into<String>) -> Result<T, CommandError> {
-    Err(CommandError::new(ErrorCode(code), message))
+/// One of some words; the first where it is not given.
+fn choice<T: Copy>(
+    options: &Arguments<'_>,
+    name: &str,
+    known: &[(&str, T)],
+) -> Result<T, CommandError> {
+    let given = options.string(name)?;
+    let word = given.or(known.first().map(|(word, _)| *word)).unwrap_or("");
+    match known.iter().find(|(known, _)| *known == word) {
+        Some((_, value)) => Ok(*value),
+        None => refuse(40_575, format!("unrecognized value for '{name}': '{word}'")),
+    }
 }
 
-/// The options of a stream; null counts as missing.
-struct Options<'a> {
-    given: Document<'a>,
-    arguments: Arguments<'a>,
+fn token(options: &Arguments<'_>, name: &str) -> Result<Option<Token>, CommandError> {
+    options.document(name)?.map(Token::read).transpose()
 }
 
-impl<'a> Options<'a> {
-    fn of(given: Document<'a>) -> Options<'a> {
-        let arguments = Arguments::within("$changeStream", given);
-        Options { given, arguments }
-    }
-
-    fn get(&self, name: &str) -> Option<ValueRef<'a>> {
-        let found = self.given.get(name);
-        found.filter(|value| !matches!(value, ValueRef::Null | ValueRef::Undefined))
-    }
-
-    fn wrong(&self, name: &str, found: ValueRef<'_>, expected: Type) -> CommandError {
-        self.arguments
-            .wrong_type(name, found.type_of(), &[expected])
-    }
-
-    fn flag(&self, name: &str) -> Result<bool, CommandError> {
-        match self.get(name) {
-            None => Ok(false),
-            Some(ValueRef::Bool(flag)) => Ok(flag),
-            Some(other) => Err(self.wrong(name, other, Type::Bool)),
-        }
-    }
-
-    /// One of some words; the first where it is not given.
-    fn choice<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Result<T, CommandError> {
-        let word = match self.get(name) {
-            None => known.first().map_or("", |(word, _)| *word),
-            Some(ValueRef::String(word)) => word,
-            Some(other) => return Err(self.wrong(name, other, Type::String)),
-        };
-        match known.iter().find(|(known, _)| *known == word) {
-            Some((_, value)) => Ok(*value),
-            None => refuse(40_575, format!("unrecognized value for '{name}': '{word}'")),
-        }
-    }
-
-    fn token(&self, name: &str) -> Result<Option<Token>, CommandError> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(ValueRef::Document(token)) => Token::read(token).map(Some),
-            Some(other) => Err(self.wrong(name, other, Type::Document)),
-        }
-    }
-
-    fn start(&self) -> Result<Start, CommandError> {
-        let (resume, after) = (self.token("resumeAfter")?, self.token("startAfter")?);
-        let time = match self.get("startAtOperationTime") {
-            None => None,
-            Some(ValueRef::Timestamp(time)) => Some(ClusterTime(time.bits())),
-            Some(other) => {
-                return Err(self.wrong("startAtOperationTime", other, Type::Timestamp));
-            }
-        };
-        match (resume, after, time) {
-            (None, None, None) => Ok(Start::Now),
-            (Some(token), None, None) => Ok(Start::Resume(token)),
-            (None, Some(token), None) => Ok(Start::After(token)),
-            (None, None, Some(time)) => Ok(Start::At(time)),
-            (Some(_), Some(_), _) => refuse(
-                50_865,
-                "Do not specify both 'resumeAfter' and 'startAfter' in a $changeStream stage",
-            ),
-            (_, _, Some(_)) => refuse(
-                40_674,
-                "Only one type of resume option is allowed, but multiple were found",
-            ),
-        }
+fn start(options: &Arguments<'_>) -> Result<Start, CommandError> {
+    let resume = token(options, "resumeAfter")?;
+    let after = token(options, "startAfter")?;
+    let time = options.timestamp("startAtOperationTime")?;
+    match (resume, after, time) {
+        (None, None, None) => Ok(Start::Now),
+        (Some(token), None, None) => Ok(Start::Resume(token)),
+        (None, Some(token), None) => Ok(Start::After(token)),
+        (None, None, Some(time)) => Ok(Start::At(ClusterTime(time.bits()))),
+        (Some(_), Some(_), _) => refuse(
+            50_865,
+            "Do not specify both 'resumeAfter' and 'startAfter' in a $changeStream stage",
+        ),
+        (_, _, Some(_)) => refuse(
+            40_674,
+            "Only one type of resume option is allowed, but multiple were found",
+        ),
     }
 }
 

@@ -71,7 +71,8 @@ const FIELDS: &[&str] = &[
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    if wants_explain(body)? {
+    let wanted = Arguments::within("aggregate", body).given_bool("explain")?;
+    if wanted.unwrap_or(false) {
         parse_cursor(body)?;
         if body.contains("writeConcern") {
             let message = "aggregate cannot have a writeConcern beside explain";
@@ -105,18 +106,6 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let reply = first_batch::reply(context, owner, batches, first);
     note_front(context, &aggregate, &source);
     reply
-}
-
-/// True or false, which null is not.
-fn wants_explain(body: Document<'_>) -> Result<bool, CommandError> {
-    match body.get("explain") {
-        None => Ok(false),
-        Some(ValueRef::Bool(wanted)) => Ok(wanted),
-        Some(other) => {
-            let arguments = Arguments::within("aggregate", body);
-            Err(arguments.wrong_type("explain", other.type_of(), &[Type::Bool]))
-        }
-    }
 }
 
 /// Tells the log and the profile of the query that the pipeline begins with.

@@ -53,7 +53,7 @@ struct Bulk<'a> {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let errors_only = writes::switch(&arguments, "errorsOnly", false)?;
+    let errors_only = arguments.bool("errorsOnly")?.unwrap_or(false);
     let namespaces = request
         .documents("nsInfo")?
         .ok_or_else(|| arguments.missing("nsInfo"))?;
@@ -61,7 +61,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         namespaces: parse_namespaces(&namespaces)?,
         variables: arguments.document("let")?,
         storing: Storing::parse(&arguments)?,
-        ordered: writes::switch(&arguments, "ordered", true)?,
+        ordered: arguments.bool("ordered")?.unwrap_or(true),
     };
     let operations = statements(request, "ops")?;
     let operations: Vec<Operation> = operations
@@ -86,8 +86,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn parse_namespaces(list: &Documents<'_>) -> Result<Vec<Namespace>, CommandError> {
     let mut namespaces: Vec<Namespace> = Vec::new();
     for information in list.iter() {
-        writes::check_fields("bulkWrite.nsInfo", information, &["ns"])?;
         let fields = Arguments::within("bulkWrite.nsInfo", information);
+        fields.only(&["ns"])?;
         let name = fields.string("ns")?.ok_or_else(|| fields.missing("ns"))?;
         let namespace = parse_namespace(name)?;
         namespaces.push(namespace);

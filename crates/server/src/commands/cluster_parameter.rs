@@ -92,10 +92,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 fn wanted(request: &Request) -> Result<(&str, Document<'_>), CommandError> {
     let arguments = Arguments::new(request);
     let command = request.command();
-    let wanted = match arguments.get(command) {
-        Some(ValueRef::Null | ValueRef::Undefined) => None,
-        _ => arguments.document(command)?,
-    };
+    let wanted = arguments.document(command)?;
     let wanted = wanted.ok_or_else(|| arguments.missing(command))?;
     let mut fields = wanted.iter();
     let (name, value) = fields.next().ok_or_else(|| unknown(""))?;

@@ -1,7 +1,7 @@
 //! `collStats`: the sizes of a collection and its indexes.
 
 use windrow_collection::Collection;
-use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{DocumentBuf, Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -40,9 +40,6 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// By what sizes are divided: at least 1, at most what 32 bits hold.
 pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
-    if let Some(ValueRef::Null | ValueRef::Undefined) = arguments.get("scale") {
-        return Ok(1);
-    }
     match arguments.whole_number("scale")? {
         None => Ok(1),
         Some(scale) if scale >= 1 => Ok(scale.unsigned_abs().min(i32::MAX.unsigned_abs().into())),

@@ -56,7 +56,7 @@ fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
-    let ordered = writes::switch(&arguments, "ordered", true)?;
+    let ordered = arguments.bool("ordered")?.unwrap_or(true);
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
     let parsed = parse(request);
@@ -145,8 +145,8 @@ fn one(
 
 impl<'a> Statement<'a> {
     pub fn parse(statement: Document<'a>) -> Result<Statement<'a>, CommandError> {
-        writes::check_fields("delete.deletes", statement, FIELDS)?;
         let fields = Arguments::within("delete.deletes", statement);
+        fields.only(FIELDS)?;
         let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
         let limit = fields.get("limit").ok_or_else(|| fields.missing("limit"))?;
         Ok(Statement {

@@ -19,11 +19,9 @@ pub const GET_LOG: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let log = &context.state.services.log;
     let arguments = Arguments::new(request);
-    let name = match arguments.get("getLog") {
+    let name = match arguments.present("getLog") {
         Some(ValueRef::String(name)) => name,
-        None | Some(ValueRef::Null | ValueRef::Undefined) => {
-            return Err(arguments.missing("getLog"));
-        }
+        None => return Err(arguments.missing("getLog")),
         Some(_) => {
             let message = "Argument to getLog must be of type String";
             return Err(CommandError::new(ErrorCode::TypeMismatch, message));

@@ -8,7 +8,6 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
 use crate::parameters::Parameters;
-use crate::writes;
 
 /// The names of parameters are its arguments.
 pub const GET_PARAMETER: Command = Command {
@@ -86,7 +85,7 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
                 details: options.flag("showDetails")?,
             };
             let known = ["showDetails", "allParameters", "setAt"];
-            writes::check_fields("getParameter", fields, &known)?;
+            options.only(&known)?;
             Ok(wanted)
         }
         _ => Ok(Wanted::default()),

@@ -7,7 +7,6 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::sessions::{SessionId, parse_list};
-use crate::writes;
 
 pub const KILL_SESSIONS: Command = Command {
     name: "killSessions",
@@ -95,7 +94,7 @@ fn parse_user(user: ValueRef<'_>) -> Result<(&str, &str), CommandError> {
         return Err(CommandError::new(ErrorCode::TypeMismatch, message));
     };
     let fields = Arguments::within(place, user);
-    writes::check_fields(place, user, &["user", "db"])?;
+    fields.only(&["user", "db"])?;
     let part = |name: &str| fields.string(name)?.ok_or_else(|| fields.missing(name));
     Ok((part("user")?, part("db")?))
 }

@@ -21,10 +21,8 @@ pub const PROFILE: Command = Command {
 /// A level that there is not shows the settings and leaves the level as it is.
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    if let Some(ValueRef::Null | ValueRef::Undefined) = arguments.get("profile") {
-        return Err(arguments.missing("profile"));
-    }
-    let level = arguments.whole_number("profile")?.and_then(Level::of);
+    let level = arguments.whole_number("profile")?;
+    let level = Level::of(level.ok_or_else(|| arguments.missing("profile"))?);
     let (state, name) = (context.state, request.database());
     let profiling = &state.profiling;
     let (was, slow_was) = (profiling.database(name), profiling.slow());
@@ -53,8 +51,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError> {
-    let rate = match arguments.get("sampleRate") {
-        None | Some(ValueRef::Null | ValueRef::Undefined) => was.sample_rate,
+    let rate = match arguments.present("sampleRate") {
+        None => was.sample_rate,
         Some(value) => {
             arguments.whole_number("sampleRate")?;
             let rate = value.as_f64().filter(|rate| (0.0..=1.0).contains(rate));
@@ -64,12 +62,8 @@ fn read_slow(arguments: &Arguments<'_>, was: Slow) -> Result<Slow, CommandError>
             })?
         }
     };
-    let millis = match arguments.get("slowms") {
-        Some(ValueRef::Null | ValueRef::Undefined) => None,
-        _ => arguments.whole_number("slowms")?,
-    };
     Ok(Slow {
-        millis: millis.unwrap_or(was.millis),
+        millis: arguments.whole_number("slowms")?.unwrap_or(was.millis),
         sample_rate: rate,
     })
 }

@@ -90,7 +90,7 @@ fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
-    let ordered = writes::switch(&arguments, "ordered", true)?;
+    let ordered = arguments.bool("ordered")?.unwrap_or(true);
     let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
     let parsed = parse(request);
@@ -209,8 +209,8 @@ pub struct Prepared {
 
 impl<'a> Statement<'a> {
     pub fn parse(statement: Document<'a>) -> Result<Statement<'a>, CommandError> {
-        writes::check_fields("update.updates", statement, FIELDS)?;
         let fields = Arguments::within("update.updates", statement);
+        fields.only(FIELDS)?;
         let filter = fields.document("q")?.ok_or_else(|| fields.missing("q"))?;
         let update = fields.get("u").ok_or_else(|| fields.missing("u"))?;
         if !matches!(update.type_of(), Type::Document | Type::Array) {
@@ -223,8 +223,8 @@ impl<'a> Statement<'a> {
             filter,
             update,
             constants: fields.document("c")?,
-            many: writes::switch(&fields, "multi", false)?,
-            upsert: writes::switch(&fields, "upsert", false)?,
+            many: fields.bool("multi")?.unwrap_or(false),
+            upsert: fields.bool("upsert")?.unwrap_or(false),
             array_filters: array_filters(&fields)?,
             collation: fields.document("collation")?,
             hint: writes::hint(fields.get("hint"))?,

@@ -3,9 +3,10 @@
 use windrow_document::{ArrayBuf, DocumentBuf, ValueRef};
 use windrow_wire::CommandError;
 
-use super::options::{self, refuse};
+use super::options;
 use crate::commands::list_collections;
 use crate::context::Context;
+use crate::errors::refuse;
 
 /// What the stage adds where it is asked to; of the second there is nothing without shards.
 const FLAGS: [&str; 2] = ["shards", "balancingConfiguration"];
@@ -39,8 +40,8 @@ fn asks_for_shards(wanted: ValueRef<'_>) -> Result<bool, CommandError> {
         return refuse(9_621_302, "$listClusterCatalog must take a nested object");
     }
     let options = options::parse("$listClusterCatalog", wanted, &FLAGS)?;
-    options::flag(&options, "balancingConfiguration")?;
-    Ok(options::flag(&options, "shards")?.unwrap_or(false))
+    options.given_bool("balancingConfiguration")?;
+    Ok(options.given_bool("shards")?.unwrap_or(false))
 }
 
 /// What `listCollections` says of it, with its database and that it is whole.

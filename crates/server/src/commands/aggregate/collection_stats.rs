@@ -6,11 +6,12 @@ use windrow_collection::{Collection, Namespace};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::{self, object, refuse};
+use super::options::{self, object};
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::commands::coll_stats;
 use crate::context::Context;
+use crate::errors::refuse;
 use crate::latency;
 use crate::views;
 
@@ -34,7 +35,7 @@ impl Wanted {
             return refuse(40166, "$collStats must take a nested object");
         };
         let known = ["latencyStats", "storageStats", "count", "queryExecStats"];
-        options::check_known("$collStats", options, &known)?;
+        Arguments::within("$collStats", options).only(&known)?;
         let mut wanted = Wanted::default();
         for (name, value) in options.iter().filter(|(_, value)| !value.is_nullish()) {
             let path = format!("$collStats.{name}");
@@ -61,7 +62,7 @@ impl Wanted {
 
 fn histograms(path: &str, value: ValueRef<'_>) -> Result<bool, CommandError> {
     let options = options::parse(path, value, &["histograms"])?;
-    Ok(options::flag(&options, "histograms")?.unwrap_or(false))
+    Ok(options.given_bool("histograms")?.unwrap_or(false))
 }
 
 fn check_empty(path: &str, value: ValueRef<'_>) -> Result<(), CommandError> {

@@ -5,8 +5,9 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::{self, refuse};
+use super::options;
 use crate::context::Context;
+use crate::errors::refuse;
 
 const FLAGS: [&str; 7] = [
     "allUsers",
@@ -28,7 +29,7 @@ pub fn describe(
 ) -> Result<Vec<DocumentBuf>, CommandError> {
     if namespace.database != "admin" || !is_collectionless {
         let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
-        return refuse(ErrorCode::InvalidNamespace.number(), message);
+        return refuse(ErrorCode::InvalidNamespace, message);
     }
     check(wanted)?;
     let state = context.state;
@@ -38,10 +39,10 @@ pub fn describe(
 fn check(wanted: ValueRef<'_>) -> Result<(), CommandError> {
     let options = options::parse("$currentOp", wanted, &FLAGS)?;
     for name in FLAGS {
-        let flag = options::flag(&options, name)?;
+        let flag = options.given_bool(name)?;
         if name == "targetAllNodes" && flag == Some(true) {
             let message = "$currentOp supports targetAllNodes only for sharded clusters";
-            return refuse(ErrorCode::FailedToParse.number(), message);
+            return refuse(ErrorCode::FailedToParse, message);
         }
     }
     Ok(())

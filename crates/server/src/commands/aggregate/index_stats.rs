@@ -6,9 +6,9 @@ use windrow_collection::{Index, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::CommandError;
 
-use super::options::refuse;
 use crate::clock;
 use crate::context::Context;
+use crate::errors::refuse;
 
 /// One document an index. Error 28803 for options.
 pub fn describe(

@@ -7,11 +7,11 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::update::{Update, UpdateContext, difference, field_order};
 use windrow_query::Find;
 use windrow_query::aggregate::output::{Merge, WhenMatched, WhenNotMatched};
-use windrow_wire::{CommandError, ErrorCode};
+use windrow_wire::CommandError;
 
 use super::target::Target;
 use crate::changes::{self, Found};
-use crate::errors::OrCommandError;
+use crate::errors::{OrCommandError, refuse};
 use crate::operations::Operation;
 use crate::storable;
 
@@ -32,10 +32,6 @@ impl Prepared {
     pub fn bytes(&self) -> usize {
         self.document.as_bytes().len()
     }
-}
-
-fn refuse<T>(code: i32, message: String) -> Result<T, CommandError> {
-    Err(CommandError::new(ErrorCode(code), message))
 }
 
 impl Merging {

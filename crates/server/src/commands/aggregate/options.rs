@@ -6,11 +6,6 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
 
-/// An error with one of MongoDB's numbers.
-pub fn refuse<T>(code: i32, message: impl Into<String>) -> Result<T, CommandError> {
-    Err(CommandError::new(ErrorCode(code), message))
-}
-
 /// The options within a document; `path` is what errors call it. Errors: 14 for what is no document,
 /// 40415 for a field that is none of `known`.
 pub fn parse<'v>(
@@ -18,9 +13,9 @@ pub fn parse<'v>(
     value: ValueRef<'v>,
     known: &[&str],
 ) -> Result<Arguments<'v>, CommandError> {
-    let options = object(path, value)?;
-    check_known(path, options, known)?;
-    Ok(Arguments::within(path, options))
+    let options = Arguments::within(path, object(path, value)?);
+    options.only(known)?;
+    Ok(options)
 }
 
 /// Error 14 for what is no document.
@@ -35,26 +30,6 @@ pub fn object<'v>(path: &str, value: ValueRef<'v>) -> Result<Document<'v>, Comma
             ),
         )
     })
-}
-
-/// Error 40415 for a field that is none of `known`.
-pub fn check_known(path: &str, options: Document<'_>, known: &[&str]) -> Result<(), CommandError> {
-    match options.iter().find(|(name, _)| !known.contains(name)) {
-        None => Ok(()),
-        Some((name, _)) => {
-            let message = format!("BSON field '{path}.{name}' is an unknown field.");
-            Err(CommandError::new(ErrorCode::IDLUnknownField, message))
-        }
-    }
-}
-
-/// True or false, where null is neither.
-pub fn flag(options: &Arguments<'_>, name: &str) -> Result<Option<bool>, CommandError> {
-    match options.get(name) {
-        None => Ok(None),
-        Some(ValueRef::Bool(flag)) => Ok(Some(flag)),
-        Some(other) => Err(options.wrong_type(name, other.type_of(), &[Type::Bool])),
-    }
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::refuse;
 use super::{
     cluster_catalog, collection_stats, current_operations, index_stats, plan_cache_stats,
     query_settings, session_lists,
 };
 use crate::context::Context;
+use crate::errors::refuse;
 use crate::generic::ReadConcern;
 use crate::views;
 
@@ -57,7 +57,7 @@ fn find(name: &str) -> Option<Describe> {
         "$planCacheStats" => |context, namespace, wanted| {
             if names_none(namespace) {
                 let message = "$planCacheStats must be run against a collection";
-                return refuse(ErrorCode::InvalidNamespace.number(), message);
+                return refuse(ErrorCode::InvalidNamespace, message);
             }
             check_front(context, namespace, "$planCacheStats")?;
             plan_cache_stats::describe(context, namespace, wanted)
@@ -115,7 +115,7 @@ fn check_read_concern(context: &Context<'_>, stage: &str) -> Result<(), CommandE
         true => Ok(()),
         false => {
             let message = format!("{stage} can only be run with a read concern of 'local'");
-            refuse(ErrorCode::InvalidOptions.number(), message)
+            refuse(ErrorCode::InvalidOptions, message)
         }
     }
 }

@@ -6,9 +6,9 @@ use windrow_query::CachedPlan;
 use windrow_query::plan_cache::{Candidate, Details};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::refuse;
 use crate::clock;
 use crate::context::Context;
+use crate::errors::refuse;
 use crate::queries;
 
 const ALL_HOSTS_OF_ONE: i32 = 4_503_200;
@@ -17,7 +17,7 @@ const NO_COLLECTION: i32 = 50_933;
 
 /// Refuses what the stage does not take, with codes of its own.
 fn check(wanted: ValueRef<'_>) -> Result<(), CommandError> {
-    let refuse_form = |message: &str| refuse(ErrorCode::FailedToParse.number(), message);
+    let refuse_form = |message: &str| refuse(ErrorCode::FailedToParse, message);
     let Some(options) = wanted.as_document() else {
         return refuse_form("$planCacheStats value must be an object");
     };

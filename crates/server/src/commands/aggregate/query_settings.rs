@@ -4,7 +4,8 @@
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::{self, refuse};
+use super::options;
+use crate::errors::refuse;
 
 /// Errors: 73 where a collection is named, 7746800, 14 and 40415 for wrong options.
 pub fn describe(
@@ -13,13 +14,13 @@ pub fn describe(
 ) -> Result<Vec<DocumentBuf>, CommandError> {
     if !is_collectionless {
         let message = "$querySettings must be run against the database with {aggregate: 1}";
-        return refuse(ErrorCode::InvalidNamespace.number(), message);
+        return refuse(ErrorCode::InvalidNamespace, message);
     }
     if wanted.as_document().is_none() {
         return refuse(7_746_800, "$querySettings must take a nested object");
     }
     let options = options::parse("$querySettings", wanted, &["showDebugQueryShape"])?;
-    options::flag(&options, "showDebugQueryShape")?;
+    options.given_bool("showDebugQueryShape")?;
     Ok(Vec::new())
 }
 

@@ -6,9 +6,10 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::options::{self, refuse};
+use super::options;
 use crate::clock;
 use crate::context::Context;
+use crate::errors::refuse;
 use crate::sessions::SessionId;
 
 /// SHA-256 of nothing: what MongoDB keeps in the place of a user where nobody is logged in.
@@ -25,7 +26,7 @@ pub fn local(
 ) -> Result<Vec<DocumentBuf>, CommandError> {
     if !is_collectionless {
         let message = "$listLocalSessions must be run against the database with {aggregate: 1}";
-        return refuse(ErrorCode::InvalidNamespace.number(), message);
+        return refuse(ErrorCode::InvalidNamespace, message);
     }
     describe(context, "$listLocalSessions", wanted)
 }
@@ -38,7 +39,7 @@ pub fn stored(
 ) -> Result<Vec<DocumentBuf>, CommandError> {
     if namespace.database != "config" || namespace.collection != "system.sessions" {
         let message = "$listSessions may only be run against config.system.sessions";
-        return refuse(ErrorCode::InvalidNamespace.number(), message);
+        return refuse(ErrorCode::InvalidNamespace, message);
     }
     describe(context, "$listSessions", wanted)
 }
@@ -76,7 +77,7 @@ fn shows_nobodys(stage: &str, wanted: ValueRef<'_>) -> Result<bool, CommandError
     }
     if named && all {
         let message = format!("{stage} may not specify {{allUsers: true}} and a list of users");
-        return refuse(ErrorCode::UnsupportedFormat.number(), message);
+        return refuse(ErrorCode::UnsupportedFormat, message);
     }
     Ok(!named || nobody)
 }

@@ -5,7 +5,6 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::{Arguments, whole};
 use crate::commands::{delete, update};
-use crate::writes;
 
 /// One operation, its types checked.
 #[derive(Debug, PartialEq)]
@@ -71,8 +70,8 @@ impl Operation {
 }
 
 fn parse_insert(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
-    writes::check_fields("bulkWrite.insert", operation, &["insert", "document"])?;
     let fields = Arguments::within("bulkWrite.insert", operation);
+    fields.only(&["insert", "document"])?;
     let document = fields.document("document")?;
     let document = document.ok_or_else(|| fields.missing("document"))?;
     Ok(document.to_buf())
@@ -86,7 +85,7 @@ fn parse_update(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
 
 fn parse_delete(operation: Document<'_>) -> Result<DocumentBuf, CommandError> {
     let fields = Arguments::within("bulkWrite.delete", operation);
-    let many = writes::switch(&fields, "multi", false)?;
+    let many = fields.bool("multi")?.unwrap_or(false);
     let rest = operation.iter().filter(|(name, _)| *name != "multi");
     let rest: DocumentBuf = rest.collect();
     let mut statement = renamed("delete", rest.as_document(), DELETE, &["filter"])?;
@@ -104,8 +103,8 @@ fn renamed(
 ) -> Result<DocumentBuf, CommandError> {
     let place = format!("bulkWrite.{name}");
     let known: Vec<&str> = names.iter().map(|(name, _)| *name).chain([name]).collect();
-    writes::check_fields(&place, operation, &known)?;
     let fields = Arguments::within(&place, operation);
+    fields.only(&known)?;
     if let Some(missing) = required.iter().find(|name| fields.get(name).is_none()) {
         return Err(fields.missing(missing));
     }

@@ -6,6 +6,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use super::present;
 use crate::arguments::Arguments;
+use crate::errors::refuse;
 
 /// MongoDB's codes without a name.
 const NOT_UNIQUE: ErrorCode = ErrorCode(5_979_700);
@@ -66,10 +67,6 @@ pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
         }
         seconds => Ok(seconds),
     }
-}
-
-fn refuse<T>(code: ErrorCode, message: impl Into<String>) -> Result<T, CommandError> {
-    Err(CommandError::new(code, message.into()))
 }
 
 /// The specification; None where there is none, or `false`.
