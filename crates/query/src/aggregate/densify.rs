@@ -50,23 +50,22 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         let message = format!("The $densify stage specification must be an object, found {found}");
         return Err(Error::new(9, message));
     };
-    let [field, partition_by, range] = fields(
+    let [field, partition_by, range] = operand::fields(
         "$densify",
         document,
         ["field", "partitionByFields", "range"],
     )?;
-    let Some(field) = required("$densify.field", field)?.as_str() else {
-        return Err(wrong_type("$densify.field"));
-    };
-    if partition_by.is_some_and(|paths| paths.as_array().is_none()) {
-        return Err(wrong_type("$densify.partitionByFields"));
+    let field = required("$densify.field", field, ValueRef::as_str)?;
+    if let Some(paths) = partition_by
+        && paths.as_array().is_none()
+    {
+        return Err(operand::wrong_type("$densify.partitionByFields", paths));
     }
-    let Some(range) = required("$densify.range", range)?.as_document() else {
-        return Err(wrong_type("$densify.range"));
-    };
-    let [step, unit, bounds] = fields("$densify.range", range, ["step", "unit", "bounds"])?;
-    let amount = required("$densify.range.step", step)?;
-    let bounds = required("$densify.range.bounds", bounds)?;
+    let range = required("$densify.range", range, ValueRef::as_document)?;
+    let [step, unit, bounds] =
+        operand::fields("$densify.range", range, ["step", "unit", "bounds"])?;
+    let amount = required("$densify.range.step", step, Some)?;
+    let bounds = required("$densify.range.bounds", bounds, Some)?;
     let step = Step::parse(amount, unit)?;
     let bounds = parse_bounds(bounds, amount, &step)?;
     let partition_by = parse_paths(partition_by)?;
@@ -101,33 +100,14 @@ impl Transformation for Densify {
     }
 }
 
-fn wrong_type(name: &str) -> Error {
-    Error::new(14, format!("BSON field '{name}' is the wrong type"))
-}
-
-fn required<'v>(name: &str, value: Option<ValueRef<'v>>) -> Result<ValueRef<'v>, Error> {
-    let message = || format!("BSON field '{name}' is missing but a required field");
-    value.ok_or_else(|| Error::new(40414, message()))
-}
-
-/// The values of the names; error 40415 for another.
-pub(super) fn fields<'v, const N: usize>(
-    within: &str,
-    document: Document<'v>,
-    names: [&str; N],
-) -> Result<[Option<ValueRef<'v>>; N], Error> {
-    let mut found = [None; N];
-    for (name, value) in document {
-        let place = names.iter().position(|known| *known == name);
-        match place.and_then(|place| found.get_mut(place)) {
-            Some(slot) => *slot = Some(value),
-            None => {
-                let message = format!("BSON field '{within}.{name}' is an unknown field.");
-                return Err(Error::new(40415, message));
-            }
-        }
-    }
-    Ok(found)
+/// Errors 40414 and 14: it is not there, or nothing that `read` gives something for.
+fn required<'v, T>(
+    name: &str,
+    value: Option<ValueRef<'v>>,
+    read: impl Fn(ValueRef<'v>) -> Option<T>,
+) -> Result<T, Error> {
+    let value = value.ok_or_else(|| operand::missing_field(name))?;
+    read(value).ok_or_else(|| operand::wrong_type(name, value))
 }
 
 /// The paths of `partitionByFields`.
@@ -135,9 +115,9 @@ pub(super) fn parse_paths(value: Option<ValueRef<'_>>) -> Result<Vec<Path>, Erro
     let Some(value) = value else {
         return Ok(Vec::new());
     };
-    let wrong = || wrong_type("partitionByFields");
-    let paths = value.as_array().ok_or_else(wrong)?;
-    let path = |value: ValueRef<'_>| operand::check_path(value.as_str().ok_or_else(wrong)?);
+    let name = "partitionByFields";
+    let paths = required(name, Some(value), ValueRef::as_array)?;
+    let path = |path| operand::check_path(required(name, Some(path), ValueRef::as_str)?);
     paths.iter().map(path).collect()
 }
 

@@ -9,15 +9,11 @@ use windrow_mql::reshape::Reshape;
 use windrow_mql::sort::Sort;
 use windrow_mql::window::WindowFunction;
 
-use super::densify::{fields, parse_paths};
+use super::densify::parse_paths;
 use super::operand;
 use super::stage::Kind;
 use super::window_fields::{WindowFields, check_conflicts};
 use crate::Error;
-
-fn wrong(code: i32, message: impl Into<String>) -> Error {
-    Error::new(code, message)
-}
 
 /// Parses `{partitionBy, partitionByFields, sortBy, output}`. Errors: 9 for what is no object, 6050200
 /// to 6050204 for what does not go together, 40414 without `output`, 40415 for other fields, 14 for
@@ -26,35 +22,31 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     let Some(document) = operand.as_document() else {
         let found = operand.type_of().name();
         let message = format!("The $fill stage specification must be an object, found {found}");
-        return Err(wrong(9, message));
+        return Err(Error::new(9, message));
     };
     let names = ["partitionBy", "partitionByFields", "sortBy", "output"];
-    let [by, by_fields, sort, output] = fields("$fill", document, names)?;
-    let wrong_type = |name: &str| {
-        let message = format!("BSON field '$fill.{name}' is the wrong type");
-        wrong(14, message)
-    };
-    if !matches!(by, None | Some(ValueRef::String(_) | ValueRef::Document(_))) {
-        return Err(wrong_type("partitionBy"));
+    let [by, by_fields, sort, output] = operand::fields("$fill", document, names)?;
+    if let Some(other) = by
+        && !matches!(other, ValueRef::String(_) | ValueRef::Document(_))
+    {
+        return Err(operand::wrong_type("$fill.partitionBy", other));
     }
-    let Some(output) = output else {
-        let message = "BSON field '$fill.output' is missing but a required field";
-        return Err(wrong(40414, message));
-    };
-    let output = output.as_document().ok_or_else(|| wrong_type("output"))?;
+    let output = output.ok_or_else(|| operand::missing_field("$fill.output"))?;
+    let wrong_type = || operand::wrong_type("$fill.output", output);
+    let output = output.as_document().ok_or_else(wrong_type)?;
     let order = match sort {
         None => None,
         Some(ValueRef::Document(order)) => Some(order),
-        Some(_) => return Err(wrong_type("sortBy")),
+        Some(other) => return Err(operand::wrong_type("$fill.sortBy", other)),
     };
     if output.is_empty() {
         let message = "'output' of $fill must contain an object with at least one element";
-        return Err(wrong(6050203, message));
+        return Err(Error::new(6050203, message));
     }
     let output = parse_output(output)?;
     if by.is_some() && by_fields.is_some() {
         let message = "Maximum one of 'partitionBy' and 'partitionByFields' can be specified";
-        return Err(wrong(6050204, message));
+        return Err(Error::new(6050204, message));
     }
     let partition_by = match (by, by_fields) {
         (Some(by), _) => Some(operand::expression(by, environment)?),
@@ -79,24 +71,21 @@ fn parse_output(output: Document<'_>) -> Result<Vec<(&str, How<'_>)>, Error> {
     for (name, how) in output {
         let Some(how) = how.as_document() else {
             let message = "Each fill output specification must be an object";
-            return Err(wrong(6050200, message));
+            return Err(Error::new(6050200, message));
         };
-        let how = match fields("$fill", how, ["method", "value"])? {
+        let how = match operand::fields("$fill", how, ["method", "value"])? {
             [None, Some(value)] => How::Value(value),
             [Some(ValueRef::String(method)), None] => How::Method(match method {
                 "linear" => "$linearFill",
                 "locf" => "$locf",
-                _ => return Err(wrong(6050202, "Method must be either locf or linear")),
+                _ => return Err(Error::new(6050202, "Method must be either locf or linear")),
             }),
             [Some(ValueRef::String(_)), Some(_)] | [None, None] => {
                 let message = "Each fill output specification must have exactly one of 'method' \
                                or 'value' fields";
-                return Err(wrong(6050201, message));
+                return Err(Error::new(6050201, message));
             }
-            [Some(_), _] => {
-                let message = "BSON field '$fill.method' is the wrong type, expected type 'string'";
-                return Err(wrong(14, message));
-            }
+            [Some(other), _] => return Err(operand::wrong_type("$fill.method", other)),
         };
         parsed.push((name, how));
     }

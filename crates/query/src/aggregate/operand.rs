@@ -1,8 +1,10 @@
 //! What operands of stages are made of.
 
+use std::fmt::Display;
+
 use windrow_document::decimal::Rounding;
 use windrow_document::path::Path;
-use windrow_document::{ValueRef, doc};
+use windrow_document::{Document, ValueRef, doc};
 use windrow_mql::expression::{Expression, Scope};
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
@@ -29,6 +31,43 @@ pub(super) fn is_expression(operand: ValueRef<'_>) -> bool {
             .is_some_and(|(name, _)| name.starts_with('$')),
         _ => false,
     }
+}
+
+/// The error of a field that a stage does not take. This and the next ones call it by its whole path.
+pub(super) fn unknown_field(field: impl Display) -> Error {
+    let message = format!("BSON field '{field}' is an unknown field.");
+    Error::new(40415, message)
+}
+
+pub(super) fn missing_field(field: impl Display) -> Error {
+    let message = format!("BSON field '{field}' is missing but a required field");
+    Error::new(40414, message)
+}
+
+pub(super) fn duplicate_field(field: impl Display) -> Error {
+    let message = format!("BSON field '{field}' is a duplicate field");
+    Error::new(40413, message)
+}
+
+pub(super) fn wrong_type(field: impl Display, found: ValueRef<'_>) -> Error {
+    let found = found.type_of().name();
+    let message = format!("BSON field '{field}' is the wrong type '{found}'");
+    Error::new(14, message)
+}
+
+/// The values of the names; error 40415 for another.
+pub(super) fn fields<'v, const N: usize>(
+    within: &str,
+    document: Document<'v>,
+    names: [&str; N],
+) -> Result<[Option<ValueRef<'v>>; N], Error> {
+    let mut found = [None; N];
+    for (name, value) in document {
+        let place = names.iter().position(|known| *known == name);
+        let slot = place.and_then(|place| found.get_mut(place));
+        *slot.ok_or_else(|| unknown_field(format_args!("{within}.{name}")))? = Some(value);
+    }
+    Ok(found)
 }
 
 /// A number cut to whole; NaN is 0.

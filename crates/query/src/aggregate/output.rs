@@ -136,31 +136,22 @@ fn parse_place(document: Document<'_>) -> Result<Target, Error> {
             "db" => &mut database,
             "coll" => &mut collection,
             "timeseries" => continue,
-            _ => {
-                let message = format!("BSON field '$out.{name}' is an unknown field.");
-                return Err(Error::new(40415, message));
-            }
+            _ => return Err(operand::unknown_field(format_args!("$out.{name}"))),
         };
         match value {
             ValueRef::Null | ValueRef::Undefined => {}
             ValueRef::String(_) if place.is_some() => {
-                let message = format!("BSON field '$out.{name}' is a duplicate field");
-                return Err(Error::new(40413, message));
+                return Err(operand::duplicate_field(format_args!("$out.{name}")));
             }
             ValueRef::String(text) => *place = Some(text),
-            other => return Err(wrong_type(&format!("$out.{name}"), other)),
+            other => return Err(operand::wrong_type(format_args!("$out.{name}"), other)),
         }
     }
     match (database, collection) {
         (Some(database), Some(collection)) => Target::new(Some(database), collection),
-        (None, _) => Err(missing("$out.db")),
-        (_, None) => Err(missing("$out.coll")),
+        (None, _) => Err(operand::missing_field("$out.db")),
+        (_, None) => Err(operand::missing_field("$out.coll")),
     }
-}
-
-fn missing(field: &str) -> Error {
-    let message = format!("BSON field '{field}' is missing but a required field");
-    Error::new(40414, message)
 }
 
 impl Target {
@@ -206,13 +197,10 @@ fn parse_merge(
             ..Fields::default()
         },
         ValueRef::Document(document) => Fields::parse(document)?,
-        other => {
-            return Err(wrong_type("$merge", other));
-        }
+        other => return Err(operand::wrong_type("$merge", other)),
     };
-    let Some(target) = fields.into else {
-        return Err(missing("$merge.into"));
-    };
+    let target = fields.into;
+    let target = target.ok_or_else(|| operand::missing_field("$merge.into"))?;
     let variables = match fields.variables {
         Some(variables) if !matches!(fields.matched, Some(ValueRef::Array(_))) => {
             let message = format!(
@@ -237,14 +225,6 @@ fn parse_merge(
         variables,
     };
     Ok((target, OutputKind::Merge(merge)))
-}
-
-fn wrong_type(field: &str, found: ValueRef<'_>) -> Error {
-    let found = found.type_of().name();
-    Error::new(
-        14,
-        format!("BSON field '{field}' is the wrong type '{found}'"),
-    )
 }
 
 impl<'a> Fields<'a> {
@@ -272,12 +252,9 @@ impl<'a> Fields<'a> {
                 ("whenNotMatched" | "let", ValueRef::Null | ValueRef::Undefined) => {}
                 ("let", ValueRef::Document(variables)) => fields.variables = Some(variables),
                 ("whenNotMatched" | "let", value) => {
-                    return Err(wrong_type(&format!("$merge.{name}"), value));
+                    return Err(operand::wrong_type(format_args!("$merge.{name}"), value));
                 }
-                _ => {
-                    let message = format!("BSON field '$merge.{name}' is an unknown field.");
-                    return Err(Error::new(40415, message));
-                }
+                _ => return Err(operand::unknown_field(format_args!("$merge.{name}"))),
             }
         }
         Ok(fields)
@@ -293,12 +270,12 @@ fn parse_into(into: Document<'_>) -> Result<Target, Error> {
             ("db", ValueRef::String(name)) => database = Some(name),
             ("coll", ValueRef::String(name)) => collection = name,
             ("db" | "coll", value) => {
-                return Err(wrong_type(&format!("$merge.into.{name}"), value));
+                return Err(operand::wrong_type(
+                    format_args!("$merge.into.{name}"),
+                    value,
+                ));
             }
-            _ => {
-                let message = format!("BSON field '$merge.into.{name}' is an unknown field.");
-                return Err(Error::new(40415, message));
-            }
+            _ => return Err(operand::unknown_field(format_args!("$merge.into.{name}"))),
         }
     }
     Target::new(database, collection)

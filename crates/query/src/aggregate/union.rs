@@ -5,6 +5,7 @@ use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::documents;
+use super::operand;
 use super::output::refuse_within;
 use super::stage::{Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation};
 use crate::Error;
@@ -34,15 +35,11 @@ pub(super) fn parse(
                 match (name, value) {
                     ("coll", ValueRef::String(name)) => collection = Some(name),
                     ("pipeline", ValueRef::Array(array)) => stages = array,
-                    ("coll" | "pipeline", _) => {
-                        let message = format!("BSON field '$unionWith.{name}' is the wrong type");
-                        return Err(Error::new(14, message));
+                    ("coll" | "pipeline", other) => {
+                        let field = format_args!("$unionWith.{name}");
+                        return Err(operand::wrong_type(field, other));
                     }
-                    _ => {
-                        let message =
-                            format!("BSON field '$unionWith.{name}' is an unknown field.");
-                        return Err(Error::new(40415, message));
-                    }
+                    _ => return Err(operand::unknown_field(format_args!("$unionWith.{name}"))),
                 }
             }
         }
@@ -60,10 +57,7 @@ pub(super) fn parse(
                            $documents as first stage";
             return Err(Error::new(9, message));
         }
-        return Err(Error::new(
-            40414,
-            "BSON field '$unionWith.coll' is missing but a required field",
-        ));
+        return Err(operand::missing_field("$unionWith.coll"));
     };
     if collection.is_empty() {
         return Err(Error::new(73, "Invalid namespace specified"));

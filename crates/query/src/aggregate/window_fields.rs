@@ -40,20 +40,18 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
                 sort = Some(Sort::parse(order)?.with_collation(environment.collation.clone()));
             }
             ("output", ValueRef::Document(fields)) => output = Some(fields),
-            ("sortBy" | "output", _) => {
-                let message = format!("BSON field '$setWindowFields.{name}' is the wrong type");
-                return Err(Error::new(14, message));
+            ("sortBy" | "output", other) => {
+                let field = format_args!("$setWindowFields.{name}");
+                return Err(operand::wrong_type(field, other));
             }
             _ => {
-                let message = format!("BSON field '$setWindowFields.{name}' is an unknown field.");
-                return Err(Error::new(40415, message));
+                return Err(operand::unknown_field(format_args!(
+                    "$setWindowFields.{name}"
+                )));
             }
         }
     }
-    let Some(output) = output else {
-        let message = "BSON field '$setWindowFields.output' is missing but a required field";
-        return Err(Error::new(40414, message));
-    };
+    let output = output.ok_or_else(|| operand::missing_field("$setWindowFields.output"))?;
     let sort = sort.filter(|sort| !sort.pattern().is_empty());
     let scope = operand::scope(environment);
     let mut fields = Vec::new();

@@ -46,12 +46,10 @@ impl<'a> Fields<'a> {
         let mut seen = Vec::new();
         for (name, value) in document {
             if !KNOWN.contains(&name) {
-                let message = format!("BSON field '$lookup.{name}' is an unknown field.");
-                return Err(Error::new(40415, message));
+                return Err(operand::unknown_field(format_args!("$lookup.{name}")));
             }
             if seen.contains(&name) {
-                let message = format!("BSON field '$lookup.{name}' is a duplicate field");
-                return Err(Error::new(40413, message));
+                return Err(operand::duplicate_field(format_args!("$lookup.{name}")));
             }
             seen.push(name);
             fields.set(name, value)?;
@@ -62,7 +60,9 @@ impl<'a> Fields<'a> {
     fn set(&mut self, name: &str, value: ValueRef<'a>) -> Result<(), Error> {
         match (name, value) {
             ("pipeline", ValueRef::Array(array)) => self.stages = Some(array),
-            ("pipeline", other) => return Err(wrong_type(name, other)),
+            ("pipeline", other) => {
+                return Err(operand::wrong_type(format_args!("$lookup.{name}"), other));
+            }
             (_, ValueRef::Null | ValueRef::Undefined) => {}
             ("let", ValueRef::Document(document)) => self.variables = Some(document),
             ("from", ValueRef::String(text)) => self.from = Some(text),
@@ -76,16 +76,10 @@ impl<'a> Fields<'a> {
             ("foreignField", ValueRef::String(text)) => {
                 self.foreign = Some(operand::check_path(text)?);
             }
-            (_, other) => return Err(wrong_type(name, other)),
+            (_, other) => return Err(operand::wrong_type(format_args!("$lookup.{name}"), other)),
         }
         Ok(())
     }
-}
-
-fn wrong_type(name: &str, found: ValueRef<'_>) -> Error {
-    let found = found.type_of().name();
-    let message = format!("BSON field '$lookup.{name}' is the wrong type '{found}'");
-    Error::new(14, message)
 }
 
 /// What is wrong with a collection in another database: that it is in one, if nothing else.
@@ -93,11 +87,10 @@ fn elsewhere(from: Document<'_>) -> Error {
     for (name, value) in from {
         match (name, value) {
             ("db" | "coll", ValueRef::String(_)) => {}
-            ("db" | "coll", other) => return wrong_type(&format!("from.{name}"), other),
-            _ => {
-                let message = format!("BSON field '$lookup.from.{name}' is an unknown field.");
-                return Error::new(40415, message);
+            ("db" | "coll", other) => {
+                return operand::wrong_type(format_args!("$lookup.from.{name}"), other);
             }
+            _ => return operand::unknown_field(format_args!("$lookup.from.{name}")),
         }
     }
     Error::new(9, "$lookup from another database is not supported")

@@ -6,6 +6,7 @@ use windrow_mql::filter::Environment;
 use super::{Input, RankFusion};
 use crate::Error;
 use crate::aggregate::facet::check_name;
+use crate::aggregate::operand;
 use crate::aggregate::stage::{Kind, ParsePipeline};
 
 pub(crate) const NAME: &str = "$rankFusion";
@@ -14,9 +15,6 @@ pub(crate) const SCORE_FUSION: &str = "$scoreFusion";
 
 const BAD_VALUE: i32 = 2;
 const FAILED_TO_PARSE: i32 = 9;
-const TYPE_MISMATCH: i32 = 14;
-const MISSING: i32 = 40414;
-const UNKNOWN: i32 = 40415;
 const WEIGHT_TYPE: i32 = 13_118;
 const NO_RANK: i32 = 9_191_100;
 const NO_SELECTION: i32 = 9_191_103;
@@ -65,7 +63,12 @@ pub(crate) fn parse(
     let with_details = match fields.present("scoreDetails") {
         None => false,
         Some(ValueRef::Bool(flag)) => flag,
-        Some(other) => return Err(wrong_type(NAME, "scoreDetails", other)),
+        Some(other) => {
+            return Err(operand::wrong_type(
+                format_args!("{NAME}.scoreDetails"),
+                other,
+            ));
+        }
     };
     Ok(vec![Kind::of(RankFusion {
         inputs,
@@ -84,10 +87,7 @@ impl<'a> Fields<'a> {
     fn of(path: &'static str, document: Document<'a>, known: &[&str]) -> Result<Fields<'a>, Error> {
         match document.iter().find(|(name, _)| !known.contains(name)) {
             None => Ok(Fields { path, document }),
-            Some((name, _)) => Err(Error::new(
-                UNKNOWN,
-                format!("BSON field '{path}.{name}' is an unknown field."),
-            )),
+            Some((name, _)) => Err(operand::unknown_field(format_args!("{path}.{name}"))),
         }
     }
 
@@ -97,22 +97,13 @@ impl<'a> Fields<'a> {
 
     /// A document that must be there. Errors 14 and 40414.
     fn required(&self, name: &str) -> Result<Document<'a>, Error> {
+        let field = format!("{}.{name}", self.path);
         match self.present(name) {
             Some(ValueRef::Document(document)) => Ok(document),
-            Some(other) => Err(wrong_type(self.path, name, other)),
-            None => {
-                let path = self.path;
-                let message = format!("BSON field '{path}.{name}' is missing but a required field");
-                Err(Error::new(MISSING, message))
-            }
+            Some(other) => Err(operand::wrong_type(field, other)),
+            None => Err(operand::missing_field(field)),
         }
     }
-}
-
-fn wrong_type(path: &str, name: &str, found: ValueRef<'_>) -> Error {
-    let found = found.type_of().name();
-    let message = format!("BSON field '{path}.{name}' is the wrong type '{found}'");
-    Error::new(TYPE_MISMATCH, message)
 }
 
 /// Errors: those of a field's name, 14 for what is no pipeline, those of [`check_stages`] and of the
@@ -127,7 +118,7 @@ fn parse_input(
     let path = "$rankFusion.input.pipelines";
     let stages = stages
         .as_array()
-        .ok_or_else(|| wrong_type(path, name, stages))?;
+        .ok_or_else(|| operand::wrong_type(format_args!("{path}.{name}"), stages))?;
     check_forms(stages)?;
     check_stages(name, stages)?;
     Ok(Input {
