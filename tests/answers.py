@@ -1,5 +1,8 @@
 """What tests over the wire ask of answers."""
 
+import threading
+import time
+
 import pytest
 from pymongo.errors import OperationFailure
 
@@ -14,3 +17,24 @@ def refused(run, code):
         run()
     assert error.value.code == code, error.value
     return error.value.details
+
+
+# How long a `getMore` waits by itself, and how long it may take until it answers what was written.
+WAIT_MILLIS = 600_000
+ANSWER_SECONDS = 60
+
+
+def answer_of_waiting(collection, read, write):
+    """What `read` gives, whose `getMore` waits for up to WAIT_MILLIS, and is woken by `write`."""
+    found = []
+    reader = threading.Thread(target=lambda: found.append(read()), daemon=True)
+    reader.start()
+    waiting = {"currentOp": 1, "ns": collection.full_name, "op": "getmore"}
+    while not collection.database.client.admin.command(waiting)["inprog"]:
+        assert reader.is_alive()
+        time.sleep(0.01)
+    assert found == []
+    write()
+    reader.join(ANSWER_SECONDS)
+    assert found, "the write woke nobody"
+    return found[0]
