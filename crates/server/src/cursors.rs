@@ -3,90 +3,26 @@
 //! A cursor belongs to a namespace and perhaps to a session. A `getMore` takes its source out of
 //! the table, so that no lock is held while it works, and puts it back; whoever else wants it
 //! meanwhile is told that it is in use. A cursor that is killed meanwhile is not put back.
+//!
+//! In reading order: `source` (what gives the documents), `owner` (who may ask for them), and here
+//! the table of all that are open.
+
+mod owner;
+mod source;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use windrow_document::DocumentBuf;
-use windrow_wire::{Batch, CommandError, ErrorCode};
+use windrow_wire::{CommandError, ErrorCode};
 
+pub use self::owner::{Asker, CursorOptions, CursorOwner};
+pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;
 use crate::sessions::SessionId;
 use crate::sync::lock;
-
-/// Where the documents of a cursor come from.
-pub trait BatchSource: Send {
-    /// The next documents: at most `limit` of them, and no more after their size has reached
-    /// `bytes_max` (one document always fits). Fails where `operation` may not go on.
-    fn next_batch(
-        &mut self,
-        operation: &Operation,
-        limit: usize,
-        bytes_max: usize,
-    ) -> Result<SourceBatch, CommandError>;
-
-    /// Where a change stream stands.
-    fn resume_token(&self) -> Option<DocumentBuf> {
-        None
-    }
-
-    /// Waits for more at the end of the data, where that can come; whether it has.
-    fn wait(&mut self, _: &Operation, _until: Instant) -> Result<bool, CommandError> {
-        Ok(false)
-    }
-}
-
-/// What a source gave, and whether it has more.
-#[derive(Debug, Default)]
-pub struct SourceBatch {
-    pub documents: Batch,
-    /// True where the source has come to its end: the cursor is closed with this batch. A source
-    /// that stopped at the limit does not look whether there is more, as MongoDB's do not.
-    pub finished: bool,
-    /// Where a change stream stands.
-    pub resume_token: Option<DocumentBuf>,
-}
-
-/// How a cursor behaves between batches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CursorOptions {
-    /// Lives until it is killed or its session ends.
-    pub no_timeout: bool,
-    /// Stays open at the end of its data.
-    pub tailable: bool,
-    /// A `getMore` at the end of the data waits for more, up to its `maxTimeMS`.
-    pub await_data: bool,
-    /// Goes on when what it reads is dropped: it tells of that.
-    pub tells_of_drops: bool,
-}
-
-/// To whom a cursor belongs, and what `currentOp` says about it.
-#[derive(Clone, Debug)]
-pub struct CursorOwner {
-    /// "database.collection"
-    pub namespace: String,
-    pub session: Option<SessionId>,
-    /// The number of the transaction that opened it.
-    pub transaction: Option<i64>,
-    pub options: CursorOptions,
-    /// The command that opened it, for the log of slow operations.
-    pub command: DocumentBuf,
-    /// The names of the indexes that it reads.
-    pub indexes: Vec<String>,
-    /// What its command has left of the time that it was given.
-    pub time_left: Option<Duration>,
-}
-
-/// Who asks for a cursor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asker {
-    pub session: Option<SessionId>,
-    /// The number of the transaction that asks.
-    pub transaction: Option<i64>,
-}
 
 struct Cursor {
     owner: Arc<CursorOwner>,
@@ -172,7 +108,7 @@ impl Cursors {
     ) -> Result<Taken<'_>, CommandError> {
         let mut open = lock(&self.open);
         let cursor = open.get_mut(&id).ok_or_else(|| not_found(id))?;
-        check_owner(id, &cursor.owner, namespace, asker)?;
+        cursor.owner.check(id, namespace, asker)?;
         let in_use = State::InUse {
             operation: operation.id,
         };
@@ -363,89 +299,15 @@ fn not_found(id: i64) -> CommandError {
     )
 }
 
-/// A cursor answers only on its own namespace and in its own session. The codes of the sessions
-/// are MongoDB's.
-fn check_owner(
-    id: i64,
-    owner: &CursorOwner,
-    namespace: &str,
-    asker: Asker,
-) -> Result<(), CommandError> {
-    if owner.namespace != namespace {
-        let message = format!(
-            "Requested getMore on namespace '{namespace}', but cursor belongs to a different namespace {}",
-            owner.namespace
-        );
-        return Err(CommandError::new(ErrorCode::Unauthorized, message));
-    }
-    let sessions = match (owner.session, asker.session) {
-        (one, other) if one == other => None,
-        (Some(_), None) => Some((50737, "which was created in a session, without an lsid")),
-        (None, _) => Some((50736, "which was not created in a session, in a session")),
-        _ => Some((50738, "which was created in another session")),
-    };
-    let transactions = match (owner.transaction, asker.transaction) {
-        (one, other) if one == other => None,
-        (Some(_), None) => Some((50740, "which was created in a transaction, outside of it")),
-        (None, _) => Some((50739, "which was not created in a transaction, in one")),
-        _ => Some((50741, "which was created in another transaction")),
-    };
-    let Some((code, what)) = sessions.or(transactions) else {
-        return Ok(());
-    };
-    Err(CommandError::new(
-        ErrorCode(code),
-        format!("Cannot run getMore on cursor {id}, {what}"),
-    ))
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
+    pub use super::owner::tests::owner;
+    pub use super::source::tests::Numbers;
     use super::*;
     use crate::client::Client;
     use crate::metrics::Kind;
     use crate::operations::Operations;
     use windrow_document::doc;
-
-    /// Counts from 0 to below a number.
-    pub struct Numbers(pub std::ops::Range<i32>);
-
-    impl BatchSource for Numbers {
-        fn next_batch(
-            &mut self,
-            operation: &Operation,
-            limit: usize,
-            _bytes_max: usize,
-        ) -> Result<SourceBatch, CommandError> {
-            operation.check()?;
-            let mut documents = Batch::new();
-            self.0
-                .by_ref()
-                .take(limit)
-                .for_each(|n| documents.push(doc! { "n": n }.as_document()));
-            Ok(SourceBatch {
-                documents,
-                finished: self.0.is_empty(),
-                ..SourceBatch::default()
-            })
-        }
-    }
-
-    pub fn owner(session: Option<SessionId>, no_timeout: bool) -> CursorOwner {
-        let options = CursorOptions {
-            no_timeout,
-            ..CursorOptions::default()
-        };
-        CursorOwner {
-            namespace: "a.b".into(),
-            session,
-            transaction: None,
-            options,
-            command: DocumentBuf::new(),
-            indexes: Vec::new(),
-            time_left: None,
-        }
-    }
 
     pub fn with_operation(check: impl FnOnce(&Operation)) {
         let (operations, client) = (Operations::default(), Client::for_tests());
@@ -541,39 +403,6 @@ pub(crate) mod tests {
             taken.put_back();
         });
         assert_eq!(cursors.kill(id), (Killed::NotFound, None));
-    }
-
-    #[test]
-    fn a_cursor_answers_its_owner_only() {
-        let asker = |session: u8, transaction: Option<i64>| Asker {
-            session: (session > 0).then_some(SessionId([session; 16])),
-            transaction,
-        };
-        let check = |of: Asker, namespace: &str, by: Asker, code: i32| {
-            let cursors = Cursors::new(9);
-            let owner = CursorOwner {
-                transaction: of.transaction,
-                ..owner(of.session, false)
-            };
-            let id = cursors.open(owner, Box::new(Numbers(0..5))).unwrap();
-            with_operation(|operation| {
-                let found = cursors.take(id, namespace, by, operation).err();
-                assert_eq!(found.map_or(0, |error| error.code.number()), code);
-            });
-        };
-        let (nobody, one, other) = (asker(0, None), asker(1, None), asker(2, None));
-        check(nobody, "a.b", nobody, 0);
-        check(one, "a.b", one, 0);
-        check(nobody, "a.c", nobody, 13);
-        check(one, "a.b", nobody, 50737);
-        check(nobody, "a.b", one, 50736);
-        check(one, "a.b", other, 50738);
-        let (first, second) = (asker(1, Some(1)), asker(1, Some(2)));
-        check(first, "a.b", first, 0);
-        check(first, "a.b", one, 50740);
-        check(one, "a.b", first, 50739);
-        check(first, "a.b", second, 50741);
-        check(nobody, "a.b", first, 50736);
     }
 
     #[test]

@@ -1,0 +1,130 @@
+//! To whom a cursor belongs, and who else may ask for more of it: nobody.
+
+use std::time::Duration;
+
+use windrow_document::DocumentBuf;
+use windrow_wire::{CommandError, ErrorCode};
+
+use crate::sessions::SessionId;
+
+/// How a cursor behaves between batches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CursorOptions {
+    /// Lives until it is killed or its session ends.
+    pub no_timeout: bool,
+    /// Stays open at the end of its data.
+    pub tailable: bool,
+    /// A `getMore` at the end of the data waits for more, up to its `maxTimeMS`.
+    pub await_data: bool,
+    /// Goes on when what it reads is dropped: it tells of that.
+    pub tells_of_drops: bool,
+}
+
+/// To whom a cursor belongs, and what `currentOp` says about it.
+#[derive(Clone, Debug)]
+pub struct CursorOwner {
+    /// "database.collection"
+    pub namespace: String,
+    pub session: Option<SessionId>,
+    /// The number of the transaction that opened it.
+    pub transaction: Option<i64>,
+    pub options: CursorOptions,
+    /// The command that opened it, for the log of slow operations.
+    pub command: DocumentBuf,
+    /// The names of the indexes that it reads.
+    pub indexes: Vec<String>,
+    /// What its command has left of the time that it was given.
+    pub time_left: Option<Duration>,
+}
+
+/// Who asks for a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    pub session: Option<SessionId>,
+    /// The number of the transaction that asks.
+    pub transaction: Option<i64>,
+}
+
+impl CursorOwner {
+    /// A cursor answers only on its own namespace and in its own session. The codes of the sessions
+    /// are MongoDB's.
+    pub fn check(&self, id: i64, namespace: &str, asker: Asker) -> Result<(), CommandError> {
+        if self.namespace != namespace {
+            let message = format!(
+                "Requested getMore on namespace '{namespace}', but cursor belongs to a different \
+                 namespace {}",
+                self.namespace
+            );
+            return Err(CommandError::new(ErrorCode::Unauthorized, message));
+        }
+        let sessions = match (self.session, asker.session) {
+            (one, other) if one == other => None,
+            (Some(_), None) => Some((50737, "which was created in a session, without an lsid")),
+            (None, _) => Some((50736, "which was not created in a session, in a session")),
+            _ => Some((50738, "which was created in another session")),
+        };
+        let transactions = match (self.transaction, asker.transaction) {
+            (one, other) if one == other => None,
+            (Some(_), None) => Some((50740, "which was created in a transaction, outside of it")),
+            (None, _) => Some((50739, "which was not created in a transaction, in one")),
+            _ => Some((50741, "which was created in another transaction")),
+        };
+        match sessions.or(transactions) {
+            None => Ok(()),
+            Some((code, what)) => Err(CommandError::new(
+                ErrorCode(code),
+                format!("Cannot run getMore on cursor {id}, {what}"),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub fn owner(session: Option<SessionId>, no_timeout: bool) -> CursorOwner {
+        let options = CursorOptions {
+            no_timeout,
+            ..CursorOptions::default()
+        };
+        CursorOwner {
+            namespace: "a.b".into(),
+            session,
+            transaction: None,
+            options,
+            command: DocumentBuf::new(),
+            indexes: Vec::new(),
+            time_left: None,
+        }
+    }
+
+    #[test]
+    fn a_cursor_answers_its_owner_only() {
+        let asker = |session: u8, transaction: Option<i64>| Asker {
+            session: (session > 0).then_some(SessionId([session; 16])),
+            transaction,
+        };
+        let check = |of: Asker, namespace: &str, by: Asker, code: i32| {
+            let owner = CursorOwner {
+                transaction: of.transaction,
+                ..owner(of.session, false)
+            };
+            let found = owner.check(1, namespace, by).err();
+            assert_eq!(found.map_or(0, |error| error.code.number()), code);
+        };
+        let (nobody, one, other) = (asker(0, None), asker(1, None), asker(2, None));
+        check(nobody, "a.b", nobody, 0);
+        check(one, "a.b", one, 0);
+        check(nobody, "a.c", nobody, 13);
+        check(one, "a.b", nobody, 50737);
+        check(nobody, "a.b", one, 50736);
+        check(one, "a.b", other, 50738);
+        let (first, second) = (asker(1, Some(1)), asker(1, Some(2)));
+        check(first, "a.b", first, 0);
+        check(first, "a.b", one, 50740);
+        check(one, "a.b", first, 50739);
+        check(first, "a.b", second, 50741);
+        check(nobody, "a.b", first, 50736);
+    }
+}
