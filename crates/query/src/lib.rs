@@ -57,7 +57,7 @@ pub use guidance::Guidance;
 pub use plan_cache::CachedPlan;
 pub use restrictions::{IndexFilter, IndexName, Restrictions};
 pub use row::{Content, Interrupt, Row, Uninterrupted};
-pub use shape::Shape;
+pub use shape::{Shape, ShapeParts};
 pub use snapshot::Snapshot;
 pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,

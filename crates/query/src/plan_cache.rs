@@ -18,7 +18,7 @@ use std::time::SystemTime;
 use windrow_document::DocumentBuf;
 use windrow_index::Definition;
 
-use crate::shape::Shape;
+use crate::shape::{Shape, ShapeParts};
 
 /// Entries of all collections together.
 const ENTRIES_MAX: usize = 5000;
@@ -83,10 +83,7 @@ pub struct CachedPlan {
 /// What an entry was made of.
 #[derive(Clone, Debug, Default)]
 pub struct Details {
-    pub query: DocumentBuf,
-    pub sort: DocumentBuf,
-    pub projection: DocumentBuf,
-    pub collation: Option<DocumentBuf>,
+    pub query: ShapeParts,
     /// All plans that were counted, the chosen one first.
     pub candidates: Vec<Candidate>,
 }
@@ -103,10 +100,7 @@ pub struct Candidate {
 impl Details {
     fn bytes(&self) -> usize {
         let plans = self.candidates.iter().map(|one| one.plan.as_bytes().len());
-        let collation = self.collation.as_ref().map_or(0, |it| it.as_bytes().len());
-        let parts = [&self.query, &self.sort, &self.projection];
-        let parts = parts.iter().map(|part| part.as_bytes().len());
-        plans.chain(parts).sum::<usize>() + collation
+        plans.sum::<usize>() + self.query.bytes()
     }
 }
 

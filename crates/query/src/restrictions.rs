@@ -7,7 +7,7 @@ use std::sync::{PoisonError, RwLock};
 use windrow_document::{Document, DocumentBuf, order};
 use windrow_index::Definition;
 
-use crate::shape::Shape;
+use crate::shape::{Shape, ShapeParts};
 
 /// The restrictions of all queries of a server. They end with the process.
 #[derive(Debug, Default)]
@@ -22,10 +22,7 @@ pub struct Restrictions {
 pub struct IndexFilter {
     pub shape: Shape,
     /// The shape as it was asked for.
-    pub query: DocumentBuf,
-    pub sort: DocumentBuf,
-    pub projection: DocumentBuf,
-    pub collation: Option<DocumentBuf>,
+    pub parts: ShapeParts,
     pub indexes: Vec<IndexName>,
 }
 

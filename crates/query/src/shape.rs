@@ -5,11 +5,41 @@
 
 use std::fmt::Write as _;
 
-use windrow_document::{Array, Document, DocumentBuf, ValueRef};
+use windrow_document::{Array, Document, DocumentBuf, ValueRef, doc};
 
 /// A shape, as text that is equal where shapes are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Shape(String);
+
+/// A query of a shape: the parts that make it one, as they were asked for.
+#[derive(Clone, Debug, Default)]
+pub struct ShapeParts {
+    pub query: DocumentBuf,
+    pub sort: DocumentBuf,
+    pub projection: DocumentBuf,
+    pub collation: Option<DocumentBuf>,
+}
+
+impl ShapeParts {
+    /// As clients are shown it.
+    pub fn to_document(&self) -> DocumentBuf {
+        let mut shown = doc! {
+            "query": (self.query.clone()), "sort": (self.sort.clone()),
+            "projection": (self.projection.clone()),
+        };
+        if let Some(collation) = &self.collation {
+            shown.push("collation", collation.clone());
+        }
+        shown
+    }
+
+    /// What it holds of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let parts = [&self.query, &self.sort, &self.projection];
+        let parts = parts.into_iter().chain(&self.collation);
+        parts.map(|part| part.as_bytes().len()).sum()
+    }
+}
 
 /// Operators whose value is a constant, whatever it looks like.
 const OF_CONSTANTS: &[&str] = &[
@@ -94,7 +124,6 @@ fn list_text(name: &str, list: Array<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::doc;
     use windrow_mql::filter::Filter;
 
     fn shape(filter: &DocumentBuf, sort: &DocumentBuf) -> Shape {

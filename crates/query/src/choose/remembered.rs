@@ -20,7 +20,7 @@ use crate::find::Find;
 use crate::plan::Plan;
 use crate::plan_cache::{self, Details, PlanCache, PlanKey, Remembered};
 use crate::print::print_plan;
-use crate::shape::Shape;
+use crate::shape::{Shape, ShapeParts};
 use crate::source::Source;
 
 /// What is remembered of a collection.
@@ -114,17 +114,16 @@ fn details(find: &Find, ranked: &Ranked) -> Details {
         works: *works,
     };
     let projection = find.projection.as_ref().map(Projection::source);
+    let collation = find.filter.collation().map(Collation::specification);
     Details {
-        query: find.filter.to_document(),
-        sort: find.order().map(Sort::to_document).unwrap_or_default(),
-        projection: projection.unwrap_or(Document::EMPTY).to_buf(),
-        collation: find.filter.collation().map(collation),
+        query: ShapeParts {
+            query: find.filter.to_document(),
+            sort: find.order().map(Sort::to_document).unwrap_or_default(),
+            projection: projection.unwrap_or(Document::EMPTY).to_buf(),
+            collation: collation.map(Document::to_buf),
+        },
         candidates: ranked.ways.iter().map(candidate).collect(),
     }
-}
-
-fn collation(collation: &Collation) -> windrow_document::DocumentBuf {
-    collation.specification().to_buf()
 }
 
 /// The places of the indexes that a plan reads.

@@ -6,7 +6,7 @@ use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Collation, Document, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
-use windrow_query::{Find, IndexFilter, IndexName, Shape};
+use windrow_query::{Find, IndexFilter, IndexName, Shape, ShapeParts};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::command::{Accepted, Command};
@@ -165,14 +165,7 @@ fn list(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError>
 }
 
 fn shown(filter: &IndexFilter) -> Value {
-    let mut document = doc! {
-        "query": (filter.query.clone()),
-        "sort": (filter.sort.clone()),
-        "projection": (filter.projection.clone()),
-    };
-    if let Some(collation) = &filter.collation {
-        document.push("collation", collation.clone());
-    }
+    let mut document = filter.parts.to_document();
     let indexes = filter.indexes.iter().map(|index| match index {
         IndexName::Name(name) => Value::from(name.as_str()),
         IndexName::Key(key) => Value::from(key.clone()),
@@ -195,10 +188,12 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let or_empty = |part: Option<Document<'_>>| part.unwrap_or(Document::EMPTY).to_buf();
     let filter = IndexFilter {
         shape: find.shape(),
-        query: query.to_buf(),
-        sort: or_empty(given.sort),
-        projection: or_empty(given.projection),
-        collation: given.collation.map(Document::to_buf),
+        parts: ShapeParts {
+            query: query.to_buf(),
+            sort: or_empty(given.sort),
+            projection: or_empty(given.projection),
+            collation: given.collation.map(Document::to_buf),
+        },
         indexes,
     };
     let (namespace, guidance) = (namespace.to_string(), &context.state.guidance);

@@ -82,13 +82,6 @@ fn of_plan(plan: &CachedPlan) -> DocumentBuf {
 }
 
 fn of_details(details: &Details) -> DocumentBuf {
-    let mut query = doc! {
-        "query": (details.query.clone()), "sort": (details.sort.clone()),
-        "projection": (details.projection.clone()),
-    };
-    if let Some(collation) = &details.collation {
-        query.push("collation", collation.clone());
-    }
     let all = || details.candidates.iter();
     let chosen = all().next();
     let plan = chosen.map(|chosen| chosen.plan.clone()).unwrap_or_default();
@@ -98,7 +91,7 @@ fn of_details(details: &Details) -> DocumentBuf {
     let score = |one: &Candidate| Value::from(1.0 + least.max(1.0) / one.works.max(1.0));
     let scores: ArrayBuf = all().map(score).collect();
     doc! {
-        "createdFromQuery": query, "cachedPlan": plan, "creationExecStats": counted,
+        "createdFromQuery": (details.query.to_document()), "cachedPlan": plan, "creationExecStats": counted,
         "candidatePlanScores": scores,
     }
 }
