@@ -32,8 +32,8 @@ use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
 pub(crate) use keyed::Keyed;
-pub(crate) use operator::parts_over;
 pub use operator::{BoxOperator, Counters, Operator, Part};
+pub(crate) use operator::{parts_over, told};
 pub(crate) use parallel::{Intake, count_rows, fold_alone, fold_parts, threads};
 pub(crate) use sort::Sort as SortOperator;
 pub(crate) use sorter::{
@@ -145,7 +145,5 @@ impl Operator for Eof {
         Ok(None)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }

@@ -10,7 +10,7 @@ use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$bucketAuto`.
@@ -306,11 +306,5 @@ impl Operator for BucketAutoOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

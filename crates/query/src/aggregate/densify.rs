@@ -12,7 +12,7 @@ use super::operand;
 use super::place::{value_at, with_value};
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter};
+use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, told};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$densify`.
@@ -409,11 +409,5 @@ impl Operator for DensifyOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

@@ -9,7 +9,7 @@ use super::operand;
 use super::rows::{DOCUMENT_BYTES_MAX, Rows};
 use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
 use crate::row::{Content, Interrupt, Row};
 
 /// A parsed `$facet`.
@@ -226,11 +226,5 @@ impl Operator for FacetOperator {
         Ok(Some(Row::of(builder.finish())))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

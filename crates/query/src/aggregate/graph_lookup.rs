@@ -18,7 +18,7 @@ use super::rows::DOCUMENT_BYTES_MAX;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
+use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, told};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
@@ -325,11 +325,5 @@ impl Operator for GraphLookupOperator {
         Ok(Some(row.with(made)))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

@@ -15,7 +15,7 @@ use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{
     BoxOperator, Counters, Memory, Operator, count_rows, fold_alone, fold_parts, is_over_memory,
-    threads,
+    threads, told,
 };
 use crate::row::{Interrupt, Row};
 
@@ -224,11 +224,5 @@ impl Operator for GroupOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

@@ -20,7 +20,7 @@ use super::stage::{Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX};
+use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, told};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 use join::Join;
@@ -293,11 +293,5 @@ impl Operator for LookupOperator {
         Ok(Some(row.with(made)))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

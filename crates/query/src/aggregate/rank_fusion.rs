@@ -18,7 +18,7 @@ use windrow_mql::{Fused, Meta};
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory};
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
@@ -312,7 +312,5 @@ impl Operator for Fusion {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }

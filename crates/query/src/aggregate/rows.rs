@@ -3,7 +3,7 @@
 use windrow_document::Document;
 
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator};
+use crate::operators::{BoxOperator, Counters, Operator, told};
 use crate::row::{Content, Interrupt, Row};
 
 /// Rows that are there already.
@@ -28,9 +28,7 @@ impl Operator for Rows {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }
 
 /// Documents of a whole chain, for stages that hold them.

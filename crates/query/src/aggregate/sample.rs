@@ -7,7 +7,7 @@ use windrow_mql::filter::Environment;
 use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter};
+use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, told};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$sample`.
@@ -104,13 +104,7 @@ impl Operator for SampleOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled").

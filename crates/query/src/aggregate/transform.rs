@@ -7,7 +7,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, parts_over};
+use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, parts_over, told};
 use crate::row::{Interrupt, Row};
 
 /// The values that a row's expressions see.
@@ -51,13 +51,7 @@ macro_rules! row_by_row {
                 Ok(None)
             }
 
-            fn counters(&self) -> Counters {
-                self.counters
-            }
-
-            fn inputs(&self) -> Vec<&dyn Operator> {
-                vec![&*self.input]
-            }
+            told!(counters, input);
 
             fn parts(&self) -> Result<Vec<Part>, Error> {
                 let (work, environment) = (self.$work.clone(), self.environment.clone());
@@ -125,13 +119,7 @@ impl Operator for Match {
         Ok(None)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let filter = self.filter.clone();
@@ -181,11 +169,5 @@ impl Operator for Count {
         Ok(Some(Row::of(document)))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

@@ -9,7 +9,7 @@ use super::operand;
 use super::output::refuse_within;
 use super::stage::{Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator};
+use crate::operators::{BoxOperator, Counters, Operator, told};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$unionWith`.
@@ -132,11 +132,5 @@ impl Operator for Union {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

@@ -13,7 +13,7 @@ use super::stage::{Kind, Setting, Transformation, sort_dependencies};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{
-    BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, over_memory,
+    BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, over_memory, told,
 };
 use crate::row::{Interrupt, Pace, Row};
 
@@ -282,11 +282,5 @@ impl Operator for WindowFieldsOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

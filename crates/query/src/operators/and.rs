@@ -1,6 +1,6 @@
 //! The records that all inputs have, which come in the order of their ids.
 
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, told};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 use crate::source::RecordId;
@@ -68,12 +68,5 @@ impl Operator for AndSorted {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        let inputs = self.inputs.iter();
-        inputs.map(|input| &**input as &dyn Operator).collect()
-    }
+    told!(counters, all inputs);
 }

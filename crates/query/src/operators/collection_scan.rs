@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_mql::filter::Filter;
 
-use super::operator::{Counters, Operator, Part};
+use super::operator::{Counters, Operator, Part, told};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::row::{Interrupt, Pace, Row};
@@ -93,9 +93,7 @@ impl Operator for CollectionScan {
         Ok(count)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let count = parts_max().min(self.source.count() / PART_RECORDS_MIN);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Document, Value};
 use windrow_mql::filter::Filter;
 
-use super::operator::{BoxOperator, Counters, Operator, Part, parts_over};
+use super::operator::{BoxOperator, Counters, Operator, Part, parts_over, told};
 use crate::Error;
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
@@ -55,13 +55,7 @@ impl Operator for Fetch {
         Ok(None)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let (source, filter) = (self.source.clone(), self.filter.clone());
@@ -113,7 +107,5 @@ impl Operator for IdHack {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }

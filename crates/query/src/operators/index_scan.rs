@@ -8,7 +8,7 @@ use windrow_mql::filter::Filter;
 
 use super::id_set::IdSet;
 use super::key_document::KeyDocument;
-use super::operator::{Counters, Operator, Part};
+use super::operator::{Counters, Operator, Part, told};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::bounds::interval::after;
@@ -307,9 +307,7 @@ impl Operator for IndexScanner {
         Ok(Some(count))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }
 
 /// What lies of ranges before the first cut, between each two, and behind the last. All are in order.

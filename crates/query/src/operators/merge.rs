@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use windrow_mql::sort::Sort as Order;
 
 use super::id_set::IdSet;
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, told};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -108,12 +108,5 @@ impl Operator for SortMerge {
         Ok(found)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        let inputs = self.inputs.iter();
-        inputs.map(|input| &**input as &dyn Operator).collect()
-    }
+    told!(counters, all inputs);
 }

@@ -21,7 +21,7 @@ use windrow_mql::filter::nearest;
 
 use super::id_set::IdSet;
 use super::index_scan::IndexScanner;
-use super::operator::{Counters, Operator};
+use super::operator::{Counters, Operator, told};
 use crate::Error;
 use crate::bounds::place::intervals;
 use crate::near::NearScan;
@@ -222,9 +222,7 @@ impl Operator for NearOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }
 
 impl Ord for Waiting {

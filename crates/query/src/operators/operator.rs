@@ -33,6 +33,33 @@ pub trait Operator: Send {
     fn absorb(&mut self, _counts: &[Counters]) {}
 }
 
+/// What an operator tells of itself by two fields: what it has counted, and the operator that it reads
+/// from, or (`all`) those.
+macro_rules! told {
+    ($counters:ident) => {
+        fn counters(&self) -> $crate::operators::Counters {
+            self.$counters
+        }
+    };
+    ($counters:ident, $input:ident) => {
+        $crate::operators::told!($counters);
+
+        fn inputs(&self) -> Vec<&dyn $crate::operators::Operator> {
+            vec![&*self.$input]
+        }
+    };
+    ($counters:ident, all $inputs:ident) => {
+        $crate::operators::told!($counters);
+
+        fn inputs(&self) -> Vec<&dyn $crate::operators::Operator> {
+            let inputs = self.$inputs.iter();
+            inputs.map(|input| &**input as _).collect()
+        }
+    };
+}
+
+pub(crate) use told;
+
 /// Makes one part of an operator's rows.
 pub type Part = Box<dyn Fn() -> Result<BoxOperator, Error> + Send + Sync>;
 

@@ -1,7 +1,7 @@
 //! The rows of several inputs, each record once.
 
 use super::id_set::IdSet;
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, told};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -42,14 +42,5 @@ impl Operator for Or {
         Ok(None)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        self.inputs
-            .iter()
-            .map(|input| &**input as &dyn Operator)
-            .collect()
-    }
+    told!(counters, all inputs);
 }

@@ -2,7 +2,7 @@
 
 use windrow_mql::sort::Sort as Order;
 
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, told};
 use super::parallel::{Intake, fold_alone, fold_parts, threads};
 use super::sorter::{Memory, Sorted, Sorter};
 use crate::Error;
@@ -80,11 +80,5 @@ impl Operator for Sort {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

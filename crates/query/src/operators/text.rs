@@ -7,7 +7,7 @@ use windrow_document::{Document, key};
 use windrow_index::score;
 use windrow_text::{Language, Matcher, term_key};
 
-use super::operator::{Counters, Operator};
+use super::operator::{Counters, Operator, told};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
@@ -192,7 +192,5 @@ impl Operator for TextOperator {
         Ok(row)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
+    told!(counters);
 }

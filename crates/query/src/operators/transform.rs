@@ -5,7 +5,7 @@ use windrow_mql::Origin;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, told};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -71,13 +71,7 @@ impl Operator for Project {
         Ok(Some(row.with(projected)))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }
 
 /// Rows as the scan below made them of their keys.
@@ -105,13 +99,7 @@ impl Operator for ReturnKey {
         }))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }
 
 /// Adds `$recordId`.
@@ -142,11 +130,5 @@ impl Operator for RecordIds {
         }))
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }

@@ -1,6 +1,6 @@
 //! Skip and limit.
 
-use super::operator::{BoxOperator, Counters, Operator};
+use super::operator::{BoxOperator, Counters, Operator, told};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -40,13 +40,7 @@ impl Operator for Skip {
         Ok(count)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }
 
 /// Ends after so many rows.
@@ -83,11 +77,5 @@ impl Operator for Limit {
         Ok(count)
     }
 
-    fn counters(&self) -> Counters {
-        self.counters
-    }
-
-    fn inputs(&self) -> Vec<&dyn Operator> {
-        vec![&*self.input]
-    }
+    told!(counters, input);
 }
