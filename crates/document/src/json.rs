@@ -48,9 +48,11 @@ impl fmt::Display for ValueRef<'_> {
             ValueRef::Document(document) => document.fmt(formatter),
             ValueRef::Array(array) => array.fmt(formatter),
             ValueRef::Binary { subtype, bytes } => {
-                formatter.write_str("{\"$binary\":{\"base64\":\"")?;
-                write_base64(formatter, bytes)?;
-                write!(formatter, "\",\"subType\":\"{subtype:02x}\"}}}}")
+                let text = to_base64(bytes, BASE64, true);
+                write!(
+                    formatter,
+                    "{{\"$binary\":{{\"base64\":\"{text}\",\"subType\":\"{subtype:02x}\"}}}}"
+                )
             }
             ValueRef::Undefined => formatter.write_str("{\"$undefined\":true}"),
             ValueRef::ObjectId(id) => write!(formatter, "{{\"$oid\":\"{id}\"}}"),
@@ -128,26 +130,30 @@ fn write_string(formatter: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     formatter.write_char('"')
 }
 
-fn write_base64(formatter: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// The digits of base64.
+pub const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Bytes as text of these digits, three bytes as four of them; where `padded`, what is missing of the
+/// last four is written as `=`.
+pub fn to_base64(bytes: &[u8], digits: &[u8; 64], padded: bool) -> String {
+    let mut text = String::new();
     for chunk in bytes.chunks(3) {
         let three = chunk
             .iter()
             .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
         let three = three << (8 * (3 - chunk.len()));
         for place in 0..4 {
-            let digit = DIGITS
+            let digit = digits
                 .get((three >> (18 - 6 * place)) as usize & 63)
                 .copied();
-            let shown = if place <= chunk.len() {
-                digit.unwrap_or(b'=')
-            } else {
-                b'='
-            };
-            formatter.write_char(char::from(shown))?;
+            match digit {
+                Some(digit) if place <= chunk.len() => text.push(char::from(digit)),
+                _ if padded => text.push('='),
+                _ => {}
+            }
         }
     }
-    Ok(())
+    text
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! [`from_parts`], [`to_parts`], [`format`] (`%Y-%m-%d`), [`to_text`], [`from_text`] with [`read`],
 //! [`unit`] and [`shift`] (`$dateAdd`, `$dateDiff`, `$dateTrunc`).
 
-mod argument;
+pub(crate) mod argument;
 pub(crate) mod calendar;
 pub(crate) mod constants;
 pub(crate) mod format;

@@ -103,8 +103,9 @@ static OPERATORS: &[Syntax] = &[
     named("$convert", &convert::CONVERT, convert::convert),
     exactly("$cos", 1, real::cos),
     exactly("$cosh", 1, real::cosh),
-    named("$dateAdd", &date::shift::ADD, date::shift::date_add).prepared(date::shift::prepare),
-    named("$dateDiff", &date::shift::DIFF, date::shift::date_diff).prepared(date::shift::prepare),
+    named("$dateAdd", &date::shift::ADD, date::shift::date_add).prepared(date::argument::prepare),
+    named("$dateDiff", &date::shift::DIFF, date::shift::date_diff)
+        .prepared(date::argument::prepare),
     named(
         "$dateFromParts",
         &date::from_parts::NAMES,
@@ -117,13 +118,14 @@ static OPERATORS: &[Syntax] = &[
         date::from_text::date_from_string,
     )
     .prepared(date::from_text::prepare),
-    named("$dateSubtract", &date::shift::ADD, date::shift::date_add).prepared(date::shift::prepare),
+    named("$dateSubtract", &date::shift::ADD, date::shift::date_add)
+        .prepared(date::argument::prepare),
     named(
         "$dateToParts",
         &date::to_parts::NAMES,
         date::to_parts::date_to_parts,
     )
-    .prepared(date::to_parts::prepare),
+    .prepared(date::argument::prepare),
     named(
         "$dateToString",
         &date::to_text::NAMES,
@@ -131,7 +133,7 @@ static OPERATORS: &[Syntax] = &[
     )
     .prepared(date::to_text::prepare),
     named("$dateTrunc", &date::shift::TRUNC, date::shift::date_trunc)
-        .prepared(date::shift::prepare),
+        .prepared(date::argument::prepare),
     special("$dayOfMonth", date::part::parse, date::part::day_of_month),
     special("$dayOfWeek", date::part::parse, date::part::day_of_week),
     special("$dayOfYear", date::part::parse, date::part::day_of_year),

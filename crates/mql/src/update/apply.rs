@@ -108,6 +108,14 @@ fn changed_array<'a>(written: Option<DocumentBuf>) -> Change<'a> {
     })
 }
 
+fn at<'a>(leaf: &'a Leaf, run: &'a Run<'a>, place: Place) -> At<'a> {
+    At {
+        run,
+        path: &leaf.path,
+        in_array: place.in_array,
+    }
+}
+
 fn leaf_existing<'a>(
     leaf: &'a Leaf,
     value: ValueRef<'a>,
@@ -117,11 +125,7 @@ fn leaf_existing<'a>(
     if leaf.insert_only && !run.is_insert {
         return Ok(Change::Keep);
     }
-    let at = At {
-        run,
-        path: &leaf.path,
-        in_array: place.in_array,
-    };
+    let at = at(leaf, run, place);
     let change = leaf.modifier.change(value, &at)?;
     if let Change::Put(put) = &change {
         check_depth(leaf, put, place)?;
@@ -356,11 +360,7 @@ fn absent<'a>(node: &'a Node, run: &'a Run<'a>, place: Place) -> Result<Change<'
             if leaf.insert_only && !run.is_insert {
                 return Ok(Change::Keep);
             }
-            let at = At {
-                run,
-                path: &leaf.path,
-                in_array: place.in_array,
-            };
+            let at = at(leaf, run, place);
             let Some(put) = leaf.modifier.create(&at)? else {
                 return Ok(Change::Keep);
             };
@@ -404,11 +404,7 @@ fn blocked<'a>(
     match node {
         Node::Leaf(leaf) if leaf.insert_only && !run.is_insert => Ok(()),
         Node::Leaf(leaf) => {
-            let at = At {
-                run,
-                path: &leaf.path,
-                in_array: place.in_array,
-            };
+            let at = at(leaf, run, place);
             let creates = leaf.modifier.create(&at)?.is_some();
             if creates || !leaf.modifier.forgives_blocked_path() {
                 return Err(path::not_viable(name.text(), value));

@@ -1,5 +1,6 @@
 //! Binary data to and from text and numbers, as MongoDB 8 converts it.
 
+use windrow_document::json::{BASE64, to_base64};
 use windrow_document::{Type, Value, ValueRef};
 
 use super::target::{Format, Target};
@@ -7,7 +8,6 @@ use super::{failure, unsupported};
 use crate::Error;
 use crate::expression::tree::check_length;
 
-const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const BASE64_URL: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /// The subtype of UUIDs.
@@ -156,27 +156,6 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
         .iter()
         .map(|[high, low]| Some((digit(*high)? << 4 | digit(*low)?) as u8))
         .collect()
-}
-
-fn to_base64(bytes: &[u8], digits: &[u8; 64], padded: bool) -> String {
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let three = chunk
-            .iter()
-            .fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
-        let three = three << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = digits
-                .get((three >> (18 - 6 * place)) as usize & 63)
-                .copied();
-            match digit {
-                Some(digit) if place <= chunk.len() => text.push(char::from(digit)),
-                _ if padded => text.push('='),
-                _ => {}
-            }
-        }
-    }
-    text
 }
 
 fn from_base64(text: &str, digits: &[u8; 64]) -> Option<Vec<u8>> {

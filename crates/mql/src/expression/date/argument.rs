@@ -1,17 +1,82 @@
-//! Time zones as arguments.
+//! Time zones and formats as arguments.
 
-use windrow_document::Value;
+use std::borrow::Cow;
 
+use windrow_document::{Value, ValueRef};
+
+use super::constants::Constants;
+use super::format::Format;
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::tree::{Call, Prepared};
 use crate::expression::{Computed, Context};
 
-/// The constant time zone of a call, parsed.
-pub(crate) fn prepare_zone(call: &Call, place: usize) -> Result<Option<Zone>, Error> {
-    match call.argument(place).constant() {
-        Some(Value::String(name)) => Zone::parse(name).map(Some),
-        _ => Ok(None),
+/// Parses the constant time zone of a call, for all documents; its second argument.
+pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
+    prepare_with(call, 1, None)
+}
+
+/// The same where the zone stands in another place, and with a constant format.
+pub(crate) fn prepare_with(
+    call: &mut Call,
+    place: usize,
+    format: Option<Format>,
+) -> Result<(), Error> {
+    let zone = match call.argument(place).constant() {
+        Some(Value::String(name)) => Some(Zone::parse(name)?),
+        _ => None,
+    };
+    call.prepared = Prepared::Date(Box::new(Constants { zone, format }));
+    Ok(())
+}
+
+/// An argument for a format, the third of its operator.
+pub(crate) struct FormatArgument {
+    pub operator: &'static str,
+    /// The code for what is no string.
+    pub code: i32,
+    pub letters: &'static str,
+}
+
+impl FormatArgument {
+    const PLACE: usize = 2;
+
+    /// The format, where it is constant.
+    pub fn constant(&self, call: &Call) -> Result<Option<Format>, Error> {
+        match call.argument(Self::PLACE).constant() {
+            Some(value) => self.parse(value.as_ref()),
+            None => Ok(None),
+        }
+    }
+
+    /// The format; None where it is null.
+    pub fn given<'a>(
+        &self,
+        call: &'a Call,
+        context: &Context<'a>,
+    ) -> Result<Option<Cow<'a, Format>>, Error> {
+        if let Prepared::Date(constants) = &call.prepared
+            && let Some(format) = &constants.format
+        {
+            return Ok(Some(Cow::Borrowed(format)));
+        }
+        let value = call.value(Self::PLACE, context)?;
+        Ok(self.parse(value.or_null())?.map(Cow::Owned))
+    }
+
+    fn parse(&self, value: ValueRef<'_>) -> Result<Option<Format>, Error> {
+        match value {
+            ValueRef::String(text) => Format::parse(text, self.letters).map(Some),
+            value if value.is_nullish() => Ok(None),
+            other => Err(Error::new(
+                self.code,
+                format!(
+                    "{} requires that 'format' be a string, found: {}",
+                    self.operator,
+                    other.type_of().name()
+                ),
+            )),
+        }
     }
 }
 

@@ -2,12 +2,11 @@
 
 use windrow_document::ValueRef;
 
-use super::argument::{prepare_zone, zone_argument};
+use super::argument::{prepare_with, zone_argument};
 use super::calendar::{DAY_MS, Date, HOUR_MS, IsoWeek, MINUTE_MS, SECOND_MS};
-use super::constants::Constants;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call, Prepared};
+use crate::expression::tree::{Answer, Call};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -50,12 +49,7 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
         let message = "$dateFromParts does not allow mixing natural dates with ISO dates";
         return Err(Error::new(40489, message));
     }
-    let constants = Constants {
-        zone: prepare_zone(call, ZONE)?,
-        format: None,
-    };
-    call.prepared = Prepared::Date(Box::new(constants));
-    Ok(())
+    prepare_with(call, ZONE, None)
 }
 
 /// A whole number in a place; `default` where it is absent, None where it is null.

@@ -1,15 +1,14 @@
 //! `$dateFromString`.
 
-use windrow_document::{Value, ValueRef};
+use windrow_document::ValueRef;
 
-use super::argument::{prepare_zone, zone_argument};
-use super::constants::Constants;
+use super::argument::{FormatArgument, prepare_with, zone_argument};
 use super::format::{Format, READ};
 use super::read;
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call, Prepared};
+use crate::expression::tree::{Answer, Call};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -24,62 +23,33 @@ pub(crate) static NAMES: Named = Named {
     ],
 };
 
+const FORMAT: FormatArgument = FormatArgument {
+    operator: "$dateFromString",
+    code: 40684,
+    letters: READ,
+};
+
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let format = match call.argument(2).constant() {
-        Some(Value::String(text)) => Some(Format::parse(text, READ)?),
-        Some(other) if !other.as_ref().is_nullish() => {
-            return Err(not_string(other.type_of().name()));
-        }
-        _ => None,
-    };
-    let constants = Constants {
-        zone: prepare_zone(call, 1)?,
-        format,
-    };
-    call.prepared = Prepared::Date(Box::new(constants));
-    Ok(())
-}
-
-fn not_string(found: &str) -> Error {
-    let message = format!("$dateFromString requires that 'format' be a string, found: {found}");
-    Error::new(40684, message)
-}
-
-/// The format; Ok(None): none was given; Err(None): it is null.
-fn format<'a>(call: &'a Call, context: &Context<'a>) -> Result<Result<Option<Format>, ()>, Error> {
-    if let Prepared::Date(constants) = &call.prepared
-        && let Some(format) = &constants.format
-    {
-        return Ok(Ok(Some(format.clone())));
-    }
-    if call.argument(2).is_absent() {
-        return Ok(Ok(None));
-    }
-    let value = call.value(2, context)?;
-    if value.is_nullish() {
-        return Ok(Err(()));
-    }
-    let text = value
-        .as_str()
-        .ok_or_else(|| not_string(value.type_name()))?;
-    Format::parse(text, READ).map(|format| Ok(Some(format)))
+    let format = FORMAT.constant(call)?;
+    prepare_with(call, 1, format)
 }
 
 pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let text = call.value(0, context)?;
     let zone = zone_argument(call, 1, context)?;
-    let format = format(call, context)?;
+    let has_format = !call.argument(2).is_absent();
+    let format = FORMAT.given(call, context)?;
     if text.is_nullish() {
         return match call.argument(4).is_absent() {
             true => Ok(Computed::NULL),
             false => call.value(4, context),
         };
     }
-    let (Some(zone), Ok(format)) = (zone, format) else {
+    let Some(zone) = zone.filter(|_| !has_format || format.is_some()) else {
         return Ok(Computed::NULL);
     };
     let has_zone = !call.argument(1).is_absent();
-    match read_value(&text, format.as_ref(), &zone, has_zone) {
+    match read_value(&text, format.as_deref(), &zone, has_zone) {
         Ok(millis) => Ok(ValueRef::DateTime(millis).into()),
         Err(_) if !call.argument(3).is_absent() => call.value(3, context),
         Err(error) => Err(error),

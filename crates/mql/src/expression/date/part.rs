@@ -2,13 +2,12 @@
 
 use windrow_document::ValueRef;
 
-use super::argument::{prepare_zone, zone_argument_or};
+use super::argument::{prepare, zone_argument_or};
 use super::calendar::{Local, iso_weekday, weekday};
-use super::constants::Constants;
 use super::millis;
 use crate::Error;
 use crate::expression::parse::{Named, Parser, finish};
-use crate::expression::tree::{Answer, Call, Operator, Prepared};
+use crate::expression::tree::{Answer, Call, Operator};
 use crate::expression::{Computed, Context, Expression};
 
 static PART: Named = Named {
@@ -34,11 +33,7 @@ pub(crate) fn parse(
         parser.list(operator.name, operand, 1..=1, 40536)?
     };
     let mut call = Call::new(operator, arguments);
-    let constants = Constants {
-        zone: prepare_zone(&call, 1)?,
-        format: None,
-    };
-    call.prepared = Prepared::Date(Box::new(constants));
+    prepare(&mut call)?;
     finish(call)
 }
 

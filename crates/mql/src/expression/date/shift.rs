@@ -3,15 +3,14 @@
 
 use windrow_document::ValueRef;
 
-use super::argument::{prepare_zone, zone_argument};
+use super::argument::zone_argument;
 use super::calendar::{DAY_MS, Date, Local, days_in_month, iso_weekday};
-use super::constants::Constants;
 use super::millis;
 use super::unit::{Unit, weekday_of};
 use super::zone::Zone;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call, Prepared};
+use crate::expression::tree::{Answer, Call};
 use crate::expression::{Computed, Context};
 
 pub(crate) static ADD: Named = Named {
@@ -48,15 +47,6 @@ pub(crate) static TRUNC: Named = Named {
         ("startOfWeek", None),
     ],
 };
-
-pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let constants = Constants {
-        zone: prepare_zone(call, 1)?,
-        format: None,
-    };
-    call.prepared = Prepared::Date(Box::new(constants));
-    Ok(())
-}
 
 /// Years from 1970 that milliseconds in 64 bits reach.
 const YEARS_MAX: u64 = 292_000_000;

@@ -2,13 +2,12 @@
 
 use windrow_document::{DocumentBuilder, ValueRef};
 
-use super::argument::{prepare_zone, zone_argument};
+use super::argument::zone_argument;
 use super::calendar::{Local, iso_weekday};
-use super::constants::Constants;
 use super::millis;
 use crate::Error;
 use crate::expression::parse::Named;
-use crate::expression::tree::{Answer, Call, Prepared};
+use crate::expression::tree::{Answer, Call};
 use crate::expression::{Computed, Context};
 
 pub(crate) static NAMES: Named = Named {
@@ -16,15 +15,6 @@ pub(crate) static NAMES: Named = Named {
     unknown: 40520,
     names: &[("date", Some(40522)), ("timezone", None), ("iso8601", None)],
 };
-
-pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
-    let constants = Constants {
-        zone: prepare_zone(call, 1)?,
-        format: None,
-    };
-    call.prepared = Prepared::Date(Box::new(constants));
-    Ok(())
-}
 
 pub(crate) fn date_to_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let date = call.value(0, context)?;
