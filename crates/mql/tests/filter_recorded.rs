@@ -1,15 +1,14 @@
 //! Recorded conversations with MongoDB, answered from documents in memory: `insert`, then `find`
-//! and `count` with filter, sort, window and projection. WINDROW_ORACLE names the folder of the
-//! recordings; without it the test has nothing to compare with and says so.
+//! and `count` with filter, sort, window and projection.
 
+#[path = "recorded/areas.rs"]
+mod areas;
 mod json;
 mod recorded;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
+use areas::Outcome;
 use recorded::Step;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::{Natural, Sort};
@@ -25,102 +24,26 @@ const FLOORS: [(&str, usize); 4] = [
 
 #[test]
 fn find_answers_as_recorded() {
-    let Ok(folder) = std::env::var("WINDROW_ORACLE") else {
-        println!("WINDROW_ORACLE is not set: nothing to compare with");
-        return;
-    };
-    let only = std::env::var("WINDROW_ORACLE_ONLY").unwrap_or_default();
-    let mut failed = Vec::new();
-    for (area, floor) in FLOORS {
-        let cases = Path::new(&folder).join(format!("cases/{area}.jsonl"));
-        let text = std::fs::read_to_string(&cases).expect("recordings");
-        let counts = run_area(&text, &only);
-        println!("{area}: {counts:?}");
-        if only.is_empty() && counts.get("same").copied().unwrap_or(0) < floor {
-            failed.push(area);
-        }
-    }
-    assert!(
-        failed.is_empty(),
-        "fewer cases agree than before: {failed:?}"
-    );
-}
-
-fn run_area(text: &str, only: &str) -> BTreeMap<&'static str, usize> {
-    let mut counts = BTreeMap::new();
-    for line in text.lines() {
-        let Value::Document(case) = json::parse(line) else {
-            panic!("a case is an object");
-        };
-        let name = case.get("name").and_then(ValueRef::as_str).expect("a name");
-        if !name.contains(only) {
-            continue;
-        }
-        let outcome = run_case(case.as_document());
-        if let Outcome::Different(what) = &outcome {
-            println!("{name}: {what}");
-        }
-        *counts.entry(outcome.name()).or_default() += 1;
-    }
-    counts
-}
-
-enum Outcome {
-    Same,
-    Different(String),
-    Skipped,
-}
-
-impl Outcome {
-    fn name(&self) -> &'static str {
-        match self {
-            Outcome::Same => "same",
-            Outcome::Different(_) => "different",
-            Outcome::Skipped => "skipped",
-        }
-    }
+    areas::check(&FLOORS, run_case);
 }
 
 fn run_case(case: Document<'_>) -> Outcome {
     let mut collection: Vec<DocumentBuf> = Vec::new();
     let mut compared = false;
-    for Step {
-        run,
-        reply,
-        is_unordered,
-    } in recorded::steps(case)
-    {
-        let (command, _) = run.first().expect("a command");
-        match command {
-            "insert" => insert(&mut collection, run),
+    for step in recorded::steps(case) {
+        let run = step.run;
+        match run.first().expect("a command").0 {
+            "insert" => areas::insert(&mut collection, run),
             "createIndexes" => {}
-            "find" | "count" if is_plain(run, reply) => {
+            "find" | "count" if is_plain(run, step.reply) => {
+                compare(&collection, &step)
+                    .map_err(|difference| Some(format!("{run}\n    {difference}")))?;
                 compared = true;
-                if let Err(difference) = compare(&collection, run, reply, is_unordered) {
-                    return Outcome::Different(format!("{run}\n    {difference}"));
-                }
             }
-            _ => return Outcome::Skipped,
+            _ => return Err(None),
         }
     }
-    if compared {
-        Outcome::Same
-    } else {
-        Outcome::Skipped
-    }
-}
-
-/// Documents are stored with `_id` in front.
-fn insert(collection: &mut Vec<DocumentBuf>, run: Document<'_>) {
-    let documents = run
-        .get("documents")
-        .and_then(ValueRef::as_array)
-        .expect("documents");
-    for document in documents.iter().filter_map(ValueRef::as_document) {
-        let id = document.iter().filter(|(name, _)| *name == "_id");
-        let rest = document.iter().filter(|(name, _)| *name != "_id");
-        collection.push(id.chain(rest).collect());
-    }
+    if compared { Ok(()) } else { Err(None) }
 }
 
 /// What needs nothing but filter, sort, window and projection.
@@ -146,59 +69,19 @@ fn is_plain(run: Document<'_>, reply: Document<'_>) -> bool {
     run.iter().all(plain) && !bad_hint
 }
 
-fn compare(
-    collection: &[DocumentBuf],
-    run: Document<'_>,
-    reply: Document<'_>,
-    is_unordered: bool,
-) -> Result<(), String> {
-    let expected_code = reply.get("code").and_then(ValueRef::as_whole);
-    let found = match (find(collection, run), expected_code) {
-        (Err(error), Some(code)) if i64::from(error.code) == code => return Ok(()),
-        (Err(error), _) => return Err(format!("{} {error}, expected {reply}", error.code)),
-        (Ok(found), None) => found,
-        (Ok(found), Some(code)) => return Err(format!("expected error {code}, found {found:?}")),
+fn compare(collection: &[DocumentBuf], step: &Step<'_>) -> Result<(), String> {
+    let Some(found) = areas::found(find(collection, step.run), step.reply)? else {
+        return Ok(());
     };
-    if let Some(count) = reply.get("n") {
-        let same = count.as_whole() == Some(found.len() as i64);
-        return if same {
-            Ok(())
-        } else {
-            Err(format!("{} instead of {count}", found.len()))
+    if let Some(count) = step.reply.get("n") {
+        return match count.as_whole() == Some(found.len() as i64) {
+            true => Ok(()),
+            false => Err(format!("{} instead of {count}", found.len())),
         };
     }
-    let cursor = reply
-        .get("cursor")
-        .and_then(ValueRef::as_document)
-        .expect("a cursor");
-    let batch = cursor
-        .get("firstBatch")
-        .and_then(ValueRef::as_array)
-        .expect("a batch");
-    let mut expected: Vec<DocumentBuf> = batch
-        .iter()
-        .filter_map(ValueRef::as_document)
-        .map(Document::to_buf)
-        .collect();
-    let mut found = found;
-    if is_unordered {
-        found.sort_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
-        expected.sort_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
-    }
-    if found == expected {
-        return Ok(());
-    }
-    let show = |list: &[DocumentBuf]| {
-        list.iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    Err(format!(
-        "found    {}\n    expected {}",
-        show(&found),
-        show(&expected)
-    ))
+    let expected = areas::first_batch(step.reply).expect("a batch");
+    let expected = expected.map(Document::to_buf).collect();
+    areas::same(found, expected, step.is_unordered)
 }
 
 fn find(collection: &[DocumentBuf], run: Document<'_>) -> Result<Vec<DocumentBuf>, Error> {
