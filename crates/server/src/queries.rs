@@ -15,7 +15,7 @@ use windrow_query::print::print_run;
 use windrow_query::{
     Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source,
 };
-use windrow_wire::{Batch, CommandError, ErrorCode};
+use windrow_wire::{Batch, CommandError, ErrorCode, Request};
 
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
@@ -74,6 +74,20 @@ pub fn source(
     namespace: &Namespace,
 ) -> Result<Arc<dyn Source>, CommandError> {
     collections(context).open(namespace).or_command_error()
+}
+
+/// The same of the collection that a reading command names, which is noted.
+pub fn named_source(
+    request: &Request,
+    context: &Context<'_>,
+) -> Result<Arc<dyn Source>, CommandError> {
+    let namespace = named(
+        request.database(),
+        request.body(),
+        ErrorCode::InvalidNamespace,
+    )?;
+    context.operation.set_namespace(&namespace.to_string());
+    source(context, &namespace)
 }
 
 /// The other collections that a pipeline may name.

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use windrow_collection::{DocumentValidation, Namespace};
+use windrow_collection::{DocumentValidation, Done, Namespace};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
 use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::errors::OrCommandError;
+use crate::errors::{OrCommandError, refuse};
 use crate::generic::Statements;
 use crate::namespace::check_collection;
 use crate::recorder;
@@ -45,7 +45,7 @@ pub fn writable(database: &str, name: &str) -> Result<Namespace, CommandError> {
 }
 
 /// The namespace whose documents are to be changed; one that no collection can have is not found.
-pub fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
+fn existing(database: &str, name: &str) -> Result<Namespace, CommandError> {
     if name.contains('$') {
         return Err(CommandError::new(
             ErrorCode::InvalidNamespace,
@@ -102,10 +102,67 @@ pub fn check_can_be_retried(database: &str) -> Result<(), CommandError> {
     }
 }
 
-/// The error of a statement for many documents in a retryable write.
-pub fn not_retryable() -> CommandError {
-    let message = "Cannot use (or request) retryable writes with multi=true";
-    CommandError::new(ErrorCode::InvalidOptions, message)
+/// The collection that a command writes to, which is noted, and its statements. What is wrong with the
+/// collection is told before what is wrong with a statement.
+pub fn target<S>(
+    request: &Request,
+    context: &Context<'_>,
+    parsed: Result<Vec<S>, CommandError>,
+) -> Result<(Namespace, Vec<S>), CommandError> {
+    let (database, name) = (request.database(), collection_name(request)?);
+    check_in_transaction(context, database, name)?;
+    let namespace = existing(database, name)?;
+    context.operation.set_namespace(&namespace.to_string());
+    let statements = parsed?;
+    check_statement_count(context, statements.len())?;
+    Ok((namespace, statements))
+}
+
+/// Runs a command's statements, each with its number: all of them, or where they are ordered those up to
+/// the first that fails.
+pub fn each<S>(
+    statements: &[S],
+    ordered: bool,
+    mut run: impl FnMut(usize, &S) -> Result<(), CommandError>,
+) -> Result<WriteErrors, CommandError> {
+    let mut errors = WriteErrors::default();
+    for (number, statement) in statements.iter().enumerate() {
+        match run(number, statement) {
+            Ok(()) => {}
+            Err(error) if ends_command(&error) => return Err(error),
+            Err(error) => errors.push(number, &error),
+        }
+        if ordered && !errors.is_empty() {
+            break;
+        }
+    }
+    Ok(errors)
+}
+
+/// Runs one statement; one that has been run before, of a retryable write, only answers again. Such a
+/// write is of one document. `place`: the statement's number in the command; `run` is given the numbers
+/// by which it is remembered.
+pub fn once<T>(
+    context: &Context<'_>,
+    database: &str,
+    (place, of_one): (usize, bool),
+    again: impl FnOnce(&Done) -> Result<T, CommandError>,
+    run: impl FnOnce(&[i32]) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
+    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
+        return run(&[]);
+    };
+    check_can_be_retried(database)?;
+    if let Some(done) = joined.done(place)? {
+        return again(&done);
+    }
+    match of_one {
+        true => run(&[joined.statement(place)]),
+        false => refuse(
+            ErrorCode::InvalidOptions,
+            "Cannot use (or request) retryable writes with multi=true",
+        ),
+    }
 }
 
 /// Tells of one statement of a command that has ended, where such is told; `describe`: see

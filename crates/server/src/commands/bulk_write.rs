@@ -202,9 +202,7 @@ impl Bulk<'_> {
     ) -> Result<usize, CommandError> {
         let statement = update::Statement::parse(statement)?;
         let with = (self.variables, self.storing);
-        let updated = update::once(context, namespace, (place, &statement), with);
-        match updated {
-            Err(error) if writes::ends_command(&error) => return Err(error),
+        match update::once(context, namespace, (place, &statement), with) {
             Ok(updated) => results.updated(place, &updated),
             Err(error) => results.failed(place, true, &error)?,
         }
@@ -220,7 +218,6 @@ impl Bulk<'_> {
     ) -> Result<usize, CommandError> {
         let statement = delete::Statement::parse(statement)?;
         match delete::once(context, namespace, (place, &statement), self.variables) {
-            Err(error) if writes::ends_command(&error) => return Err(error),
             Ok(tally) => results.deleted(place, tally.changed),
             Err(error) => results.failed(place, false, &error)?,
         }

@@ -38,9 +38,7 @@ pub const COUNT: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let source = queries::source(context, &namespace)?;
+    let source = queries::named_source(request, context)?;
     let number = match source.view() {
         Some(_) => count_view(context, body, &source)?,
         None => {

@@ -18,7 +18,7 @@ use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{self, Examined};
 use crate::views;
-use crate::writes::{self, WriteErrors, acknowledge, collection_name};
+use crate::writes::{self, acknowledge, collection_name};
 
 pub const DELETE: Command = Command {
     name: "delete",
@@ -55,33 +55,21 @@ fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let name = collection_name(request)?;
+    // A name that cannot be is told before anything else.
+    collection_name(request)?;
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
-    let parsed = parse(request);
-    writes::check_in_transaction(context, request.database(), name)?;
-    let namespace = writes::existing(request.database(), name)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let parsed = parsed?;
-    writes::check_statement_count(context, parsed.len())?;
+    let (namespace, parsed) = writes::target(request, context, parse(request))?;
     let (mut count, mut examined) = (0, Examined::default());
-    let mut errors = WriteErrors::default();
-    for (number, statement) in parsed.iter().enumerate() {
+    let errors = writes::each(&parsed, ordered, |number, statement| {
         let started = Instant::now();
-        match once(context, &namespace, (number, statement), variables) {
-            Ok(tally) => {
-                statement.record(context, &tally, started.elapsed());
-                count += tally.changed;
-                examined += tally.examined;
-            }
-            Err(error) if writes::ends_command(&error) => return Err(error),
-            Err(error) => errors.push(number, &error),
-        }
-        if ordered && !errors.is_empty() {
-            break;
-        }
-    }
+        let tally = once(context, &namespace, (number, statement), variables)?;
+        statement.record(context, &tally, started.elapsed());
+        count += tally.changed;
+        examined += tally.examined;
+        Ok(())
+    })?;
     examined.note(Examined::default(), context.operation);
     context.operation.note("ndeleted", count as i64);
     let mut reply = DocumentBuf::new();
@@ -90,30 +78,21 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
-/// Runs one statement, with the command's `let`; one that has been run before, of a retryable write,
-/// only answers again. `place`: its number in the command.
+/// [`writes::once`], with the command's `let`.
 pub fn once(
     context: &Context<'_>,
     namespace: &Namespace,
     (place, statement): (usize, &Statement<'_>),
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
-    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
-        return one(context, namespace, (statement, &[]), variables);
+    let before = Tally {
+        matched: 1,
+        changed: 1,
+        ..Tally::default()
     };
-    writes::check_can_be_retried(&namespace.database)?;
-    if joined.done(place)?.is_some() {
-        return Ok(Tally {
-            matched: 1,
-            changed: 1,
-            ..Tally::default()
-        });
-    }
-    if !statement.one {
-        return Err(writes::not_retryable());
-    }
-    let numbers = [joined.statement(place)];
-    one(context, namespace, (statement, &numbers), variables)
+    let run = |numbers: &[i32]| one(context, namespace, (statement, numbers), variables);
+    let place = (place, statement.one);
+    writes::once(context, &namespace.database, place, |_| Ok(before), run)
 }
 
 /// `numbers`: that of the statement, of a retryable write.

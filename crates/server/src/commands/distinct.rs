@@ -32,9 +32,7 @@ pub const DISTINCT: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let source = queries::source(context, &namespace)?;
+    let source = queries::named_source(request, context)?;
     let values = match source.view() {
         Some(_) => {
             let rows = &mut views::open(context, &views::distinct(body, &*source)?, &source)?;

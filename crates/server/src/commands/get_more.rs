@@ -184,7 +184,7 @@ mod tests {
     use crate::client::Client;
     use crate::connection::request_for_tests;
     use crate::cursors::CursorOwner;
-    use crate::cursors::tests::Numbers;
+    use crate::cursors::tests::{Numbers, owner};
     use crate::state::{Services, State};
     use crate::{Config, Log, dispatch};
 
@@ -192,15 +192,9 @@ mod tests {
     fn check(arguments: DocumentBuf, expected: Result<(usize, bool), i32>) {
         let services = Services::in_memory(Arc::new(Log::to_nowhere())).unwrap();
         let state = State::new(Config::default(), services, 27017);
-        let (session, options) = (None, CursorOptions::default());
         let owner = CursorOwner {
             namespace: "a.c".into(),
-            session,
-            transaction: None,
-            options,
-            command: DocumentBuf::new(),
-            indexes: Vec::new(),
-            time_left: None,
+            ..owner(None, false)
         };
         let id = state.cursors.open(owner, Box::new(Numbers(0..5))).unwrap();
         let mut body = DocumentBuf::new();

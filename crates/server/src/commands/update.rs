@@ -78,7 +78,6 @@ struct Totals {
     modified: u64,
     examined: Examined,
     upserted: Vec<Value>,
-    errors: WriteErrors,
 }
 
 /// The statements of a command.
@@ -89,36 +88,25 @@ fn parse(request: &Request) -> Result<Vec<Statement<'_>>, CommandError> {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    let name = collection_name(request)?;
+    // A name that cannot be is told before anything else.
+    collection_name(request)?;
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
-    let parsed = parse(request);
-    writes::check_in_transaction(context, request.database(), name)?;
-    let namespace = writes::existing(request.database(), name)?;
-    context.operation.set_namespace(&namespace.to_string());
-    let parsed = parsed?;
-    writes::check_statement_count(context, parsed.len())?;
+    let (namespace, parsed) = writes::target(request, context, parse(request))?;
     let mut totals = Totals::default();
-    for (number, statement) in parsed.iter().enumerate() {
+    let errors = writes::each(&parsed, ordered, |number, statement| {
         let (with, started) = ((variables, storing), Instant::now());
-        match once(context, &namespace, (number, statement), with) {
-            Ok(updated) => {
-                statement.record(context, &updated, started.elapsed());
-                totals.add(number, &updated);
-            }
-            Err(error) if writes::ends_command(&error) => return Err(error),
-            Err(error) => totals.errors.push(number, &error),
-        }
-        if ordered && !totals.errors.is_empty() {
-            break;
-        }
-    }
+        let updated = once(context, &namespace, (number, statement), with)?;
+        statement.record(context, &updated, started.elapsed());
+        totals.add(number, &updated);
+        Ok(())
+    })?;
     let examined = totals.examined;
     examined.note(Examined::default(), context.operation);
     context.operation.note("nMatched", totals.matched as i64);
     context.operation.note("nModified", totals.modified as i64);
-    acknowledge(totals.into_reply(), context)
+    acknowledge(totals.into_reply(errors), context)
 }
 
 impl Totals {
@@ -135,38 +123,29 @@ impl Totals {
         }
     }
 
-    fn into_reply(self) -> DocumentBuf {
+    fn into_reply(self, errors: WriteErrors) -> DocumentBuf {
         let mut reply = DocumentBuf::new();
         reply.push("n", self.matched as i32);
         if !self.upserted.is_empty() {
             reply.push("upserted", Value::from(ArrayBuf::from_iter(self.upserted)));
         }
         reply.push("nModified", self.modified as i32);
-        self.errors.add_to(&mut reply);
+        errors.add_to(&mut reply);
         reply
     }
 }
 
-/// Runs one statement, with the command's `let` and whether its documents are validated; one that has
-/// been run before, of a retryable write, only answers again. `place`: its number in the command.
+/// [`writes::once`], with the command's `let` and whether its documents are validated.
 pub fn once(
     context: &Context<'_>,
     namespace: &Namespace,
     (place, statement): (usize, &Statement<'_>),
     with: (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
-    let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
-        return one(context, namespace, (statement, &[]), with);
-    };
-    writes::check_can_be_retried(&namespace.database)?;
-    if let Some(done) = joined.done(place)? {
-        return changes::updated_before(&done);
-    }
-    if statement.many {
-        return Err(writes::not_retryable());
-    }
-    let numbers = [joined.statement(place)];
-    one(context, namespace, (statement, &numbers), with)
+    let run = |numbers: &[i32]| one(context, namespace, (statement, numbers), with);
+    let place = (place, !statement.many);
+    let again = changes::updated_before;
+    writes::once(context, &namespace.database, place, again, run)
 }
 
 /// `numbers`: that of the statement, of a retryable write.
