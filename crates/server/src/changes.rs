@@ -48,7 +48,7 @@ pub fn change_all(
     let mut running = start(context, collection, find)?;
     let give_up = || context.gives_up();
     let mut batch = collection.batch_on(context.terms(saving, &give_up));
-    trust(&mut batch, &running);
+    trust(&mut batch, find, &running);
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
@@ -125,7 +125,7 @@ pub fn change_one(
         };
         let give_up = || context.gives_up();
         let mut batch = collection.batch_on(context.terms(saving, &give_up));
-        trust(&mut batch, &running);
+        trust(&mut batch, &find, &running);
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
@@ -157,7 +157,7 @@ pub fn change_found(
         give_up: &give_up,
         ..Terms::default()
     });
-    trust(&mut batch, &running);
+    trust(&mut batch, find, &running);
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
     Ok(Some(match outcome {
@@ -185,9 +185,9 @@ fn start(
     Running::start(find, &source, context.operation)
 }
 
-/// The rows of a query for whole documents are as they were stored.
-fn trust(batch: &mut Batch<'_>, running: &Running) {
-    if let Some(position) = running.position() {
+/// The rows of a query without a projection are documents as they were stored.
+fn trust(batch: &mut Batch<'_>, find: &Find, running: &Running) {
+    if let Some(position) = running.position().filter(|_| find.projection.is_none()) {
         batch.trust_snapshot(position);
     }
 }
