@@ -64,7 +64,30 @@ def test_a_lookup_that_is_unwound_makes_no_large_array(database, collection):
     assert [row["n"] for row in found] == list(range(20))
     with pytest.raises(OperationFailure) as failure:
         list(collection.aggregate([lookup]))
-    assert failure.value.code == 4568
+    assert failure.value.code == 10334
+
+
+def test_documents_between_stages_may_be_longer_than_those_that_leave(database, collection):
+    collection.insert_many([{"_id": n, "p": "x" * 1_000_000} for n in range(20)])
+    lookup = {"$lookup": {"from": collection.name, "pipeline": [], "as": "o"}}
+    facet = {"$facet": {"o": []}}
+    graph = {"$graphLookup": {"from": collection.name, "startWith": {"$range": [0, 20]}, "as": "o",
+                              "connectFromField": "x", "connectToField": "_id"}}
+    for long in ([{"$limit": 1}, lookup], [facet], [{"$limit": 1}, graph]):
+        [found] = collection.aggregate([*long, {"$project": {"_id": 0, "n": {"$size": "$o"}}}])
+        assert found == {"n": 20}
+        with pytest.raises(OperationFailure) as failure:
+            list(collection.aggregate(long))
+        assert failure.value.code == 10334
+
+
+def test_a_document_that_is_made_is_no_longer_than_replies_take(collection):
+    collection.insert_one({"p": "x" * (8 << 20)})
+    twice = {"$replaceWith": {"p": "$p", "q": "$p", "n": 1}}
+    assert [one["n"] for one in collection.aggregate([twice])] == [1]
+    with pytest.raises(OperationFailure) as failure:
+        list(collection.aggregate([twice, {"$set": {"r": "y" * 20_000}}]))
+    assert failure.value.code == 10334
 
 
 def nested(depth):

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::Error;
 use crate::find::Find;
 use crate::operators::{self, BoxOperator, Operator, count_rows};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Content, Interrupt, Row, check_size};
 use crate::source::Source;
 
 impl Find {
@@ -28,10 +28,14 @@ impl Cursor {
         Cursor { operator }
     }
 
-    /// The next document; None at the end. Errors are those of expressions, of the machine, and what
-    /// `interrupt` says.
+    /// The next document; None at the end. Errors are those of expressions, of the machine, what
+    /// `interrupt` says, and 10334 for a document that is too long to leave.
     pub fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Content>, Error> {
-        Ok(self.operator.next(interrupt)?.map(|row| row.content))
+        let Some(row) = self.operator.next(interrupt)? else {
+            return Ok(None);
+        };
+        check_size(row.document())?;
+        Ok(Some(row.content))
     }
 
     /// The next row, with its record id: what updates and deletions go through.

@@ -33,6 +33,20 @@ impl Content {
     }
 }
 
+/// No document is longer than this when it leaves.
+const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024 + 16 * 1024;
+
+/// Refuses a document that is too long for a reply. Error 10334.
+pub(crate) fn check_size(document: Document<'_>) -> Result<(), Error> {
+    match document.as_bytes().len() {
+        bytes if bytes > DOCUMENT_BYTES_MAX => Err(Error::new(
+            10334,
+            format!("BSONObj size: {bytes} is invalid. Size must be between 0 and 16793600(16MB)"),
+        )),
+        _ => Ok(()),
+    }
+}
+
 impl Content {
     /// The document without fields.
     pub const EMPTY: Content = Content::Shared(Bytes::from_static(&[5, 0, 0, 0, 0]));

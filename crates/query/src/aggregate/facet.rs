@@ -6,7 +6,7 @@ use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::operand;
-use super::rows::{DOCUMENT_BYTES_MAX, Rows};
+use super::rows::{ARRAY_BYTES_MAX, Rows};
 use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
@@ -212,10 +212,10 @@ impl Operator for FacetOperator {
             let mut list = ArrayBuilder::new();
             while let Some(row) = chain.next(interrupt)? {
                 list.push(ValueRef::Document(row.document()));
-                if builder.len() + list.len() > DOCUMENT_BYTES_MAX {
+                if builder.len() + list.len() > ARRAY_BYTES_MAX {
                     return Err(Error::new(
                         10334,
-                        "the document that $facet makes is larger than 16 MB",
+                        "the document that $facet makes is larger than 100 MB",
                     ));
                 }
             }

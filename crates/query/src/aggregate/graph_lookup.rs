@@ -14,7 +14,7 @@ use windrow_mql::filter::{Environment, Filter};
 use super::chain::matching;
 use super::operand;
 use super::place::{visit, with_value};
-use super::rows::DOCUMENT_BYTES_MAX;
+use super::rows::ARRAY_BYTES_MAX;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
@@ -274,10 +274,10 @@ impl GraphLookupOperator {
                 }
                 None => list.push(ValueRef::Document(document)),
             }
-            if list.len() > DOCUMENT_BYTES_MAX {
+            if list.len() > ARRAY_BYTES_MAX {
                 return Err(Error::new(
                     10334,
-                    "the document that $graphLookup makes is larger than 16 MB",
+                    "the document that $graphLookup makes is larger than 100 MB",
                 ));
             }
         }

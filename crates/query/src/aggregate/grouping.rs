@@ -10,14 +10,13 @@ use super::group::{Group, GroupId, count_field, field, parse_id};
 use super::group_spill::SpilledGroups;
 use super::group_table::{GroupTable, merged};
 use super::operand;
-use super::rows::check_size;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{
     BoxOperator, Counters, Memory, Operator, count_rows, fold_alone, fold_parts, is_over_memory,
     threads, told,
 };
-use crate::row::{Interrupt, Row};
+use crate::row::{Interrupt, Row, check_size};
 
 /// Parses `{_id: expression, field: {accumulator: …}, …}`. Errors: 15947 for what is no document, 15955
 /// without an `_id`, and those of accumulators.

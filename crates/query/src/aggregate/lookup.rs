@@ -15,7 +15,7 @@ use windrow_mql::filter::Environment;
 
 use super::documents;
 use super::place::with_value;
-use super::rows::{DOCUMENT_BYTES_MAX, Rows, collect};
+use super::rows::{ARRAY_BYTES_MAX, Rows, collect};
 use super::stage::{Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
@@ -207,7 +207,7 @@ impl LookupOperator {
     /// How much may be found for a row: what fits in an array, or where none is made, in memory.
     fn bytes_max(&self) -> usize {
         match self.lookup.unwind {
-            None => DOCUMENT_BYTES_MAX,
+            None => ARRAY_BYTES_MAX,
             Some(_) => SORT_BYTES_MAX,
         }
     }
@@ -279,10 +279,10 @@ impl Operator for LookupOperator {
         let mut list = ArrayBuilder::new();
         for content in self.found(&row, interrupt)? {
             list.push(ValueRef::Document(content.as_document()));
-            if list.len() > DOCUMENT_BYTES_MAX {
+            if list.len() > ARRAY_BYTES_MAX {
                 return Err(Error::new(
                     4568,
-                    "Total size of documents in the lookup exceeds 16 MB",
+                    "Total size of documents in the lookup exceeds 100 MB",
                 ));
             }
         }

@@ -1,7 +1,5 @@
 //! Rows and documents that are held, and how long they may be.
 
-use windrow_document::Document;
-
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, told};
 use crate::row::{Content, Interrupt, Row};
@@ -51,16 +49,6 @@ pub(crate) fn collect(
     Ok(found)
 }
 
-/// No document is longer than this when it leaves.
-pub(crate) const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
-
-/// Refuses a document that is too long for a reply. Error 10334.
-pub(crate) fn check_size(document: Document<'_>) -> Result<(), Error> {
-    match document.as_bytes().len() {
-        bytes if bytes > DOCUMENT_BYTES_MAX => Err(Error::new(
-            10334,
-            format!("BSONObj size: {bytes} is invalid. Size must be between 0 and 16793600(16MB)"),
-        )),
-        _ => Ok(()),
-    }
-}
+/// No array of documents that a stage makes is longer than this: between stages documents may be longer
+/// than those that leave.
+pub(crate) const ARRAY_BYTES_MAX: usize = 100 * 1024 * 1024;
