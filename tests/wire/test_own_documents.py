@@ -66,6 +66,60 @@ def test_no_query_has_settings(database):
     assert listed(database, "$querySettings", {"showDebugQueryShape": True}) == []
 
 
+def test_cursors_that_wait_are_shown_where_that_is_asked_for(client, collection):
+    collection.insert_many({"_id": number} for number in range(9))
+    cursor = collection.find({"_id": {"$gte": 0}}, batch_size=2, no_cursor_timeout=True)
+    next(cursor)
+
+    def waiting(**options):
+        shown = listed(client.admin, "$currentOp", options)
+        return [one for one in shown if one["type"] == "idleCursor" and one["ns"] == collection.full_name]
+
+    [shown] = waiting(idleCursors=True)
+    told = shown["cursor"]
+    assert told["cursorId"] == cursor.cursor_id and told["noCursorTimeout"] and not told["tailable"]
+    assert (told["nDocsReturned"], told["nBatchesReturned"]) == (2, 1)
+    assert told["originatingCommand"]["filter"] == {"_id": {"$gte": 0}}
+    assert shown["lsid"] and told["createdDate"] <= told["lastAccessDate"]
+    next(cursor), next(cursor)
+    told = waiting(idleCursors=True)[0]["cursor"]
+    assert (told["nDocsReturned"], told["nBatchesReturned"]) == (4, 2)
+    assert waiting() == waiting(idleCursors=False) == []
+    cursor.close()
+    assert waiting(idleCursors=True) == []
+
+
+def test_connections_that_wait_are_shown_where_that_is_asked_for(client):
+    def waiting(stage):
+        return [one for one in listed(client.admin, "$currentOp", stage) if one.get("active") is False]
+
+    client.admin.command("ping")
+    shown = waiting({"idleConnections": True})
+    assert shown and all(one["type"] == "op" and "opid" not in one for one in shown)
+    assert len({one["connectionId"] for one in shown}) == len(shown)
+    assert waiting({}) == []
+    everything = client.admin.command({"currentOp": 1, "$all": True})["inprog"]
+    assert any(one["active"] is False for one in everything)
+    assert all(one["active"] for one in client.admin.command("currentOp")["inprog"])
+
+
+def test_transactions_that_wait_are_shown_unless_nobody_wants_them(client, collection):
+    with client.start_session() as session:
+        with session.start_transaction():
+            collection.insert_one({}, session=session)
+
+            def waiting(**options):
+                shown = listed(client.admin, "$currentOp", options)
+                mine = [one for one in shown if one.get("lsid", {}).get("id") == session.session_id["id"]]
+                return [one for one in mine if one["type"] == "idleSession"]
+
+            [shown] = waiting()
+            assert shown["active"] is False and shown["transaction"]["parameters"]["autocommit"] is False
+            assert waiting(idleSessions=True) and waiting(idleSessions=False) == []
+            assert waiting(idleConnections=True)
+        assert waiting() == []
+
+
 STAGES = {"$currentOp": 73, "$listClusterCatalog": 9621301, "$listLocalSessions": 73, "$querySettings": 73}
 
 

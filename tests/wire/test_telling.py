@@ -195,6 +195,24 @@ def test_what_a_command_has_looked_at_is_told(database, command, expected):
     assert told["queryHash"] == told["planCacheShapeHash"] and told["planCacheKey"]
 
 
+@pytest.mark.parametrize("command", [
+    {"find": "c", "batchSize": 1}, {"aggregate": "c", "pipeline": [], "cursor": {"batchSize": 1}},
+    {"listIndexes": "c", "cursor": {"batchSize": 0}},
+])
+def test_what_asks_for_more_has_the_comment_of_its_cursor(database, command):
+    database.c.insert_many([{}, {}, {}])
+    database.command("profile", 2)
+    cursor = database.command({**command, "comment": {"why": "told"}})["cursor"]["id"]
+    of = {"collection": "c", "batchSize": 1}
+    more = database.command({"getMore": cursor, **of})["cursor"]["id"]
+    if more:
+        database.command({"getMore": more, **of, "comment": "own"})
+    database.command("profile", 0)
+    told = database["system.profile"].find({"op": "getmore"}, sort=[("$natural", 1)])
+    comments = [one["command"].get("comment") for one in told]
+    assert comments == [{"why": "told"}, "own"][:len(comments)] and comments
+
+
 def test_a_wait_that_a_client_wants_is_no_work(client):
     """A driver's monitor waits in hello for seconds, over and over."""
     def commands():

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::sync::lock;
@@ -44,6 +44,21 @@ impl Client {
     pub fn application(&self) -> Option<&str> {
         let application = self.metadata()?.get("application")?.as_document()?;
         application.get("name")?.as_str()
+    }
+
+    /// What `currentOp` shows of it, in front of what it does.
+    pub fn describe(&self, host: &str) -> DocumentBuf {
+        let mut described = doc! {
+            "type": "op", "host": host, "desc": (self.name()),
+            "connectionId": (self.id), "client": (self.address.to_string()),
+        };
+        if let Some(metadata) = self.metadata() {
+            if let Some(name) = self.application() {
+                described.push("appName", name);
+            }
+            described.push("clientMetadata", metadata.clone());
+        }
+        described
     }
 
     /// Takes the `client` document of the first `hello`; a second one is refused.
@@ -100,7 +115,13 @@ fn check_metadata(metadata: Document<'_>) -> Result<(), CommandError> {
 /// The connections that are open, so that they can be counted and, at the end, closed.
 #[derive(Debug, Default)]
 pub struct Connections {
-    open: Mutex<HashMap<i32, Arc<TcpStream>>>,
+    open: Mutex<HashMap<i32, Connection>>,
+}
+
+#[derive(Debug)]
+struct Connection {
+    client: Arc<Client>,
+    stream: Arc<TcpStream>,
 }
 
 impl Connections {
@@ -108,8 +129,17 @@ impl Connections {
         lock(&self.open).len()
     }
 
-    pub(crate) fn add(&self, id: i32, stream: Arc<TcpStream>) {
-        lock(&self.open).insert(id, stream);
+    /// Who they are of, in the order of their numbers.
+    pub fn clients(&self) -> Vec<Arc<Client>> {
+        let open = lock(&self.open);
+        let mut clients: Vec<Arc<Client>> = open.values().map(|one| one.client.clone()).collect();
+        drop(open);
+        clients.sort_by_key(|one| one.id);
+        clients
+    }
+
+    pub(crate) fn add(&self, client: Arc<Client>, stream: Arc<TcpStream>) {
+        lock(&self.open).insert(client.id, Connection { client, stream });
     }
 
     pub(crate) fn remove(&self, id: i32) {
@@ -120,6 +150,6 @@ impl Connections {
     pub(crate) fn close_all(&self, how: Shutdown) {
         lock(&self.open)
             .values()
-            .for_each(|stream| drop(stream.shutdown(how)));
+            .for_each(|one| drop(one.stream.shutdown(how)));
     }
 }

@@ -4,11 +4,13 @@
 //! the table, so that no lock is held while it works, and puts it back; whoever else wants it
 //! meanwhile is told that it is in use. A cursor that is killed meanwhile is not put back.
 //!
-//! In reading order: `source` (what gives the documents), `owner` (who may ask for them), and here
+//! In reading order: `source` (what gives the documents), `owner` (who may ask for them), `told` (what
+//! is told of those that wait), and here
 //! the table of all that are open.
 
 mod owner;
 mod source;
+mod told;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,6 +21,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 pub use self::owner::{Asker, CursorOptions, CursorOwner};
 pub use self::source::{BatchSource, SourceBatch};
+pub use self::told::{CursorCounts, IdleCursor, Returned};
 use crate::operations::Operation;
 use crate::random;
 use crate::sessions::SessionId;
@@ -26,7 +29,9 @@ use crate::sync::lock;
 
 struct Cursor {
     owner: Arc<CursorOwner>,
+    created: Instant,
     used: Instant,
+    returned: Returned,
     /// What its command and those that asked for more of it have left of the time that it was given.
     time_left: Option<Duration>,
     state: State,
@@ -86,10 +91,14 @@ impl Cursors {
                 break id;
             }
         };
+        let (now, mut returned) = (Instant::now(), Returned::default());
+        returned.add(owner.returned);
         let cursor = Cursor {
             time_left: owner.time_left,
             owner: Arc::new(owner),
-            used: Instant::now(),
+            created: now,
+            used: now,
+            returned,
             state: State::Waiting(source),
         };
         open.insert(id, cursor);
@@ -120,6 +129,7 @@ impl Cursors {
                     id,
                     owner,
                     time_left: cursor.time_left,
+                    returned: cursor.returned,
                     source: Some(source),
                 })
             }
@@ -211,31 +221,6 @@ impl Cursors {
         drop(open);
         removed.len()
     }
-
-    pub fn counts(&self) -> CursorCounts {
-        let open = lock(&self.open);
-        let in_use = |cursor: &&Cursor| matches!(cursor.state, State::InUse { .. });
-        CursorCounts {
-            open: open.len(),
-            in_use: open.values().filter(in_use).count(),
-            no_timeout: open
-                .values()
-                .filter(|one| one.owner.options.no_timeout)
-                .count(),
-            opened: self.opened.load(Relaxed),
-            timed_out: self.timed_out.load(Relaxed),
-        }
-    }
-}
-
-/// For `serverStatus`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CursorCounts {
-    pub open: usize,
-    pub in_use: usize,
-    pub no_timeout: usize,
-    pub opened: u64,
-    pub timed_out: u64,
 }
 
 /// A cursor while a `getMore` uses it. Dropped without [`put_back`](Self::put_back), it is closed.
@@ -246,6 +231,7 @@ pub struct Taken<'a> {
     /// What is left of the time that its command was given, and what is to be left of it when it is
     /// put back.
     pub time_left: Option<Duration>,
+    returned: Returned,
     source: Option<Box<dyn BatchSource>>,
 }
 
@@ -256,10 +242,12 @@ impl Taken<'_> {
         limit: usize,
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError> {
-        match &mut self.source {
-            Some(source) => source.next_batch(operation, limit, bytes_max),
-            None => Err(not_found(self.id)),
-        }
+        let Some(source) = &mut self.source else {
+            return Err(not_found(self.id));
+        };
+        let batch = source.next_batch(operation, limit, bytes_max)?;
+        self.returned.add(batch.documents.count());
+        Ok(batch)
     }
 
     /// See [`BatchSource::wait`].
@@ -280,6 +268,7 @@ impl Taken<'_> {
             cursor.state = State::Waiting(source);
             cursor.used = Instant::now();
             cursor.time_left = self.time_left;
+            cursor.returned = self.returned;
         }
     }
 }

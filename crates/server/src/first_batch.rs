@@ -57,6 +57,7 @@ pub fn reply(
         return Ok(resumable(reply, resume_token));
     }
     owner.time_left = context.operation.time_left();
+    owner.returned = documents.count();
     let id = context.state.cursors.open(owner, source)?;
     context.operation.note("cursorid", id);
     let reply = Reply::first_batch(&namespace, id, documents);

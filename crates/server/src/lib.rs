@@ -51,6 +51,7 @@ mod expiry;
 mod explained;
 mod first_batch;
 pub mod generic;
+mod idle;
 mod incoming;
 pub mod index_builds;
 pub mod joined;

@@ -77,10 +77,10 @@ pub fn cursor(
     let first = listed.take(limit, DOCUMENT_BYTES_MAX);
     let id = match listed.0.is_empty() {
         true => 0,
-        false => context
-            .state
-            .cursors
-            .open(owner(request, context, namespace), Box::new(listed))?,
+        false => context.state.cursors.open(
+            owner(request, context, namespace, first.len()),
+            Box::new(listed),
+        )?,
     };
     let first: Vec<Value> = first.into_iter().map(Value::from).collect();
     Ok(doc! {
@@ -101,7 +101,12 @@ fn batch_size(request: &Request) -> Result<Option<usize>, CommandError> {
     Ok(size.map(|size| usize::try_from(size).unwrap_or(usize::MAX)))
 }
 
-fn owner(request: &Request, context: &Context<'_>, namespace: &str) -> CursorOwner {
+fn owner(
+    request: &Request,
+    context: &Context<'_>,
+    namespace: &str,
+    returned: usize,
+) -> CursorOwner {
     CursorOwner {
         namespace: namespace.to_owned(),
         session: context.generic.session,
@@ -110,6 +115,7 @@ fn owner(request: &Request, context: &Context<'_>, namespace: &str) -> CursorOwn
         command: request.body().to_buf(),
         indexes: Vec::new(),
         time_left: context.operation.time_left(),
+        returned,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, doc};
@@ -24,6 +24,8 @@ pub struct Operation {
     pub session: Option<SessionId>,
     client: Arc<Client>,
     command: DocumentBuf,
+    /// The comment of the command that this one goes on with.
+    comment: OnceLock<Value>,
     /// Microseconds after its start at which its time is over; [`NO_LIMIT`] where there is no limit.
     limit_micros: AtomicU64,
     /// The code of the error that ends the operation; 0 while it may go on.
@@ -193,7 +195,7 @@ impl Operation {
     /// What the log of a slow operation says about it.
     pub fn slow_attributes(&self) -> DocumentBuf {
         let mut attr = doc! {
-            "type": (self.kind.operation()), "ns": (self.namespace()), "command": (self.command.clone()),
+            "type": (self.kind.operation()), "ns": (self.namespace()), "command": (self.command()),
         };
         if let Some(summary) = lock(&self.plan_summary).clone() {
             attr.push("planSummary", summary);
@@ -204,19 +206,35 @@ impl Operation {
         attr
     }
 
+    /// Takes over the comment of the command that this one goes on with, unless it has its own.
+    pub fn inherit_comment(&self, from: Document<'_>) {
+        if let Some(comment) = from
+            .get("comment")
+            .filter(|_| !self.command.as_document().contains("comment"))
+        {
+            // An operation goes on with one command only.
+            let _ = self.comment.set(comment.to_value());
+        }
+    }
+
+    /// The command as it is shown.
+    fn command(&self) -> DocumentBuf {
+        let mut command = self.command.clone();
+        if let Some(comment) = self.comment.get() {
+            command.push("comment", comment.clone());
+        }
+        command
+    }
+
+    /// The number of the connection that it came over.
+    pub fn connection(&self) -> i32 {
+        self.client.id
+    }
+
     /// The document that `currentOp` shows.
     pub fn describe(&self, host: &str) -> DocumentBuf {
         let running = self.started.elapsed();
-        let mut op = doc! {
-            "type": "op", "host": host, "desc": (format!("conn{}", self.client.id)),
-            "connectionId": (self.client.id), "client": (self.client.address.to_string()),
-        };
-        if let Some(metadata) = self.client.metadata() {
-            if let Some(name) = self.client.application() {
-                op.push("appName", name);
-            }
-            op.push("clientMetadata", metadata.clone());
-        }
+        let mut op = self.client.describe(host);
         op.push("active", true);
         op.push("currentOpTime", clock::iso(SystemTime::now()));
         op.push("opid", self.id);
@@ -227,7 +245,7 @@ impl Operation {
         op.push("microsecs_running", running.as_micros() as i64);
         op.push("op", self.kind.operation());
         op.push("ns", self.namespace());
-        op.push("command", self.command.clone());
+        op.push("command", self.command());
         self.describe_progress(&mut op);
         let locks = doc! {
             "numYields": 0, "locks": {}, "waitingForLock": false, "lockStats": {},
@@ -307,6 +325,7 @@ impl Operations {
             session,
             client: Arc::clone(client),
             command: shown_command(request),
+            comment: OnceLock::new(),
             limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),
             killed: AtomicI32::new(0),
             namespace: Mutex::new(format!("{}.$cmd", request.database())),

@@ -346,6 +346,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         command: command.to_buf(),
         indexes: Vec::new(),
         time_left: None,
+        returned: 0,
     }
 }
 

@@ -163,7 +163,9 @@ fn accept(state: &Arc<State>, stream: TcpStream, next: &AtomicI32) -> io::Result
     }
     let client = Arc::new(Client::new(next.fetch_add(1, Relaxed), address));
     let stream = Arc::new(stream);
-    state.connections.add(client.id, Arc::clone(&stream));
+    state
+        .connections
+        .add(Arc::clone(&client), Arc::clone(&stream));
     state.metrics.connections_created.fetch_add(1, Relaxed);
     let attr = doc! {
         "remote": (address.to_string()), "connectionId": (client.id),

@@ -43,6 +43,14 @@ pub struct Counts {
     pub aborted: u64,
 }
 
+/// For `currentOp`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleTransaction {
+    pub session: SessionId,
+    pub number: i64,
+    pub since: Instant,
+}
+
 /// See the module.
 #[derive(Debug)]
 struct History {
@@ -148,10 +156,7 @@ impl Histories {
     /// Ends the transactions that have been open for longer than allowed, and forgets sessions that have
     /// not been used for long; the sessions of transactions that are to end and commands have.
     pub fn expire(&self, limit: Duration) -> Vec<SessionId> {
-        let all: Vec<(SessionId, Arc<History>)> = {
-            let histories = lock(&self.all);
-            histories.iter().map(|(id, it)| (*id, it.clone())).collect()
-        };
+        let all = self.histories();
         let (mut busy, mut stale) = (Vec::new(), Vec::new());
         for (session, history) in all {
             let mut state = lock(&history.state);
@@ -168,15 +173,39 @@ impl Histories {
         busy
     }
 
+    /// All of them; the table is not locked while they are looked at.
+    fn histories(&self) -> Vec<(SessionId, Arc<History>)> {
+        let all = lock(&self.all);
+        all.iter().map(|(id, it)| (*id, it.clone())).collect()
+    }
+
+    /// The open transactions of which no command runs.
+    pub fn idle(&self) -> Vec<IdleTransaction> {
+        let idle = self
+            .histories()
+            .into_iter()
+            .filter_map(|(session, history)| {
+                let state = lock(&history.state);
+                match state.stage {
+                    Stage::Open { since, .. } if !state.in_use => Some(IdleTransaction {
+                        session,
+                        number: state.number,
+                        since,
+                    }),
+                    _ => None,
+                }
+            });
+        idle.collect()
+    }
+
     /// How many transactions there are and have been.
     pub fn counts(&self) -> Counts {
-        let all: Vec<Arc<History>> = lock(&self.all).values().cloned().collect();
         let mut counts = Counts {
             started: self.totals.started.load(Relaxed),
             committed: self.totals.committed.load(Relaxed),
             ..Counts::default()
         };
-        for history in all {
+        for (_, history) in self.histories() {
             let state = lock(&history.state);
             let is_open = matches!(state.stage, Stage::Open { .. });
             counts.open += u64::from(is_open);

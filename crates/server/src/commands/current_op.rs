@@ -7,6 +7,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
+use crate::idle;
 use crate::index_builds::unfinished;
 use crate::state::State;
 
@@ -22,9 +23,9 @@ pub const CURRENT_OP: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
-    // All operations are shown in any case: there is one user, and no idle connection has one.
+    // There is one user, whose operations all are.
     arguments.flag("$ownOps")?;
-    arguments.flag("$all")?;
+    let with_connections = arguments.flag("$all")?;
     let wanted: Vec<(&str, ValueRef<'_>)> =
         request.body().iter().skip(1).filter(is_wanted).collect();
     if let Some((name, _)) = wanted.iter().find(|(_, value)| has_operator(*value)) {
@@ -38,11 +39,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .all(|(path, value)| at(op, path).is_some_and(|found| same(found, *value)))
     };
     let mut shown = state.operations.describe(&state.host, |_, op| is_shown(op));
-    shown.extend(
-        left_builds(state)
-            .into_iter()
-            .filter(|op| is_shown(op.as_document())),
-    );
+    let mut waiting = idle::transactions(state);
+    if with_connections {
+        waiting.extend(idle::connections(state));
+    }
+    let others = left_builds(state).into_iter().chain(waiting);
+    shown.extend(others.filter(|op| is_shown(op.as_document())));
     let shown: Vec<Value> = shown.into_iter().map(Value::from).collect();
     Ok(Reply::ok(doc! { "inprog": shown }))
 }

@@ -60,6 +60,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     {
         operation.limit_time(left);
     }
+    operation.inherit_comment(cursor.owner.command.as_document());
     operation.note("originatingCommand", cursor.owner.command.clone());
     operation.note("cursorid", wanted.cursor);
     let SourceBatch {

@@ -35,6 +35,8 @@ pub struct CursorOwner {
     pub indexes: Vec<String>,
     /// What its command has left of the time that it was given.
     pub time_left: Option<Duration>,
+    /// How many documents its first batch had.
+    pub returned: usize,
 }
 
 /// Who asks for a cursor.
@@ -96,6 +98,7 @@ pub(crate) mod tests {
             command: DocumentBuf::new(),
             indexes: Vec::new(),
             time_left: None,
+            returned: 0,
         }
     }
 

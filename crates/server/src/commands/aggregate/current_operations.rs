@@ -1,5 +1,5 @@
-//! `$currentOp`: what runs, each with all that is known of it. The options choose among users, servers
-//! and what is idle; there is one user and one server, and what runs is never idle.
+//! `$currentOp`: what runs, each with all that is known of it, and what waits, where that is asked for.
+//! There is one user and one server, so that options that choose among those choose nothing.
 
 use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef};
@@ -8,6 +8,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use super::options;
 use crate::context::Context;
 use crate::errors::refuse;
+use crate::idle;
 
 const FLAGS: [&str; 7] = [
     "allUsers",
@@ -31,21 +32,50 @@ pub fn describe(
         let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
-    check(wanted)?;
+    let waiting = Waiting::parse(wanted)?;
     let state = context.state;
-    Ok(state.operations.describe(&state.host, |_, _| true))
+    let mut shown = state.operations.describe(&state.host, |_, _| true);
+    if waiting.connections {
+        shown.extend(idle::connections(state));
+    }
+    if waiting.sessions {
+        shown.extend(idle::transactions(state));
+    }
+    if waiting.cursors {
+        shown.extend(idle::cursors(state));
+    }
+    Ok(shown)
 }
 
-fn check(wanted: ValueRef<'_>) -> Result<(), CommandError> {
-    let options = options::parse("$currentOp", wanted, &FLAGS)?;
-    for name in FLAGS {
-        let flag = options.given_bool(name)?;
-        if name == "targetAllNodes" && flag == Some(true) {
+/// What is shown though it does nothing.
+#[derive(Debug)]
+struct Waiting {
+    connections: bool,
+    cursors: bool,
+    sessions: bool,
+}
+
+impl Waiting {
+    fn parse(wanted: ValueRef<'_>) -> Result<Waiting, CommandError> {
+        let options = options::parse("$currentOp", wanted, &FLAGS)?;
+        let mut given = FLAGS.map(|name| (name, None));
+        for (name, flag) in &mut given {
+            *flag = options.given_bool(name)?;
+        }
+        let flag = |name: &str| {
+            let found = given.iter().find(|(known, _)| *known == name);
+            found.and_then(|(_, flag)| *flag)
+        };
+        if flag("targetAllNodes") == Some(true) {
             let message = "$currentOp supports targetAllNodes only for sharded clusters";
             return refuse(ErrorCode::FailedToParse, message);
         }
+        Ok(Waiting {
+            connections: flag("idleConnections").unwrap_or(false),
+            cursors: flag("idleCursors").unwrap_or(false),
+            sessions: flag("idleSessions").unwrap_or(true),
+        })
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -55,7 +85,8 @@ mod tests {
 
     #[test]
     fn options_are_true_or_false() {
-        let check = |wanted: Value, expected| options::tests::check(check, &wanted, expected);
+        let parse = |wanted: ValueRef<'_>| Waiting::parse(wanted).map(drop);
+        let check = |wanted: Value, expected| options::tests::check(parse, &wanted, expected);
         check(doc! {}.into(), None);
         check(doc! { "allUsers": true, "idleCursors": false }.into(), None);
         check(doc! { "targetAllNodes": false }.into(), None);

@@ -1,0 +1,78 @@
+//! What is told of open cursors: how many there are, and which wait to be asked for more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use super::{Cursor, CursorOwner, Cursors, State};
+use crate::sync::lock;
+
+/// For `serverStatus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CursorCounts {
+    pub open: usize,
+    pub in_use: usize,
+    pub no_timeout: usize,
+    pub opened: u64,
+    pub timed_out: u64,
+}
+
+/// What a cursor has given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Returned {
+    pub documents: usize,
+    pub batches: usize,
+}
+
+impl Returned {
+    pub(super) fn add(&mut self, documents: usize) {
+        self.documents += documents;
+        self.batches += 1;
+    }
+}
+
+/// For `currentOp`: a cursor that no command uses.
+#[derive(Clone, Debug)]
+pub struct IdleCursor {
+    pub id: i64,
+    pub owner: Arc<CursorOwner>,
+    pub created: Instant,
+    pub used: Instant,
+    pub returned: Returned,
+}
+
+impl Cursors {
+    pub fn counts(&self) -> CursorCounts {
+        let open = lock(&self.open);
+        let in_use = |cursor: &&Cursor| matches!(cursor.state, State::InUse { .. });
+        CursorCounts {
+            open: open.len(),
+            in_use: open.values().filter(in_use).count(),
+            no_timeout: open
+                .values()
+                .filter(|one| one.owner.options.no_timeout)
+                .count(),
+            opened: self.opened.load(Relaxed),
+            timed_out: self.timed_out.load(Relaxed),
+        }
+    }
+
+    /// The cursors that no command uses, the oldest first.
+    pub fn idle(&self) -> Vec<IdleCursor> {
+        let open = lock(&self.open);
+        let waiting = open
+            .iter()
+            .filter(|(_, cursor)| matches!(cursor.state, State::Waiting(_)));
+        let idle = waiting.map(|(id, cursor)| IdleCursor {
+            id: *id,
+            owner: Arc::clone(&cursor.owner),
+            created: cursor.created,
+            used: cursor.used,
+            returned: cursor.returned,
+        });
+        let mut idle: Vec<IdleCursor> = idle.collect();
+        drop(open);
+        idle.sort_by_key(|one| (one.created, one.id));
+        idle
+    }
+}

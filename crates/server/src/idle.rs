@@ -1,0 +1,80 @@
+//! What `currentOp` shows of those that do nothing just now: connections, cursors and transactions that
+//! wait for their clients.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant, SystemTime};
+
+use windrow_document::{DocumentBuf, doc};
+
+use crate::clock;
+use crate::parameters::TRANSACTION_SECONDS;
+use crate::state::State;
+
+/// The connections that no command has come over.
+pub fn connections(state: &State) -> Vec<DocumentBuf> {
+    let running = state.operations.all();
+    let busy: HashSet<i32> = running.iter().map(|one| one.connection()).collect();
+    let clients = state.connections.clients().into_iter();
+    let idle = clients.filter(|client| !busy.contains(&client.id));
+    idle.map(|client| {
+        let mut described = client.describe(&state.host);
+        described.push("active", false);
+        described.push("currentOpTime", clock::iso(SystemTime::now()));
+        described
+    })
+    .collect()
+}
+
+/// The cursors that wait for a `getMore`.
+pub fn cursors(state: &State) -> Vec<DocumentBuf> {
+    let idle = state.cursors.idle().into_iter().map(|one| {
+        let options = one.owner.options;
+        let mut described = doc! {
+            "type": "idleCursor", "host": (state.host.as_str()), "ns": (one.owner.namespace.as_str()),
+        };
+        if let Some(session) = one.owner.session {
+            described.push("lsid", session.to_document());
+        }
+        let cursor = doc! {
+            "cursorId": (one.id),
+            "createdDate": (clock::date(at(one.created))),
+            "lastAccessDate": (clock::date(at(one.used))),
+            "nDocsReturned": (one.returned.documents as i64),
+            "nBatchesReturned": (one.returned.batches as i64),
+            "noCursorTimeout": (options.no_timeout),
+            "tailable": (options.tailable),
+            "awaitData": (options.await_data),
+            "originatingCommand": (one.owner.command.clone()),
+        };
+        described.push("cursor", cursor);
+        described
+    });
+    idle.collect()
+}
+
+/// The open transactions that wait for their next command.
+pub fn transactions(state: &State) -> Vec<DocumentBuf> {
+    let seconds = state.parameters.number(TRANSACTION_SECONDS).max(1);
+    let lifetime = Duration::from_secs(seconds.unsigned_abs());
+    let idle = state.histories.idle().into_iter().map(|one| {
+        let started = at(one.since);
+        let transaction = doc! {
+            "parameters": { "txnNumber": (one.number), "autocommit": false },
+            "startWallClockTime": (clock::iso(started)),
+            "timeOpenMicros": (one.since.elapsed().as_micros() as i64),
+            "expiryTime": (clock::iso(started + lifetime)),
+        };
+        doc! {
+            "type": "idleSession", "host": (state.host.as_str()), "desc": "inactive transaction",
+            "active": false, "lsid": (one.session.to_document()), "transaction": transaction,
+            "waitingForLock": false, "locks": {}, "lockStats": {},
+        }
+    });
+    idle.collect()
+}
+
+/// The time of a moment that has been.
+fn at(moment: Instant) -> SystemTime {
+    let now = SystemTime::now();
+    now.checked_sub(moment.elapsed()).unwrap_or(now)
+}
