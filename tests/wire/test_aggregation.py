@@ -69,6 +69,12 @@ def test_stages(sales, stages, expected):
     assert run(sales, *stages) == expected
 
 
+def test_buckets_of_an_empty_output_are_counted(sales):
+    stage = {"groupBy": "$price", "buckets": 2}
+    buckets = run(sales, {"$bucketAuto": stage | {"output": {}}})
+    assert buckets == run(sales, {"$bucketAuto": stage}) and "count" in buckets[0]
+
+
 def test_counts_are_right_before_and_after_changes(collection):
     """By the fences of an index, by its entries, and by the documents."""
     collection.insert_many({"_id": i, "a": i % 50, "tags": [i % 3, "all"]} for i in range(3000))

@@ -45,6 +45,17 @@ def test_what_cannot_be_merged_is_refused(collection, target, options, code):
     assert failure.value.code == code, failure.value
 
 
+@pytest.mark.parametrize("options, code", [({"whenMatched": "fail"}, 11000), ({"on": "_id"}, 11000)])
+def test_a_document_that_cannot_be_merged_keeps_no_other_from_it(database, collection, target, options, code):
+    target.create_index("u", unique=True, sparse=True)
+    target.update_one({"_id": 9}, {"$set": {"u": 1}})
+    collection.insert_many([{"_id": 3, "u": 1}, {"_id": 4, "a": 4}])
+    with pytest.raises(OperationFailure) as failure:
+        merge(collection, **options)
+    assert failure.value.code == code, failure.value
+    assert [one["_id"] for one in target.find(sort=[("_id", 1)])] == [1, 2, 4, 9]
+
+
 def test_the_fields_that_name_a_document_may_be_others(database, collection, target):
     target.create_index("b", unique=True)
     stages = [{"$project": {"_id": 0, "b": {"$multiply": ["$a", 10]}}}, {"$set": {"new": True}}]

@@ -298,3 +298,13 @@ def test_progress_and_result_of_a_large_build(server, database):
     word = words[123]
     expected = [one["_id"] for one in database.c.find({"t": {"$regex": rf"\b{word}\b"}})]
     assert found(database.c, f'"{word}"') == sorted(expected) and expected
+
+
+def test_a_hidden_index_answers_no_search(stores):
+    [name] = [name for name in stores.index_information() if name != "_id_"]
+    stores.database.command("collMod", stores.name, index={"name": name, "hidden": True})
+    with pytest.raises(OperationFailure) as failure:
+        found(stores, "coffee")
+    assert failure.value.code == 291
+    stores.database.command("collMod", stores.name, index={"name": name, "hidden": False})
+    assert found(stores, "coffee") == [1, 3]

@@ -128,6 +128,12 @@ def test_several_fields_and_dotted_ones(cakes):
     assert rows[1] == {"_id": 1, "a": {"n": 2, "total": 260}}
 
 
+def test_no_order_may_be_said_as_null(cakes):
+    count = {"output": {"n": {"$sum": 1}}}
+    rows = list(cakes.aggregate([{"$setWindowFields": {"sortBy": None} | count}]))
+    assert rows and rows == list(cakes.aggregate([{"$setWindowFields": count}]))
+
+
 @pytest.mark.parametrize("stage, code", [
     (1, 9),
     ({}, 40414),

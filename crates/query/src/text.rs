@@ -103,7 +103,15 @@ pub(crate) fn text_index(source: &dyn Source) -> Result<(usize, Arc<Definition>)
         .into_iter()
         .enumerate()
         .find(|(_, one)| one.is_text());
-    found.ok_or_else(|| Error::new(NO_TEXT_INDEX, "text index required for $text query"))
+    let found =
+        found.ok_or_else(|| Error::new(NO_TEXT_INDEX, "text index required for $text query"))?;
+    match found.1.hidden {
+        false => Ok(found),
+        true => Err(Error::new(
+            NO_PLANS,
+            "the text index that a $text query needs is hidden",
+        )),
+    }
 }
 
 fn parse(text: &TextQuery, definition: &Definition) -> Result<Query, Error> {

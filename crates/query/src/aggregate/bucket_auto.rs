@@ -65,7 +65,8 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
         ));
     };
-    let fields = fields.map_or_else(
+    // An output without fields is none.
+    let fields = fields.filter(|fields| !fields.is_empty()).map_or_else(
         || Ok(vec![group::count_field(environment)?]),
         Ok::<_, Error>,
     )?;

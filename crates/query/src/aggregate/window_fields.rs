@@ -39,6 +39,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             ("sortBy", ValueRef::Document(order)) => {
                 sort = Some(Sort::parse(order)?.with_collation(environment.collation.clone()));
             }
+            ("sortBy", ValueRef::Null) => {}
             ("output", ValueRef::Document(fields)) => output = Some(fields),
             ("sortBy" | "output", other) => {
                 let field = format_args!("$setWindowFields.{name}");

@@ -100,15 +100,18 @@ impl BatchSource for Writing {
     }
 }
 
+/// Merges what waits. A document that cannot be merged keeps those behind it from nothing: the first
+/// error is told when all have been tried, as of writes that are not ordered.
 fn merge_all(
     merging: &Merging,
     target: &Target,
     waiting: &mut Vec<Prepared>,
     operation: &Operation,
 ) -> Result<(), CommandError> {
+    let mut merged = Ok(());
     for prepared in waiting.drain(..) {
         operation.check()?;
-        merging.merge(target, &prepared, operation)?;
+        merged = merged.and(merging.merge(target, &prepared, operation));
     }
-    Ok(())
+    merged
 }
