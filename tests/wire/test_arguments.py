@@ -120,3 +120,59 @@ def test_what_is_outside_of_the_stable_api_is_listed(database, client):
                                 (73, {"apiParameters": {"version": "1"}, "db": "a.b"}),
                                 (73, {"apiParameters": {"version": "1"}, "collection": ""})):
         assert code(client.admin, validateDBMetadata=1, **arguments) == expected, arguments
+
+
+def test_what_lists_take(database, client):
+    for name, of in (("listCollections", database), ("listDatabases", client.admin)):
+        authorized = "authorized" + name.removeprefix("list")
+        for expected, arguments in ((0, {authorized: True}), (14, {authorized: 1}), (14, {"nameOnly": "x"}),
+                                    (2, {"filter": {"$text": {"$search": "x"}}}),
+                                    (5626500, {"filter": {"name": {"$near": [0, 0]}}}),
+                                    (0, {"filter": {"name": {"$geoWithin": {"$center": [[0, 0], 1]}}}})):
+            assert code(of, **{name: 1}, **arguments) == expected, (name, arguments)
+
+
+def test_what_removes_a_document_is_a_boolean_or_a_number(database):
+    for expected, value in ((14, "x"), (14, {}), (14, []), (0, 0), (0, 0.0), (0, False), (0, None)):
+        asked = {"query": {"a": 7}, "update": {"$set": {"b": 1}}, "remove": value}
+        assert code(database, findAndModify="c", **asked) == expected, asked
+    assert code(database, findAndModify="c", query={"a": 1}, remove=Decimal128("1")) == 0
+    assert database.c.count_documents({"a": 1}) == 0
+
+
+def test_where_concerns_come_from(database):
+    for concern, command in (("readConcern", {"find": "c"}),
+                             ("writeConcern", {"insert": "c", "documents": [{}]})):
+        for expected, provenance in ((0, "clientSupplied"), (0, "customDefault"), (0, None),
+                                     (2, "ClientSupplied"), (14, 1), (14, {})):
+            found = code(database, **command, **{concern: {"provenance": provenance}})
+            assert found == expected, (concern, provenance)
+
+
+def test_options_of_new_collections(database):
+    usual = {"key": {"_id": 1}, "name": "_id_"}
+    for expected, arguments in ((9, {"idIndex": {"key": {"_id": 1}}}), (67, {"idIndex": usual | {"name": ""}}),
+                                (14, {"idIndex": usual | {"name": None}}), (67, {"idIndex": usual | {"v": 3}}),
+                                (67, {"idIndex": usual | {"v": 1.5}}), (14, {"idIndex": usual | {"v": "2"}}),
+                                (0, {"idIndex": usual | {"v": 2}}),
+                                (0, {"clusteredIndex": 0}), (0, {"clusteredIndex": Decimal128("-0")}),
+                                (5979703, {"clusteredIndex": 1}), (14, {"clusteredIndex": None})):
+        database.drop_collection("made")
+        assert code(database, create="made", **arguments) == expected, arguments
+        if expected == 0:
+            assert "clusteredIndex" not in next(database.list_collections(filter={"name": "made"}))["options"]
+
+
+def test_preparing_for_uniqueness_is_a_change_of_its_own(database):
+    for other in ({"hidden": True}, {"expireAfterSeconds": 50}):
+        assert code(database, collMod="c", index={"name": "a_1", "prepareUnique": True, **other}) == 72
+        assert code(database, collMod="c", index={"name": "a_1", "prepareUnique": False, **other}) == 0
+    index = database.c.index_information()["a_1"]
+    assert (index["hidden"], index["expireAfterSeconds"], "prepareUnique" in index) == (True, 50, False)
+
+
+def test_a_list_may_mean_all_indexes(database):
+    database.c.create_index("b")
+    assert code(database, dropIndexes="c", index=["*", "b_1"]) == 27
+    assert code(database, dropIndexes="c", index=["*"]) == 0
+    assert list(database.c.index_information()) == ["_id_"]

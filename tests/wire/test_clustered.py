@@ -42,7 +42,7 @@ def leaf(collection, filter=None, **options):
 
 @pytest.mark.parametrize("options, expected", [
     ({"clusteredIndex": True}, 5979703),
-    ({"clusteredIndex": 1}, 14),
+    ({"clusteredIndex": 1}, 5979703),
     ({"clusteredIndex": "x"}, 14),
     ({"clusteredIndex": {"key": {"_id": 1}}}, 40414),
     ({"clusteredIndex": {"unique": True}}, 40414),

@@ -104,6 +104,14 @@ pub enum ReadConcern {
     Snapshot,
 }
 
+/// Where a concern comes from, as those say who pass on another's command.
+const PROVENANCES: &[&str] = &[
+    "clientSupplied",
+    "customDefault",
+    "getLastErrorDefaults",
+    "implicitDefault",
+];
+
 /// When a write is acknowledged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteConcern {

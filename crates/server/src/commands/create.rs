@@ -216,8 +216,6 @@ fn check_id_index(
         let message = "The 'key' field is a required property of an index specification";
         CommandError::new(ErrorCode::FailedToParse, message)
     })?;
-    fields.string("name")?;
-    fields.whole_number("v")?;
     let is_usual = key.count() == 1 && key.get("_id").and_then(ValueRef::as_f64) == Some(1.0);
     if !is_usual {
         return Err(bad_value(format!(
@@ -225,6 +223,7 @@ fn check_id_index(
         )));
     }
     check_options_of_ids(index).or_command_error()?;
+    check_name_and_version(&fields)?;
     let Some(given) = index.get("collation") else {
         return Ok(());
     };
@@ -236,6 +235,33 @@ fn check_id_index(
         false => Err(bad_value(
             "'idIndex' must have the same collation as the collection".to_owned(),
         )),
+    }
+}
+
+/// The name is needed, though it is not the one that the index gets; versions are 1 and 2.
+fn check_name_and_version(index: &Arguments<'_>) -> Result<(), CommandError> {
+    match index.get("name") {
+        Some(ValueRef::String("")) => {
+            let message = "The name of an index cannot be empty";
+            return Err(CommandError::new(ErrorCode::CannotCreateIndex, message));
+        }
+        Some(ValueRef::String(_)) => {}
+        Some(other) => {
+            return Err(index.wrong_type("name", other.type_of(), &[Type::String]));
+        }
+        None => {
+            let message = "The 'name' field is a required property of an index specification";
+            return Err(CommandError::new(ErrorCode::FailedToParse, message));
+        }
+    }
+    index.whole_number("v")?;
+    match index.present("v") {
+        Some(version) if !matches!(version.as_whole(), Some(1 | 2)) => {
+            let message =
+                format!("Invalid index specification: the version {version} is not known");
+            Err(CommandError::new(ErrorCode::CannotCreateIndex, message))
+        }
+        _ => Ok(()),
     }
 }
 

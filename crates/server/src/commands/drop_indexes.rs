@@ -63,6 +63,7 @@ fn names(
     match wanted {
         Some(ValueRef::String("*")) => Ok(all_but_ids(collection)),
         Some(ValueRef::String(name)) => Ok(vec![by_name(collection, name)?]),
+        Some(ValueRef::Array(all)) if means_all(all) => Ok(all_but_ids(collection)),
         Some(ValueRef::Document(key)) => Ok(vec![by_key(collection, key)?]),
         Some(ValueRef::Array(all)) => by_names(collection, all),
         _ => Ok(Vec::new()),
@@ -73,6 +74,11 @@ fn all_but_ids(collection: &Collection) -> Vec<String> {
     let indexes = collection.indexes();
     let others = indexes.iter().filter(|one| !one.definition.is_of_ids());
     others.map(|one| one.definition.name.clone()).collect()
+}
+
+/// Whether the one name of a list is the word for all.
+fn means_all(names: Array<'_>) -> bool {
+    names.iter().eq([ValueRef::String("*")])
 }
 
 fn by_names(collection: &Collection, all: Array<'_>) -> Result<Vec<String>, CommandError> {

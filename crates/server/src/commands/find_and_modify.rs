@@ -268,10 +268,10 @@ struct Flags {
 
 impl Flags {
     fn parse(arguments: &Arguments<'_>) -> Result<Flags, CommandError> {
-        // MongoDB takes what is not a switch for one that is on or off, too.
+        // Of these MongoDB takes what is not a switch for one that is on or off, too.
         let flag = |name: &str| arguments.get(name).is_some_and(ValueRef::is_truthy);
         Ok(Flags {
-            remove: flag("remove"),
+            remove: arguments.flag("remove")?,
             upsert: flag("upsert"),
             new: flag("new"),
         })

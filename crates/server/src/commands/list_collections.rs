@@ -3,7 +3,7 @@
 use windrow_collection::{Collection, View};
 use windrow_document::{DocumentBuf, Value, doc};
 use windrow_mql::filter::Filter;
-use windrow_wire::{CommandError, Reply, Request};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
@@ -25,6 +25,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let filter = filter(&arguments)?;
     let name_only = arguments.flag("nameOnly")?;
+    arguments.bool("authorizedCollections")?;
     let mut found = Vec::new();
     for one in describe_all(context, request.database(), name_only)? {
         if matches(filter.as_ref(), &one)? {
@@ -51,10 +52,19 @@ pub fn describe_all(
 
 /// The filter that what is listed must match.
 pub fn filter(arguments: &Arguments<'_>) -> Result<Option<Filter>, CommandError> {
-    let filter = arguments.document("filter")?;
-    filter
-        .map(|filter| Filter::parse(filter).or_command_error())
-        .transpose()
+    let Some(filter) = arguments.document("filter")? else {
+        return Ok(None);
+    };
+    let filter = Filter::parse(filter).and_then(Filter::without_near);
+    let filter = filter.or_command_error()?;
+    match filter.text() {
+        None => Ok(Some(filter)),
+        // No index has words of what is listed.
+        Some(_) => Err(CommandError::new(
+            ErrorCode::BadValue,
+            "$text is not allowed in this context",
+        )),
+    }
 }
 
 pub fn matches(filter: Option<&Filter>, described: &DocumentBuf) -> Result<bool, CommandError> {

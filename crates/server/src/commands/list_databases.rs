@@ -23,7 +23,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     let filter = filter(&arguments)?;
     let name_only = arguments.flag("nameOnly")?;
-    arguments.flag("authorizedDatabases")?;
+    arguments.bool("authorizedDatabases")?;
     let engine = &context.state.services.engine;
     let (mut listed, mut total) = (Vec::new(), 0);
     for name in engine.databases() {

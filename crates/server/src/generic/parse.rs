@@ -214,6 +214,9 @@ mod tests {
             concern(refused, 9);
         }
         concern(doc! { "foo": 1 }, 9);
+        concern(doc! { "provenance": "implicitDefault" }, 0);
+        concern(doc! { "provenance": "x" }, 2);
+        concern(doc! { "provenance": true }, 14);
         concern(doc! { "j": "x" }, 9);
         concern(doc! { "w": 2, "wtimeout": 1 }, 2);
         concern(doc! { "w": (Decimal128::from_f64(1.5)) }, 2);
@@ -249,6 +252,9 @@ mod tests {
         concern(doc! { "level": "x" }, 9);
         concern(doc! { "level": 5 }, 14);
         concern(doc! { "level": "local", "foo": 1 }, 72);
+        concern(doc! { "provenance": "clientSupplied" }, 0);
+        concern(doc! { "provenance": "x" }, 2);
+        concern(doc! { "provenance": 1 }, 14);
         concern(doc! { "level": "snapshot", "atClusterTime": 5 }, 14);
         check(&READ, "readConcern", "x", 14);
         check(&READ, "readConcern", Value::Null, 0);

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use windrow_document::{Document, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::{Part, ReadConcern};
+use super::{PROVENANCES, Part, ReadConcern};
 use crate::arguments::Arguments;
 use crate::clock;
 use crate::command::Command;
@@ -72,7 +72,9 @@ impl Reading<'_> {
                 }
             }
         }
-        let level = Arguments::within("readConcern", document).string("level")?;
+        let fields = Arguments::within("readConcern", document);
+        fields.one_of("provenance", PROVENANCES)?;
+        let level = fields.string("level")?;
         let level = level.unwrap_or("local");
         let known = LEVELS.iter().find(|(name, _)| *name == level);
         known.map(|(_, level)| *level).ok_or_else(|| {

@@ -3,7 +3,7 @@
 use windrow_document::{Document, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
-use super::{Part, WriteConcern};
+use super::{PROVENANCES, Part, WriteConcern};
 use crate::arguments::{Arguments, whole};
 use crate::command::Command;
 
@@ -72,7 +72,10 @@ pub(super) fn read(document: Document<'_>, is_member: bool) -> Result<WriteConce
                 servers => concern.unacknowledged = servers == 0,
             },
             ("wtimeout", _) => check_wait(value)?,
-            ("wElectionId" | "wOpTime" | "getLastError" | "provenance", _) => {}
+            ("provenance", _) => {
+                Arguments::within("writeConcern", document).one_of(name, PROVENANCES)?;
+            }
+            ("wElectionId" | "wOpTime" | "getLastError", _) => {}
             _ => {
                 return Err(failed_to_parse(format!(
                     "unrecognized write concern field: {name}"

@@ -103,6 +103,13 @@ impl Wanted {
             let message = "the _id index is unique as it is";
             return Err(invalid(message.to_owned()));
         }
+        let is_prepared_anew = self
+            .prepare_unique
+            .is_some_and(|new| new != self.is("prepareUnique"));
+        if is_prepared_anew && self.others() > 1 {
+            let message = "prepareUnique cannot be changed together with other options of an index";
+            return Err(invalid(message.to_owned()));
+        }
         if self.dry_run && (!self.unique || self.others() > 0) {
             let message = "dryRun mode is for the conversion of an index to unique, alone";
             return Err(invalid(message.to_owned()));

@@ -69,12 +69,13 @@ pub fn seconds(arguments: &Arguments<'_>) -> Result<Option<i64>, CommandError> {
     }
 }
 
-/// The specification; None where there is none, or `false`.
+/// The specification; None where there is none, or `false`, or a number for that.
 fn wanted<'a>(arguments: &Arguments<'a>) -> Result<Option<Document<'a>>, CommandError> {
     match arguments.get("clusteredIndex") {
-        None | Some(ValueRef::Null | ValueRef::Bool(false)) => Ok(None),
+        None | Some(ValueRef::Bool(false)) => Ok(None),
         Some(ValueRef::Document(specification)) => Ok(Some(specification)),
-        Some(ValueRef::Bool(true)) => refuse(
+        Some(number) if number.is_number() && !number.is_truthy() => Ok(None),
+        Some(value) if value.is_number() || value == ValueRef::Bool(true) => refuse(
             NO_SPECIFICATION,
             "The 'clusteredIndex' option takes a specification: {key: {_id: 1}, unique: true}",
         ),
