@@ -5,8 +5,7 @@
 //! meanwhile is told that it is in use. A cursor that is killed meanwhile is not put back.
 //!
 //! In reading order: `source` (what gives the documents), `owner` (who may ask for them), `told` (what
-//! is told of those that wait), and here
-//! the table of all that are open.
+//! is told of those that wait), and here the table of all that are open.
 
 mod owner;
 mod source;
