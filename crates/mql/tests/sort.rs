@@ -62,6 +62,22 @@ fn an_array_counts_by_its_least_or_greatest_element() {
     );
 }
 
+/// An empty array at a place in an array was the array itself, so that it came behind numbers instead of
+/// before null.
+#[test]
+fn an_empty_array_at_a_place_counts_as_nothing() {
+    check(
+        doc! { "a.0": 1 },
+        &[
+            &[doc! { "a": [[], 7] }, doc! { "a": [[]] }],
+            &[doc! {}, doc! { "a": [] }, doc! { "a": 1 }],
+            &[doc! { "a": [3] }],
+            &[doc! { "a": [[1]] }],
+            &[doc! { "a": [[1, 0]] }],
+        ],
+    );
+}
+
 #[test]
 fn fields_through_one_array_come_from_one_element() {
     check(

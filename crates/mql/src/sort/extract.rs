@@ -125,8 +125,9 @@ impl<'d> Search<'_, 'd> {
         for state in &mut states {
             state.place = place(state.rest, array);
         }
-        let whole = (!expand).then_some(ValueRef::Array(array));
+        // An empty array counts as undefined wherever a path ends at it.
         let undefined = array.is_empty().then_some(ValueRef::Undefined);
+        let whole = (!expand && undefined.is_none()).then_some(ValueRef::Array(array));
         for element in undefined.into_iter().chain(array.iter()) {
             let mut inner = states.clone();
             for (state, _) in inner
