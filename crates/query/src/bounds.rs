@@ -147,17 +147,23 @@ impl Predicates {
         }
         let path = Path::parse(&join(prefix, path));
         let by_place = path.components().iter().any(|part| part.index().is_some());
-        if by_place && !pins.open.is_empty() {
-            return;
-        }
+        let is_negated = matches!(node, Node::Not(_));
+        let accepts_missing = leaf::accepts_missing(node);
         if by_place {
+            // An index has the element at the place, and the elements of an array there. A filter looks
+            // for the number as a name in the documents of the array too, mostly in vain, and takes an
+            // array at the place as a whole: what it does not find there, an index may hold.
+            if is_negated || accepts_missing || !pins.open.is_empty() {
+                self.is_complete = false;
+                return;
+            }
             extent.certainty = Certainty::Document;
         }
         self.list.push(Predicate {
             path,
             extent,
-            accepts_missing: leaf::accepts_missing(node),
-            is_negated: matches!(node, Node::Not(_)),
+            accepts_missing,
+            is_negated,
             is_of_texts: leaf::has_regex(node),
             needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child)),
             pins: pins.open.clone(),
@@ -238,8 +244,14 @@ impl IndexBounds {
                 continue;
             }
             let has_arrays = parts_with_arrays(index, number) != 0;
+            // Of an array's elements a sparse index leaves out those that miss the field, though the
+            // document is there by its others.
+            let misses_elements = has_arrays && index.definition.sparse;
             for predicate in on_path(predicates, &field.path) {
-                if has_arrays && predicate.needs_no_arrays {
+                let asks_for_the_missing = predicate.accepts_missing && !predicate.is_negated;
+                if has_arrays && predicate.needs_no_arrays
+                    || misses_elements && asks_for_the_missing
+                {
                     continue;
                 }
                 let Some(extent) = predicate.extent_in(index, predicates, field.kind) else {
@@ -371,7 +383,7 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
 mod tests {
     use super::*;
     use std::sync::Arc;
-    use windrow_document::{DocumentBuf, doc};
+    use windrow_document::{DocumentBuf, array, doc};
     use windrow_index::{Definition, Multikey};
     use windrow_mql::filter::Filter;
 
@@ -467,6 +479,55 @@ mod tests {
         // The array is the last part of one path alone.
         let apart = index(doc! { "a.b": 1, "a.c": 1 }, &[2, 0]);
         check(&apart, doc! { "a.b": 1, "a.c": 2 }, "[1, 1] | [2, 2]", true);
+    }
+
+    #[test]
+    fn places_in_arrays_bound_only_what_an_index_has_of_them() {
+        let place = index(doc! { "a.0": 1 }, &[0]);
+        check(&place, doc! { "a.0": 1 }, "[1, 1]", false);
+        // {a: [{}]} has null at a.0, of the document within, and the entry {}; {a: [[1]]} has not 1
+        // there, but [1], and the entry 1.
+        for condition in [
+            windrow_document::Value::Null,
+            doc! { "$ne": 1 }.into(),
+            doc! { "$in": [(windrow_document::Value::Null), 1] }.into(),
+        ] {
+            check(&place, doc! { "a.0": condition }, "[MinKey, MaxKey]", false);
+        }
+    }
+
+    /// In the order of the index, as MongoDB has it: what an update of one document meets first is the
+    /// least of the values, whichever stands first in the filter.
+    #[test]
+    fn a_disjunction_on_one_path_is_one_scan() {
+        let a = index(doc! { "a": 1 }, &[0]);
+        let or = |branches: windrow_document::ArrayBuf| doc! { "$or": branches };
+        let points = array![{ "a": 6 }, { "a": 4 }];
+        check(&a, or(points), "[4, 4] [6, 6]", true);
+        let ranges = array![{ "a": { "$gt": 6 } }, { "a": { "$in": [1, 9] } }];
+        check(&a, or(ranges), "[1, 1] (6, inf.0]", true);
+        let others = [
+            array![{ "a": 6 }, { "b": 4 }],
+            array![{ "a": 6 }, { "a": { "$ne": 4 } }],
+            array![{ "a": 6 }, { "a": 4, "b": 1 }],
+        ];
+        for branches in others {
+            check(&a, or(branches), "[MinKey, MaxKey]", false);
+        }
+    }
+
+    /// {a: [{b: 1}, {}]} fulfils both conditions and has one entry, that of 1.
+    #[test]
+    fn a_sparse_index_is_not_asked_for_elements_without_the_field() {
+        let specification = doc! { "key": { "a.b": 1 }, "name": "i", "sparse": true };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let sparse = SourceIndex {
+            number: 0,
+            definition: Arc::new(definition),
+            multikey: Multikey(vec![1]),
+        };
+        let both = doc! { "$and": [{ "a.b": { "$gte": 1 } }, { "a.b": null }] };
+        check(&sparse, both, "[1, inf.0]", false);
     }
 
     #[test]

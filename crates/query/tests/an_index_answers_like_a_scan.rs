@@ -44,7 +44,11 @@ fn value(random: &mut Random) -> Value {
     match random.below(8) {
         0 => {
             let count = random.below(4);
-            Value::Array((0..count).map(|_| scalar(random)).collect::<ArrayBuf>())
+            let mut element = || match random.below(6) {
+                0 => Value::Array((0..random.below(3)).map(|_| scalar(random)).collect()),
+                _ => scalar(random),
+            };
+            Value::Array((0..count).map(|_| element()).collect::<ArrayBuf>())
         }
         1 => doc! { "c": (scalar(random)), "d": (scalar(random)) }.into(),
         2 => {
@@ -70,7 +74,7 @@ fn document(id: i32, random: &mut Random, plain: bool) -> DocumentBuf {
     document
 }
 
-const PATHS: [&str; 4] = ["a", "b", "a.c", "a.d"];
+const PATHS: [&str; 6] = ["a", "b", "a.c", "a.d", "a.0", "b.0.c"];
 
 /// Of a wildcard and a field beside it, which takes no arrays.
 fn compound_wildcard(number: u64, random: &mut Random) -> DocumentBuf {

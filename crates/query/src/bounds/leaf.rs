@@ -79,8 +79,21 @@ pub fn extent(node: &Node) -> Option<Extent> {
         Node::Regex { regex, .. } => Some(regex_extent(regex)),
         Node::Mod { .. } => by_key(Intervals::of(Interval::of_type(Type::Double))),
         Node::Not(child) => negation(child),
+        Node::Or(branches) => path_of(node).and_then(|_| any_extent(branches)),
         _ => None,
     }
+}
+
+/// Where one of the conditions can hold.
+fn any_extent(branches: &[Node]) -> Option<Extent> {
+    let extents: Option<Vec<Extent>> = branches.iter().map(extent).collect();
+    let extents = extents?;
+    let certainty = extents.iter().map(|one| one.certainty).min()?;
+    let intervals = extents.iter().flat_map(|one| one.intervals.as_slice());
+    Some(Extent {
+        intervals: Intervals::union(intervals.cloned()),
+        certainty,
+    })
 }
 
 /// Null also finds what is missing, which an index holds as null, and the undefined of old.
@@ -262,6 +275,7 @@ pub fn has_regex(node: &Node) -> bool {
         Node::Regex { .. } => true,
         Node::In { regexes, .. } => !regexes.is_empty(),
         Node::Not(child) => has_regex(child),
+        Node::Or(branches) => branches.iter().any(has_regex),
         _ => false,
     }
 }
@@ -279,14 +293,23 @@ pub fn accepts_missing(node: &Node) -> bool {
         },
         Node::In { values, .. } => values.contains(&Value::Null),
         Node::Not(child) => !accepts_missing(child),
+        Node::Or(branches) => branches.iter().any(accepts_missing),
         _ => false,
     }
 }
 
-/// The path of a condition on one path, also of a negated one.
+/// The path of a condition on one path, also of a negated one and of a `$or` of such that are not negated.
 pub fn path_of(node: &Node) -> Option<&windrow_document::path::Path> {
     match node {
         Node::Not(child) => child.path(),
+        Node::Or(branches) => {
+            let (first, others) = branches.split_first()?;
+            let path = first.path()?;
+            others
+                .iter()
+                .all(|one| one.path() == Some(path))
+                .then_some(path)
+        }
         other => other.path(),
     }
 }
