@@ -38,6 +38,20 @@ def test_the_order_changes_nothing(two, stages, expected):
     assert list(two.aggregate(stages)) == expected
 
 
+@pytest.mark.parametrize("nothing", [
+    {"$expr": False}, {"$alwaysFalse": 1}, {"$nor": [{"$expr": {"$lt": [1, 2]}}]}, {"$expr": {"$gt": ["a", "b"]}},
+])
+@pytest.mark.parametrize("stages", [
+    [{"$facet": {"all": [{"$match": {"n": 1}}]}}],
+    [{"$facet": {"all": []}}, {"$project": {"none": {"$size": "$all"}}}],
+    [{"$unionWith": "other"}],
+    [{"$unionWith": "other"}, {"$set": {"m": 1}}],
+])
+def test_a_filter_that_nothing_passes_stays_behind_what_makes_rows(two, stages, nothing):
+    """A filter of constants went before `$facet`, which made one document of none, and before `$unionWith`."""
+    assert list(two.aggregate([*stages, {"$match": nothing}])) == []
+
+
 def front(database, name, stages):
     explained = database.command("aggregate", name, pipeline=stages, explain=True)
     return str(explained["stages"][0]["$cursor"]), [next(iter(stage)) for stage in explained["stages"][1:]]
@@ -137,3 +151,28 @@ def test_the_key_of_the_index(two):
     with pytest.raises(OperationFailure) as failure:
         list(two.find({}, {"w": {"$meta": "sortKey"}}))
     assert failure.value.code == 2
+
+
+@pytest.mark.parametrize("stages, code", [
+    # Names and what stands within $facet and $unionWith, stage by stage.
+    ([{"$limit": 0}, {"$nonsense": 1}], 40324),
+    ([{"$limit": 0}, {"$facet": {}}], 40169),
+    ([{"$limit": 0}, {"$facet": {"f": [{"$nonsense": 1}]}}], 40324),
+    ([{"$limit": 0}, {"$unionWith": {"pipeline": []}}], 40414),
+    ([{"$facet": {}}, {"$nonsense": 1}], 40169),
+    ([{"$unionWith": {"pipeline": []}}, {"$facet": {}}], 40414),
+    ([{"$facet": {}}, {"$unionWith": {"pipeline": []}}], 40169),
+    ([{"$nonsense": 1}, {"$facet": {}}], 40324),
+    # Then what each stage says.
+    ([{"$limit": 0}, {"$facet": {"f": [{"$facet": {"g": []}}]}}], 15958),
+    ([{"$facet": {"f": [{"$facet": {"g": []}}]}}, {"$limit": 0}], 40600),
+    # Then what constants come to.
+    ([{"$set": {"x": {"$add": ["a", 1]}}}, {"$limit": 0}], 15958),
+    ([{"$set": {"x": {"$add": ["a", 1]}}}, {"$out": "o"}, {"$limit": 1}], 40601),
+    ([{"$set": {"x": {"$add": ["a", 1]}}}, {"$set": {"x": {"$divide": [1, 0]}}}], 16554),
+    ([{"$facet": {"f": [{"$set": {"x": {"$add": ["a", 1]}}}]}}, {"$limit": 0}], 15958),
+])
+def test_of_several_errors_one_is_told(collection, stages, code):
+    with pytest.raises(OperationFailure) as raised:
+        list(collection.aggregate(stages))
+    assert raised.value.code == code

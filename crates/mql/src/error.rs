@@ -8,6 +8,8 @@ use std::fmt;
 pub struct Error {
     pub code: i32,
     pub message: String,
+    /// Operands that are constants came to it, before any document was seen.
+    pub is_of_constants: bool,
 }
 
 impl Error {
@@ -15,6 +17,14 @@ impl Error {
         Error {
             code,
             message: message.into(),
+            is_of_constants: false,
+        }
+    }
+
+    pub(crate) fn of_constants(self) -> Error {
+        Error {
+            is_of_constants: true,
+            ..self
         }
     }
 

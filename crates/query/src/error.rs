@@ -28,6 +28,11 @@ impl Error {
             Error::Collection(_) => None,
         }
     }
+
+    /// Whether operands of an expression that are constants came to it.
+    pub fn is_of_constants(&self) -> bool {
+        matches!(self, Error::Language(error) if error.is_of_constants)
+    }
 }
 
 impl fmt::Display for Error {

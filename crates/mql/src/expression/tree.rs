@@ -52,7 +52,10 @@ impl Expression {
         if !foldable {
             return Ok(self);
         }
-        let value = self.evaluate(&Context::new(Document::EMPTY))?.into_value();
+        let value = match self.evaluate(&Context::new(Document::EMPTY)) {
+            Ok(value) => value.into_value(),
+            Err(error) => return Err(error.of_constants()),
+        };
         match &self.0 {
             Node::Call(call) if call.compares_strings() => Ok(self),
             _ => Ok(value.map_or(self, Expression::constant_of)),

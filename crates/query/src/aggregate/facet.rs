@@ -46,9 +46,9 @@ const REFUSED_WITHIN: [&str; 5] = [
     "$planCacheStats",
 ];
 
-/// What is checked of every `$facet` before any stage of the pipeline is parsed. Errors 40169 and
-/// 40170 for what is none, 40171 for what is no stage, 40600 for stages that may not stand there.
-pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<(), Error> {
+/// The pipelines. It is checked of every `$facet` before any stage of the pipeline is parsed that they are
+/// some: errors 40169 and 40170 for what is none, 40171 for what is no stage.
+pub(super) fn pipelines<'o>(operand: ValueRef<'o>) -> Result<Vec<(&'o str, Array<'o>)>, Error> {
     let document = operand
         .as_document()
         .filter(|document| !document.is_empty());
@@ -58,23 +58,24 @@ pub(super) fn check_shape(operand: ValueRef<'_>) -> Result<(), Error> {
             "the $facet specification must be a non-empty object",
         ));
     };
-    for (name, value) in document {
+    let pipeline = |(name, value): (&'o str, ValueRef<'o>)| {
         let Some(stages) = value.as_array() else {
             let message = format!("arguments to $facet must be arrays, {name} is not");
             return Err(Error::new(40170, message));
         };
-        check_stages(stages, &REFUSED)?;
-    }
-    Ok(())
-}
-
-fn check_stages(stages: Array<'_>, refused: &[&str]) -> Result<(), Error> {
-    for stage in stages {
-        let Some(stage) = stage.as_document() else {
+        if stages.iter().any(|stage| stage.as_document().is_none()) {
             let message = "elements of arrays in $facet spec must be non-empty objects";
             return Err(Error::new(40171, message));
-        };
-        let Some((name, operand)) = stage.first() else {
+        }
+        Ok((name, stages))
+    };
+    document.iter().map(pipeline).collect()
+}
+
+/// Error 40600 for stages that may not stand there.
+fn check_stages(stages: Array<'_>, refused: &[&str]) -> Result<(), Error> {
+    for stage in stages {
+        let Some((name, operand)) = stage.as_document().and_then(Document::first) else {
             continue;
         };
         if refused.contains(&name) {
@@ -83,9 +84,7 @@ fn check_stages(stages: Array<'_>, refused: &[&str]) -> Result<(), Error> {
         }
         if let ("$lookup" | "$unionWith", Some(within)) = (name, operand.as_document()) {
             let within = within.get("pipeline").and_then(ValueRef::as_array);
-            let stages =
-                within.filter(|stages| stages.iter().all(|one| one.as_document().is_some()));
-            check_stages(stages.unwrap_or(Array::EMPTY), &REFUSED_WITHIN)?;
+            check_stages(within.unwrap_or(Array::EMPTY), &REFUSED_WITHIN)?;
         }
     }
     Ok(())
@@ -98,11 +97,13 @@ pub(super) fn parse(
     environment: &Environment,
     parse: ParsePipeline,
 ) -> Result<Vec<Kind>, Error> {
-    check_shape(operand)?;
+    let written = pipelines(operand)?;
+    for (_, stages) in &written {
+        check_stages(*stages, &REFUSED)?;
+    }
     let mut pipelines = Vec::new();
-    for (name, value) in operand.as_document().unwrap_or(Document::EMPTY) {
+    for (name, stages) in written {
         check_name(name)?;
-        let stages = value.as_array().unwrap_or(Array::EMPTY);
         let pipeline = parse(stages, environment)?;
         if pipeline.stages.first().is_some_and(Stage::has_text) {
             return Err(Error::new(

@@ -92,9 +92,10 @@ fn place_of_match(done: &[Stage], stage: &Stage) -> usize {
     let read = stage.kind.dependencies();
     let is_movable = !read.whole && !read.random;
     let paths: Vec<Path> = read.paths.iter().map(|path| Path::parse(path)).collect();
+    // A filter that reads nothing would pass stages too that make rows of none.
     let passes = |before: &&Stage| match &before.kind {
         Kind::Sort(..) => true,
-        kind => is_movable && paths.iter().all(|path| kind.leaves(path)),
+        kind => is_movable && kind.leaves_some() && paths.iter().all(|path| kind.leaves(path)),
     };
     done.len() - done.iter().rev().take_while(passes).count()
 }

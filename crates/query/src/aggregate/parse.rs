@@ -161,15 +161,13 @@ impl Pipeline {
         Pipeline::parse_placed(stages, environment, 0)
     }
 
-    /// What is wrong with the stages whatever they are run on: names, and what stands in a `$facet`. It
-    /// is told before anything else.
+    /// What is wrong with the stages whatever they are run on: names, what stands in a `$facet` and in a
+    /// `$unionWith`. It is told before anything else, of the first stage that has it.
     pub fn check_forms(stages: Array<'_>) -> Result<(), Error> {
-        stages.iter().try_for_each(check_name)?;
-        let named = stages
-            .iter()
-            .filter_map(|stage| stage.as_document()?.first());
-        let mut facets = named.filter(|(name, _)| *name == "$facet");
-        facets.try_for_each(|(_, operand)| facet::check_shape(operand))
+        if stages.iter().any(|stage| stage.as_document().is_none()) {
+            return Err(no_object());
+        }
+        stages.iter().try_for_each(check_form)
     }
 
     /// `place`: where the first of the stages stands in the whole pipeline.
@@ -180,10 +178,12 @@ impl Pipeline {
     ) -> Result<Pipeline, Error> {
         Pipeline::check_forms(stages)?;
         let (kept, output) = output::split(stages, environment)?;
-        let parsed = parse_all(kept.as_array(), environment, place)?;
-        output::check_last(stages)?;
+        let parsed = parse_all(kept.as_array(), environment, place);
+        if parsed.as_ref().err().is_none_or(Error::is_of_constants) {
+            output::check_last(stages)?;
+        }
         Ok(Pipeline {
-            stages: front::ordered(parsed, environment)?,
+            stages: front::ordered(parsed?, environment)?,
             output,
             environment: environment.clone(),
         })
@@ -211,7 +211,8 @@ fn nesting(stages: Array<'_>) -> usize {
     within.max().unwrap_or(0)
 }
 
-/// Parses the stages of a pipeline, and checks where they stand. Error 7749501 for more than 1,000.
+/// Parses the stages of a pipeline, and checks where they stand. Error 7749501 for more than 1,000. What
+/// constants come to is looked at behind all that: an error there is told where nothing else is wrong.
 fn parse_all(
     stages: Array<'_>,
     environment: &Environment,
@@ -222,16 +223,23 @@ fn parse_all(
         return Err(Error::new(7749501, message));
     }
     let mut parsed = Vec::new();
+    let mut of_constants = None;
     for (number, stage) in (place..).zip(stages.iter()) {
         let document = stage.as_document().ok_or_else(no_object)?;
         check_place(number, document)?;
-        let one = parse_stage(document, environment)?;
+        let one = match parse_stage(document, environment) {
+            Err(error) if error.is_of_constants() => {
+                of_constants.get_or_insert(error);
+                continue;
+            }
+            one => one?,
+        };
         if number > 0 && one.iter().any(|stage| stage.has_text()) {
             return Err(text_is_late());
         }
         parsed.extend(one);
     }
-    Ok(parsed)
+    of_constants.map_or(Ok(parsed), Err)
 }
 
 fn no_object() -> Error {
@@ -239,8 +247,19 @@ fn no_object() -> Error {
     Error::new(14, message)
 }
 
-/// What is wrong with the names of stages is told before what is wrong within any. Errors: 14, 40323,
-/// 40324.
+/// Of one stage, and of those within it.
+fn check_form(stage: ValueRef<'_>) -> Result<(), Error> {
+    check_name(stage)?;
+    match stage.as_document().and_then(Document::first) {
+        Some(("$facet", operand)) => facet::pipelines(operand)?
+            .into_iter()
+            .try_for_each(|(_, stages)| Pipeline::check_forms(stages)),
+        Some(("$unionWith", operand)) => Pipeline::check_forms(union::operands(operand)?.1),
+        _ => Ok(()),
+    }
+}
+
+/// Errors: 14, 40323, 40324.
 fn check_name(stage: ValueRef<'_>) -> Result<(), Error> {
     let document = stage.as_document().ok_or_else(no_object)?;
     let Some((name, _)) = document.first().filter(|_| document.count() == 1) else {

@@ -19,14 +19,26 @@ pub struct UnionWith {
     pipeline: Pipeline,
 }
 
-/// Parses a name, or `{coll, pipeline}`. Errors: 9 for neither, and for a pipeline without `coll` that
-/// does not begin with `$documents`, 40414 without both, 40415 for another
-/// field, 14 for a name that is no string, 73 for an empty one, 31441 for `$out` and `$merge` within.
+/// Parses a name, or `{coll, pipeline}`. Errors: those of [`operands`], 31441 for `$out` and `$merge`
+/// within.
 pub(super) fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
     parse: ParsePipeline,
 ) -> Result<Vec<Kind>, Error> {
+    let (collection, stages) = operands(operand)?;
+    refuse_within(stages, 31441, "$unionWith")?;
+    let pipeline = parse(stages, environment)?;
+    Ok(vec![Kind::of(UnionWith {
+        collection: collection.to_owned(),
+        pipeline,
+    })])
+}
+
+/// The collection and the stages. Errors: 9 for neither a name nor a document, and for a pipeline without
+/// `coll` that does not begin with `$documents`, 40414 without both, 40415 for another field, 14 for a
+/// name that is no string, 73 for an empty one.
+pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error> {
     let (mut collection, mut stages) = (None, Array::EMPTY);
     match operand {
         ValueRef::String(name) => collection = Some(name),
@@ -62,12 +74,7 @@ pub(super) fn parse(
     if collection.is_empty() {
         return Err(Error::new(73, "Invalid namespace specified"));
     }
-    refuse_within(stages, 31441, "$unionWith")?;
-    let pipeline = parse(stages, environment)?;
-    Ok(vec![Kind::of(UnionWith {
-        collection: collection.to_owned(),
-        pipeline,
-    })])
+    Ok((collection, stages))
 }
 
 impl Transformation for UnionWith {
