@@ -73,6 +73,12 @@ pub(super) fn pipelines<'o>(operand: ValueRef<'o>) -> Result<Vec<(&'o str, Array
 }
 
 /// Error 40600 for stages that may not stand there.
+pub(super) fn check_allowed(pipelines: &[(&str, Array<'_>)]) -> Result<(), Error> {
+    pipelines
+        .iter()
+        .try_for_each(|(_, stages)| check_stages(*stages, &REFUSED))
+}
+
 fn check_stages(stages: Array<'_>, refused: &[&str]) -> Result<(), Error> {
     for stage in stages {
         let Some((name, operand)) = stage.as_document().and_then(Document::first) else {
@@ -98,9 +104,7 @@ pub(super) fn parse(
     parse: ParsePipeline,
 ) -> Result<Vec<Kind>, Error> {
     let written = pipelines(operand)?;
-    for (_, stages) in &written {
-        check_stages(*stages, &REFUSED)?;
-    }
+    check_allowed(&written)?;
     let mut pipelines = Vec::new();
     for (name, stages) in written {
         check_name(name)?;

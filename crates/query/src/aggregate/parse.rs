@@ -170,6 +170,16 @@ impl Pipeline {
         stages.iter().try_for_each(check_form)
     }
 
+    /// Error 40600 for a `$facet` of stages that may not stand there, which is told whatever the command
+    /// names in place of a collection.
+    pub fn check_facets(stages: Array<'_>) -> Result<(), Error> {
+        let named = stages
+            .iter()
+            .filter_map(|stage| stage.as_document()?.first());
+        let mut facets = named.filter(|(name, _)| *name == "$facet");
+        facets.try_for_each(|(_, operand)| facet::check_allowed(&facet::pipelines(operand)?))
+    }
+
     /// `place`: where the first of the stages stands in the whole pipeline.
     fn parse_placed(
         stages: Array<'_>,

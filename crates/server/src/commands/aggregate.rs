@@ -201,6 +201,7 @@ fn prepare(
     if brings_documents != (namespace.collection == NO_COLLECTION) {
         if let Some(stages) = body.get("pipeline").and_then(ValueRef::as_array) {
             Pipeline::check_forms(stages).or_command_error()?;
+            Pipeline::check_facets(stages).or_command_error()?;
         }
         let message = match brings_documents {
             true => "$documents is only valid with {aggregate: 1}",
