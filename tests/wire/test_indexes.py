@@ -562,3 +562,23 @@ def test_a_specification_may_be_long(collection):
     assert ids(collection.find(query).hint("long")) == ids(collection.find(query).hint({"$natural": 1}))
     collection.drop_index("long")
     assert list(collection.index_information()) == ["_id_"]
+
+
+@pytest.mark.parametrize("pad", ["", "x" * 400])
+def test_a_number_that_is_a_place_and_a_name_has_no_key(collection, pad):
+    ambiguous = {"a": [{"0": {"b": 1}}, {"b": 5}], "pad": pad}
+    collection.create_index("a.0.b")
+    collection.insert_one({"_id": 1, "a": [{"b": 1}]})
+    with pytest.raises(WriteError) as refused:
+        collection.insert_one({"_id": 2, **ambiguous})
+    assert refused.value.code == 16746
+    with pytest.raises(WriteError) as refused:
+        collection.update_one({"_id": 1}, {"$set": ambiguous})
+    assert refused.value.code == 16746
+    assert ids(collection.find({}, hint="a.0.b_1")) == [1]
+    collection.drop_indexes()
+    collection.insert_one({"_id": 2, **ambiguous})
+    with pytest.raises(OperationFailure) as refused:
+        collection.create_index("a.0.b")
+    assert refused.value.code == 16746
+    assert list(collection.index_information()) == ["_id_"]

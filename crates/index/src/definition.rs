@@ -165,6 +165,13 @@ impl Definition {
         self.wildcard.is_some()
     }
 
+    /// Whether a path has a number, which a document may take for a place in an array or for a name: of one
+    /// that takes it for both no entries can be made.
+    pub fn has_places(&self) -> bool {
+        let has_place = |path: &Path| path.components().iter().any(|part| part.index().is_some());
+        self.fields.iter().any(|field| has_place(&field.path))
+    }
+
     /// The key of an index with one ascending field.
     pub fn append_only_value(&self, bytes: &mut Vec<u8>, value: ValueRef<'_>) {
         key::append_collated(bytes, value, false, self.collation.as_deref());

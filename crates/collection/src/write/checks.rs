@@ -94,6 +94,7 @@ pub(crate) fn check_fits(
         }
     } else if !definition.is_hashed()
         && !definition.is_geo()
+        && !definition.has_places()
         && !may_have_too_many(definition, document)
     {
         return Ok(());
