@@ -155,6 +155,18 @@ def test_one_document_keeps_no_query_busy_past_its_time(documents):
         refused(50, lambda: documents.aggregate(pipeline, maxTimeMS=500))
 
 
+def test_a_projection_of_more_than_16_mb(database):
+    large = database.large
+    large.insert_many([{"_id": 1, "n": 1}, {"_id": 2, "n": 2, "s": "x" * 9_000_000}])
+    twice = {"n": 1, "one": "$$ROOT", "other": "$$ROOT"}
+    assert [one["n"] for one in large.find({"_id": 1}, twice)] == [1]
+    refused(10334, lambda: list(large.find({}, twice).sort("_id", 1)))
+    refused(10334, lambda: list(large.find({}, twice).sort("_id", 1).batch_size(1)))
+    refused(10334, lambda: large.find_one_and_update({"_id": 2}, {"$inc": {"n": 1}}, projection=twice))
+    refused(10334, lambda: list(large.aggregate([{"$project": twice}])))
+    assert large.count_documents({}) == 2
+
+
 def test_groups_of_more_than_memory(documents):
     pushed = [{"$group": {"_id": None, "l": {"$push": long_string(100)}}}]
     refused(292, lambda: documents.aggregate(pushed, allowDiskUse=False))

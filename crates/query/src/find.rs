@@ -139,6 +139,11 @@ impl Find {
         }
     }
 
+    /// Whether its rows are documents as they were stored, not made of parts of them or of keys.
+    pub fn gives_stored_documents(&self) -> bool {
+        self.projection.is_none() && self.needs.is_none() && !self.return_key
+    }
+
     /// The paths that the result is made of; None: whole documents.
     pub(crate) fn needed_paths(&self) -> Option<Vec<Path>> {
         match &self.projection {

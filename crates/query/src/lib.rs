@@ -56,7 +56,7 @@ pub use find::{Find, Hint};
 pub use guidance::Guidance;
 pub use plan_cache::CachedPlan;
 pub use restrictions::{IndexFilter, IndexName, Restrictions};
-pub use row::{Content, Interrupt, Row, Uninterrupted};
+pub use row::{Content, Interrupt, Row, Uninterrupted, check_size};
 pub use shape::{Shape, ShapeParts};
 pub use snapshot::Snapshot;
 pub use source::{

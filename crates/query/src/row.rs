@@ -37,7 +37,7 @@ impl Content {
 const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024 + 16 * 1024;
 
 /// Refuses a document that is too long for a reply. Error 10334.
-pub(crate) fn check_size(document: Document<'_>) -> Result<(), Error> {
+pub fn check_size(document: Document<'_>) -> Result<(), Error> {
     match document.as_bytes().len() {
         bytes if bytes > DOCUMENT_BYTES_MAX => Err(Error::new(
             10334,

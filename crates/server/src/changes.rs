@@ -185,9 +185,9 @@ fn start(
     Running::start(find, &source, context.operation)
 }
 
-/// The rows of a query without a projection are documents as they were stored.
+/// Spares the batch to read again what the query has read.
 fn trust(batch: &mut Batch<'_>, find: &Find, running: &Running) {
-    if let Some(position) = running.position().filter(|_| find.projection.is_none()) {
+    if let Some(position) = running.position().filter(|_| find.gives_stored_documents()) {
         batch.trust_snapshot(position);
     }
 }

@@ -118,7 +118,10 @@ fn turn(
         ..Terms::default()
     };
     let (mut batch, mut count) = (collection.batch_on(terms), 0);
-    if let Some(position) = snapshot.position() {
+    if let Some(position) = snapshot
+        .position()
+        .filter(|_| find.gives_stored_documents())
+    {
         batch.trust_snapshot(position);
     }
     while let Some(row) = cursor.next_row(&Uninterrupted)? {

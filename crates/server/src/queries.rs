@@ -14,6 +14,7 @@ use windrow_query::plan::Plan;
 use windrow_query::print::print_run;
 use windrow_query::{
     Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source,
+    check_size,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode, Request};
 
@@ -240,7 +241,13 @@ enum Rows {
 impl Rows {
     fn next(&mut self, operation: &Operation) -> Result<Option<Content>, CommandError> {
         match self {
-            Rows::Query(running) => Ok(running.next(operation)?.map(|row| row.content)),
+            Rows::Query(running) => {
+                let Some(row) = running.next(operation)? else {
+                    return Ok(None);
+                };
+                check_size(row.document()).or_command_error()?;
+                Ok(Some(row.content))
+            }
             Rows::Pipeline(cursor) => cursor.next(operation).or_command_error(),
         }
     }

@@ -125,5 +125,9 @@ mod tests {
         own.note_own(6);
         assert!(own.holds([&frozen, &next]));
         assert!(own.holds([&next]));
+        // Folded away before it was met: who knows what stood beside it?
+        let mut unmet = Unaltered::since(4);
+        unmet.note_own(6);
+        assert!(!unmet.holds([&next]));
     }
 }

@@ -10,7 +10,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
-use windrow_query::{Find, Hint};
+use windrow_query::{Find, Hint, check_size};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -199,7 +199,9 @@ impl Asked {
             return Ok(document);
         };
         let projected = fields.apply(document.as_document(), &Meta::default());
-        projected.map(Some).or_command_error()
+        let projected = projected.or_command_error()?;
+        check_size(projected.as_document()).or_command_error()?;
+        Ok(Some(projected))
     }
 
     /// Whether the document is removed.
