@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::OrCommandError;
 use crate::operations::Operation;
+use crate::writes;
 
 /// Documents wait to be merged until they have so many bytes, or are so many.
 const WAITING_BYTES: usize = 16 << 20;
@@ -101,7 +102,8 @@ impl BatchSource for Writing {
 }
 
 /// Merges what waits. A document that cannot be merged keeps those behind it from nothing: the first
-/// error is told when all have been tried, as of writes that are not ordered.
+/// error is told when all have been tried, as of writes that are not ordered. One that ends a command
+/// ends this one at once.
 fn merge_all(
     merging: &Merging,
     target: &Target,
@@ -111,7 +113,10 @@ fn merge_all(
     let mut merged = Ok(());
     for prepared in waiting.drain(..) {
         operation.check()?;
-        merged = merged.and(merging.merge(target, &prepared, operation));
+        match merging.merge(target, &prepared, operation) {
+            Err(error) if writes::ends_command(&error) => return Err(error),
+            tried => merged = merged.and(tried),
+        }
     }
     merged
 }
