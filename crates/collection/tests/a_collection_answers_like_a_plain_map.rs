@@ -483,9 +483,7 @@ fn many_updates_of_one_document_queue_up() {
                     let reader = collection.reader().unwrap();
                     let seen = reader.get(record).unwrap().unwrap();
                     let mut batch = collection.batch();
-                    if trusting {
-                        batch.trust_snapshot(reader.position());
-                    }
+                    batch.trust_snapshot(trusting.then(|| reader.position()));
                     let seen = Document::from_validated(&seen);
                     batch.change_seen(record, seen, counted).unwrap();
                     batch.commit().unwrap();

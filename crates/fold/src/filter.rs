@@ -7,6 +7,7 @@
 const LINE_BYTES: usize = 64;
 const PROBES: u32 = 6;
 
+use crate::ahead;
 pub(crate) use crate::sum::key_hash as hash;
 
 /// What filters know an entry with an empty key by.
@@ -48,12 +49,10 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
     page
 }
 
-/// Reads of each line that these hashes are asked of: the machine waits for many of them at once, where
-/// it would wait for one after the other.
+/// Fetches the lines that these hashes are asked of.
 pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
     let lines = page.len() / LINE_BYTES;
-    let bytes = hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES));
-    std::hint::black_box(bytes.fold(0, |all, byte| all ^ byte));
+    ahead::touch(hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES)));
 }
 
 /// False only where the key is not among those the page was built of.

@@ -289,25 +289,17 @@ impl Section {
             return Ok(false);
         }
         let fences = self.fences()?;
-        if !fences.has_filters() || key.is_empty() {
+        if key.is_empty() || !fences.has_filters() {
             return Ok(true);
         }
         let hash = filter::hash(key);
         let mut page = fences.find(key, 0) / FILTER_BLOCKS;
         // A key may go on behind the blocks of a page: mostly one comparison says that it does not.
         loop {
-            let Some((offset, length)) = fences.filter(page) else {
-                return Ok(true);
-            };
-            if filter::may_hold(
-                &self
-                    .runs
-                    .open_block(self.address(offset, length), Caching::Keep)?,
-                hash,
-            ) {
-                return Ok(true);
+            match self.filter_bits(page)? {
+                Some(bits) if !filter::may_hold(&bits, hash) => page += 1,
+                _ => return Ok(true),
             }
-            page += 1;
             let next = page * FILTER_BLOCKS;
             if next >= fences.len() || fences.separator(next) > key {
                 return Ok(false);
@@ -320,14 +312,9 @@ impl Section {
         if !key.is_empty() {
             return self.may_hold(key);
         }
-        let fences = self.fences()?;
-        let page = fences.find(key, id) / FILTER_BLOCKS;
-        let Some((offset, length)) = fences.filter(page) else {
-            return Ok(true);
-        };
-        let address = self.address(offset, length);
-        let page = self.runs.open_block(address, Caching::Keep)?;
-        Ok(filter::may_hold(&page, filter::id_hash(id)))
+        let page = self.fences()?.find(key, id) / FILTER_BLOCKS;
+        let bits = self.filter_bits(page)?;
+        Ok(bits.is_none_or(|bits| filter::may_hold(&bits, filter::id_hash(id))))
     }
 
     /// The numbers of those of these keys, in order, which `ask` chooses and the section may hold: see
@@ -347,23 +334,19 @@ impl Section {
                 (Some(page), Some(wanted)) => page.is_before_end(wanted.key),
                 _ => false,
             };
-            let (on_page, others) = rest.split_at(rest.partition_point(is_on_page));
+            let count = rest.partition_point(is_on_page);
+            let (together, others) = rest.split_at(count.max(1));
             let hash = |number: &usize| wanted(number).map_or(0, |wanted| wanted.hash);
             match &page {
-                Some(page) if !on_page.is_empty() => {
-                    filter::touch(&page.bits, on_page.iter().map(hash));
+                Some(page) if count > 0 => {
+                    filter::touch(&page.bits, together.iter().map(hash));
                     let passes = |number: &&usize| filter::may_hold(&page.bits, hash(number));
-                    passing.extend(on_page.iter().filter(passes));
-                    rest = others;
+                    passing.extend(together.iter().filter(passes));
                 }
-                _ => {
-                    let (alone, others) = rest.split_at(1);
-                    if self.may_hold(next.key)? {
-                        passing.extend(alone);
-                    }
-                    rest = others;
-                }
+                _ if self.may_hold(next.key)? => passing.extend(together),
+                _ => {}
             }
+            rest = others;
         }
         Ok(passing)
     }
@@ -376,16 +359,18 @@ impl Section {
         }
         let fences = self.fences()?;
         let page = fences.find(key, 0) / FILTER_BLOCKS;
-        let Some((offset, length)) = fences.filter(page) else {
-            return Ok(None);
-        };
         let next = (page + 1) * FILTER_BLOCKS;
-        Ok(Some(FilterPage {
-            bits: self
-                .runs
-                .open_block(self.address(offset, length), Caching::Keep)?,
-            end: (next < fences.len()).then(|| fences.separator(next)),
-        }))
+        let end = (next < fences.len()).then(|| fences.separator(next));
+        let bits = self.filter_bits(page)?;
+        Ok(bits.map(|bits| FilterPage { bits, end }))
+    }
+
+    /// A page of filters by its number; None where there is none.
+    fn filter_bits(&self, page: usize) -> Result<Option<Block>, StorageError> {
+        let address = self.fences()?.filter(page);
+        let address = address.map(|(offset, length)| self.address(offset, length));
+        let open = |address| self.runs.open_block(address, Caching::Keep);
+        address.map(open).transpose()
     }
 }
 

@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 
 use windrow_storage::StorageError;
 
+use crate::ahead;
 use crate::entry::{Entry, KeyHead, same_key};
 use crate::order::{self, Order};
 use crate::radix::Radix;
@@ -188,12 +189,10 @@ impl Sorter {
         }
     }
 
-    /// Reads of each of these entries in the arena: the machine waits for many of them at once, where it
-    /// would wait for one after the other.
+    /// Fetches these entries from the arena.
     fn touch(&self, places: &[Place]) {
         let in_arena = places.iter().filter(|place| place.is_in_arena());
-        let bytes = in_arena.filter_map(|place| self.arena.get(place.offset()));
-        std::hint::black_box(bytes.fold(0, |all, byte| all ^ byte));
+        ahead::touch(in_arena.filter_map(|place| self.arena.get(place.offset())));
     }
 
     /// Orders places with equal heads.

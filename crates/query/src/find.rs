@@ -8,7 +8,7 @@ use windrow_mql::sort::{Natural, Sort};
 
 use crate::Error;
 use crate::shape::Shape;
-use crate::source::Direction;
+use crate::source::{Direction, Source};
 
 /// The parts of a `find`, parsed.
 #[derive(Clone, Debug)]
@@ -139,9 +139,11 @@ impl Find {
         }
     }
 
-    /// Whether its rows are documents as they were stored, not made of parts of them or of keys.
-    pub fn gives_stored_documents(&self) -> bool {
-        self.projection.is_none() && self.needs.is_none() && !self.return_key
+    /// The position of the snapshot whose documents its rows are, as they were stored. None where they are
+    /// made of parts of documents or of keys, or the source is no snapshot.
+    pub fn stored_at(&self, source: &dyn Source) -> Option<u64> {
+        let are_whole = self.projection.is_none() && self.needs.is_none() && !self.return_key;
+        source.position().filter(|_| are_whole)
     }
 
     /// The paths that the result is made of; None: whole documents.

@@ -48,7 +48,7 @@ pub fn change_all(
     let mut running = start(context, collection, find)?;
     let give_up = || context.gives_up();
     let mut batch = collection.batch_on(context.terms(saving, &give_up));
-    trust(&mut batch, find, &running);
+    batch.trust_snapshot(running.stored_at(find));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
     tally.examined = running.examined();
@@ -125,7 +125,7 @@ pub fn change_one(
         };
         let give_up = || context.gives_up();
         let mut batch = collection.batch_on(context.terms(saving, &give_up));
-        trust(&mut batch, &find, &running);
+        batch.trust_snapshot(running.stored_at(&find));
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
@@ -157,7 +157,7 @@ pub fn change_found(
         give_up: &give_up,
         ..Terms::default()
     });
-    trust(&mut batch, find, &running);
+    batch.trust_snapshot(running.stored_at(find));
     let outcome = change_row(&row, find, &mut batch, decide)?;
     batch.commit().map_err(of_write)?;
     Ok(Some(match outcome {
@@ -183,13 +183,6 @@ fn start(
     let guidance = Some(Arc::clone(&context.state.guidance));
     let source = Snapshot::within(collection, transaction, guidance).or_command_error()?;
     Running::start(find, &source, context.operation)
-}
-
-/// Spares the batch to read again what the query has read.
-fn trust(batch: &mut Batch<'_>, find: &Find, running: &Running) {
-    if let Some(position) = running.position().filter(|_| find.gives_stored_documents()) {
-        batch.trust_snapshot(position);
-    }
 }
 
 /// None where the document is gone, or does not match any more.

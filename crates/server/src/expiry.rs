@@ -118,12 +118,7 @@ fn turn(
         ..Terms::default()
     };
     let (mut batch, mut count) = (collection.batch_on(terms), 0);
-    if let Some(position) = snapshot
-        .position()
-        .filter(|_| find.gives_stored_documents())
-    {
-        batch.trust_snapshot(position);
-    }
+    batch.trust_snapshot(find.stored_at(&*snapshot));
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;
         // It may have been changed since the snapshot.

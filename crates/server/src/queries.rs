@@ -132,9 +132,9 @@ impl Running {
         Ok(running)
     }
 
-    /// See [`Source::position`].
-    pub fn position(&self) -> Option<u64> {
-        self.source.position()
+    /// See [`Find::stored_at`].
+    pub fn stored_at(&self, find: &Find) -> Option<u64> {
+        find.stored_at(&*self.source)
     }
 
     /// Tells the log and the profile what identifies the query and its plan, where they are told of it.

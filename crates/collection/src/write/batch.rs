@@ -131,13 +131,12 @@ impl<'c> Batch<'c> {
         self.change_found(id, None, |reader| reader.get(id), decide)
     }
 
-    /// Says that what [`change_seen`](Self::change_seen) will be given are the documents of a snapshot, as
-    /// they were stored, each once. Then they are not read again while nobody else changes any.
-    pub fn trust_snapshot(&mut self, position: u64) {
-        self.unaltered = match self.terms.transaction {
-            None => Some(Unaltered::since(position)),
-            Some(_) => None,
-        };
+    /// Says that what [`change_seen`](Self::change_seen) will be given are the documents of the snapshot at
+    /// a position, as they were stored, each once. Then they are not read again while nobody else changes
+    /// any. None: they are not.
+    pub fn trust_snapshot(&mut self, position: Option<u64>) {
+        let position = position.filter(|_| self.terms.transaction.is_none());
+        self.unaltered = position.map(Unaltered::since);
     }
 
     /// As [`change`](Self::change), of a document of which some version has been seen: so it is found

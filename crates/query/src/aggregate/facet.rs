@@ -6,7 +6,7 @@ use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::operand;
-use super::rows::{ARRAY_BYTES_MAX, Rows};
+use super::rows::{Rows, check_array};
 use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
@@ -217,12 +217,7 @@ impl Operator for FacetOperator {
             let mut list = ArrayBuilder::new();
             while let Some(row) = chain.next(interrupt)? {
                 list.push(ValueRef::Document(row.document()));
-                if builder.len() + list.len() > ARRAY_BYTES_MAX {
-                    return Err(Error::new(
-                        10334,
-                        "the document that $facet makes is larger than 100 MB",
-                    ));
-                }
+                check_array(builder.len() + list.len(), "$facet")?;
             }
             builder.append(name, ValueRef::Array(list.finish().as_array()));
         }

@@ -14,7 +14,7 @@ use windrow_mql::filter::{Environment, Filter};
 use super::chain::matching;
 use super::operand;
 use super::place::{visit, with_value};
-use super::rows::ARRAY_BYTES_MAX;
+use super::rows::check_array;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
@@ -274,12 +274,7 @@ impl GraphLookupOperator {
                 }
                 None => list.push(ValueRef::Document(document)),
             }
-            if list.len() > ARRAY_BYTES_MAX {
-                return Err(Error::new(
-                    10334,
-                    "the document that $graphLookup makes is larger than 100 MB",
-                ));
-            }
+            check_array(list.len(), "$graphLookup")?;
         }
         Ok(list.finish())
     }

@@ -52,3 +52,14 @@ pub(crate) fn collect(
 /// No array of documents that a stage makes is longer than this: between stages documents may be longer
 /// than those that leave.
 pub(crate) const ARRAY_BYTES_MAX: usize = 100 * 1024 * 1024;
+
+/// Error 10334 where what a stage makes of documents has grown longer than that.
+pub(crate) fn check_array(bytes: usize, stage: &str) -> Result<(), Error> {
+    match bytes > ARRAY_BYTES_MAX {
+        true => {
+            let message = format!("the document that {stage} makes is larger than 100 MB");
+            Err(Error::new(10334, message))
+        }
+        false => Ok(()),
+    }
+}

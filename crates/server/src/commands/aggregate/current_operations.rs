@@ -58,22 +58,17 @@ struct Waiting {
 impl Waiting {
     fn parse(wanted: ValueRef<'_>) -> Result<Waiting, CommandError> {
         let options = options::parse("$currentOp", wanted, &FLAGS)?;
-        let mut given = FLAGS.map(|name| (name, None));
-        for (name, flag) in &mut given {
-            *flag = options.given_bool(name)?;
+        for name in FLAGS {
+            options.given_bool(name)?;
         }
-        let flag = |name: &str| {
-            let found = given.iter().find(|(known, _)| *known == name);
-            found.and_then(|(_, flag)| *flag)
-        };
-        if flag("targetAllNodes") == Some(true) {
+        if options.given_bool("targetAllNodes")? == Some(true) {
             let message = "$currentOp supports targetAllNodes only for sharded clusters";
             return refuse(ErrorCode::FailedToParse, message);
         }
         Ok(Waiting {
-            connections: flag("idleConnections").unwrap_or(false),
-            cursors: flag("idleCursors").unwrap_or(false),
-            sessions: flag("idleSessions").unwrap_or(true),
+            connections: options.given_bool("idleConnections")?.unwrap_or(false),
+            cursors: options.given_bool("idleCursors")?.unwrap_or(false),
+            sessions: options.given_bool("idleSessions")?.unwrap_or(true),
         })
     }
 }
