@@ -215,7 +215,7 @@ impl Task {
 
 fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescriptor>, Error> {
     let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
-    let chunks = match &task.index {
+    let parts = match &task.index {
         None => generation.records(position),
         Some(index) => generation.index(index, position),
     };
@@ -232,7 +232,7 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescripto
         compression: Compression::None,
         ..options
     };
-    let mut merge = Merge::of_chunks(&chunks)?;
+    let mut merge = Merge::of_chunks(parts.iter().map(|part| part.chunk().clone()))?;
     let end = match task.mostly_grows() {
         true => task.end(),
         false => None,

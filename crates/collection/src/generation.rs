@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use windrow_document::{Document, ValueRef};
-use windrow_fold::{Chunk, ChunkBuilder, Entry, HashedKey, SharedPayload, Tail};
+use windrow_fold::{Entry, HashedKey, Part, Pile, PileBuilder, SharedPayload, Tail};
 use windrow_index::{Definition, Scratch};
 
 use crate::index::Index;
@@ -136,23 +136,23 @@ impl Generation {
         commits.get(first..).unwrap_or_default().to_vec()
     }
 
-    /// The chunks of the map by record id up to at least `position`.
-    pub fn records(&self, position: u64) -> Arc<Vec<Arc<Chunk>>> {
+    /// The parts of the map by record id up to at least `position`.
+    pub fn records(&self, position: u64) -> Arc<Vec<Arc<Part>>> {
         self.records.settle(position, |from| {
             let commits = self.commits_since(from);
             let settled = commits
                 .last()
                 .map_or(position, |last| last.position.max(position));
-            let chunk = match &self.clustered {
+            let made = match &self.clustered {
                 None => documents_by_record(&commits),
                 Some(of_ids) => ids_by_record(of_ids, &commits),
             };
-            (chunk, settled)
+            (Part::from(made), settled)
         })
     }
 
-    /// The chunks of an index up to at least `position`.
-    pub fn index(&self, index: &Index, position: u64) -> Arc<Vec<Arc<Chunk>>> {
+    /// The parts of an index up to at least `position`.
+    pub fn index(&self, index: &Index, position: u64) -> Arc<Vec<Arc<Part>>> {
         let tail = self.index_tail(index);
         tail.tail.settle(position, |from| {
             let bytes = self.record_bytes.load(Ordering::Acquire);
@@ -161,14 +161,14 @@ impl Generation {
                 .last()
                 .map_or(position, |last| last.position.max(position));
             let expected = tail.last_entries.load(Ordering::Relaxed);
-            let chunk = match index.definition.clustered {
+            let made = match index.definition.clustered {
                 false => index_chunk(index, &commits, expected + expected / 4),
                 true => documents_by_id(index, &commits, expected + expected / 4),
             };
-            tail.last_entries.store(chunk.len(), Ordering::Relaxed);
-            self.held.add(chunk.bytes() as u64);
+            tail.last_entries.store(made.len(), Ordering::Relaxed);
+            self.held.add(made.bytes() as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
-            (chunk, settled)
+            (Part::from(made), settled)
         })
     }
 
@@ -185,13 +185,13 @@ impl Generation {
         self.held.add(grown as u64);
     }
 
-    /// Whether a tail has chunks that should be merged.
+    /// Whether a tail has parts that should be merged.
     pub fn is_untidy(&self) -> bool {
         let indexes = self.indexes.lock();
         self.records.is_untidy() || indexes.values().any(|index| index.tail.is_untidy())
     }
 
-    /// Merges chunks of tails while others read and write; whether there were any to merge.
+    /// Merges parts of tails while others read and write; whether there were any to merge.
     pub fn tidy(&self) -> bool {
         let indexes: Vec<_> = self.indexes.lock().values().cloned().collect();
         let tidied = indexes.iter().map(|index| index.tail.tidy());
@@ -242,8 +242,8 @@ fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
     }
 }
 
-fn documents_by_record(commits: &[Arc<Commit>]) -> Chunk {
-    let mut builder = ChunkBuilder::new(base_of(commits), commits.len());
+fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), commits.len());
     each_document(
         commits,
         &mut builder,
@@ -256,8 +256,8 @@ fn documents_by_record(commits: &[Arc<Commit>]) -> Chunk {
 }
 
 /// The documents of a clustered collection. `entries`: about how many are expected.
-fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk {
-    let mut builder = ChunkBuilder::new(base_of(commits), entries);
+fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), entries);
     let mut key = Vec::new();
     each_document(
         commits,
@@ -274,9 +274,9 @@ fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> C
 /// Visits every version of a document that the commits have, and every deletion.
 fn each_document(
     commits: &[Arc<Commit>],
-    builder: &mut ChunkBuilder,
-    mut add: impl FnMut(&mut ChunkBuilder, Document<'_>, u64, u64, SharedPayload),
-    mut delete: impl FnMut(&mut ChunkBuilder, u64, u64, &[IndexChange]),
+    builder: &mut PileBuilder,
+    mut add: impl FnMut(&mut PileBuilder, Document<'_>, u64, u64, SharedPayload),
+    mut delete: impl FnMut(&mut PileBuilder, u64, u64, &[IndexChange]),
 ) {
     for commit in commits {
         let position = commit.position;
@@ -309,8 +309,8 @@ fn each_document(
 }
 
 /// Where the `_id`s of a clustered collection's records stand. An update never changes that.
-fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Chunk {
-    let mut builder = ChunkBuilder::new(base_of(commits), commits.len());
+fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), commits.len());
     let mut key = Vec::new();
     for commit in commits {
         let position = commit.position;
@@ -345,8 +345,8 @@ pub(crate) fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &m
 }
 
 /// `entries`: about how many are expected.
-fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Chunk {
-    let mut builder = ChunkBuilder::new(base_of(commits), entries);
+fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), entries);
     let mut scratch = Scratch::default();
     for commit in commits {
         let position = commit.position;
@@ -392,7 +392,7 @@ fn add_changes(
     id: u64,
     position: u64,
     changes: &[IndexChange],
-    builder: &mut ChunkBuilder,
+    builder: &mut PileBuilder,
 ) {
     for change in changes.iter().filter(|change| change.map == index.map) {
         for key in &change.gone {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Chunk, Cursor, Direction, EntrySum, HashedKey, Snapshot, View};
+use windrow_fold::{Cursor, Direction, EntrySum, HashedKey, Part, Snapshot, View};
 use windrow_index::{Definition, MARK, Multikey, is_mark};
 
 use crate::error::Error;
@@ -100,21 +100,21 @@ impl Reader {
     fn view(
         &self,
         sections: &Arc<Sections>,
-        chunks_of: impl Fn(&Generation, u64) -> Arc<Vec<Arc<Chunk>>>,
+        parts_of: impl Fn(&Generation, u64) -> Arc<Vec<Arc<Part>>>,
     ) -> View {
         let position = self.position();
-        let mut chunks = Vec::new();
+        let mut parts = Vec::new();
         for generation in self.0.state.generations() {
-            chunks.extend(chunks_of(generation, position).iter().cloned());
+            parts.extend(parts_of(generation, position).iter().cloned());
         }
-        let others = chunks.len();
+        let others = parts.len();
         if let Some(own) = &self.0.own {
-            chunks.extend(chunks_of(&own.tail, own.position).iter().cloned());
+            parts.extend(parts_of(&own.tail, own.position).iter().cloned());
         }
         View {
             sections: sections.clone(),
-            own: chunks.len() - others,
-            chunks,
+            own: parts.len() - others,
+            parts,
             snapshot: position,
         }
     }

@@ -12,7 +12,7 @@ use windrow_document::Document;
 use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::sections::Sections;
-use windrow_fold::{ChunkBuilder, Entry, RunSink, SectionDescriptor, SectionOptions, Sorter};
+use windrow_fold::{Chunk, Entry, PileBuilder, RunSink, SectionDescriptor, SectionOptions, Sorter};
 use windrow_index::{Definition, Scratch};
 use windrow_storage::StorageError;
 
@@ -84,7 +84,7 @@ struct Made {
     /// Of documents that all snapshots see as they are.
     settled: Sorter,
     /// Of those of which some see other versions.
-    versions: ChunkBuilder,
+    versions: PileBuilder,
     sections: Vec<SectionDescriptor>,
     scratch: Scratch,
 }
@@ -154,7 +154,7 @@ impl Work<'_> {
         let oldest = keep.snapshots.first().copied().unwrap_or(0);
         let mut made = Made {
             settled: Sorter::new(),
-            versions: ChunkBuilder::new(oldest, 0),
+            versions: PileBuilder::new(oldest, 0),
             sections: Vec::new(),
             scratch: Scratch::default(),
         };
@@ -245,10 +245,10 @@ impl Work<'_> {
         let options = self.options(position);
         let section = made.settled.write(sink, options)?;
         made.sections.extend(section);
-        let empty = ChunkBuilder::new(keep.snapshots.first().copied().unwrap_or(0), 0);
+        let empty = PileBuilder::new(keep.snapshots.first().copied().unwrap_or(0), 0);
         let versions = std::mem::replace(&mut made.versions, empty).finish();
         if !versions.is_empty() {
-            let mut merge = Merge::of_chunks(&[Arc::new(versions)])?;
+            let mut merge = Merge::of_chunks([Arc::new(Chunk::of(&versions))].into_iter())?;
             let section = merge::write(&mut merge, None, keep, sink, options)?;
             made.sections.extend(section);
         }

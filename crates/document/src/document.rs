@@ -279,6 +279,13 @@ impl<'a> Element<'a> {
         decode(self.type_of, self.bytes)
     }
 
+    /// The bytes of a string.
+    #[inline]
+    pub fn string_bytes(&self) -> Option<&'a [u8]> {
+        let text = self.bytes.get(4..self.bytes.len().checked_sub(1)?);
+        text.filter(|_| self.type_of == Type::String)
+    }
+
     pub fn name_str(&self) -> Option<&'a str> {
         std::str::from_utf8(self.name).ok()
     }

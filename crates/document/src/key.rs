@@ -21,6 +21,7 @@ mod read;
 
 pub use read::Reader;
 
+use crate::layout::has_zero_or_one;
 use crate::{Collation, Document, Type, ValueRef};
 
 pub(crate) mod tag {
@@ -302,7 +303,7 @@ impl Writer<'_> {
 
 /// 00 → 01 01, 01 → 01 02: what is written holds no 00, and the order stays.
 fn escape(key: &mut Vec<u8>, bytes: &[u8]) {
-    if !bytes.iter().any(|byte| *byte <= 1) {
+    if !has_zero_or_one(bytes) {
         key.extend_from_slice(bytes);
         return;
     }

@@ -3,6 +3,7 @@
 use crate::value::Type;
 
 /// The length in bytes of the value at the front of `bytes`.
+#[inline]
 pub(crate) fn value_length(type_of: Type, bytes: &[u8]) -> Option<usize> {
     Some(match type_of {
         Type::Double | Type::DateTime | Type::Timestamp | Type::Int64 => 8,
@@ -34,6 +35,18 @@ pub(crate) fn zero_at(bytes: &[u8]) -> Option<usize> {
         }
     }
     memchr::memchr(0, bytes)
+}
+
+/// Whether a byte is 0 or 1.
+#[inline]
+pub(crate) fn has_zero_or_one(bytes: &[u8]) -> bool {
+    const ONE: u64 = u64::from_le_bytes([1; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    let found = words.iter().fold(0, |found, word| {
+        found | zero_bytes(u64::from_le_bytes(*word) & !ONE)
+    });
+    rest.iter()
+        .fold(found != 0, |found, byte| found | (*byte <= 1))
 }
 
 /// So many words are looked at one by one.

@@ -6,10 +6,12 @@
 mod source;
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_storage::{Caching, StorageError};
 
+use crate::chunk::Chunk;
 use crate::entry::{Entry, compare_keys, same_key};
 use crate::sections::Chain;
 use source::Source;
@@ -57,10 +59,8 @@ impl Merge {
     }
 
     /// All entries of these chunks, oldest first. For folds.
-    pub fn of_chunks(chunks: &[std::sync::Arc<crate::Chunk>]) -> Result<Merge, StorageError> {
-        let sources = chunks
-            .iter()
-            .map(|chunk| Source::chunk(chunk.clone(), Direction::Forward));
+    pub fn of_chunks(chunks: impl Iterator<Item = Arc<Chunk>>) -> Result<Merge, StorageError> {
+        let sources = chunks.map(|chunk| Source::chunk(chunk, Direction::Forward));
         let mut merge = Merge::new(sources.collect(), Direction::Forward);
         merge.start()?;
         Ok(merge)
@@ -197,14 +197,12 @@ impl Cursor {
     /// Over these chains and chunks, oldest first, before the first entry that the snapshot sees.
     pub(crate) fn new<'c>(
         chains: impl Iterator<Item = &'c Chain>,
-        chunks: &[std::sync::Arc<crate::Chunk>],
+        chunks: impl Iterator<Item = Arc<Chunk>>,
         snapshot: u64,
         direction: Direction,
     ) -> Cursor {
         let chains = chains.map(|chain| Source::chain(chain.clone(), direction, Caching::Keep));
-        let chunks = chunks
-            .iter()
-            .map(|chunk| Source::chunk(chunk.clone(), direction));
+        let chunks = chunks.map(|chunk| Source::chunk(chunk, direction));
         Cursor {
             merge: Merge::new(chains.chain(chunks).collect(), direction),
             snapshot,

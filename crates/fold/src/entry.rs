@@ -57,11 +57,14 @@ impl KeyHead {
         if let Some(head) = key.first_chunk() {
             return KeyHead(*head);
         }
-        let mut head = [0; KeyHead::BYTES];
-        head.iter_mut()
-            .zip(key)
-            .for_each(|(slot, byte)| *slot = *byte);
-        KeyHead(head)
+        let behind = match key.last_chunk() {
+            Some(last) if key.len() > 8 => {
+                u64::from_be_bytes(*last) << (8 * (KeyHead::BYTES - key.len()))
+            }
+            _ => 0,
+        };
+        let number = u128::from(key_prefix(key)) << 64 | u128::from(behind);
+        KeyHead(number.to_be_bytes())
     }
 
     #[inline]
@@ -73,6 +76,14 @@ impl KeyHead {
     #[inline]
     pub fn prefix(&self) -> u64 {
         (self.number() >> 64) as u64
+    }
+
+    /// A number that tells most keys of up to this length apart.
+    #[inline]
+    pub fn fingerprint(&self, length: usize) -> u32 {
+        let number = self.number();
+        let folded = (number >> 64) as u64 ^ (number as u64 ^ length as u64).rotate_left(29);
+        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
     }
 
     /// The whole key, where it is no longer than the head.

@@ -1,12 +1,12 @@
-//! The keys of a tail by their hashes: whether one is there is one look, where chunks would each take a
+//! The keys of a tail by their hashes: whether one is there is one look, where parts would each take a
 //! search.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use crate::chunk::Chunk;
 use crate::filter::{self, HashedKey};
+use crate::part::Part;
 
 /// Finds places in a table by numbers that are hashes already.
 pub type ByHash = BuildHasherDefault<Hashed>;
@@ -20,16 +20,17 @@ pub(crate) struct KeySet {
 }
 
 impl KeySet {
-    pub fn of(chunks: &[Arc<Chunk>]) -> KeySet {
+    pub fn of(parts: &[Arc<Part>]) -> KeySet {
         let mut set = KeySet::default();
         set.hashes
-            .reserve(chunks.iter().map(|chunk| chunk.len()).sum());
-        chunks.iter().for_each(|chunk| set.add(chunk));
+            .reserve(parts.iter().map(|part| part.len()).sum());
+        parts.iter().for_each(|part| set.add(part));
         set
     }
 
-    pub fn add(&mut self, chunk: &Chunk) {
-        self.hashes.extend(chunk.keys().map(filter::hash));
+    pub fn add(&mut self, part: &Part) {
+        self.hashes
+            .extend(part.entries().map(|entry| filter::hash(entry.key)));
     }
 
     /// False only where the key is not there.

@@ -6,17 +6,17 @@
 //! map of Windrow has this form: documents (empty key, the document as payload), `_id`s and
 //! indexes (key bytes, record ids).
 //!
-//! - A [`Chunk`] is a sorted stretch of entries in memory; a [`Tail`] holds chunks of geometrically
-//!   growing size.
+//! - A [`Pile`] has entries in memory as they came, a [`Chunk`] in order. A [`Part`] is a pile until
+//!   somebody needs its order; a [`Tail`] holds parts of geometrically growing size.
 //! - A [`Section`] is a sorted stretch in a run file: blocks, fences, filters.
-//! - A [`View`] is what a reader sees: chains of sections and chunks; a [`Cursor`] merges them at a
+//! - A [`View`] is what a reader sees: chains of sections and parts of tails; a [`Cursor`] merges them at a
 //!   snapshot, forward or backward.
 //! - [`merge`] chooses sections to merge and merges them; a [`Sorter`] makes sections of entries that
 //!   come in no order, for builds.
 //!
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
-//! Reading order: [`entry`], [`chunk`], [`tail`], [`block`], [`columns`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
+//! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], [`columns`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
 //! [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,8 @@ mod keys;
 pub mod marks;
 pub mod merge;
 mod order;
+pub mod part;
+pub mod pile;
 mod radix;
 pub mod section;
 pub mod sections;
@@ -42,11 +44,13 @@ pub mod tail;
 pub mod varint;
 pub mod view;
 
-pub use chunk::{Chunk, ChunkBuilder, SharedPayload};
+pub use chunk::Chunk;
 pub use cursor::{Cursor, Direction};
 pub use entry::Entry;
 pub use filter::HashedKey;
 pub use keys::ByHash;
+pub use part::Part;
+pub use pile::{Pile, PileBuilder, SharedPayload};
 pub use section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
 pub use snapshots::{Age, Snapshot, Snapshots};
 pub use sorter::Sorter;

@@ -1,8 +1,8 @@
-//! The tail of a map: chunks in the order of the log, merged so that there are never many.
+//! The tail of a map: parts in the order of the log, merged so that there are never many.
 //!
-//! Several chunks of like size are merged at once, so that an entry is seldom moved: few entries by who
+//! Several parts of like size are merged at once, so that an entry is seldom moved: few entries by who
 //! makes the last of them, which is often a reader, more by whoever is asked to [`Tail::tidy`]. Large
-//! chunks stay a little longer, since a fold merges them all the same, and moving them before costs more
+//! parts stay a little longer, since a fold merges them all the same, and moving them before costs more
 //! than a dozen of them costs a reader.
 
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::chunk::Chunk;
 use crate::filter::HashedKey;
 use crate::keys::KeySet;
+use crate::part::Part;
 
-/// So many chunks of like size become one.
+/// So many parts of like size become one.
 const MERGED: usize = 4;
 /// So many, where they have together more than [`LARGE_ENTRIES`].
 const MERGED_LARGE: usize = 12;
 const LARGE_ENTRIES: usize = 256 << 10;
-/// With so few entries, chunks are merged at once.
+/// With so few entries, parts are merged at once.
 const SMALL_ENTRIES: usize = 4 << 10;
-/// With so many chunks, too: whoever should tidy is too far behind.
-const CHUNKS_MAX: usize = 64;
+/// With so many parts, too: whoever should tidy is too far behind.
+const PARTS_MAX: usize = 64;
 
-/// Chunks, oldest first.
+/// Parts, oldest first.
 #[derive(Debug, Default)]
 pub struct Tail {
     state: Mutex<State>,
-    /// Whether there are chunks that should be merged.
+    /// Whether there are parts that should be merged.
     is_untidy: AtomicBool,
     /// Held by who merges some.
     tidying: Mutex<()>,
@@ -36,7 +36,7 @@ pub struct Tail {
 
 #[derive(Debug, Default)]
 struct State {
-    chunks: Arc<Vec<Arc<Chunk>>>,
+    parts: Arc<Vec<Arc<Part>>>,
     settled: u64,
     /// From when somebody asks for keys first.
     keys: Option<KeySet>,
@@ -54,26 +54,26 @@ impl Tail {
         }
     }
 
-    /// The chunks up to at least `position`. Where they are not made yet, `make` is asked for the
+    /// The parts up to at least `position`. Where they are not made yet, `make` is asked for the
     /// entries from behind the given position, and says up to where they go.
     pub fn settle(
         &self,
         position: u64,
-        make: impl FnOnce(u64) -> (Chunk, u64),
-    ) -> Arc<Vec<Arc<Chunk>>> {
+        make: impl FnOnce(u64) -> (Part, u64),
+    ) -> Arc<Vec<Arc<Part>>> {
         let mut state = self.state.lock();
         if state.settled < position {
-            let (chunk, settled) = make(state.settled);
+            let (part, settled) = make(state.settled);
             state.settled = settled.max(state.settled);
             if let Some(keys) = &mut state.keys {
-                keys.add(&chunk);
+                keys.add(&part);
             }
-            if !chunk.is_empty() {
-                let is_tidy = push(Arc::make_mut(&mut state.chunks), chunk);
+            if !part.is_empty() {
+                let is_tidy = push(Arc::make_mut(&mut state.parts), part);
                 self.is_untidy.store(!is_tidy, Ordering::Relaxed);
             }
         }
-        state.chunks.clone()
+        state.parts.clone()
     }
 
     /// Whether [`tidy`](Self::tidy) would find something to do.
@@ -81,36 +81,36 @@ impl Tail {
         self.is_untidy.load(Ordering::Relaxed)
     }
 
-    /// Merges chunks while others read and add; whether there were any to merge.
+    /// Merges parts while others read and add; whether there were any to merge.
     pub fn tidy(&self) -> bool {
         let _alone = self.tidying.lock();
         let state = self.state.lock();
-        let chunks = state.chunks.clone();
-        let Some(Alike { start, .. }) = Alike::of(&chunks) else {
+        let parts = state.parts.clone();
+        let Some(Alike { start, .. }) = Alike::of(&parts) else {
             // Within the lock, so that it is not what somebody adds who finds too much.
             self.is_untidy.store(false, Ordering::Relaxed);
             return false;
         };
         drop(state);
-        let (_, alike) = chunks.split_at(start);
-        let merged = Arc::new(Chunk::merge(alike));
+        let (_, alike) = parts.split_at(start);
+        let merged = Arc::new(Part::join(alike));
         let mut state = self.state.lock();
         let places = start..start + alike.len();
-        let still = state.chunks.get(places.clone()).unwrap_or_default();
+        let still = state.parts.get(places.clone()).unwrap_or_default();
         // Who added meanwhile may have merged some of them.
-        let same = |(one, other): (&Arc<Chunk>, &Arc<Chunk>)| Arc::ptr_eq(one, other);
+        let same = |(one, other): (&Arc<Part>, &Arc<Part>)| Arc::ptr_eq(one, other);
         if still.len() == alike.len() && still.iter().zip(alike).all(same) {
-            Arc::make_mut(&mut state.chunks).splice(places, [merged]);
+            Arc::make_mut(&mut state.parts).splice(places, [merged]);
         }
         true
     }
 
-    /// Notes which of these keys may be among those of its chunks. Returns by how many bytes what it
+    /// Notes which of these keys may be among those of its parts. Returns by how many bytes what it
     /// keeps for that has grown since it was asked the last time.
     pub fn note_held(&self, wanted: &[HashedKey<'_>], held: &mut [bool]) -> usize {
         let mut state = self.state.lock();
-        let State { chunks, keys, .. } = &mut *state;
-        let keys = keys.get_or_insert_with(|| KeySet::of(chunks));
+        let State { parts, keys, .. } = &mut *state;
+        let keys = keys.get_or_insert_with(|| KeySet::of(parts));
         for (wanted, held) in wanted.iter().zip(held) {
             *held |= keys.may_hold(wanted);
         }
@@ -121,7 +121,7 @@ impl Tail {
     pub fn bytes(&self) -> usize {
         let state = self.state.lock();
         let keys = state.keys.as_ref().map_or(0, KeySet::bytes);
-        keys + state.chunks.iter().map(|it| it.bytes()).sum::<usize>()
+        keys + state.parts.iter().map(|it| it.bytes()).sum::<usize>()
     }
 
     /// Up to which position entries were made.
@@ -130,34 +130,34 @@ impl Tail {
     }
 }
 
-/// Adds a chunk and merges what is merged at once; whether nothing is left to merge.
-fn push(chunks: &mut Vec<Arc<Chunk>>, chunk: Chunk) -> bool {
-    chunks.push(Arc::new(chunk));
-    while let Some(Alike { start, entries }) = Alike::of(chunks) {
-        if entries > SMALL_ENTRIES && chunks.len() < CHUNKS_MAX {
+/// Adds a part and merges what is merged at once; whether nothing is left to merge.
+fn push(parts: &mut Vec<Arc<Part>>, part: Part) -> bool {
+    parts.push(Arc::new(part));
+    while let Some(Alike { start, entries }) = Alike::of(parts) {
+        if entries > SMALL_ENTRIES && parts.len() < PARTS_MAX {
             return false;
         }
-        let alike = chunks.split_off(start);
-        chunks.push(Arc::new(Chunk::merge(&alike)));
+        let alike = parts.split_off(start);
+        parts.push(Arc::new(Part::join(&alike)));
     }
     true
 }
 
-/// The youngest chunks, of which so many are of like size, the others smaller, that they should be one.
+/// The youngest parts, of which so many are of like size, the others smaller, that they should be one.
 struct Alike {
     start: usize,
     entries: usize,
 }
 
 impl Alike {
-    fn of(chunks: &[Arc<Chunk>]) -> Option<Alike> {
+    fn of(parts: &[Arc<Part>]) -> Option<Alike> {
         let (mut largest, mut count, mut entries) = (0, 0, 0);
         let is_enough = |count: usize, entries: usize| match entries > LARGE_ENTRIES {
             true => count >= MERGED_LARGE,
             false => count >= MERGED,
         };
-        for (place, chunk) in chunks.iter().enumerate().rev() {
-            let class = class(chunk.len());
+        for (place, part) in parts.iter().enumerate().rev() {
+            let class = class(part.len());
             if class > largest {
                 if is_enough(count, entries) {
                     let start = place + 1;
@@ -166,13 +166,13 @@ impl Alike {
                 (largest, count) = (class, 0);
             }
             count += usize::from(class == largest);
-            entries += chunk.len();
+            entries += part.len();
         }
         is_enough(count, entries).then_some(Alike { start: 0, entries })
     }
 }
 
-/// Chunks of a class have sizes within a factor of [`MERGED`].
+/// Parts of a class have sizes within a factor of [`MERGED`].
 fn class(entries: usize) -> u32 {
     entries.checked_ilog(MERGED).unwrap_or_default()
 }
@@ -180,11 +180,11 @@ fn class(entries: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ChunkBuilder, Entry};
+    use crate::{Entry, PileBuilder};
 
     /// Entries of one position, so many, whose keys no other position has.
-    fn chunk(position: u64, entries: u64) -> Chunk {
-        let mut builder = ChunkBuilder::new(position, 1);
+    fn part(position: u64, entries: u64) -> Part {
+        let mut builder = PileBuilder::new(position, 1);
         for number in 0..entries {
             let key = [position * 7919 % 1000, number]
                 .map(u64::to_be_bytes)
@@ -197,32 +197,33 @@ mod tests {
                 payload: b"",
             });
         }
-        builder.finish()
+        builder.finish().into()
     }
 
-    /// Adds chunks with so many entries each; returns how many chunks are left at most at any time.
+    /// Adds parts with so many entries each; returns how many parts are left at most at any time.
     fn check(tail: &Tail, count: u64, entries: u64, tidies: bool) -> usize {
-        let mut chunks_max = 0;
+        let mut parts_max = 0;
         for position in 1..=count {
-            let chunks = tail.settle(position, |from| {
+            let parts = tail.settle(position, |from| {
                 assert_eq!(from, position - 1);
-                (chunk(position, entries), position)
+                (part(position, entries), position)
             });
             while tidies && tail.tidy() {}
-            chunks_max = chunks_max.max(chunks.len());
+            parts_max = parts_max.max(parts.len());
         }
-        let chunks = tail.settle(count, |_| unreachable!("settled before"));
-        let held: usize = chunks.iter().map(|chunk| chunk.len()).sum();
+        let parts = tail.settle(count, |_| unreachable!("settled before"));
+        let held: usize = parts.iter().map(|part| part.len()).sum();
         assert_eq!(held as u64, count * entries);
-        for chunk in chunks.iter() {
-            let keys: Vec<&[u8]> = chunk.keys().collect();
+        for part in parts.iter() {
+            let keys: Vec<&[u8]> = part.chunk().pile().keys().collect();
+            assert_eq!(keys.len(), part.len());
             assert!(keys.is_sorted());
         }
-        chunks_max
+        parts_max
     }
 
     #[test]
-    fn chunks_stay_few_and_hold_everything() {
+    fn parts_stay_few_and_hold_everything() {
         let classes = class(1000) as usize + 1;
         let tail = Tail::default();
         let found = check(&tail, 1000, 1, false);
@@ -238,7 +239,7 @@ mod tests {
         check(&tail, MERGED as u64, SMALL_ENTRIES as u64 / 2, false);
         assert!(tail.is_untidy());
         let found = check(&Tail::default(), 200, 600, false);
-        assert!(found <= CHUNKS_MAX, "{found}");
+        assert!(found <= PARTS_MAX, "{found}");
     }
 
     /// While the youngest are merged, others come.
@@ -255,9 +256,9 @@ mod tests {
                 tail.tidy();
             }
         });
-        let chunks = tail.settle(400, |_| unreachable!("settled before"));
+        let parts = tail.settle(400, |_| unreachable!("settled before"));
         assert_eq!(
-            chunks.iter().map(|chunk| chunk.len()).sum::<usize>(),
+            parts.iter().map(|part| part.len()).sum::<usize>(),
             400 * 700
         );
     }

@@ -1,4 +1,4 @@
-//! What a reader of a map sees: sections and tail chunks, each list oldest first.
+//! What a reader of a map sees: sections and parts of tails, each list oldest first.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_storage::{Caching, StorageError};
 
-use crate::chunk::Chunk;
 use crate::cursor::{Cursor, Direction};
 use crate::entry::{Entry, compare_keys, same_key};
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
+use crate::part::Part;
 use crate::section::Section;
 use crate::sections::{Chain, Sections};
 use crate::stretch::Stretch;
@@ -20,11 +20,11 @@ use crate::sum::EntrySum;
 #[derive(Clone, Debug)]
 pub struct View {
     pub sections: Arc<Sections>,
-    /// Tail chunks, oldest first; all younger than the sections.
-    pub chunks: Vec<Arc<Chunk>>,
-    /// Entries after this log position are not seen, but for those of the last `own` chunks.
+    /// Parts of tails, oldest first; all younger than the sections.
+    pub parts: Vec<Arc<Part>>,
+    /// Entries after this log position are not seen, but for those of the last `own` parts.
     pub snapshot: u64,
-    /// So many of the chunks, the youngest, are a transaction's own writes: it sees all of them.
+    /// So many of the parts, the youngest, are a transaction's own writes: it sees all of them.
     pub own: usize,
 }
 
@@ -32,18 +32,19 @@ impl View {
     /// A cursor before the first entry (after the last, backward).
     pub fn cursor(&self, direction: Direction) -> Cursor {
         let chains = self.sections.chains();
-        let cursor = Cursor::new(chains.iter(), &self.chunks, self.snapshot, direction);
+        let chunks = self.parts.iter().map(|part| part.chunk().clone());
+        let cursor = Cursor::new(chains.iter(), chunks, self.snapshot, direction);
         cursor.seeing_last(self.own)
     }
 
-    /// The number of the first chunk that is a transaction's own.
+    /// The number of the first part that is a transaction's own.
     fn first_own(&self) -> usize {
-        self.chunks.len() - self.own
+        self.parts.len() - self.own
     }
 
     /// The payload under a key and id, or None.
     pub fn get(&self, key: &[u8], id: u64) -> Result<Option<Bytes>, StorageError> {
-        if let Some(found) = self.get_in_chunks(key, id) {
+        if let Some(found) = self.get_in_tail(key, id) {
             return Ok(found);
         }
         self.get_in_sections(key, id)
@@ -72,10 +73,11 @@ impl View {
         })
     }
 
-    /// What the chunks say: None where they say nothing.
-    fn get_in_chunks(&self, key: &[u8], id: u64) -> Option<Option<Bytes>> {
-        for (place, chunk) in self.chunks.iter().enumerate().rev() {
+    /// What the tail says: None where it says nothing.
+    fn get_in_tail(&self, key: &[u8], id: u64) -> Option<Option<Bytes>> {
+        for (place, part) in self.parts.iter().enumerate().rev() {
             let is_own = place >= self.first_own();
+            let chunk = part.chunk();
             let first = chunk.lower_bound(key, id);
             let versions = (first..).map_while(|number| Some((number, chunk.get(number)?)));
             let is_there =
@@ -104,7 +106,12 @@ impl View {
             }
             let alone: Chain = Arc::new(vec![section.clone()]);
             let chains = std::iter::once(&alone);
-            let mut cursor = Cursor::new(chains, &[], self.snapshot, Direction::Forward);
+            let mut cursor = Cursor::new(
+                chains,
+                std::iter::empty(),
+                self.snapshot,
+                Direction::Forward,
+            );
             for number in passing {
                 if let (Some(wanted), Some(held)) = (keys.get(number), held.get_mut(number)) {
                     cursor.seek(wanted.key, 0)?;
@@ -115,7 +122,7 @@ impl View {
         Ok(())
     }
 
-    /// A forward cursor for reading one key: chunks without the key and sections whose filters exclude
+    /// A forward cursor for reading one key: parts without the key and sections whose filters exclude
     /// it are left out.
     pub fn cursor_of_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
         let mut kept: Vec<Chain> = Vec::new();
@@ -126,16 +133,15 @@ impl View {
                 }
             }
         }
-        let holds = |chunk: &&Arc<Chunk>| {
-            let first = chunk.get(chunk.lower_bound(key, 0));
-            first.is_some_and(|entry| entry.key == key)
-        };
-        let (others, own) = self.chunks.split_at(self.first_own());
-        let mut chunks: Vec<Arc<Chunk>> = others.iter().filter(holds).cloned().collect();
+        let (others, own) = self.parts.split_at(self.first_own());
+        let of_key = |part: &Arc<Part>| part.of_key(key);
+        let mut chunks: Vec<_> = others.iter().filter_map(of_key).collect();
         let first_own = chunks.len();
-        chunks.extend(own.iter().filter(holds).cloned());
-        let cursor = Cursor::new(kept.iter(), &chunks, self.snapshot, Direction::Forward);
-        Ok(cursor.seeing_last(chunks.len() - first_own))
+        chunks.extend(own.iter().filter_map(of_key));
+        let own = chunks.len() - first_own;
+        let chunks = chunks.into_iter();
+        let cursor = Cursor::new(kept.iter(), chunks, self.snapshot, Direction::Forward);
+        Ok(cursor.seeing_last(own))
     }
 
     /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of
@@ -146,9 +152,8 @@ impl View {
         self.sections
             .descriptors()
             .for_each(|section| marks.join(&section.marks));
-        self.chunks
-            .iter()
-            .for_each(|chunk| marks.join(chunk.marks(first)));
+        let parts = self.parts.iter();
+        parts.for_each(|part| marks.join(part.marks(first)));
         if marks.has_more() {
             return Ok(None);
         }
@@ -166,9 +171,9 @@ impl View {
     /// Whether nothing in it is newer than the snapshot.
     fn sees_all(&self) -> bool {
         let mut sections = self.sections.descriptors();
-        let mut others = self.chunks.iter().take(self.first_own());
+        let mut others = self.parts.iter().take(self.first_own());
         sections.all(|section| section.position <= self.snapshot)
-            && others.all(|chunk| chunk.newest_position() <= self.snapshot)
+            && others.all(|part| part.newest_position() <= self.snapshot)
     }
 
     /// Looks for a mark that may be deleted everywhere or be too new, if that is soon known.
@@ -181,7 +186,7 @@ impl View {
         Ok(cursor.next()? && cursor.key() == mark.key)
     }
 
-    /// The sum of its entries, from what sections keep of theirs and from the chunks. None where only
+    /// The sum of its entries, from what sections keep of theirs and from the tail. None where only
     /// reading tells: where something was deleted, or the snapshot is older than a section. Where a place
     /// stands in two sources it counts twice: a sum that is not the expected one proves nothing yet.
     pub fn kept_sum(&self) -> Option<EntrySum> {
@@ -192,8 +197,8 @@ impl View {
             }
             sum.join(section.kept_sum()?);
         }
-        for chunk in &self.chunks {
-            let entries = (0..chunk.len()).filter_map(|number| chunk.get(number));
+        for part in &self.parts {
+            let entries = part.entries();
             for entry in entries.filter(|entry| entry.position <= self.snapshot) {
                 if entry.deleted {
                     return None;
@@ -205,19 +210,18 @@ impl View {
     }
 
     /// About so many keys, in order, that cut the entries into parts of like size. From fences and
-    /// chunks alone.
+    /// tails alone.
     pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, StorageError> {
-        let in_chunks: u64 = self.chunks.iter().map(|chunk| chunk.len() as u64).sum();
-        let total = self.sections.entries() + in_chunks;
+        let in_tail: u64 = self.parts.iter().map(|part| part.len() as u64).sum();
+        let total = self.sections.entries() + in_tail;
         let step = (total / (count * SAMPLES_PER_CUT).max(1)).max(1);
         let mut samples = Vec::new();
         for section in self.sections.all() {
             section.sample(step, &mut samples)?;
         }
-        for chunk in &self.chunks {
-            let numbers = (0..chunk.len()).step_by(step as usize);
-            let keys = numbers.filter_map(|number| chunk.get(number));
-            samples.extend(keys.map(|entry| entry.key.to_vec()));
+        for part in &self.parts {
+            let entries = part.entries().step_by(step as usize);
+            samples.extend(entries.map(|entry| entry.key.to_vec()));
         }
         samples.sort_unstable();
         let every = samples.len().div_ceil(count.max(1) as usize).max(1);
@@ -234,7 +238,7 @@ impl View {
         for section in self.sections.all() {
             count += count_in_section(section, from, to)?;
         }
-        for chunk in &self.chunks {
+        for chunk in self.parts.iter().map(|part| part.chunk()) {
             let (start, end) = (
                 chunk.lower_bound(from.0, from.1),
                 chunk.lower_bound(to.0, to.1),
@@ -251,9 +255,11 @@ impl View {
     /// deleted, has versions or is newer than the snapshot (such sections have no sum), or where two
     /// sources have entries, which may be of one place.
     pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> Result<Option<u64>, StorageError> {
-        let in_chunks =
-            |chunk: &Arc<Chunk>| chunk.lower_bound(from.0, from.1) < chunk.lower_bound(to.0, to.1);
-        if self.chunks.iter().any(in_chunks) {
+        let has_some = |part: &Arc<Part>| {
+            let chunk = part.chunk();
+            chunk.lower_bound(from.0, from.1) < chunk.lower_bound(to.0, to.1)
+        };
+        if self.parts.iter().any(has_some) {
             return Ok(None);
         }
         let mut found = None;

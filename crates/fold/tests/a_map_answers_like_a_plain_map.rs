@@ -9,8 +9,8 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Keep};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Age, Chunk, ChunkBuilder, Cursor, Direction, Entry, HashedKey, RunSink, Section,
-    SectionOptions, Snapshot, Snapshots, Tail, View,
+    Age, Cursor, Direction, Entry, HashedKey, Part, PileBuilder, RunSink, Section, SectionOptions,
+    Snapshot, Snapshots, Tail, View,
 };
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
@@ -85,12 +85,12 @@ impl Map {
     }
 
     fn view(&self) -> View {
-        let chunks = self
+        let parts = self
             .tail
             .settle(self.position, |_| unreachable!("settled on writing"));
         View {
             sections: self.sections.clone(),
-            chunks: chunks.to_vec(),
+            parts: parts.to_vec(),
             snapshot: self.position,
             own: 0,
         }
@@ -99,7 +99,7 @@ impl Map {
     fn write(&mut self, random: &mut Random) {
         self.position += 1;
         let position = self.position;
-        let mut builder = ChunkBuilder::new(position, 0);
+        let mut builder = PileBuilder::new(position, 0);
         let mut touched = BTreeSet::new();
         for _ in 0..=random.below(30) {
             let (key, id) = self.places.any(random);
@@ -129,7 +129,8 @@ impl Map {
                 false => self.model.insert((key, id), payload),
             };
         }
-        self.tail.settle(position, |_| (builder.finish(), position));
+        self.tail
+            .settle(position, |_| (builder.finish().into(), position));
     }
 
     fn keep(&self, drop_deletions: bool) -> Keep {
@@ -155,8 +156,9 @@ impl Map {
     }
 
     fn fold(&mut self) {
-        let chunks: Vec<Arc<Chunk>> = self.view().chunks;
-        let mut merge = Merge::of_chunks(&chunks).unwrap();
+        let parts: Vec<Arc<Part>> = self.view().parts;
+        let chunks = parts.iter().map(|part| part.chunk().clone());
+        let mut merge = Merge::of_chunks(chunks).unwrap();
         let section = self.write_section(&mut merge, self.keep(false), self.position);
         let all = self.sections.all().iter().cloned().chain(section).collect();
         self.sections = Arc::new(Sections::new(all));

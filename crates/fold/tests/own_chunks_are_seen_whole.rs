@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use windrow_fold::sections::Sections;
-use windrow_fold::{Chunk, ChunkBuilder, Direction, Entry, View};
+use windrow_fold::{Direction, Entry, Part, PileBuilder, View};
 
 type Written<'a> = (&'a str, u64, Option<&'a str>);
 
-fn chunk(entries: &[Written<'_>]) -> Arc<Chunk> {
+fn chunk(entries: &[Written<'_>]) -> Arc<Part> {
     let base = entries.iter().map(|(_, position, _)| *position).min();
-    let mut builder = ChunkBuilder::new(base.unwrap_or(0), entries.len());
+    let mut builder = PileBuilder::new(base.unwrap_or(0), entries.len());
     for (key, position, payload) in entries {
         builder.add(Entry {
             key: key.as_bytes(),
@@ -19,13 +19,13 @@ fn chunk(entries: &[Written<'_>]) -> Arc<Chunk> {
             payload: payload.unwrap_or_default().as_bytes(),
         });
     }
-    Arc::new(builder.finish())
+    Arc::new(builder.finish().into())
 }
 
 fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)]) {
     let view = View {
         sections: Arc::new(Sections::new(Vec::new())),
-        chunks: vec![chunk(others), chunk(own)],
+        parts: vec![chunk(others), chunk(own)],
         snapshot: 5,
         own: 1,
     };

@@ -7,7 +7,7 @@
 //! at that place, and the fields of that name in the elements too.
 
 use windrow_document::path::Path;
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, Document, ValueRef, key};
 use windrow_mql::Error;
 
 use crate::definition::{Definition, KeyField, KeyKind};
@@ -86,7 +86,7 @@ impl Definition {
         let Scratch {
             key, shape, met, ..
         } = scratch;
-        let mut one = |value: ValueRef<'_>| {
+        let mut one = |value: ValueRef<'_>, emit: &mut Emit<'_>| {
             key.clear();
             shape.clear();
             self.append_part(key, shape, 0, value, descending);
@@ -94,22 +94,46 @@ impl Definition {
         };
         match value {
             None if self.sparse => {}
-            None => one(ValueRef::Null),
+            None => one(ValueRef::Null, emit),
             Some(ValueRef::Array(array)) => {
                 met.note(0, 0);
                 if array.is_empty() {
-                    one(ValueRef::Undefined);
+                    one(ValueRef::Undefined, emit);
                 }
-                let mut count = 0;
-                for value in array {
-                    count += 1;
-                    if count > ENTRIES_PER_DOCUMENT_MAX {
-                        return Err(self.too_many(array.count()));
-                    }
-                    one(value);
+                self.of_array(array, descending, (key, shape), emit)?;
+            }
+            Some(value) => one(value, emit),
+        }
+        Ok(())
+    }
+
+    /// An entry for each element.
+    fn of_array(
+        &self,
+        array: Array<'_>,
+        descending: bool,
+        (key, shape): (&mut Vec<u8>, &mut Vec<u8>),
+        emit: &mut Emit<'_>,
+    ) -> Result<(), Error> {
+        let takes_strings = !descending && self.collation.is_none();
+        let mut elements = array.as_document().elements();
+        let mut count = 0;
+        while let Some(element) = elements.next_raw() {
+            count += 1;
+            if count > ENTRIES_PER_DOCUMENT_MAX {
+                return Err(self.too_many(array.count()));
+            }
+            key.clear();
+            shape.clear();
+            // What long arrays are made of mostly; the bytes are the key's, there is nothing to decode.
+            match element.string_bytes().filter(|_| takes_strings) {
+                Some(text) => key::append_string_bytes(key, text),
+                None => {
+                    let Some(value) = element.value() else { break };
+                    self.append_part(key, shape, 0, value, descending);
                 }
             }
-            Some(value) => one(value),
+            emit(key, shape);
         }
         Ok(())
     }

@@ -103,7 +103,7 @@ fn encode(session: &Session) -> Vec<u8> {
 pub(crate) fn read(retries: &Retries, section: &Arc<Section>) -> Result<(), Error> {
     let view = View {
         sections: Arc::new(Sections::new(vec![section.clone()])),
-        chunks: Vec::new(),
+        parts: Vec::new(),
         snapshot: u64::MAX,
         own: 0,
     };

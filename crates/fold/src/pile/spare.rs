@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use super::Slot;
 
 /// So much is kept, in bytes.
-const KEPT_BYTES_MAX: usize = 16 << 20;
+const KEPT_BYTES_MAX: usize = 48 << 20;
 /// Smaller buffers the allocator has at hand.
 const KEPT_FROM_BYTES: usize = 64 << 10;
 

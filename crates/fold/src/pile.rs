@@ -1,0 +1,390 @@
+//! Entries in memory, in the order in which they came.
+//!
+//! A slot of 48 bytes holds what most entries are, with the first 16 bytes of the key. Longer keys
+//! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
+//! alone, and a document in a log record is an entry without being copied.
+
+mod spare;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::entry::{Entry, KeyHead, compare_keys};
+use crate::filter;
+use crate::order::Order;
+
+/// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
+/// Behind a long key of a payload that is shared stand its arena, counted from this one, and its
+/// offset there, u32 LE each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    pub(crate) head: KeyHead,
+    pub(crate) id: u64,
+    /// Relative to the pile's base position.
+    position: u32,
+    arena: u32,
+    offset: u32,
+    key_length: u32,
+    /// The top bit says "deleted", the next one that the payload is not where the key is.
+    payload_length: u32,
+}
+
+impl Slot {
+    /// How many bytes of the key stand in the arena: all or none.
+    fn key_bytes_in_arena(&self) -> u32 {
+        if self.key_length as usize > KeyHead::BYTES {
+            self.key_length
+        } else {
+            0
+        }
+    }
+
+    fn payload_bytes(&self) -> u32 {
+        self.payload_length & !(DELETED | ELSEWHERE)
+    }
+}
+
+const DELETED: u32 = 1 << 31;
+const ELSEWHERE: u32 = 1 << 30;
+/// Arena and offset.
+const REFERENCE_BYTES: u32 = 8;
+
+/// Entries, immutable. Cheap to read from many threads.
+#[derive(Debug)]
+pub struct Pile {
+    slots: Vec<Slot>,
+    arenas: Arc<[Bytes]>,
+    base: u64,
+    /// The newest position among the entries.
+    newest: u64,
+    /// Bytes of keys and payloads, and of the slots.
+    bytes: usize,
+}
+
+impl Pile {
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Memory held, in bytes, without shared buffers.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub fn newest_position(&self) -> u64 {
+        self.newest
+    }
+
+    pub(crate) fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
+        let start = (slot.offset + from) as usize;
+        let arena = self.arenas.get(slot.arena as usize);
+        arena
+            .and_then(|arena| arena.get(start..start + length as usize))
+            .unwrap_or_default()
+    }
+
+    #[inline]
+    pub(crate) fn key<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
+        match slot.head.key(slot.key_length as usize) {
+            Some(key) => key,
+            None => self.arena_bytes(slot, 0, slot.key_length),
+        }
+    }
+
+    /// The entry of that number.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<Entry<'_>> {
+        let slot = self.slots.get(number)?;
+        let payload = match slot.payload_bytes() {
+            0 => &[],
+            _ if slot.payload_length & ELSEWHERE != 0 => self.payload_of(slot),
+            length => self.arena_bytes(slot, slot.key_bytes_in_arena(), length),
+        };
+        Some(Entry {
+            key: self.key(slot),
+            id: slot.id,
+            position: self.base + u64::from(slot.position),
+            deleted: slot.payload_length & DELETED != 0,
+            payload,
+        })
+    }
+
+    /// The keys of all entries.
+    pub fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        self.slots.iter().map(|slot| self.key(slot))
+    }
+
+    /// The first bytes of an entry's key as a number.
+    #[inline]
+    pub fn prefix(&self, number: usize) -> u64 {
+        self.slots.get(number).map_or(0, |slot| slot.head.prefix())
+    }
+
+    /// The payload of an entry as a shared view.
+    pub fn payload(&self, number: usize) -> Bytes {
+        let Some(slot) = self.slots.get(number) else {
+            return Bytes::new();
+        };
+        let (arena, start) = self.payload_place(slot);
+        let end = start + slot.payload_bytes() as usize;
+        let arena = self.arenas.get(arena);
+        arena.map_or_else(Bytes::new, |arena| arena.slice(start..end))
+    }
+
+    /// In which arena a payload stands, and where.
+    fn payload_place(&self, slot: &Slot) -> (usize, usize) {
+        let own = (
+            slot.arena as usize,
+            (slot.offset + slot.key_bytes_in_arena()) as usize,
+        );
+        if slot.payload_length & ELSEWHERE == 0 {
+            return own;
+        }
+        let reference = self.arena_bytes(slot, slot.key_length, REFERENCE_BYTES);
+        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes) as usize;
+        match (reference.first_chunk(), reference.last_chunk()) {
+            (Some(arena), Some(start)) => (own.0 + number(arena), number(start)),
+            _ => own,
+        }
+    }
+
+    /// The entries whose keys begin with this byte.
+    pub fn beginning_with(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
+        let begins = move |slot: &Slot| slot.head.key(1) == Some(&[first]) && slot.key_length > 0;
+        let numbered = self.slots.iter().enumerate();
+        numbered.filter_map(move |(number, slot)| match begins(slot) {
+            true => self.get(number),
+            false => None,
+        })
+    }
+
+    /// Of each entry's key: see [`fingerprint`].
+    pub(crate) fn fingerprints(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.slots
+            .iter()
+            .map(|slot| match slot.key_bytes_in_arena() {
+                0 => slot.head.fingerprint(slot.key_length as usize),
+                _ => filter::hash(self.key(slot)) as u32,
+            })
+    }
+
+    /// All entries of several piles.
+    pub fn join<'p>(piles: impl Iterator<Item = &'p Pile> + Clone) -> Pile {
+        let base = piles.clone().map(|pile| pile.base).min();
+        let base = base.unwrap_or_default();
+        let mut slots = spare::take(piles.clone().map(Pile::len).sum());
+        let (mut arenas, mut newest, mut bytes) = (Vec::new(), 0, 0);
+        for pile in piles {
+            let later = (pile.base - base) as u32;
+            let shift = arenas.len() as u32;
+            slots.extend(pile.slots.iter().map(|slot| Slot {
+                position: later + slot.position,
+                arena: shift + slot.arena,
+                ..*slot
+            }));
+            arenas.extend(pile.arenas.iter().cloned());
+            newest = newest.max(pile.newest);
+            bytes += pile.bytes;
+        }
+        Pile {
+            slots,
+            arenas: arenas.into(),
+            base,
+            newest,
+            bytes,
+        }
+    }
+
+    /// The entries of these numbers.
+    pub fn pick(&self, numbers: impl ExactSizeIterator<Item = u32>) -> Pile {
+        let mut slots = spare::take(numbers.len());
+        slots.extend(numbers.filter_map(|number| self.slots.get(number as usize)));
+        Pile {
+            bytes: slots.len() * size_of::<Slot>(),
+            slots,
+            arenas: self.arenas.clone(),
+            base: self.base,
+            newest: self.newest,
+        }
+    }
+
+    pub fn is_in_order(&self) -> bool {
+        let in_order = |one: &Slot, other: &Slot| self.compare_slots(one, other).is_le();
+        self.slots.is_sorted_by(in_order)
+    }
+
+    /// The same entries in order. None where they are in order as they stand.
+    pub fn in_order(&self) -> Option<Pile> {
+        let order = Order {
+            entries: &self.slots,
+            head: |slot: &Slot| slot.head.number(),
+            key: |slot| self.key(slot),
+            compare: |a: &Slot, b: &Slot| self.compare_slots(a, b),
+        };
+        let mut ordered = self.pick(order.numbers()?);
+        ordered.bytes = self.bytes;
+        Some(ordered)
+    }
+
+    /// The newest version of an entry comes first.
+    fn compare_slots(&self, a: &Slot, b: &Slot) -> Ordering {
+        let heads = a.head.number().cmp(&b.head.number());
+        let keys = heads.then_with(|| compare_keys(self.key(a), self.key(b)));
+        let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
+        places.then_with(|| self.payload_of(a).cmp(self.payload_of(b)))
+    }
+
+    fn payload_of(&self, slot: &Slot) -> &[u8] {
+        let (arena, start) = self.payload_place(slot);
+        let arena = self.arenas.get(arena);
+        let found = arena.and_then(|arena| arena.get(start..start + slot.payload_bytes() as usize));
+        found.unwrap_or_default()
+    }
+}
+
+impl Drop for Pile {
+    fn drop(&mut self) {
+        spare::give(std::mem::take(&mut self.slots));
+    }
+}
+
+/// A number that tells most keys apart, of a short one made in two steps.
+pub(crate) fn fingerprint(key: &[u8]) -> u32 {
+    match key.len() > KeyHead::BYTES {
+        true => filter::hash(key) as u32,
+        false => KeyHead::of(key).fingerprint(key.len()),
+    }
+}
+
+/// Where a payload stands: in a buffer that [`PileBuilder::share`] took in.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedPayload {
+    pub arena: u32,
+    pub offset: u32,
+    pub length: u32,
+}
+
+/// Collects entries in any order.
+#[derive(Debug)]
+pub struct PileBuilder {
+    slots: Vec<Slot>,
+    arena: Vec<u8>,
+    shared: Vec<Bytes>,
+    base: u64,
+    newest: u64,
+    bytes: usize,
+}
+
+impl PileBuilder {
+    /// `base`: no entry is from before this position, nor 2^32 or more after it. `entries`: about
+    /// how many are expected.
+    pub fn new(base: u64, entries: usize) -> PileBuilder {
+        PileBuilder {
+            slots: spare::take(entries),
+            arena: Vec::new(),
+            shared: Vec::new(),
+            base,
+            newest: base,
+            bytes: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Memory taken so far, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether the arena has no room for much more: an arena is addressed with 32 bits.
+    pub fn is_full(&self) -> bool {
+        self.arena.len() > 3 << 30
+    }
+
+    /// Adds an entry; key and payload are copied.
+    #[inline]
+    pub fn add(&mut self, entry: Entry<'_>) {
+        let offset = self.arena.len() as u32;
+        if entry.key.len() > KeyHead::BYTES {
+            self.arena.extend_from_slice(entry.key);
+        }
+        self.arena.extend_from_slice(entry.payload);
+        let deleted = if entry.deleted { DELETED } else { 0 };
+        let slot = Slot {
+            head: KeyHead::of(entry.key),
+            id: entry.id,
+            position: 0,
+            arena: 0,
+            offset,
+            key_length: entry.key.len() as u32,
+            payload_length: entry.payload.len() as u32 | deleted,
+        };
+        self.push(entry.position, slot);
+    }
+
+    /// Takes part in a buffer whose bytes [`add_shared`](Self::add_shared) refers to.
+    pub fn share(&mut self, buffer: Bytes) -> u32 {
+        self.shared.push(buffer);
+        self.shared.len() as u32
+    }
+
+    /// Adds an entry whose payload stands in a shared buffer; only the key is copied.
+    pub fn add_shared(&mut self, key: &[u8], id: u64, position: u64, payload: SharedPayload) {
+        let mut slot = Slot {
+            head: KeyHead::of(key),
+            id,
+            position: 0,
+            arena: payload.arena,
+            offset: payload.offset,
+            key_length: key.len() as u32,
+            payload_length: payload.length,
+        };
+        if key.len() > KeyHead::BYTES {
+            (slot.arena, slot.offset) = (0, self.arena.len() as u32);
+            slot.payload_length |= ELSEWHERE;
+            self.arena.extend_from_slice(key);
+            self.arena.extend_from_slice(&payload.arena.to_le_bytes());
+            self.arena.extend_from_slice(&payload.offset.to_le_bytes());
+        }
+        self.push(position, slot);
+    }
+
+    fn push(&mut self, position: u64, mut slot: Slot) {
+        slot.position = (position - self.base) as u32;
+        self.newest = self.newest.max(position);
+        let payload = match slot.payload_length & ELSEWHERE {
+            0 if slot.arena == 0 => slot.payload_bytes(),
+            0 => 0,
+            _ => REFERENCE_BYTES,
+        };
+        self.bytes += (slot.key_bytes_in_arena() + payload) as usize + size_of::<Slot>();
+        self.slots.push(slot);
+    }
+
+    pub fn finish(self) -> Pile {
+        let own = Bytes::from(self.arena);
+        Pile {
+            slots: self.slots,
+            arenas: std::iter::once(own).chain(self.shared).collect(),
+            base: self.base,
+            newest: self.newest,
+            bytes: self.bytes,
+        }
+    }
+}
