@@ -11,7 +11,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use parking_lot::{Condvar, Mutex};
-use windrow_fold::{ByHash, HashedKey};
+use windrow_fold::HashedKey;
+
+use crate::keys::ByHash;
 
 /// The keys of one commit, held until it drops them.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ use windrow_fold::{Entry, HashedKey, Part, Pile, PileBuilder, SharedPayload, Tai
 use windrow_index::{Definition, Scratch};
 
 use crate::index::Index;
+use crate::keys::KeySet;
 use crate::record::{self, Commit, IndexChange, Operation};
 
 /// See the module.
@@ -43,9 +44,17 @@ pub struct Generation {
 #[derive(Debug)]
 struct IndexTail {
     tail: Tail,
+    keys: Mutex<Keys>,
     settled_bytes: AtomicU64,
     /// How many entries were made the last time.
     last_entries: AtomicUsize,
+}
+
+/// The keys of the commits up to a position: made when somebody asks for some first.
+#[derive(Debug)]
+struct Keys {
+    set: KeySet,
+    position: u64,
 }
 
 /// Memory that tails hold, in bytes: of one generation, counted into the sum of all.
@@ -172,7 +181,7 @@ impl Generation {
         })
     }
 
-    /// Notes which of these keys of an index may be among its entries up to at least `position`.
+    /// Notes which of these keys of an index its commits up to at least `position` may have.
     pub fn note_held(
         &self,
         index: &Index,
@@ -180,9 +189,21 @@ impl Generation {
         wanted: &[HashedKey<'_>],
         held: &mut [bool],
     ) {
-        self.index(index, position);
-        let grown = self.index_tail(index).tail.note_held(wanted, held);
-        self.held.add(grown as u64);
+        let tail = self.index_tail(index);
+        let mut keys = tail.keys.lock();
+        if keys.position < position {
+            let commits = self.commits_since(keys.position);
+            for commit in &commits {
+                add_hashes(index, commit, &mut keys.set);
+            }
+            keys.position = commits
+                .last()
+                .map_or(position, |last| last.position.max(position));
+        }
+        for (wanted, held) in wanted.iter().zip(held) {
+            *held |= keys.set.may_hold(wanted);
+        }
+        self.held.add(keys.set.grown() as u64);
     }
 
     /// Whether a tail has parts that should be merged.
@@ -200,14 +221,21 @@ impl Generation {
 
     /// Memory that an index's entries take, in bytes.
     pub fn index_bytes(&self, index: &Index) -> u64 {
-        self.index_tail(index).tail.bytes() as u64
+        let tail = self.index_tail(index);
+        let keys = tail.keys.lock().set.bytes();
+        (tail.tail.bytes() + keys) as u64
     }
 
     fn index_tail(&self, index: &Index) -> Arc<IndexTail> {
         let make = || {
-            let tail = Tail::new(self.start.max(index.since));
+            let position = self.start.max(index.since);
+            let keys = Keys {
+                set: KeySet::default(),
+                position,
+            };
             Arc::new(IndexTail {
-                tail,
+                tail: Tail::new(position),
+                keys: Mutex::new(keys),
                 settled_bytes: AtomicU64::new(0),
                 last_entries: AtomicUsize::new(0),
             })
@@ -282,7 +310,9 @@ fn each_document(
         let position = commit.position;
         for operation in &commit.operations {
             match operation {
-                Operation::Insert { first, documents } => {
+                Operation::Insert {
+                    first, documents, ..
+                } => {
                     let arena = builder.share(documents.clone());
                     for ((offset, document), id) in record::documents(documents).zip(*first..) {
                         let payload = SharedPayload {
@@ -316,7 +346,9 @@ fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
         let position = commit.position;
         for operation in &commit.operations {
             match operation {
-                Operation::Insert { first, documents } => {
+                Operation::Insert {
+                    first, documents, ..
+                } => {
                     for ((_, document), id) in record::documents(documents).zip(*first..) {
                         append_id_key(of_ids, document, &mut key);
                         builder.add(Entry {
@@ -352,7 +384,9 @@ fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
         let position = commit.position;
         for operation in &commit.operations {
             match operation {
-                Operation::Insert { first, documents } => {
+                Operation::Insert {
+                    first, documents, ..
+                } => {
                     for ((_, document), id) in record::documents(documents).zip(*first..) {
                         let mut add = |key: &[u8], payload: &[u8]| {
                             builder.add(Entry {
@@ -373,6 +407,32 @@ fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
         }
     }
     builder.finish()
+}
+
+/// Adds the hashes of the keys that a commit gives to an index.
+fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
+    let mut scratch = Scratch::default();
+    for operation in &commit.operations {
+        match operation {
+            Operation::Insert {
+                documents, hashes, ..
+            } => match hashes.iter().find(|made| made.map == index.map) {
+                Some(made) => set.add(made.hashes.iter().copied()),
+                None => {
+                    for (_, document) in record::documents(documents) {
+                        let mut add = |key: &[u8], _: &[u8]| set.add([HashedKey::of(key).hash]);
+                        add_entries(index, document, &mut scratch, &mut add);
+                    }
+                }
+            },
+            Operation::Update { changes, .. } | Operation::Delete { changes, .. } => {
+                let changes = changes.iter().filter(|change| change.map == index.map);
+                for (key, _) in changes.flat_map(|change| &change.come) {
+                    set.add([HashedKey::of(key).hash]);
+                }
+            }
+        }
+    }
 }
 
 /// The writer has made sure that the document has entries; one that has none after all (its rules

@@ -33,6 +33,7 @@ mod folding;
 mod generation;
 mod holds;
 mod index;
+mod keys;
 mod merging;
 mod names;
 mod namespace;

@@ -407,13 +407,19 @@ impl Reader {
         let Some(number) = self.0.indexes.iter().position(|it| it.map() == map) else {
             return Ok(held);
         };
-        let view = self.index_view(number)?;
-        if let Some(ReaderIndex { state }) = self.0.indexes.get(number) {
-            for generation in self.0.state.generations() {
-                generation.note_held(&state.index, self.position(), keys, &mut held);
-            }
+        let Some(ReaderIndex { state }) = self.0.indexes.get(number) else {
+            return Ok(held);
+        };
+        for generation in self.0.state.generations() {
+            generation.note_held(&state.index, self.position(), keys, &mut held);
         }
-        view.note_held_in_sections(keys, &mut held)?;
+        let stored = View {
+            sections: state.sections.clone(),
+            parts: Vec::new(),
+            snapshot: self.position(),
+            own: 0,
+        };
+        stored.note_held_in_sections(keys, &mut held)?;
         Ok(held)
     }
 

@@ -40,6 +40,7 @@ pub enum Operation {
     Insert {
         first: u64,
         documents: Bytes,
+        hashes: Vec<KeyHashes>,
     },
     Update {
         id: u64,
@@ -52,6 +53,13 @@ pub enum Operation {
         changes: Vec<IndexChange>,
         detail: Bytes,
     },
+}
+
+/// The hashes of the keys that documents give to a unique index, where the writer has made them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyHashes {
+    pub map: u64,
+    pub hashes: Vec<u64>,
 }
 
 /// The keys that a document's change takes from and gives to one index.
@@ -272,6 +280,7 @@ impl Reader {
                     Operation::Insert {
                         first: id,
                         documents,
+                        hashes: Vec::new(),
                     },
                     effect,
                 )
@@ -390,6 +399,7 @@ mod tests {
             Operation::Insert {
                 first: 40,
                 documents: inserted,
+                ..
             },
             update,
             delete,

@@ -122,14 +122,14 @@ impl Collection {
             transaction: terms.transaction,
         };
         let planned = self.plan_insert(documents, ordered, checks, &state.indexes, claiming)?;
-        let plan = match planned {
+        let mut plan = match planned {
             Planned::Plan(plan) => plan,
             Planned::HeldBy(transaction) => return Ok(Attempt::HeldBy(transaction)),
         };
         let count = plan.count;
         if count > 0 {
             let kept = plan.kept_bytes(documents);
-            self.append_insert(kept, &plan, terms)?;
+            self.append_insert(kept, &mut plan, terms)?;
         }
         Ok(Attempt::Done(Inserted {
             count,
@@ -140,7 +140,7 @@ impl Collection {
     fn append_insert(
         &self,
         documents: Bytes,
-        plan: &InsertPlan,
+        plan: &mut InsertPlan,
         terms: &Terms<'_>,
     ) -> Result<(), Error> {
         let count = plan.count;
@@ -160,6 +160,7 @@ impl Collection {
         let operations = vec![record::Operation::Insert {
             first,
             documents: documents.clone(),
+            hashes: std::mem::take(&mut plan.hashes),
         }];
         let header = Bytes::from(header);
         let noted = record::statements::noted(&header, &operations).flatten();

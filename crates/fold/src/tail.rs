@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::filter::HashedKey;
-use crate::keys::KeySet;
 use crate::part::Part;
 
 /// So many parts of like size become one.
@@ -38,8 +36,6 @@ pub struct Tail {
 struct State {
     parts: Arc<Vec<Arc<Part>>>,
     settled: u64,
-    /// From when somebody asks for keys first.
-    keys: Option<KeySet>,
 }
 
 impl Tail {
@@ -65,9 +61,6 @@ impl Tail {
         if state.settled < position {
             let (part, settled) = make(state.settled);
             state.settled = settled.max(state.settled);
-            if let Some(keys) = &mut state.keys {
-                keys.add(&part);
-            }
             if !part.is_empty() {
                 let is_tidy = push(Arc::make_mut(&mut state.parts), part);
                 self.is_untidy.store(!is_tidy, Ordering::Relaxed);
@@ -105,23 +98,10 @@ impl Tail {
         true
     }
 
-    /// Notes which of these keys may be among those of its parts. Returns by how many bytes what it
-    /// keeps for that has grown since it was asked the last time.
-    pub fn note_held(&self, wanted: &[HashedKey<'_>], held: &mut [bool]) -> usize {
-        let mut state = self.state.lock();
-        let State { parts, keys, .. } = &mut *state;
-        let keys = keys.get_or_insert_with(|| KeySet::of(parts));
-        for (wanted, held) in wanted.iter().zip(held) {
-            *held |= keys.may_hold(wanted);
-        }
-        keys.grown()
-    }
-
     /// Memory held, in bytes.
     pub fn bytes(&self) -> usize {
         let state = self.state.lock();
-        let keys = state.keys.as_ref().map_or(0, KeySet::bytes);
-        keys + state.parts.iter().map(|it| it.bytes()).sum::<usize>()
+        state.parts.iter().map(|it| it.bytes()).sum()
     }
 
     /// Up to which position entries were made.

@@ -274,9 +274,9 @@ fn check_presence(map: &Map) {
     keys.sort();
     keys.dedup();
     let wanted: Vec<HashedKey<'_>> = keys.iter().map(|key| HashedKey::of(key)).collect();
-    let mut held = vec![false; keys.len()];
-    map.tail.note_held(&wanted, &mut held);
     let view = map.view();
+    let has = |key: &Vec<u8>| view.parts.iter().any(|part| part.of_key(key).is_some());
+    let mut held: Vec<bool> = keys.iter().map(has).collect();
     view.note_held_in_sections(&wanted, &mut held).unwrap();
     for (key, held) in keys.iter().zip(held) {
         let is_there = model.keys().any(|place| place.0 == *key);

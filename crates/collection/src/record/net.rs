@@ -24,7 +24,9 @@ pub fn net(operations: Vec<Operation>) -> Vec<Operation> {
     let (mut inserts, mut changed) = (Vec::new(), BTreeMap::<u64, Changed>::new());
     for operation in operations {
         match operation {
-            Operation::Insert { first, documents } => inserts.push((first, documents)),
+            Operation::Insert {
+                first, documents, ..
+            } => inserts.push((first, documents)),
             Operation::Update {
                 id,
                 document,
@@ -52,6 +54,7 @@ fn has_doubles(operations: &[Operation]) -> bool {
             Operation::Insert {
                 first,
                 documents: all,
+                ..
             } => {
                 inserted.push(*first..first.saturating_add(documents(all).count() as u64));
             }
@@ -77,7 +80,11 @@ fn insert(
     let (mut run, mut run_first, mut end) = (0, first, 0);
     let mut push = |first: u64, documents: Bytes| {
         if !documents.is_empty() {
-            operations.push(Operation::Insert { first, documents });
+            operations.push(Operation::Insert {
+                first,
+                documents,
+                hashes: Vec::new(),
+            });
         }
     };
     for ((offset, document), id) in documents(buffer).zip(first..) {
@@ -153,6 +160,7 @@ mod tests {
         Operation::Insert {
             first,
             documents: buffer(numbers),
+            hashes: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_index::Definition;
 
 use crate::error::Error;
+use crate::record::KeyHashes;
 
 /// Which documents of a buffer go in.
 #[derive(Debug, Default)]
@@ -14,6 +15,8 @@ pub(crate) struct InsertPlan {
     seen: usize,
     pub count: usize,
     pub errors: Vec<(usize, Error)>,
+    /// Of the unique keys that were claimed, also for documents that are left out.
+    pub hashes: Vec<KeyHashes>,
 }
 
 impl InsertPlan {

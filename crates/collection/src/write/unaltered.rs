@@ -87,6 +87,7 @@ mod tests {
         Operation::Insert {
             first: 1,
             documents: Bytes::new(),
+            hashes: Vec::new(),
         }
     }
 

@@ -52,6 +52,7 @@ impl Collection {
         if claiming.transaction.is_some() || wanted.are_doubtful() {
             self.keep_undoubled(&mut wanted, documents, ordered, &looking, &mut plan)?;
         }
+        plan.hashes = wanted.hashes();
         Ok(Planned::Plan(plan))
     }
 

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::holds::{Held, Holds, Ticket};
 use crate::index::Index;
 use crate::read::Reader;
+use crate::record::KeyHashes;
 use crate::state::IndexState;
 
 /// See the module. Keys have numbers: those in order of index and key, once they are [sorted](Self::sort).
@@ -99,6 +100,19 @@ impl<'i> Wanted<'i> {
             run.iter_mut().for_each(|key| key.first = first);
             first += run.len();
         }
+    }
+
+    /// The hashes of all, for each index.
+    pub fn hashes(&self) -> Vec<KeyHashes> {
+        let of_indexes = self.keys.chunk_by(|one, other| one.index == other.index);
+        let of_index = |keys: &[Key]| {
+            let index = self.indexes.get(keys.first()?.index)?;
+            Some(KeyHashes {
+                map: index.index.map,
+                hashes: keys.iter().map(|key| key.hash).collect(),
+            })
+        };
+        of_indexes.filter_map(of_index).collect()
     }
 
     /// A key by its number: its index, its bytes, and what is known of it.

@@ -1,36 +1,25 @@
-//! The keys of a tail by their hashes: whether one is there is one look, where parts would each take a
-//! search.
+//! The keys that a generation gives to an index, by their hashes: whether one is there is one look, where
+//! entries would have to be made and searched.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::Arc;
 
-use crate::filter::{self, HashedKey};
-use crate::part::Part;
+use windrow_fold::HashedKey;
 
 /// Finds places in a table by numbers that are hashes already.
 pub type ByHash = BuildHasherDefault<Hashed>;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct KeySet {
+pub struct KeySet {
     hashes: HashSet<u64, ByHash>,
     /// What [`grown`](Self::grown) has told of.
     bytes_told: usize,
 }
 
 impl KeySet {
-    pub fn of(parts: &[Arc<Part>]) -> KeySet {
-        let mut set = KeySet::default();
-        set.hashes
-            .reserve(parts.iter().map(|part| part.len()).sum());
-        parts.iter().for_each(|part| set.add(part));
-        set
-    }
-
-    pub fn add(&mut self, part: &Part) {
-        self.hashes
-            .extend(part.entries().map(|entry| filter::hash(entry.key)));
+    pub fn add(&mut self, hashes: impl IntoIterator<Item = u64>) {
+        self.hashes.extend(hashes);
     }
 
     /// False only where the key is not there.
@@ -61,7 +50,7 @@ impl Hasher for Hashed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = filter::hash(bytes);
+        self.0 = HashedKey::of(bytes).hash;
     }
 
     fn write_u64(&mut self, hash: u64) {
