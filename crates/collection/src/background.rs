@@ -112,7 +112,7 @@ fn keep_settling(collections: &Arc<Collections>) {
     }
 }
 
-/// Lets indexes make the entries of commits where there are many without, and merges chunks of tails;
+/// Lets indexes make the entries of commits where there are many without, and joins parts of tails;
 /// whether there was something to do.
 pub(crate) fn settle(collections: &Collections) -> bool {
     let core = &collections.core;

@@ -171,7 +171,7 @@ impl Generation {
                 .map_or(position, |last| last.position.max(position));
             let expected = tail.last_entries.load(Ordering::Relaxed);
             let made = match index.definition.clustered {
-                false => index_chunk(index, &commits, expected + expected / 4),
+                false => index_entries(index, &commits, expected + expected / 4),
                 true => documents_by_id(index, &commits, expected + expected / 4),
             };
             tail.last_entries.store(made.len(), Ordering::Relaxed);
@@ -212,7 +212,7 @@ impl Generation {
         self.records.is_untidy() || indexes.values().any(|index| index.tail.is_untidy())
     }
 
-    /// Merges parts of tails while others read and write; whether there were any to merge.
+    /// Joins parts of tails while others read and write; whether there were any to merge.
     pub fn tidy(&self) -> bool {
         let indexes: Vec<_> = self.indexes.lock().values().cloned().collect();
         let tidied = indexes.iter().map(|index| index.tail.tidy());
@@ -377,7 +377,7 @@ pub(crate) fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &m
 }
 
 /// `entries`: about how many are expected.
-fn index_chunk(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
+fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
     let mut builder = PileBuilder::new(base_of(commits), entries);
     let mut scratch = Scratch::default();
     for commit in commits {

@@ -62,6 +62,13 @@ pub struct KeyHashes {
     pub hashes: Vec<u64>,
 }
 
+impl KeyHashes {
+    /// Memory held.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.hashes.as_slice())
+    }
+}
+
 /// The keys that a document's change takes from and gives to one index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexChange {

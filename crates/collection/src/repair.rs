@@ -248,7 +248,7 @@ impl Work<'_> {
         let empty = PileBuilder::new(keep.snapshots.first().copied().unwrap_or(0), 0);
         let versions = std::mem::replace(&mut made.versions, empty).finish();
         if !versions.is_empty() {
-            let mut merge = Merge::of_chunks([Arc::new(Chunk::of(&versions))].into_iter())?;
+            let mut merge = Merge::of_chunks([Arc::new(Chunk::of(&versions))])?;
             let section = merge::write(&mut merge, None, keep, sink, options)?;
             made.sections.extend(section);
         }

@@ -157,6 +157,11 @@ impl Collection {
             bytes: bytes as i64,
             next_record: first + count as u64,
         };
+        let hashes = plan
+            .hashes
+            .iter()
+            .map(record::KeyHashes::bytes)
+            .sum::<usize>();
         let operations = vec![record::Operation::Insert {
             first,
             documents: documents.clone(),
@@ -166,7 +171,13 @@ impl Collection {
         let noted = record::statements::noted(&header, &operations).flatten();
         match terms.transaction {
             None => self
-                .append(&[&header, &documents], operations, bytes, effect, noted)
+                .append(
+                    &[&header, &documents],
+                    operations,
+                    bytes + hashes,
+                    effect,
+                    noted,
+                )
                 .map(drop),
             Some(transaction) => {
                 let header = header.slice(record::ID_BYTES..);

@@ -59,8 +59,10 @@ impl Merge {
     }
 
     /// All entries of these chunks, oldest first. For folds.
-    pub fn of_chunks(chunks: impl Iterator<Item = Arc<Chunk>>) -> Result<Merge, StorageError> {
-        let sources = chunks.map(|chunk| Source::chunk(chunk, Direction::Forward));
+    pub fn of_chunks(chunks: impl IntoIterator<Item = Arc<Chunk>>) -> Result<Merge, StorageError> {
+        let sources = chunks
+            .into_iter()
+            .map(|chunk| Source::chunk(chunk, Direction::Forward));
         let mut merge = Merge::new(sources.collect(), Direction::Forward);
         merge.start()?;
         Ok(merge)

@@ -91,6 +91,17 @@ impl Part {
         joined
     }
 
+    /// Keeps what is in order by now in no other way besides.
+    pub fn shed(part: &mut Arc<Part>) {
+        if let Entries::AsTheyCame(unordered) = &part.entries
+            && let Some(chunk) = unordered.chunk.get()
+        {
+            let marks = part.marks.clone();
+            let entries = Entries::Ordered(chunk.clone());
+            *part = Arc::new(Part { entries, marks });
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.pile().len()
     }
@@ -258,6 +269,10 @@ mod tests {
         let part = Part::from(pile(1, 100));
         assert_eq!(part.chunk().len(), 100);
         assert!(!is_unordered(&part));
+        let mut part = Arc::new(part);
+        Part::shed(&mut part);
+        assert!(matches!(part.entries, Entries::Ordered(_)));
+        assert_eq!(part.len(), 100);
         assert!(!is_unordered(&Part::from(pile(
             1,
             UNORDERED_MAX as u64 + 1

@@ -1,6 +1,6 @@
-//! The tail of a map: parts in the order of the log, merged so that there are never many.
+//! The tail of a map: parts in the order of the log, joined so that there are never many.
 //!
-//! Several parts of like size are merged at once, so that an entry is seldom moved: few entries by who
+//! Several parts of like size are joined at once, so that an entry is seldom moved: few entries by who
 //! makes the last of them, which is often a reader, more by whoever is asked to [`Tail::tidy`]. Large
 //! parts stay a little longer, since a fold merges them all the same, and moving them before costs more
 //! than a dozen of them costs a reader.
@@ -13,11 +13,11 @@ use parking_lot::Mutex;
 use crate::part::Part;
 
 /// So many parts of like size become one.
-const MERGED: usize = 4;
+const JOINED: usize = 4;
 /// So many, where they have together more than [`LARGE_ENTRIES`].
-const MERGED_LARGE: usize = 12;
+const JOINED_LARGE: usize = 12;
 const LARGE_ENTRIES: usize = 256 << 10;
-/// With so few entries, parts are merged at once.
+/// With so few entries, parts are joined at once.
 const SMALL_ENTRIES: usize = 4 << 10;
 /// With so many parts, too: whoever should tidy is too far behind.
 const PARTS_MAX: usize = 64;
@@ -26,9 +26,9 @@ const PARTS_MAX: usize = 64;
 #[derive(Debug, Default)]
 pub struct Tail {
     state: Mutex<State>,
-    /// Whether there are parts that should be merged.
+    /// Whether there are parts that should be joined.
     is_untidy: AtomicBool,
-    /// Held by who merges some.
+    /// Held by who joins some.
     tidying: Mutex<()>,
 }
 
@@ -62,7 +62,9 @@ impl Tail {
             let (part, settled) = make(state.settled);
             state.settled = settled.max(state.settled);
             if !part.is_empty() {
-                let is_tidy = push(Arc::make_mut(&mut state.parts), part);
+                let parts = Arc::make_mut(&mut state.parts);
+                parts.iter_mut().for_each(Part::shed);
+                let is_tidy = push(parts, part);
                 self.is_untidy.store(!is_tidy, Ordering::Relaxed);
             }
         }
@@ -74,7 +76,7 @@ impl Tail {
         self.is_untidy.load(Ordering::Relaxed)
     }
 
-    /// Merges parts while others read and add; whether there were any to merge.
+    /// Joins parts while others read and add; whether there were any to join.
     pub fn tidy(&self) -> bool {
         let _alone = self.tidying.lock();
         let state = self.state.lock();
@@ -86,14 +88,14 @@ impl Tail {
         };
         drop(state);
         let (_, alike) = parts.split_at(start);
-        let merged = Arc::new(Part::join(alike));
+        let joined = Arc::new(Part::join(alike));
         let mut state = self.state.lock();
         let places = start..start + alike.len();
         let still = state.parts.get(places.clone()).unwrap_or_default();
-        // Who added meanwhile may have merged some of them.
+        // Who added meanwhile may have joined some of them.
         let same = |(one, other): (&Arc<Part>, &Arc<Part>)| Arc::ptr_eq(one, other);
         if still.len() == alike.len() && still.iter().zip(alike).all(same) {
-            Arc::make_mut(&mut state.parts).splice(places, [merged]);
+            Arc::make_mut(&mut state.parts).splice(places, [joined]);
         }
         true
     }
@@ -110,7 +112,7 @@ impl Tail {
     }
 }
 
-/// Adds a part and merges what is merged at once; whether nothing is left to merge.
+/// Adds a part and joins what is joined at once; whether nothing is left to join.
 fn push(parts: &mut Vec<Arc<Part>>, part: Part) -> bool {
     parts.push(Arc::new(part));
     while let Some(Alike { start, entries }) = Alike::of(parts) {
@@ -133,8 +135,8 @@ impl Alike {
     fn of(parts: &[Arc<Part>]) -> Option<Alike> {
         let (mut largest, mut count, mut entries) = (0, 0, 0);
         let is_enough = |count: usize, entries: usize| match entries > LARGE_ENTRIES {
-            true => count >= MERGED_LARGE,
-            false => count >= MERGED,
+            true => count >= JOINED_LARGE,
+            false => count >= JOINED,
         };
         for (place, part) in parts.iter().enumerate().rev() {
             let class = class(part.len());
@@ -152,9 +154,9 @@ impl Alike {
     }
 }
 
-/// Parts of a class have sizes within a factor of [`MERGED`].
+/// Parts of a class have sizes within a factor of [`JOINED`].
 fn class(entries: usize) -> u32 {
-    entries.checked_ilog(MERGED).unwrap_or_default()
+    entries.checked_ilog(JOINED).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -207,22 +209,22 @@ mod tests {
         let classes = class(1000) as usize + 1;
         let tail = Tail::default();
         let found = check(&tail, 1000, 1, false);
-        assert!(found <= classes * (MERGED - 1), "{found}");
+        assert!(found <= classes * (JOINED - 1), "{found}");
         assert!(!tail.is_untidy());
         let found = check(&Tail::default(), 200, 600, true);
-        assert!(found <= MERGED + MERGED_LARGE, "{found}");
+        assert!(found <= JOINED + JOINED_LARGE, "{found}");
     }
 
     #[test]
-    fn readers_merge_much_only_where_nobody_tidies() {
+    fn readers_join_much_only_where_nobody_tidies() {
         let tail = Tail::default();
-        check(&tail, MERGED as u64, SMALL_ENTRIES as u64 / 2, false);
+        check(&tail, JOINED as u64, SMALL_ENTRIES as u64 / 2, false);
         assert!(tail.is_untidy());
         let found = check(&Tail::default(), 200, 600, false);
         assert!(found <= PARTS_MAX, "{found}");
     }
 
-    /// While the youngest are merged, others come.
+    /// While the youngest are joined, others come.
     #[test]
     fn tidying_and_adding_at_once_lose_nothing() {
         let tail = Tail::default();
