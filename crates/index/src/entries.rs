@@ -59,7 +59,8 @@ impl Definition {
             let value = document.get(part.name());
             return self.single(field, value, scratch, emit);
         }
-        if let Some(values) = self.scalars(document) {
+        let mut values = [None; SCALARS_MAX];
+        if self.scalars(document, &mut values) {
             self.compound(&values, scratch, emit);
             return Ok(());
         }
@@ -143,34 +144,36 @@ impl Definition {
 const SCALARS_MAX: usize = 8;
 
 impl Definition {
-    /// The values of the fields where none has dots and none of the values is an array: what most
-    /// documents give a compound index, found in one pass.
-    fn scalars<'d>(&self, document: Document<'d>) -> Option<[Option<ValueRef<'d>>; SCALARS_MAX]> {
+    /// Finds the values of the fields in one pass, where none has dots and none of the values is an array:
+    /// what most documents give a compound index. False where that is not so.
+    fn scalars<'d>(
+        &self,
+        document: Document<'d>,
+        values: &mut [Option<ValueRef<'d>>; SCALARS_MAX],
+    ) -> bool {
         let mut names = [&b""[..]; SCALARS_MAX];
         for (number, field) in self.fields.iter().enumerate() {
-            match field.path.components() {
-                [part] => *names.get_mut(number)? = part.name().as_bytes(),
-                _ => return None,
+            match (field.path.components(), names.get_mut(number)) {
+                ([part], Some(name)) => *name = part.name().as_bytes(),
+                _ => return false,
             }
         }
-        let names = names.get(..self.fields.len())?;
-        let (mut values, mut wanted) = ([None; SCALARS_MAX], names.len());
+        let mut wanted = self.fields.len();
         let mut elements = document.elements();
-        while let Some(element) = elements.next_raw() {
-            for (name, value) in names.iter().zip(&mut values) {
+        while wanted > 0
+            && let Some(element) = elements.next_raw()
+        {
+            for (name, value) in names.iter().zip(values.iter_mut()).take(self.fields.len()) {
                 if *name == element.name && value.is_none() {
                     *value = element.value();
                     wanted -= usize::from(value.is_some());
                     if matches!(value, Some(ValueRef::Array(_))) {
-                        return None;
+                        return false;
                     }
                 }
             }
-            if wanted == 0 {
-                break;
-            }
         }
-        Some(values)
+        true
     }
 
     /// Hands out the one entry of a document with these values.

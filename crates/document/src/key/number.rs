@@ -83,16 +83,9 @@ impl Body {
     fn sized(whole: u64, fraction: Option<(u64, bool)>) -> Body {
         let marked = whole << 1 | u64::from(fraction.is_some());
         let length = 8 - marked.leading_zeros() as usize / 8;
-        let mut bytes = [0; 8];
-        let big_endian = marked.to_be_bytes();
-        let used = big_endian.get(8 - length..).unwrap_or_default();
-        bytes
-            .iter_mut()
-            .zip(used)
-            .for_each(|(slot, byte)| *slot = *byte);
         Body {
             tag: POSITIVE_SMALL + length as u8,
-            bytes,
+            bytes: (marked << marked.leading_zeros() / 8 * 8).to_be_bytes(),
             length,
             fraction,
             rest: Vec::new(),

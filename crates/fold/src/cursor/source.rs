@@ -31,6 +31,9 @@ enum Kind {
     Chain(Box<ChainPlace>),
 }
 
+/// So many keys of a chunk are fetched from memory together.
+const TOUCHED: usize = 16;
+
 /// How much of a stretch is decoded at once.
 #[derive(Clone, Copy, Debug)]
 enum Decoded {
@@ -241,6 +244,14 @@ impl Source {
 
     fn stand_on(&mut self, number: usize) {
         self.at = Some(number);
+        if let Kind::Chunk(chunk) = &self.kind
+            && number.is_multiple_of(TOUCHED)
+            && self.direction == Direction::Forward
+        {
+            chunk
+                .pile()
+                .touch_keys(number + TOUCHED..number + 2 * TOUCHED);
+        }
         self.prefix = match &self.kind {
             Kind::Chunk(chunk) => chunk.prefix(number),
             Kind::Chain(place) => place.stretch.prefix(number),
