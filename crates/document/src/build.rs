@@ -118,10 +118,20 @@ impl DocumentBuilder {
 
 fn close(bytes: &mut Vec<u8>, start: usize) {
     bytes.push(0);
-    let length = (bytes.len() - start) as i32;
+    let length = length_of(bytes.len() - start);
     if let Some(slot) = bytes.get_mut(start..start + 4) {
         slot.copy_from_slice(&length.to_le_bytes());
     }
+}
+
+/// A length as BSON has it. Who makes values ends long before (16 MB where they are stored, 125 MB
+/// between stages): one that does not must not get a document that says it is shorter than it is.
+fn length_of(bytes: usize) -> i32 {
+    assert!(
+        bytes <= i32::MAX as usize,
+        "{bytes} bytes are no length in BSON"
+    );
+    bytes as i32
 }
 
 /// Writes an array element by element.
@@ -182,7 +192,7 @@ fn decimal_digits(mut number: usize, digits: &mut [u8; 20]) -> &str {
 }
 
 fn write_string(bytes: &mut Vec<u8>, text: &str) {
-    bytes.extend_from_slice(&(text.len() as i32 + 1).to_le_bytes());
+    bytes.extend_from_slice(&length_of(text.len() + 1).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());
     bytes.push(0);
 }
@@ -205,7 +215,7 @@ pub fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
             subtype,
             bytes: content,
         } => {
-            bytes.extend_from_slice(&(content.len() as i32).to_le_bytes());
+            bytes.extend_from_slice(&length_of(content.len()).to_le_bytes());
             bytes.push(subtype);
             bytes.extend_from_slice(content);
         }
@@ -224,7 +234,7 @@ pub fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
         }
         ValueRef::JavaScriptWithScope { code, scope } => {
             let length = 4 + 4 + code.len() + 1 + scope.as_bytes().len();
-            bytes.extend_from_slice(&(length as i32).to_le_bytes());
+            bytes.extend_from_slice(&length_of(length).to_le_bytes());
             write_string(bytes, code);
             bytes.extend_from_slice(scope.as_bytes());
         }
@@ -339,6 +349,12 @@ mod tests {
             inner.as_array().unwrap().get(1),
             Some(ValueRef::String("x"))
         );
+    }
+
+    #[test]
+    fn lengths_do_not_wrap() {
+        assert_eq!(super::length_of(i32::MAX as usize), i32::MAX);
+        assert!(std::panic::catch_unwind(|| super::length_of(1 << 31)).is_err());
     }
 
     #[test]

@@ -408,7 +408,9 @@ fn let_variables(definitions: Document<'_>, now: i64) -> Result<Variables, Comma
             .with_now(now)
             .with_variables(&variables);
         let value = expression.evaluate(&context).or_command_error()?;
-        variables.set(name, value.into_value());
+        variables
+            .set_computed(name, value.into_value())
+            .or_command_error()?;
     }
     Ok(variables)
 }

@@ -58,7 +58,7 @@ impl Set {
         other
             .values
             .into_iter()
-            .for_each(|value| self.add(Computed::Owned(value), collation));
+            .for_each(|value| self.add(Computed::from(value), collation));
     }
 
     pub fn finish(self) -> Value {

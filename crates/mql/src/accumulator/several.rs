@@ -128,7 +128,7 @@ impl Several {
         other
             .values
             .into_iter()
-            .for_each(|value| self.add(Computed::Owned(value), collation));
+            .for_each(|value| self.add(Computed::from(value), collation));
     }
 
     pub fn finish(self) -> Value {
@@ -137,6 +137,16 @@ impl Several {
 
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The operator's.
+    pub fn name(&self) -> &'static str {
+        match self.pick {
+            Pick::First => "$firstN",
+            Pick::Last => "$lastN",
+            Pick::Least => "$minN",
+            Pick::Greatest => "$maxN",
+        }
     }
 }
 
@@ -184,6 +194,7 @@ pub(super) struct Top {
     /// None: one value alone, not in an array.
     count: Option<usize>,
     values: Vec<(Key, Value)>,
+    bytes: usize,
 }
 
 impl Top {
@@ -195,6 +206,7 @@ impl Top {
             bottom,
             count,
             values: Vec::new(),
+            bytes: 0,
         })
     }
 
@@ -205,11 +217,12 @@ impl Top {
         if !self.bottom && place >= count {
             return;
         }
-        self.values
-            .insert(place, (key, value.into_value().unwrap_or(Value::Null)));
+        let entry = (key, value.into_value().unwrap_or(Value::Null));
+        self.bytes += entry_bytes(&entry);
+        self.values.insert(place, entry);
         if self.values.len() > count {
             let gone = if self.bottom { 0 } else { count };
-            self.values.remove(gone);
+            self.bytes -= entry_bytes(&self.values.remove(gone));
         }
     }
 
@@ -217,7 +230,7 @@ impl Top {
         other
             .values
             .into_iter()
-            .for_each(|(key, value)| self.add(key, Computed::Owned(value)));
+            .for_each(|(key, value)| self.add(key, Computed::from(value)));
     }
 
     pub fn finish(self) -> Value {
@@ -229,9 +242,20 @@ impl Top {
     }
 
     pub fn bytes(&self) -> usize {
-        self.values
-            .iter()
-            .map(|(_, value)| value_bytes(value.as_ref()))
-            .sum()
+        self.bytes
     }
+
+    /// The operator's.
+    pub fn name(&self) -> &'static str {
+        match (self.bottom, self.count) {
+            (false, None) => "$top",
+            (false, Some(_)) => "$topN",
+            (true, None) => "$bottom",
+            (true, Some(_)) => "$bottomN",
+        }
+    }
+}
+
+fn entry_bytes((key, value): &(Key, Value)) -> usize {
+    key.len() + value_bytes(value.as_ref())
 }

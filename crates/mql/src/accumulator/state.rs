@@ -13,6 +13,7 @@ use crate::expression::percentile::Percentiles;
 use crate::expression::statistics::{Average, Deviation};
 use crate::expression::summation::Sum;
 use crate::expression::{Computed, Context};
+use crate::memory::check_accumulated;
 
 /// What an accumulator has taken in for one group.
 #[derive(Clone, Debug)]
@@ -95,7 +96,8 @@ impl AccumulatorState {
     }
 
     /// Takes in one value; `collation`: how strings are compared. Errors: 40400 for what
-    /// `$mergeObjects` cannot merge, 14 for what is no array of `$concatArrays` and `$setUnion`.
+    /// `$mergeObjects` cannot merge, 14 for what is no array of `$concatArrays` and `$setUnion`, 146
+    /// where the state holds too much.
     pub(super) fn add(
         &mut self,
         value: Computed<'_>,
@@ -129,7 +131,22 @@ impl AccumulatorState {
                 elements("$setUnion", &value)?.for_each(|one| set.add(one.into(), collation));
             }
         }
-        Ok(())
+        self.check_size()
+    }
+
+    /// Error 146 where the values of one group are too many: no disk helps with those.
+    fn check_size(&self) -> Result<(), Error> {
+        let (name, bytes) = match &self.0 {
+            Kind::Pushed(pushed) => ("$push", pushed.bytes()),
+            Kind::Concatenated(pushed) => ("$concatArrays", pushed.bytes()),
+            Kind::Set(set) => ("$addToSet", set.bytes()),
+            Kind::Union(set) => ("$setUnion", set.bytes()),
+            Kind::Several(several) => (several.name(), several.bytes()),
+            Kind::Top(top) => (top.name(), top.bytes()),
+            Kind::Merged(merged) => ("$mergeObjects", merged.as_bytes().len()),
+            _ => return Ok(()),
+        };
+        check_accumulated(name, bytes)
     }
 
     /// Takes in a value with what it is ordered by: `$top` and its like.
@@ -137,7 +154,7 @@ impl AccumulatorState {
         if let Kind::Top(top) = &mut self.0 {
             top.add(key, value);
         }
-        Ok(())
+        self.check_size()
     }
 
     /// Takes in what another state of the same accumulator has, whose values come after its own.
@@ -156,7 +173,7 @@ impl AccumulatorState {
             }
             (Kind::Last(one), Kind::Last(other)) => *one = other,
             (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
-                return self.add(Computed::Owned(other), collation);
+                return self.add(Computed::from(other), collation);
             }
             (Kind::Merged(_), Kind::Merged(other)) => return self.add(other.into(), collation),
             (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
@@ -170,7 +187,7 @@ impl AccumulatorState {
             (Kind::Top(one), Kind::Top(other)) => one.merge(other),
             _ => {}
         }
-        Ok(())
+        self.check_size()
     }
 
     /// The result. Missing first and last values are null.

@@ -2,8 +2,9 @@
 //! over their arguments, or over the elements of one array. Groups take the same from here.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 
-use windrow_document::{Collation, DocumentBuf, DocumentBuilder, Value, collation};
+use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, collation};
 
 use super::number::Number;
 use super::statistics::{Average, Deviation};
@@ -11,6 +12,8 @@ use super::summation::Sum;
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
+use crate::interrupt::Pace;
+use crate::memory::Fields;
 
 /// Calls `take` with each value.
 fn each<'a>(
@@ -20,10 +23,12 @@ fn each<'a>(
 ) -> Result<(), Error> {
     if let [argument] = &*call.arguments {
         let value = argument.evaluate(context)?;
+        let mut pace = Pace::default();
         return match value.as_array() {
-            Some(array) => array
-                .iter()
-                .try_for_each(|element| take(Computed::Borrowed(element))),
+            Some(array) => array.iter().try_for_each(|element| {
+                pace.step()?;
+                take(Computed::Borrowed(element))
+            }),
             None => take(value),
         };
     }
@@ -98,7 +103,7 @@ fn extreme<'a>(call: &'a Call, context: &Context<'a>, better: fn(Ordering) -> bo
         keep(&mut best, value, context.collation, better);
         Ok(())
     })?;
-    Ok(best.map_or(Computed::NULL, Computed::Owned))
+    Ok(best.map_or(Computed::NULL, Computed::from))
 }
 
 pub(crate) fn max<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -131,15 +136,28 @@ pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Re
         *merged = added.to_buf();
         return Ok(());
     }
-    let mut builder = DocumentBuilder::new();
-    for (name, old) in merged.iter() {
-        builder.append(name, added.get(name).unwrap_or(old));
+    *merged = both(merged.as_document(), added)?;
+    Ok(())
+}
+
+/// The fields of both, the values of `added` where both have one.
+fn both(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
+    let mut new: HashMap<&str, (ValueRef<'_>, bool)> = HashMap::new();
+    for (name, value) in added {
+        new.entry(name).or_insert((value, false));
     }
-    for (name, new) in added {
-        if merged.get(name).is_none() {
-            builder.append(name, new);
+    let mut builder = Fields::new("$mergeObjects");
+    for (name, old) in merged {
+        let value = new.get_mut(name).map(|(value, is_written)| {
+            *is_written = true;
+            *value
+        });
+        builder.append(name, value.unwrap_or(old))?;
+    }
+    for (name, value) in added {
+        if new.get(name).is_some_and(|(_, is_written)| !is_written) {
+            builder.append(name, value)?;
         }
     }
-    *merged = builder.finish();
-    Ok(())
+    Ok(builder.finish())
 }

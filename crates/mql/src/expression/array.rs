@@ -1,10 +1,11 @@
 //! Arrays: elements, parts and places of them.
 
-use windrow_document::{Array, ArrayBuf, ArrayBuilder, ValueRef};
+use windrow_document::{Array, ArrayBuf, ValueRef};
 
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
+use crate::memory::{List, VALUE_BYTES_MAX};
 
 /// The array; an error of that code and gist otherwise.
 pub(crate) fn array<'v>(
@@ -52,7 +53,7 @@ pub(crate) fn element<'a>(value: Computed<'a>, place: usize) -> Computed<'a> {
     match value {
         Computed::Borrowed(ValueRef::Array(array)) => array.get(place).into(),
         other => match other.as_array().and_then(|array| array.get(place)) {
-            Some(element) => Computed::Owned(element.to_value()),
+            Some(element) => Computed::from(element.to_value()),
             None => Computed::Missing,
         },
     }
@@ -97,15 +98,13 @@ fn end<'a>(call: &'a Call, context: &Context<'a>, place: fn(Array<'_>) -> usize)
 }
 
 pub(crate) fn concat_arrays<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let mut all = ArrayBuilder::new();
+    let mut all = List::new(call.operator.name);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
             return Ok(Computed::NULL);
         }
-        array(&value, 28664, "$concatArrays' argument")?
-            .iter()
-            .for_each(|value| all.push(value));
+        all.extend(array(&value, 28664, "$concatArrays' argument")?)?;
     }
     Ok(all.finish().into())
 }
@@ -172,8 +171,8 @@ pub(crate) fn is_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
     Ok(call.value(0, context)?.as_array().is_some().into())
 }
 
-/// At most 100 MB of numbers, as MongoDB limits it.
-const RANGE_COUNT_MAX: i64 = 100 * 1024 * 1024 / 16;
+/// Bytes that a number of a `$range` counts.
+const NUMBER_BYTES: i64 = 16;
 
 pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let start = int(
@@ -200,11 +199,12 @@ pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     }
     let (start, end, step) = (i64::from(start), i64::from(end), i64::from(step));
     let forward = step > 0;
-    if (end - start) / step > RANGE_COUNT_MAX {
-        return Err(Error::new(
-            146,
-            "$range would use too much memory and cannot spill",
-        ));
+    let bytes = ((end - start) / step).saturating_mul(NUMBER_BYTES);
+    if bytes >= VALUE_BYTES_MAX as i64 {
+        let message = format!(
+            "$range would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {VALUE_BYTES_MAX} bytes"
+        );
+        return Err(Error::new(146, message));
     }
     let numbers = std::iter::successors(Some(start), |number| Some(number + step))
         .take_while(|number| {
@@ -215,7 +215,9 @@ pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             }
         })
         .map(|number| ValueRef::Int32(number as i32));
-    Ok(numbers.collect::<ArrayBuf>().into())
+    let mut list = List::new(call.operator.name);
+    list.extend(numbers)?;
+    Ok(list.finish().into())
 }
 
 pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {

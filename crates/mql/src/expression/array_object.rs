@@ -1,11 +1,16 @@
 //! `$arrayToObject` and `$objectToArray`.
 
-use windrow_document::{ArrayBuilder, Document, DocumentBuilder, ValueRef};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use windrow_document::{Document, DocumentBuilder, ValueRef};
 
 use super::array::array;
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
+use crate::interrupt::Pace;
+use crate::memory::{Fields, List};
 
 /// The form of the first entry, which all others must have too.
 #[derive(Clone, Copy, PartialEq)]
@@ -23,22 +28,31 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         return Ok(Computed::NULL);
     }
     let mut fields: Vec<Field<'_>> = Vec::new();
-    let mut form = None;
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let (mut form, mut pace) = (None, Pace::default());
     for entry in array(&value, 40386, "$arrayToObject's input")? {
+        pace.step()?;
         let (name, value) = parse_entry(entry, &mut form)?;
         if name.contains('\0') {
             let message = "Key field cannot contain an embedded null byte";
             return Err(Error::new(4940400, message));
         }
-        match fields.iter_mut().find(|(known, _)| *known == name) {
-            Some(field) => field.1 = value,
-            None => fields.push((name, value)),
+        match places.entry(name) {
+            Entry::Vacant(place) => {
+                place.insert(fields.len());
+                fields.push((name, value));
+            }
+            Entry::Occupied(place) => {
+                if let Some(field) = fields.get_mut(*place.get()) {
+                    field.1 = value;
+                }
+            }
         }
     }
-    let mut object = DocumentBuilder::new();
-    fields
-        .into_iter()
-        .for_each(|(name, value)| object.append(name, value));
+    let mut object = Fields::new(call.operator.name);
+    for (name, value) in fields {
+        object.append(name, value)?;
+    }
     Ok(object.finish().into())
 }
 
@@ -114,12 +128,12 @@ pub(crate) fn object_to_array<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         );
         return Err(Error::new(40390, message));
     };
-    let mut entries = ArrayBuilder::new();
+    let mut entries = List::new(call.operator.name);
     for (name, value) in object {
         let mut entry = DocumentBuilder::new();
         entry.append("k", ValueRef::String(name));
         entry.append("v", value);
-        entries.push(ValueRef::Document(entry.finish().as_document()));
+        entries.push(ValueRef::Document(entry.finish().as_document()))?;
     }
     Ok(entries.finish().into())
 }

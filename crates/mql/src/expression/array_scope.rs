@@ -1,6 +1,6 @@
 //! `$map`, `$filter`, `$reduce`: arrays taken element by element, each as a variable of its own.
 
-use windrow_document::{ArrayBuilder, ValueRef};
+use windrow_document::ValueRef;
 
 use super::array::{array, int};
 use super::context::Frame;
@@ -9,6 +9,7 @@ use super::tree::{ABSENT, Answer, Call, Operator};
 use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
 use crate::interrupt::Pace;
+use crate::memory::List;
 
 static MAP: Named = Named {
     not_document: 16878,
@@ -78,7 +79,7 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     if input.is_nullish() {
         return Ok(Computed::NULL);
     }
-    let mut mapped = ArrayBuilder::new();
+    let mut mapped = List::new(call.operator.name);
     let mut pace = Pace::default();
     for element in array(&input, 16883, "input to $map")? {
         pace.step()?;
@@ -91,7 +92,7 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             call.argument(1)
                 .evaluate(&context.with_frame(&frame))?
                 .or_null(),
-        );
+        )?;
     }
     Ok(mapped.finish().into())
 }
@@ -119,7 +120,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     }
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
-    let mut kept = ArrayBuilder::new();
+    let mut kept = List::new(call.operator.name);
     let mut pace = Pace::default();
     for element in elements {
         pace.step()?;
@@ -133,7 +134,7 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             .evaluate(&context.with_frame(&frame))?
             .is_truthy()
         {
-            kept.push(element);
+            kept.push(element)?;
         }
         if kept.count() == limit {
             break;

@@ -82,7 +82,7 @@ fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> Answer<'a> {
     let count = parse_count(call.operator.name, &call.value(0, context)?)?;
     let value = call.value(1, context)?;
     let input = array(&value, 5788200, "Input")?;
-    Ok(Computed::Owned(Value::Array(
+    Ok(Computed::from(Value::Array(
         pick(input, count, context.collation).into_iter().collect(),
     )))
 }

@@ -2,12 +2,33 @@
 
 use windrow_document::{Array, Document, Type, Value, ValueRef};
 
+use crate::memory::{Held, heap_bytes};
+
 /// The result of an expression. `Missing` is MongoDB's "no such field": it leaves fields out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Computed<'a> {
     Missing,
     Borrowed(ValueRef<'a>),
-    Owned(Value),
+    Owned(Made),
+}
+
+/// A value that an expression made. Its memory counts as held by the evaluations of this thread.
+#[derive(Clone, Debug)]
+pub struct Made {
+    value: Value,
+    _held: Held,
+}
+
+impl Made {
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        self.value.as_ref()
+    }
+}
+
+impl PartialEq for Made {
+    fn eq(&self, other: &Made) -> bool {
+        self.value == other.value
+    }
 }
 
 impl<'a> Computed<'a> {
@@ -18,7 +39,7 @@ impl<'a> Computed<'a> {
         match self {
             Computed::Missing => None,
             Computed::Borrowed(value) => Some(*value),
-            Computed::Owned(value) => Some(value.as_ref()),
+            Computed::Owned(made) => Some(made.as_ref()),
         }
     }
 
@@ -37,13 +58,17 @@ impl<'a> Computed<'a> {
         match self {
             Computed::Missing => None,
             Computed::Borrowed(value) => Some(value.to_value()),
-            Computed::Owned(value) => Some(value),
+            Computed::Owned(made) => Some(made.value),
         }
     }
 
     /// The same, free of what it was borrowed from. Scalars are not copied to the heap.
     pub fn into_owned(self) -> Computed<'static> {
-        self.into_value().map_or(Computed::Missing, Computed::Owned)
+        match self {
+            Computed::Missing => Computed::Missing,
+            Computed::Borrowed(value) => Computed::from(value.to_value()),
+            Computed::Owned(made) => Computed::Owned(made),
+        }
     }
 
     pub fn is_missing(&self) -> bool {
@@ -96,7 +121,8 @@ impl<'a> From<Option<ValueRef<'a>>> for Computed<'a> {
 
 impl From<Value> for Computed<'_> {
     fn from(value: Value) -> Self {
-        Computed::Owned(value)
+        let _held = Held::of(heap_bytes(value.as_ref()));
+        Computed::Owned(Made { value, _held })
     }
 }
 
@@ -120,7 +146,7 @@ computed_from! {
 macro_rules! computed_from_owned {
     ($($from:ty),* $(,)?) => {
         $(impl From<$from> for Computed<'_> {
-            fn from(value: $from) -> Self { Computed::Owned(Value::from(value)) }
+            fn from(value: $from) -> Self { Computed::from(Value::from(value)) }
         })*
     };
 }

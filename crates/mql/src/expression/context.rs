@@ -8,6 +8,7 @@ use windrow_document::{Array, Collation, Document, Value, ValueRef};
 
 use windrow_document::collation;
 
+use crate::memory::{check_variables, heap_bytes};
 use crate::{Error, Meta};
 
 /// Variables from outside the expression: an aggregate's `let`, a `$lookup`'s `let`, and those that a
@@ -15,6 +16,8 @@ use crate::{Error, Meta};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
     values: Vec<(Box<str>, Option<Value>)>,
+    /// What values that were computed take.
+    bytes: usize,
 }
 
 impl Variables {
@@ -28,6 +31,14 @@ impl Variables {
             Some((_, slot)) => *slot = value,
             None => self.values.push((name.into(), value)),
         }
+    }
+
+    /// The same with a value that was computed. Error 146 where all of them come to too much.
+    pub fn set_computed(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
+        self.bytes += value.as_ref().map_or(0, |value| heap_bytes(value.as_ref()));
+        check_variables(self.bytes)?;
+        self.set(name, value);
+        Ok(())
     }
 
     /// None: no such variable; Some(None): its value is missing.

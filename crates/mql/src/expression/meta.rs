@@ -59,7 +59,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         }
         Some("geoNearPoint") => {
             let nearest = meta.nearest.as_deref();
-            nearest.map_or(Computed::Missing, |one| Computed::Owned(one.point.clone()))
+            nearest.map_or(Computed::Missing, |one| Computed::from(one.point.clone()))
         }
         Some("score") => {
             let fused = meta.fused.as_deref().map(|fused| fused.score);
@@ -73,7 +73,7 @@ pub(crate) fn meta<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         }
         Some("sortKey") => {
             let key = origin.and_then(|origin| origin.sort_key.clone());
-            key.map_or(Computed::Missing, Computed::Owned)
+            key.map_or(Computed::Missing, Computed::from)
         }
         Some("indexKey") => {
             let key = origin.and_then(|origin| origin.index_key.clone());

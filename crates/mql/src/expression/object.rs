@@ -1,12 +1,13 @@
 //! `$getField`, `$setField`, `$unsetField`, and what values are: `$type`, `$isNumber`, `$bsonSize`,
 //! `$binarySize`.
 
-use windrow_document::{DocumentBuilder, Value, ValueRef};
+use windrow_document::{Value, ValueRef};
 
 use super::parse::{Named, Parser, finish};
 use super::tree::{ABSENT, Answer, Call, Operator};
 use super::{Computed, Context, Expression};
 use crate::Error;
+use crate::memory::Fields;
 
 pub(crate) fn type_name<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let name = call.value(0, context)?.type_name();
@@ -146,7 +147,7 @@ pub(crate) fn get_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
         other if other.is_missing() => Computed::Missing,
         other if other.is_nullish() => Computed::NULL,
         other => match other.as_document().and_then(|document| document.get(name)) {
-            Some(value) => Computed::Owned(value.to_value()),
+            Some(value) => Computed::from(value.to_value()),
             None => Computed::Missing,
         },
     })
@@ -219,18 +220,18 @@ pub(crate) fn set_field<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a>
     };
     let name = name.as_str().unwrap_or_default();
     let new = call.value(2, context)?;
-    let mut changed = DocumentBuilder::new();
+    let mut changed = Fields::new(call.operator.name);
     let mut was_there = false;
     for (known, old) in document {
         let is_it = known == name;
         was_there |= is_it;
         let value = if is_it { new.as_ref() } else { Some(old) };
         if let Some(value) = value {
-            changed.append(known, value);
+            changed.append(known, value)?;
         }
     }
     if let (false, Some(value)) = (was_there, new.as_ref()) {
-        changed.append(name, value);
+        changed.append(name, value)?;
     }
     Ok(changed.finish().into())
 }

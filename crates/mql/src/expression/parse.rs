@@ -71,7 +71,9 @@ impl Parser {
             ValueRef::Document(document) => self.document(document),
             ValueRef::Array(array) => self.array(array),
             constant => {
-                constant.as_str().map_or(Ok(()), check_length)?;
+                constant
+                    .as_str()
+                    .map_or(Ok(()), |text| check_length(text.len()))?;
                 Ok(Expression::constant_of(constant.to_value()))
             }
         }

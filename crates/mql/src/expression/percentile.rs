@@ -188,7 +188,7 @@ pub(crate) fn percentile<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         other => {
             // Of one number every percentile is that number, NaN too.
             if let Some(number) = other.and_then(ValueRef::as_f64) {
-                return Ok(Computed::Owned(percentiles.of_one(number)));
+                return Ok(Computed::from(percentiles.of_one(number)));
             }
         }
     }

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use windrow_document::{ArrayBuilder, DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_document::{DocumentBuf, Value, ValueRef};
 
 use super::parse::Named;
 use super::tree::{Answer, Call, Prepared};
 use super::{Computed, Context};
 use crate::Error;
 use crate::filter::regex::Regex;
+use crate::memory::{Fields, List};
 
 pub(crate) static NAMES: Named = Named {
     not_document: 51103,
@@ -119,7 +120,8 @@ pub(crate) fn regex_match<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'
 pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let found = with_input(call, context, |text, regex| {
         let groups = regex.captures_at(text, 0)?;
-        Ok(groups.map(|groups| describe(text, &groups, &mut Position::default())))
+        let found = groups.map(|groups| describe(call, text, &groups, &mut Position::default()));
+        found.transpose()
     })?;
     Ok(found.flatten().map_or(Computed::NULL, |found| found.into()))
 }
@@ -127,16 +129,15 @@ pub(crate) fn regex_find<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
 /// After an empty match the search goes on behind the next character.
 pub(crate) fn regex_find_all<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let found = with_input(call, context, |text, regex| {
-        let mut all = ArrayBuilder::new();
+        let mut all = List::new(call.operator.name);
         let (mut start, mut position) = (0, Position::default());
         while start <= text.len() {
             let Some(groups) = regex.captures_at(text, start)? else {
                 break;
             };
             let whole = groups.first().cloned().flatten().unwrap_or(start..start);
-            all.push(ValueRef::Document(
-                describe(text, &groups, &mut position).as_document(),
-            ));
+            let found = describe(call, text, &groups, &mut position)?;
+            all.push(ValueRef::Document(found.as_document()))?;
             start = if whole.is_empty() {
                 next_character(text, whole.end)
             } else {
@@ -175,23 +176,28 @@ impl Position {
 }
 
 /// `{match, idx, captures}`, the index in code points.
-fn describe(text: &str, groups: &[Option<Range<usize>>], position: &mut Position) -> DocumentBuf {
+fn describe(
+    call: &Call,
+    text: &str,
+    groups: &[Option<Range<usize>>],
+    position: &mut Position,
+) -> Result<DocumentBuf, Error> {
     let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
     let whole = groups.first().cloned().flatten().unwrap_or(0..0);
-    let mut captures = ArrayBuilder::new();
+    let mut captures = List::new(call.operator.name);
     for group in groups.iter().skip(1) {
         captures.push(
             group
                 .as_ref()
                 .map_or(ValueRef::Null, |range| ValueRef::String(part(range))),
-        );
+        )?;
     }
-    let mut found = DocumentBuilder::new();
-    found.append("match", ValueRef::String(part(&whole)));
+    let mut found = Fields::new(call.operator.name);
+    found.append("match", ValueRef::String(part(&whole)))?;
     found.append(
         "idx",
         ValueRef::Int32(position.at(text, whole.start) as i32),
-    );
-    found.append("captures", ValueRef::Array(captures.finish().as_array()));
-    found.finish()
+    )?;
+    found.append("captures", ValueRef::Array(captures.finish().as_array()))?;
+    Ok(found.finish())
 }

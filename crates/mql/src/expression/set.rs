@@ -9,6 +9,7 @@ use windrow_document::{Array, ArrayBuf, ValueRef};
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
+use crate::memory::{List, check_value};
 
 /// Sorted elements without repetition; the first of equal ones stays.
 struct Set<'v, 'c>(Vec<ValueRef<'v>>, Context<'c>);
@@ -44,21 +45,21 @@ fn array<'v>(call: &Call, value: &'v Computed<'_>, code: i32) -> Result<Array<'v
 }
 
 pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let mut sets = Vec::new();
+    let (mut sets, mut bytes) = (Vec::new(), 0);
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         if value.is_nullish() {
             return Ok(Computed::NULL);
         }
-        array(call, &value, 17043)?;
+        // Repetitions count, as MongoDB has it: they are held until all are there.
+        bytes += array(call, &value, 17043)?.as_bytes().len();
+        check_value(call.operator.name, bytes)?;
         sets.push(value);
     }
     let all = sets.iter().filter_map(Computed::as_array).flatten();
-    Ok(Set::of(all, context)
-        .0
-        .into_iter()
-        .collect::<ArrayBuf>()
-        .into())
+    let mut union = List::new(call.operator.name);
+    union.extend(Set::of(all, context).0)?;
+    Ok(union.finish().into())
 }
 
 pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {

@@ -2,15 +2,16 @@
 
 use std::cmp::Ordering;
 
-use windrow_document::{ArrayBuilder, Value, ValueRef};
+use windrow_document::{Value, ValueRef};
 
 use super::array::{bounds, int};
 use super::number::{Number, double_text};
 use super::parse::Named;
-use super::tree::{Answer, Call};
+use super::tree::{Answer, Call, check_length};
 use super::{Computed, Context};
 use crate::Error;
 use crate::expression::date;
+use crate::memory::List;
 
 /// The string; an error of that code otherwise.
 fn text<'v>(call: &Call, value: &'v Computed<'_>, code: i32, what: &str) -> Result<&'v str, Error> {
@@ -34,6 +35,7 @@ pub(crate) fn concat<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
             let message = format!("$concat only supports strings, not {}", value.type_name());
             return Err(Error::new(16702, message));
         };
+        check_length(whole.len() + text.len())?;
         whole.push_str(text);
     }
     Ok(whole.into())
@@ -150,10 +152,8 @@ pub(crate) fn split<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     if separator.is_empty() {
         return Err(Error::new(40087, "$split requires a non-empty separator"));
     }
-    let mut parts = ArrayBuilder::new();
-    value
-        .split(separator)
-        .for_each(|part| parts.push(ValueRef::String(part)));
+    let mut parts = List::new(call.operator.name);
+    parts.extend(value.split(separator).map(ValueRef::String))?;
     Ok(parts.finish().into())
 }
 
@@ -299,6 +299,12 @@ fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> Answer<'a
     check(&replacement, 51744, "'replacement'")?;
     match (input.as_str(), find.as_str(), replacement.as_str()) {
         (Some(input), Some(find), Some(replacement)) => {
+            let found = input.matches(find).take(count).count();
+            let (added, gone) = (
+                found.saturating_mul(replacement.len()),
+                found.saturating_mul(find.len()),
+            );
+            check_length(input.len().saturating_sub(gone).saturating_add(added))?;
             Ok(Value::String(input.replacen(find, replacement, count)).into())
         }
         _ => Ok(Computed::NULL),

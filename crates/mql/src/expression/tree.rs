@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use windrow_document::{ArrayBuilder, Document, DocumentBuilder, Value, ValueRef};
+use windrow_document::{Document, Value, ValueRef};
 
 use super::array_order::Order;
 use super::computed::Computed;
@@ -13,6 +13,7 @@ use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
 use crate::Error;
 use crate::filter::regex::Regex;
+use crate::memory::{Fields, List, check_held, check_value, heap_bytes};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,9 +57,12 @@ impl Expression {
             Ok(value) => value.into_value(),
             Err(error) => return Err(error.of_constants()),
         };
+        let Some(value) = value else {
+            return Ok(self);
+        };
         match &self.0 {
-            Node::Call(call) if call.compares_strings() => Ok(self),
-            _ => Ok(value.map_or(self, Expression::constant_of)),
+            Node::Call(call) if call.compares_strings() || !call.is_worth(&value) => Ok(self),
+            _ => Ok(Expression::constant_of(value)),
         }
     }
 
@@ -92,7 +96,13 @@ impl Expression {
         match &self.0 {
             Node::Absent => Ok(Computed::Missing),
             Node::Constant(value) => Ok(Computed::Borrowed(value.as_ref())),
-            Node::Path(path) => Ok(path.evaluate(context)),
+            Node::Path(path) => {
+                let found = path.evaluate(context);
+                if let Computed::Owned(_) = found {
+                    check_held("a path")?;
+                }
+                Ok(found)
+            }
             Node::Call(call) => call.evaluate(context),
             Node::Document(fields) => evaluate_document(fields, context),
             Node::Array(elements) => evaluate_array(elements, context),
@@ -131,10 +141,10 @@ fn evaluate_document<'a>(
     fields: &'a [(Box<str>, Expression)],
     context: &Context<'a>,
 ) -> Result<Computed<'a>, Error> {
-    let mut builder = DocumentBuilder::new();
+    let mut builder = Fields::new("an object");
     for (name, field) in fields {
         if let Some(value) = field.evaluate(context)?.as_ref() {
-            builder.append(name, value);
+            builder.append(name, value)?;
         }
     }
     Ok(builder.finish().into())
@@ -145,17 +155,17 @@ fn evaluate_array<'a>(
     elements: &'a [Expression],
     context: &Context<'a>,
 ) -> Result<Computed<'a>, Error> {
-    let mut builder = ArrayBuilder::new();
+    let mut builder = List::new("an array");
     for element in elements {
-        builder.push(element.evaluate(context)?.or_null());
+        builder.push(element.evaluate(context)?.or_null())?;
     }
     Ok(builder.finish().into())
 }
 
 /// Strings of expressions are shorter than the largest document, 16 MiB. 16493 for a longer one.
-pub(super) fn check_length(text: &str) -> Result<(), Error> {
+pub(super) fn check_length(bytes: usize) -> Result<(), Error> {
     const BYTES_MAX: usize = 16 << 20;
-    if text.len() < BYTES_MAX {
+    if bytes < BYTES_MAX {
         return Ok(());
     }
     let message = "Tried to create string longer than 16MB";
@@ -236,10 +246,24 @@ impl Call {
 
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
         let answer = (self.operator.evaluate)(self, context)?;
-        if let Computed::Owned(Value::String(text)) = &answer {
-            check_length(text)?;
+        if let Computed::Owned(made) = &answer {
+            let value = made.as_ref();
+            match value {
+                ValueRef::String(text) => check_length(text.len())?,
+                value => check_value(self.operator.name, heap_bytes(value))?,
+            }
+            check_held(self.operator.name)?;
         }
         Ok(answer)
+    }
+
+    /// Whether to keep a value in the place of the call that gives it. Short calls give long values
+    /// (`$range`), of which a pipeline could keep as many as it has calls.
+    fn is_worth(&self, value: &Value) -> bool {
+        const BYTES_MAX: usize = 1024;
+        let constants = self.arguments.iter().filter_map(Expression::constant);
+        let bytes: usize = constants.map(|one| heap_bytes(one.as_ref())).sum();
+        heap_bytes(value.as_ref()) <= bytes.max(BYTES_MAX)
     }
 
     /// The expression in a place; the absent one past the end.

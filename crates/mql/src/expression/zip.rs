@@ -1,11 +1,12 @@
 //! `$zip`.
 
-use windrow_document::{Array, ArrayBuilder, ValueRef};
+use windrow_document::{Array, ValueRef};
 
 use super::parse::{Parser, finish};
 use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
+use crate::memory::List;
 
 fn list(
     name: &str,
@@ -103,23 +104,28 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     } else {
         lengths.min()
     };
-    Ok(rows(&inputs, defaults, length.unwrap_or(0)))
+    rows(call, &inputs, defaults, length.unwrap_or(0))
 }
 
-fn rows<'a>(inputs: &[Array<'_>], defaults: &[Computed<'_>], length: usize) -> Computed<'a> {
+fn rows<'a>(
+    call: &Call,
+    inputs: &[Array<'_>],
+    defaults: &[Computed<'_>],
+    length: usize,
+) -> Answer<'a> {
     let mut columns: Vec<_> = inputs.iter().map(|input| input.iter()).collect();
-    let mut rows = ArrayBuilder::new();
+    let mut rows = List::new(call.operator.name);
     for _ in 0..length {
-        let mut row = ArrayBuilder::new();
+        let mut row = List::new(call.operator.name);
         for (place, column) in columns.iter_mut().enumerate() {
             let default = || {
                 defaults
                     .get(place)
                     .map_or(ValueRef::Null, Computed::or_null)
             };
-            row.push(column.next().unwrap_or_else(default));
+            row.push(column.next().unwrap_or_else(default))?;
         }
-        rows.push(ValueRef::Array(row.finish().as_array()));
+        rows.push(ValueRef::Array(row.finish().as_array()))?;
     }
-    rows.finish().into()
+    Ok(rows.finish().into())
 }

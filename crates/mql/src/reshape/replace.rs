@@ -3,7 +3,7 @@
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use crate::Error;
-use crate::expression::{Computed, Context, Dependencies, Expression, Scope};
+use crate::expression::{Context, Dependencies, Expression, Scope};
 
 /// An expression whose value becomes the document.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,11 +52,12 @@ impl ReplaceRoot {
         document: Document<'a>,
         context: &Context<'a>,
     ) -> Result<DocumentBuf, Error> {
-        match self.new_root.evaluate(&context.with_root(document))? {
-            Computed::Borrowed(ValueRef::Document(document)) => Ok(document.to_buf()),
-            Computed::Owned(Value::Document(document)) => Ok(document),
+        let new_root = self.new_root.evaluate(&context.with_root(document))?;
+        let kind = new_root.type_name();
+        match new_root.into_value() {
+            Some(Value::Document(document)) => Ok(document),
             other => {
-                let (value, kind) = (other.or_null(), other.type_name());
+                let value = other.as_ref().map_or(ValueRef::Null, Value::as_ref);
                 let message = format!(
                     "'newRoot' expression must evaluate to an object, but resulting value was: {value}. Type of resulting value: '{kind}'."
                 );

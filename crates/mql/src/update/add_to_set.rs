@@ -72,6 +72,6 @@ impl Modifier for AddToSet {
     fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
         let added = self.added(Array::EMPTY, at.run);
         let created: ArrayBuf = with_appended(Array::EMPTY, added.into_iter());
-        Ok(Some(Put::Owned(Value::Array(created))))
+        Ok(Some(Put::owned(Value::Array(created))))
     }
 }

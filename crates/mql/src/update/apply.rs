@@ -12,6 +12,7 @@ use super::rewrite::{Found, Rewrite, locate};
 use super::storable::{self, DEPTH_MAX};
 use super::tree::{Elements, Fields, Leaf, Node};
 use crate::Error;
+use crate::memory::check_written;
 
 /// An update may add no more nulls than this in front of a new element.
 const PADDING_MAX: usize = 1_500_000;
@@ -65,7 +66,7 @@ pub(super) fn apply(fields: &Fields, run: &Run<'_>) -> Result<Option<DocumentBuf
             .filter(|outcome| !outcome.change.is_keep())
             .map(|outcome| (outcome.name.text(), outcome.found.is_some())),
     )?;
-    Ok(write(run.root, outcomes, false))
+    write(run.root, outcomes, false)
 }
 
 fn existing<'a>(
@@ -84,7 +85,7 @@ fn existing<'a>(
         ))),
         (Node::Fields(fields), ValueRef::Document(document)) => {
             let outcomes = document_outcomes(fields, document, run, place.within(false))?;
-            let written = write(document, outcomes, false);
+            let written = write(document, outcomes, false)?;
             Ok(written.map_or(Change::Keep, Change::owned))
         }
         (Node::Fields(fields), ValueRef::Array(array)) => Ok(changed_array(in_array(
@@ -186,6 +187,7 @@ fn document_outcomes<'a>(
             Some(found) => existing(child, found.value(), run, place),
             None => absent(child, run, place),
         })?;
+        check_written()?;
         outcomes.push(Outcome {
             name,
             found,
@@ -200,25 +202,25 @@ fn write(
     original: Document<'_>,
     mut outcomes: Vec<Outcome<'_>>,
     in_array: bool,
-) -> Option<DocumentBuf> {
+) -> Result<Option<DocumentBuf>, Error> {
     if outcomes.iter().all(|outcome| outcome.change.is_keep()) {
-        return None;
+        return Ok(None);
     }
     let mut rewrite = Rewrite::new(original);
     // Stable: new fields keep the tree's order behind those that were there.
     outcomes.sort_by_key(|outcome| outcome.found.map_or(usize::MAX, |found| found.start));
     for outcome in &outcomes {
         if let Some(found) = &outcome.found {
-            rewrite.change(found, &outcome.change, in_array);
+            rewrite.change(found, &outcome.change, in_array)?;
         }
     }
     rewrite.copy_rest();
     for outcome in outcomes.iter().filter(|outcome| outcome.found.is_none()) {
         if let Change::Put(value) = &outcome.change {
-            rewrite.append(outcome.name.text(), value.as_ref());
+            rewrite.append(outcome.name.text(), value.as_ref())?;
         }
     }
-    Some(rewrite.finish())
+    Ok(Some(rewrite.finish()))
 }
 
 /// The children are places in the array.
@@ -251,16 +253,16 @@ fn in_array<'a>(
         }
     }
     if added.is_empty() {
-        return Ok(write(array.as_document(), outcomes, true));
+        return write(array.as_document(), outcomes, true);
     }
     let mut rewrite = Rewrite::new(array.as_document());
     for outcome in &outcomes {
         if let Some(found) = &outcome.found {
-            rewrite.change(found, &outcome.change, true);
+            rewrite.change(found, &outcome.change, true)?;
         }
     }
     rewrite.copy_rest();
-    append_elements(&mut rewrite, elements.len(), added);
+    append_elements(&mut rewrite, elements.len(), added)?;
     Ok(Some(rewrite.finish()))
 }
 
@@ -275,17 +277,22 @@ fn check_padding(count: usize, index: usize) -> Result<(), Error> {
 }
 
 /// Appends elements in ascending order of their places, nulls between them.
-fn append_elements(rewrite: &mut Rewrite<'_>, mut count: usize, added: Vec<(usize, Put<'_>)>) {
+fn append_elements(
+    rewrite: &mut Rewrite<'_>,
+    mut count: usize,
+    added: Vec<(usize, Put<'_>)>,
+) -> Result<(), Error> {
     for (index, value) in added {
         while count < index {
-            rewrite.append(&count.to_string(), ValueRef::Null);
+            rewrite.append(&count.to_string(), ValueRef::Null)?;
             count += 1;
         }
         if count == index {
-            rewrite.append(&count.to_string(), value.as_ref());
+            rewrite.append(&count.to_string(), value.as_ref())?;
             count += 1;
         }
     }
+    Ok(())
 }
 
 /// The children apply to all elements or to those that a filter picks.
@@ -302,6 +309,7 @@ fn in_elements<'a>(
         let change = named(run, &index.to_string(), || {
             in_element(elements, found.value(), run, place)
         })?;
+        check_written()?;
         if !change.is_keep() {
             changes.push((found, change));
         }
@@ -318,7 +326,7 @@ fn in_elements<'a>(
     }
     let mut rewrite = Rewrite::new(array.as_document());
     for (found, change) in &changes {
-        rewrite.change(found, change, true);
+        rewrite.change(found, change, true)?;
     }
     rewrite.copy_rest();
     Ok(Some(rewrite.finish()))
@@ -375,7 +383,7 @@ fn absent<'a>(node: &'a Node, run: &'a Run<'a>, place: Place) -> Result<Change<'
                     named(run, name.text(), || absent(child, run, place.within(false)))?;
                 if let Change::Put(value) = created_field {
                     let rewrite = created.get_or_insert_with(|| Rewrite::new(Document::EMPTY));
-                    rewrite.append(name.text(), value.as_ref());
+                    rewrite.append(name.text(), value.as_ref())?;
                 }
             }
             let created = created.map(|rewrite| Value::Document(rewrite.finish()));

@@ -93,7 +93,7 @@ impl Modifier for Arithmetic {
         Ok(Some(match self.operation {
             Operation::Add => Put::Borrowed(self.operand.as_ref()),
             // Zero of the operand's type.
-            Operation::Multiply => Put::Owned(self.result(ValueRef::Int32(0), at)?),
+            Operation::Multiply => Put::owned(self.result(ValueRef::Int32(0), at)?),
         }))
     }
 }

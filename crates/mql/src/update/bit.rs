@@ -98,6 +98,6 @@ impl Modifier for Bit {
     }
 
     fn create<'a>(&'a self, _at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::Owned(self.result(ValueRef::Int32(0)))))
+        Ok(Some(Put::owned(self.result(ValueRef::Int32(0)))))
     }
 }

@@ -54,6 +54,6 @@ impl Modifier for CurrentDate {
     }
 
     fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
-        Ok(Some(Put::Owned(self.value(at))))
+        Ok(Some(Put::owned(self.value(at))))
     }
 }

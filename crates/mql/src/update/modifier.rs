@@ -8,6 +8,7 @@ use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, collatio
 
 use super::description::Trace;
 use crate::Error;
+use crate::memory::{Held, heap_bytes};
 
 /// What holds for one run of an update over one document.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +51,21 @@ pub(super) struct At<'a> {
 #[derive(Clone, Debug)]
 pub(super) enum Put<'a> {
     Borrowed(ValueRef<'a>),
-    Owned(Value),
+    /// With what it counts as held: of an array every element may get one before they are written.
+    Owned(Value, Held),
 }
 
 impl Put<'_> {
+    pub fn owned(value: impl Into<Value>) -> Put<'static> {
+        let value = value.into();
+        let held = Held::of(heap_bytes(value.as_ref()));
+        Put::Owned(value, held)
+    }
+
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Put::Borrowed(value) => *value,
-            Put::Owned(value) => value.as_ref(),
+            Put::Owned(value, _) => value.as_ref(),
         }
     }
 }
@@ -76,7 +84,7 @@ impl<'a> Change<'a> {
     }
 
     pub fn owned(value: impl Into<Value>) -> Change<'a> {
-        Change::Put(Put::Owned(value.into()))
+        Change::Put(Put::owned(value))
     }
 
     pub fn is_keep(&self) -> bool {
@@ -89,7 +97,7 @@ impl<'a> Change<'a> {
             Change::Keep => Change::Keep,
             Change::Remove => Change::Remove,
             Change::Put(Put::Borrowed(value)) => Change::owned(value),
-            Change::Put(Put::Owned(value)) => Change::owned(value),
+            Change::Put(Put::Owned(value, held)) => Change::Put(Put::Owned(value, held)),
         }
     }
 }

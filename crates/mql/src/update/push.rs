@@ -233,7 +233,7 @@ impl Modifier for Push {
 
     fn create<'a>(&'a self, at: &At<'a>) -> Result<Option<Put<'a>>, Error> {
         let created = self.result(Array::EMPTY, at.run).unwrap_or_default();
-        Ok(Some(Put::Owned(Value::Array(created))))
+        Ok(Some(Put::owned(Value::Array(created))))
     }
 
     fn only_appends(&self, current: ValueRef<'_>) -> bool {

@@ -6,6 +6,8 @@ use windrow_document::document::Element;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use super::modifier::Change;
+use crate::Error;
+use crate::memory::{check_document, heap_bytes};
 
 /// An element and where its bytes stand in the document.
 #[derive(Clone, Copy, Debug)]
@@ -61,25 +63,32 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// The next changed element; calls must be in the order of the document.
-    pub fn change(&mut self, found: &Found<'_>, change: &Change<'_>, in_array: bool) {
+    /// The next changed element; calls must be in the order of the document. Error 13548 where the
+    /// document grows too long.
+    pub fn change(
+        &mut self,
+        found: &Found<'_>,
+        change: &Change<'_>,
+        in_array: bool,
+    ) -> Result<(), Error> {
         if found.start < self.copied {
-            return;
+            return Ok(());
         }
         match change {
-            Change::Keep => return,
+            Change::Keep => return Ok(()),
             Change::Put(value) => {
                 self.copy_until(found.start);
-                self.append_bytes(found.name(), value.as_ref());
+                self.append_bytes(found.name(), value.as_ref())?;
             }
             // Removing an element would move those behind it, so null stays in its place.
             Change::Remove if in_array => {
                 self.copy_until(found.start);
-                self.append_bytes(found.name(), ValueRef::Null);
+                self.append_bytes(found.name(), ValueRef::Null)?;
             }
             Change::Remove => self.copy_until(found.start),
         }
         self.copied = found.end;
+        Ok(())
     }
 
     /// Copies what has not been copied; new elements follow.
@@ -94,15 +103,17 @@ impl<'a> Rewrite<'a> {
         self.copied = end;
     }
 
-    pub fn append(&mut self, name: &str, value: ValueRef<'_>) {
-        self.append_bytes(name.as_bytes(), value);
+    pub fn append(&mut self, name: &str, value: ValueRef<'_>) -> Result<(), Error> {
+        self.append_bytes(name.as_bytes(), value)
     }
 
-    fn append_bytes(&mut self, name: &[u8], value: ValueRef<'_>) {
+    fn append_bytes(&mut self, name: &[u8], value: ValueRef<'_>) -> Result<(), Error> {
+        check_document(self.bytes.len() + name.len() + heap_bytes(value))?;
         self.bytes.push(value.type_of() as u8);
         self.bytes.extend_from_slice(name);
         self.bytes.push(0);
         write_value(&mut self.bytes, value);
+        Ok(())
     }
 
     pub fn finish(mut self) -> DocumentBuf {

@@ -6,6 +6,7 @@ use super::bounds::{Bounds, Window};
 use super::{Check, Partition};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState};
+use crate::memory::{Held, check_held, heap_bytes};
 
 /// A state with the window that it has taken in.
 struct Taken {
@@ -24,9 +25,16 @@ pub(super) fn compute<'a>(
     let mut taken: Option<Taken> = None;
     let mut last: Option<(Window, Value)> = None;
     let mut values = Vec::with_capacity(partition.documents.len());
+    // The windows of a partition overlap: their values may be far more than its documents.
+    let mut held = Vec::new();
+    let mut hold = |value: &Value| {
+        held.push(Held::of(heap_bytes(value.as_ref())));
+        check_held("$setWindowFields")
+    };
     for window in bounds.windows(partition, check)? {
         check()?;
         if let Some((_, value)) = last.as_ref().filter(|(known, _)| *known == window) {
+            hold(value)?;
             values.push(Some(value.clone()));
             continue;
         }
@@ -42,6 +50,7 @@ pub(super) fn compute<'a>(
         }
         current.window.1 = to;
         let value = current.state.clone().finish();
+        hold(&value)?;
         last = Some((window, value.clone()));
         values.push(Some(value));
         taken = Some(current);

@@ -3,6 +3,7 @@
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
+use windrow_mql::memory::check_document;
 
 use super::granularity::Granularity;
 use super::group::{self, GroupField};
@@ -220,6 +221,7 @@ impl BucketAutoOperator {
                     .accumulator
                     .add(&mut state, &context(&keyed.row, &self.environment))?;
             }
+            check_document(builder.len() + state.bytes())?;
             builder.append(&field.name, state.finish().as_ref());
         }
         Ok(builder.finish())

@@ -4,6 +4,7 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::{Computed, Context, Expression};
 use windrow_mql::filter::Environment;
+use windrow_mql::memory::{check_document, heap_bytes};
 
 use super::boundaries::Boundaries;
 use super::operand;
@@ -186,18 +187,19 @@ impl Group {
         Ok((id, states))
     }
 
-    /// The group's document: one state for each field is taken.
+    /// The group's document: one state for each field is taken. Error 13548 where it grows too long.
     pub(super) fn print(
         &self,
         id: &Value,
         states: &mut dyn Iterator<Item = AccumulatorState>,
-    ) -> DocumentBuf {
+    ) -> Result<DocumentBuf, Error> {
         let mut builder = DocumentBuilder::new();
         builder.append("_id", id.as_ref());
         for (field, state) in self.fields.iter().zip(states) {
+            check_document(builder.len() + state.bytes())?;
             builder.append(&field.name, state.finish().as_ref());
         }
-        builder.finish()
+        Ok(builder.finish())
     }
 
     /// The states of a new group.
@@ -231,6 +233,7 @@ fn document_of(fields: &[(String, Expression)], context: &Context<'_>) -> Result
     let mut builder = DocumentBuilder::new();
     for (name, field) in fields {
         if let Some(value) = field.evaluate(context)?.as_ref().or(only_field(fields)) {
+            check_document(builder.len() + heap_bytes(value))?;
             builder.append(name, value);
         }
     }

@@ -196,11 +196,12 @@ impl GroupOperator {
             None => Ok(None),
             Some(Done::Memory(ids, states)) => {
                 let id = ids.next();
-                Ok(id.map(|id| self.group.print(&id, states)))
+                id.map(|id| self.group.print(&id, states)).transpose()
             }
             Some(Done::Spilled(spilled)) => {
                 let bin = spilled.next(&self.group, &self.environment, interrupt)?;
-                Ok(bin.map(|(id, states)| self.group.print(&id, &mut states.into_iter())))
+                bin.map(|(id, states)| self.group.print(&id, &mut states.into_iter()))
+                    .transpose()
             }
         }
     }

@@ -405,7 +405,7 @@ impl Merge {
             .with_collation(environment.collation.as_deref());
         let mut variables = (*environment.variables).clone();
         for (name, expression) in &self.variables {
-            variables.set(name, expression.evaluate(&context)?.into_value());
+            variables.set_computed(name, expression.evaluate(&context)?.into_value())?;
         }
         Ok(Arc::new(variables))
     }

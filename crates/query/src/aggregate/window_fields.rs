@@ -4,6 +4,7 @@ use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
+use windrow_mql::memory::{check_document, heap_bytes};
 use windrow_mql::sort::Sort;
 use windrow_mql::window::{Partition, WindowFunction};
 
@@ -227,7 +228,7 @@ impl WindowFieldsOperator {
                     .with_collation(environment.collation.as_deref()),
             };
             let mut pace = Pace::default();
-            let mut stopped = None;
+            let (mut stopped, mut bytes) = (None, 0);
             let mut check = || {
                 pace.step(interrupt).map_err(|error| {
                     let mql = windrow_mql::Error::new(error.code().unwrap_or(1), error.to_string());
@@ -238,25 +239,37 @@ impl WindowFieldsOperator {
             for (_, function) in &self.stage.fields {
                 let computed = function.compute(&partition, &mut check);
                 match computed {
-                    Ok(values) => columns.push(values.into_iter()),
+                    Ok(values) => {
+                        let values_bytes = values.iter().flatten();
+                        bytes += values_bytes
+                            .map(|one| heap_bytes(one.as_ref()))
+                            .sum::<usize>();
+                        if bytes > bytes_max(self.allow_disk_use) {
+                            return Err(over_memory("$setWindowFields"));
+                        }
+                        columns.push(values.into_iter());
+                    }
                     Err(error) => return Err(stopped.unwrap_or(Error::Language(error))),
                 }
             }
         }
         let with_fields = |keyed: Keyed| {
             let mut document: Option<DocumentBuf> = None;
+            let mut bytes = keyed.row.content.as_bytes().len();
             for ((path, _), values) in self.stage.fields.iter().zip(&mut columns) {
                 let value: Option<Value> = values.next().flatten();
+                bytes += value.as_ref().map_or(0, |value| heap_bytes(value.as_ref()));
+                check_document(bytes)?;
                 let before = document.as_ref().map(DocumentBuf::as_document);
                 let before = before.unwrap_or(keyed.row.document());
                 document = Some(with_value(before, path, value.as_ref().map(Value::as_ref)));
             }
-            match document {
+            Ok(match document {
                 Some(document) => keyed.row.with(document),
                 None => keyed.row,
-            }
+            })
         };
-        Ok(rows.into_iter().map(with_fields).collect())
+        rows.into_iter().map(with_fields).collect()
     }
 }
 

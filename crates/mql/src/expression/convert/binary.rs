@@ -116,7 +116,7 @@ pub(super) fn to_text(bytes: &[u8], subtype: u8, target: &Target) -> Result<Stri
 
 /// Text that is too long is a failure of the conversion, which `onError` answers.
 fn within_limit(text: String) -> Result<String, Error> {
-    check_length(&text).map_err(|error| failure(error.message))?;
+    check_length(text.len()).map_err(|error| failure(error.message))?;
     Ok(text)
 }
 
