@@ -16,7 +16,7 @@ use crate::operators::{
     BoxOperator, Counters, Memory, Operator, count_rows, fold_alone, fold_parts, is_over_memory,
     threads, told,
 };
-use crate::row::{Interrupt, Row, check_size};
+use crate::row::{Interrupt, Row};
 
 /// Parses `{_id: expression, field: {accumulator: …}, …}`. Errors: 15947 for what is no document, 15955
 /// without an `_id`, and those of accumulators.
@@ -217,9 +217,6 @@ impl Operator for GroupOperator {
             self.done = Some(done);
         }
         let row = self.print_next(interrupt)?.map(Row::of);
-        if let Some(row) = &row {
-            check_size(row.document())?;
-        }
         self.counters.note(&row);
         Ok(row)
     }
