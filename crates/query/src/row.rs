@@ -25,6 +25,14 @@ impl Content {
         }
     }
 
+    /// In the form that is cheap to copy.
+    pub fn into_shared(self) -> Content {
+        match self {
+            Content::Owned(document) => Content::Shared(Bytes::from(document.into_bytes())),
+            shared => shared,
+        }
+    }
+
     pub fn into_buf(self) -> DocumentBuf {
         match self {
             Content::Shared(bytes) => DocumentBuf::from_validated(bytes.to_vec()),

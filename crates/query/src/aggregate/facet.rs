@@ -1,6 +1,5 @@
 //! `$facet`: several pipelines over the same rows, each an array in one document.
 
-use bytes::Bytes;
 use windrow_document::{Array, ArrayBuilder, Document, DocumentBuilder, ValueRef};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
@@ -10,7 +9,7 @@ use super::rows::{Rows, check_array};
 use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
-use crate::row::{Content, Interrupt, Row};
+use crate::row::{Interrupt, Row};
 
 /// A parsed `$facet`.
 #[derive(Clone, Debug)]
@@ -194,10 +193,7 @@ impl FacetOperator {
             if bytes > bytes_max(self.setting.allow_disk_use) {
                 return Err(over_memory("$facet"));
             }
-            let content = match row.content {
-                Content::Owned(document) => Content::Shared(Bytes::from(document.into_bytes())),
-                shared => shared,
-            };
+            let content = row.content.into_shared();
             rows.push(Row { content, ..row });
         }
         Ok(rows)

@@ -9,18 +9,19 @@ mod parse;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Array, ArrayBuf, ArrayBuilder, Value, ValueRef};
+use windrow_document::{Array, ArrayBuf, DocumentBuf, Value, ValueRef};
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
+use windrow_mql::memory::check_document;
 
 use super::documents;
-use super::place::with_value;
-use super::rows::{ARRAY_BYTES_MAX, Rows, collect};
+use super::place::{with_value, with_written};
+use super::rows::{ARRAY_BYTES_MAX, Rows, Take, each};
 use super::stage::{Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, told};
+use crate::operators::{BoxOperator, Counters, Operator, told};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 use join::Join;
@@ -133,6 +134,43 @@ struct Unwinding {
     rest: std::vec::IntoIter<Content>,
 }
 
+/// Documents that are held, and counted.
+struct Held<'f> {
+    from: &'f str,
+    documents: Vec<Content>,
+    bytes: usize,
+}
+
+impl<'f> Held<'f> {
+    /// `from`: the collection's name, for the error.
+    fn new(from: &'f str) -> Held<'f> {
+        Held {
+            from,
+            documents: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Error 4568 where they are too many.
+    fn push(&mut self, content: Content) -> Result<(), Error> {
+        self.bytes += content.as_bytes().len() + size_of::<Content>();
+        check_found(self.from, self.bytes)?;
+        self.documents.push(content.into_shared());
+        Ok(())
+    }
+}
+
+/// Error 4568 where so many bytes are too much to be found for a row.
+fn check_found(from: &str, bytes: usize) -> Result<(), Error> {
+    if bytes <= ARRAY_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "Total size of documents in {from} matching pipeline's $lookup stage exceeds {ARRAY_BYTES_MAX} bytes"
+    );
+    Err(Error::new(4568, message))
+}
+
 impl LookupOperator {
     pub fn new(
         lookup: Lookup,
@@ -157,27 +195,35 @@ impl LookupOperator {
         })
     }
 
-    fn found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<Vec<Content>, Error> {
+    /// Gives what is found for a row to `take`, document by document.
+    fn find(
+        &mut self,
+        row: &Row,
+        interrupt: &dyn Interrupt,
+        take: &mut Take<'_>,
+    ) -> Result<(), Error> {
         // Each row has a cursor of its own, which may be too short to ask.
         interrupt.check()?;
         let among = self.among_brought(row);
-        let joined = match &mut self.join {
-            Some(join) if among.is_none() => {
-                Some(join.matching(row.document(), &self.setting, interrupt)?)
-            }
-            _ => None,
-        };
+        let join = self.join.as_mut().filter(|_| among.is_none());
         let Some(sub) = &self.lookup.pipeline else {
-            return Ok(joined.unwrap_or_default());
+            let Some(join) = join else {
+                return Ok(());
+            };
+            return join.matching(row.document(), &self.setting, interrupt, take);
         };
-        if let (Some(pipeline), None, None) = (&sub.fixed, &joined, &among) {
-            if let Some(cached) = &self.cached {
-                return Ok(cached.clone());
-            }
-            let chain = pipeline.over_source(&self.source, None, &self.setting)?;
-            let found = collect(chain, interrupt, self.bytes_max())?;
-            self.cached = Some(found.clone());
-            return Ok(found);
+        if let (Some(pipeline), true, None) = (&sub.fixed, join.is_none(), &among) {
+            let found = match self.cached.take() {
+                Some(found) => found,
+                None => {
+                    let chain = pipeline.over_source(&self.source, None, &self.setting)?;
+                    let mut found = Held::new(&self.lookup.from);
+                    each(chain, interrupt, &mut |content| found.push(content))?;
+                    found.documents
+                }
+            };
+            let found = self.cached.insert(found);
+            return found.iter().cloned().try_for_each(take);
         }
         let environment = self.environment(row)?;
         let stages = sub.stages.as_ref().as_array().unwrap_or(Array::EMPTY);
@@ -187,14 +233,18 @@ impl LookupOperator {
             environment,
             ..self.setting.clone()
         };
-        let chain = match joined {
-            Some(found) => {
-                let rows = found.into_iter().map(Row::of).collect();
+        let join = self.join.as_mut().filter(|_| among.is_none());
+        let chain = match join {
+            Some(join) => {
+                let mut found = Held::new(&self.lookup.from);
+                let mut push = |content| found.push(content);
+                join.matching(row.document(), &self.setting, interrupt, &mut push)?;
+                let rows = found.documents.into_iter().map(Row::of).collect();
                 pipeline.over_rows(Box::new(Rows::new(rows)), &setting)?
             }
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
-        collect(chain, interrupt, self.bytes_max())
+        each(chain, interrupt, take)
     }
 
     /// The pipeline for a row whose field must equal one of documents that the pipeline brings.
@@ -204,12 +254,24 @@ impl LookupOperator {
         Some(join.among(stages, row.document()))
     }
 
-    /// How much may be found for a row: what fits in an array, or where none is made, in memory.
-    fn bytes_max(&self) -> usize {
-        match self.lookup.unwind {
-            None => ARRAY_BYTES_MAX,
-            Some(_) => SORT_BYTES_MAX,
-        }
+    /// The row's document with the array. What is found goes straight into it, so that it is held once.
+    fn with_found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
+        let (from, into) = (self.lookup.from.clone(), self.lookup.into.clone());
+        with_written(row.document(), &into, |name, builder| {
+            builder.begin_array(name);
+            let (start, mut count) = (builder.len(), 0usize);
+            self.find(row, interrupt, &mut |content| {
+                let bytes = content.as_bytes().len();
+                check_found(&from, builder.len() - start + bytes)?;
+                check_document(builder.len() + bytes)?;
+                let document = ValueRef::Document(content.as_document());
+                builder.append(&count.to_string(), document);
+                count += 1;
+                Ok(())
+            })?;
+            builder.end();
+            Ok(())
+        })
     }
 
     /// The next row of a lookup that is unwound; None where the next input is to be read.
@@ -236,7 +298,10 @@ impl LookupOperator {
             let Some(row) = self.input.next(interrupt)? else {
                 return Ok(None);
             };
-            let found = self.found(&row, interrupt)?;
+            let from = self.lookup.from.clone();
+            let mut found = Held::new(&from);
+            self.find(&row, interrupt, &mut |content| found.push(content))?;
+            let found = found.documents;
             if found.is_empty() {
                 let bare = with_value(row.document(), &self.lookup.into, None);
                 if let Some(row) = unwind.of_nothing(row.with(bare)) {
@@ -259,7 +324,7 @@ impl LookupOperator {
         let mut variables: Variables = (*outer.variables).clone();
         for (name, value) in &self.lookup.variables {
             let value = value.evaluate(&context(row, outer))?;
-            variables.set(name, value.to_value());
+            variables.set_computed(name, value.into_value())?;
         }
         Ok(Environment {
             variables: Arc::new(variables),
@@ -276,19 +341,7 @@ impl Operator for LookupOperator {
         let Some(row) = self.input.next(interrupt)? else {
             return Ok(None);
         };
-        let mut list = ArrayBuilder::new();
-        for content in self.found(&row, interrupt)? {
-            list.push(ValueRef::Document(content.as_document()));
-            if list.len() > ARRAY_BYTES_MAX {
-                return Err(Error::new(
-                    4568,
-                    "Total size of documents in the lookup exceeds 100 MB",
-                ));
-            }
-        }
-        let list = list.finish();
-        let value = ValueRef::Array(list.as_array());
-        let made = with_value(row.document(), &self.lookup.into, Some(value));
+        let made = self.with_found(&row, interrupt)?;
         self.counters.returned += 1;
         Ok(Some(row.with(made)))
     }

@@ -4,13 +4,37 @@ use windrow_document::document::Element;
 use windrow_document::path::{Component, Path};
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 
+use crate::Error;
+
 /// The document with the value at the path; None takes the field away. What is in the way and no
 /// document is replaced by one.
 pub fn with_value(document: Document<'_>, path: &Path, value: Option<ValueRef<'_>>) -> DocumentBuf {
-    let mut builder =
-        DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 64));
-    put(document, path.components(), value, &mut builder);
+    let mut write = value
+        .map(|value| move |name: &str, builder: &mut DocumentBuilder| builder.append(name, value));
+    let write = write.as_mut().map(|write| write as &mut Write<'_>);
+    let mut builder = begin(document);
+    put(document, path.components(), write, &mut builder);
     builder.finish()
+}
+
+/// The same with a value that `write` writes under the field's name, so that it is held once only.
+pub fn with_written(
+    document: Document<'_>,
+    path: &Path,
+    mut write: impl FnMut(&str, &mut DocumentBuilder) -> Result<(), Error>,
+) -> Result<DocumentBuf, Error> {
+    let mut outcome = Ok(());
+    let mut builder = begin(document);
+    let mut noting = |name: &str, builder: &mut DocumentBuilder| outcome = write(name, builder);
+    put(document, path.components(), Some(&mut noting), &mut builder);
+    outcome.map(|()| builder.finish())
+}
+
+/// Writes a field of the name that it is given.
+type Write<'w> = dyn FnMut(&str, &mut DocumentBuilder) + 'w;
+
+fn begin(document: Document<'_>) -> DocumentBuilder {
+    DocumentBuilder::with_buffer(Vec::with_capacity(document.as_bytes().len() + 64))
 }
 
 /// The value at the path, through documents alone.
@@ -25,7 +49,7 @@ pub fn value_at<'d>(document: Document<'d>, path: &Path) -> Option<ValueRef<'d>>
 fn put(
     document: Document<'_>,
     path: &[Component],
-    value: Option<ValueRef<'_>>,
+    mut write: Option<&mut Write<'_>>,
     builder: &mut DocumentBuilder,
 ) {
     let Some((first, rest)) = path.split_first() else {
@@ -40,10 +64,10 @@ fn put(
             continue;
         }
         is_there = true;
-        put_field(name, Some(element), rest, value, builder);
+        put_field(name, Some(element), rest, write.take(), builder);
     }
     if !is_there {
-        put_field(name, None, rest, value, builder);
+        put_field(name, None, rest, write, builder);
     }
 }
 
@@ -51,24 +75,24 @@ fn put_field(
     name: &str,
     element: Option<Element<'_>>,
     rest: &[Component],
-    value: Option<ValueRef<'_>>,
+    write: Option<&mut Write<'_>>,
     builder: &mut DocumentBuilder,
 ) {
     if rest.is_empty() {
-        if let Some(value) = value {
-            builder.append(name, value);
+        if let Some(write) = write {
+            write(name, builder);
         }
         return;
     }
     let inner = element
         .and_then(|element| element.value())
         .and_then(ValueRef::as_document);
-    match (inner, element, value) {
+    match (inner, element, write) {
         (None, None, None) => {}
         (None, Some(element), None) => builder.append_element(&element),
-        (inner, ..) => {
+        (inner, _, write) => {
             builder.begin_document(name);
-            put(inner.unwrap_or(Document::EMPTY), rest, value, builder);
+            put(inner.unwrap_or(Document::EMPTY), rest, write, builder);
             builder.end();
         }
     }

@@ -29,24 +29,19 @@ impl Operator for Rows {
     told!(counters);
 }
 
-/// Documents of a whole chain, for stages that hold them.
-pub(crate) fn collect(
+/// Takes one document after the other.
+pub(crate) type Take<'t> = dyn FnMut(Content) -> Result<(), Error> + 't;
+
+/// Gives the documents of a whole chain to `take`.
+pub(crate) fn each(
     mut operator: BoxOperator,
     interrupt: &dyn Interrupt,
-    bytes_max: usize,
-) -> Result<Vec<Content>, Error> {
-    let (mut found, mut bytes) = (Vec::new(), 0);
+    take: &mut Take<'_>,
+) -> Result<(), Error> {
     while let Some(row) = operator.next(interrupt)? {
-        bytes += row.content.as_bytes().len();
-        if bytes > bytes_max {
-            return Err(Error::new(
-                4568,
-                "Total size of documents exceeds maximum document size",
-            ));
-        }
-        found.push(row.content);
+        take(row.content)?;
     }
-    Ok(found)
+    Ok(())
 }
 
 /// No array of documents that a stage makes is longer than this: between stages documents may be longer

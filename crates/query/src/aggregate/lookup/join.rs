@@ -14,6 +14,7 @@ use super::Equality;
 use crate::Error;
 use crate::aggregate::chain::matching;
 use crate::aggregate::place::visit;
+use crate::aggregate::rows::Take;
 use crate::aggregate::stage::Setting;
 use crate::bounds::leaf;
 use crate::cursor::Cursor;
@@ -50,13 +51,14 @@ impl Join {
         }
     }
 
-    /// The documents whose field equals the row's, in natural order or that of an index.
+    /// Gives the documents whose field equals the row's, in natural order or that of an index.
     pub fn matching(
         &mut self,
         row: Document<'_>,
         setting: &Setting,
         interrupt: &dyn Interrupt,
-    ) -> Result<Vec<Content>, Error> {
+        take: &mut Take<'_>,
+    ) -> Result<(), Error> {
         let document = self.condition(row);
         let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
         if self.way.is_none() {
@@ -65,14 +67,13 @@ impl Join {
         if let Some(Way::Table(table)) = &self.way
             && let Some(found) = table.matching(&filter)?
         {
-            return Ok(found);
+            return found.into_iter().try_for_each(take);
         }
         let mut cursor = matching(document.as_document(), filter, &self.source, setting)?;
-        let mut found = Vec::new();
         while let Some(content) = cursor.next(interrupt)? {
-            found.push(content);
+            take(content)?;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// The pipeline of documents that it brings itself, with the condition on them behind that.
@@ -178,12 +179,15 @@ impl Table {
             let mut emit = |key: &[u8], _: &[u8]| match table.places.get_mut(key) {
                 Some(places) if places.last() == Some(&place) => {}
                 Some(places) => places.push(place),
-                None => drop(table.places.insert(key.into(), vec![place])),
+                None => {
+                    bytes += 2 * key.len() + 64;
+                    table.places.insert(key.into(), vec![place]);
+                }
             };
             if definition.keys(document, &mut scratch, &mut emit).is_err() {
                 return Ok(None);
             }
-            table.documents.push(content);
+            table.documents.push(content.into_shared());
         }
         Ok(Some(table))
     }
