@@ -8,19 +8,19 @@
 //! is told of those that wait), and here the table of all that are open.
 
 mod owner;
-mod source;
 mod told;
+mod source;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use windrow_wire::{CommandError, ErrorCode};
 
 pub use self::owner::{Asker, CursorOptions, CursorOwner};
-pub use self::source::{BatchSource, SourceBatch};
 pub use self::told::{CursorCounts, IdleCursor, Returned};
+pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;
 use crate::sessions::SessionId;
@@ -28,7 +28,7 @@ use crate::sync::lock;
 
 struct Cursor {
     owner: Arc<CursorOwner>,
-    created: Instant,
+    created: SystemTime,
     used: Instant,
     returned: Returned,
     /// What its command and those that asked for more of it have left of the time that it was given.
@@ -95,7 +95,7 @@ impl Cursors {
         let cursor = Cursor {
             time_left: owner.time_left,
             owner: Arc::new(owner),
-            created: now,
+            created: SystemTime::now(),
             used: now,
             returned,
             state: State::Waiting(source),

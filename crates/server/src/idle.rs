@@ -1,28 +1,25 @@
 //! What `currentOp` shows of those that do nothing just now: connections, cursors and transactions that
 //! wait for their clients.
 
-use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use windrow_document::{DocumentBuf, doc};
 
+use crate::client::Client;
 use crate::clock;
 use crate::parameters::TRANSACTION_SECONDS;
 use crate::state::State;
 
-/// The connections that no command has come over.
-pub fn connections(state: &State) -> Vec<DocumentBuf> {
-    let running = state.operations.all();
-    let busy: HashSet<i32> = running.iter().map(|one| one.connection()).collect();
-    let clients = state.connections.clients().into_iter();
-    let idle = clients.filter(|client| !busy.contains(&client.id));
-    idle.map(|client| {
+/// Connections that no command has come over.
+pub fn connections(state: &State, idle: &[Arc<Client>]) -> Vec<DocumentBuf> {
+    let described = idle.iter().map(|client| {
         let mut described = client.describe(&state.host);
         described.push("active", false);
         described.push("currentOpTime", clock::iso(SystemTime::now()));
         described
-    })
-    .collect()
+    });
+    described.collect()
 }
 
 /// The cursors that wait for a `getMore`.
@@ -37,7 +34,7 @@ pub fn cursors(state: &State) -> Vec<DocumentBuf> {
         }
         let cursor = doc! {
             "cursorId": (one.id),
-            "createdDate": (clock::date(at(one.created))),
+            "createdDate": (clock::date(one.created)),
             "lastAccessDate": (clock::date(at(one.used))),
             "nDocsReturned": (one.returned.documents as i64),
             "nBatchesReturned": (one.returned.batches as i64),

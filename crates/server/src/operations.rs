@@ -1,6 +1,6 @@
 //! The commands that run right now: who asked for them, how far they are, and whether to go on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
-use crate::client::Client;
+use crate::client::{Client, Connections};
 use crate::clock;
 use crate::metrics::Kind;
 use crate::sessions::SessionId;
@@ -366,20 +366,14 @@ impl Operations {
             .for_each(|one| one.kill(code));
     }
 
-    /// The operations' documents, in order of their numbers, that have every field of `filter`.
-    pub fn describe(
-        &self,
-        host: &str,
-        is_shown: impl Fn(&Operation, Document<'_>) -> bool,
-    ) -> Vec<DocumentBuf> {
-        let described = self.all().into_iter().map(|one| {
-            let description = one.describe(host);
-            (one, description)
-        });
-        described
-            .filter(|(one, op)| is_shown(one, op.as_document()))
-            .map(|(_, op)| op)
-            .collect()
+    /// The operations that run, in the order of their numbers, and the clients that have none: both as
+    /// they are at one moment, in which no operation begins or ends.
+    pub fn look(&self, connections: &Connections) -> (Vec<Arc<Operation>>, Vec<Arc<Client>>) {
+        let running = lock(&self.running);
+        let mut idle = connections.clients();
+        let busy: HashSet<i32> = running.values().map(|one| one.connection()).collect();
+        idle.retain(|client| !busy.contains(&client.id));
+        (running.values().cloned().collect(), idle)
     }
 }
 

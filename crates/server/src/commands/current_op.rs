@@ -1,5 +1,7 @@
 //! `currentOp`: what runs right now.
 
+use std::sync::Arc;
+
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -9,6 +11,7 @@ use crate::context::Context;
 use crate::generic::is_generic;
 use crate::idle;
 use crate::index_builds::unfinished;
+use crate::operations::Operation;
 use crate::state::State;
 
 /// Besides its own arguments it takes fields that the shown operations must have.
@@ -38,22 +41,25 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .iter()
             .all(|(path, value)| at(op, path).is_some_and(|found| same(found, *value)))
     };
-    let mut shown = state.operations.describe(&state.host, |_, op| is_shown(op));
-    let mut waiting = idle::transactions(state);
+    let (running, idle) = state.operations.look(&state.connections);
+    let mut shown: Vec<DocumentBuf> = running
+        .iter()
+        .map(|one| one.describe(&state.host))
+        .collect();
+    shown.extend(left_builds(state, &running));
+    shown.extend(idle::transactions(state));
     if with_connections {
-        waiting.extend(idle::connections(state));
+        shown.extend(idle::connections(state, &idle));
     }
-    let others = left_builds(state).into_iter().chain(waiting);
-    shown.extend(others.filter(|op| is_shown(op.as_document())));
+    shown.retain(|op| is_shown(op.as_document()));
     let shown: Vec<Value> = shown.into_iter().map(Value::from).collect();
     Ok(Reply::ok(doc! { "inprog": shown }))
 }
 
 /// Index builds that no client waits for: its connection is gone, or the server was started anew.
-fn left_builds(state: &State) -> Vec<DocumentBuf> {
-    let operations = state.operations.all();
+fn left_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentBuf> {
     let is_waited_for = |namespace: &str| {
-        operations
+        running
             .iter()
             .any(|one| one.has_progress() && one.namespace() == namespace)
     };

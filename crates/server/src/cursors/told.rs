@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use super::{Cursor, CursorOwner, Cursors, State};
 use crate::sync::lock;
@@ -36,7 +36,7 @@ impl Returned {
 pub struct IdleCursor {
     pub id: i64,
     pub owner: Arc<CursorOwner>,
-    pub created: Instant,
+    pub created: SystemTime,
     pub used: Instant,
     pub returned: Returned,
 }

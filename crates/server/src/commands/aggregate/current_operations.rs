@@ -34,9 +34,13 @@ pub fn describe(
     }
     let waiting = Waiting::parse(wanted)?;
     let state = context.state;
-    let mut shown = state.operations.describe(&state.host, |_, _| true);
+    let (running, idle) = state.operations.look(&state.connections);
+    let mut shown: Vec<DocumentBuf> = running
+        .iter()
+        .map(|one| one.describe(&state.host))
+        .collect();
     if waiting.connections {
-        shown.extend(idle::connections(state));
+        shown.extend(idle::connections(state, &idle));
     }
     if waiting.sessions {
         shown.extend(idle::transactions(state));

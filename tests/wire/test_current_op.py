@@ -1,0 +1,58 @@
+"""`currentOp` shows each connection once, whatever runs over it meanwhile, and cursors with the time at which
+they were opened."""
+
+import threading
+
+import pytest
+
+
+@pytest.fixture
+def busy(server):
+    """Connections over which commands begin and end all the time."""
+    clients, stop = [server.client() for _ in range(4)], threading.Event()
+
+    def ask(client):
+        while not stop.is_set():
+            client.admin.command("ping")
+
+    threads = [threading.Thread(target=ask, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    yield clients
+    stop.set()
+    for thread in threads:
+        thread.join()
+    for client in clients:
+        client.close()
+
+
+def shown(client):
+    yield list(client.admin.aggregate([{"$currentOp": {"idleConnections": True}}]))
+    yield client.admin.command("currentOp", **{"$all": True})["inprog"]
+
+
+def test_a_connection_shows_once(client, busy):
+    for one in busy:
+        one.admin.command("ping")
+    for _ in range(100):
+        for ops in shown(client):
+            numbers = [op["connectionId"] for op in ops if "connectionId" in op]
+            assert len(numbers) == len(set(numbers)), numbers
+            # Those that ask all the time stay open, so that they are never missing either.
+            assert len(numbers) >= len(busy) + 1, numbers
+
+
+def test_a_cursor_was_created_once(client, collection):
+    collection.insert_many({"_id": i} for i in range(10))
+    cursor = collection.find(batch_size=2)
+    next(cursor)
+
+    def created():
+        stage = [{"$currentOp": {"idleCursors": True}}]
+        idle = [op for op in client.admin.aggregate(stage) if op["type"] == "idleCursor"]
+        return next(op["cursor"] for op in idle if op["cursor"]["cursorId"] == cursor.cursor_id)
+
+    first = created()
+    for _ in range(20):
+        assert created()["createdDate"] == first["createdDate"]
+    cursor.close()
