@@ -121,13 +121,13 @@ fn turn(
     batch.trust_snapshot(find.stored_at(&*snapshot));
     while let Some(row) = cursor.next_row(&Uninterrupted)? {
         count += 1;
-        // It may have been changed since the snapshot.
-        batch.change_seen(row.id, row.document(), |newest| -> Result<Change, Error> {
-            let expired = find.filter.matches(newest)?;
-            Ok(if expired {
-                Change::Delete
-            } else {
-                Change::Keep
+        let seen = row.document();
+        batch.change_seen(row.id, seen, |newest| -> Result<Change, Error> {
+            // What the query has found matches; another version may not.
+            let is_seen = std::ptr::eq(newest.as_bytes(), seen.as_bytes());
+            Ok(match is_seen || find.filter.matches(newest)? {
+                true => Change::Delete,
+                false => Change::Keep,
             })
         })?;
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, collation, key};
+use windrow_document::{Array, Collation, Document, DocumentBuf, Value, ValueRef, collation, key};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 use windrow_mql::step::Step;
@@ -56,11 +56,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         ["field", "partitionByFields", "range"],
     )?;
     let field = required("$densify.field", field, ValueRef::as_str)?;
-    if let Some(paths) = partition_by
-        && paths.as_array().is_none()
-    {
-        return Err(operand::wrong_type("$densify.partitionByFields", paths));
-    }
+    let partition_by = list("$densify.partitionByFields", partition_by)?;
     let range = required("$densify.range", range, ValueRef::as_document)?;
     let [step, unit, bounds] =
         operand::fields("$densify.range", range, ["step", "unit", "bounds"])?;
@@ -110,13 +106,19 @@ fn required<'v, T>(
     read(value).ok_or_else(|| operand::wrong_type(name, value))
 }
 
+/// The array, which may not be there. Error 14 for anything else.
+pub(super) fn list<'v>(
+    name: &str,
+    value: Option<ValueRef<'v>>,
+) -> Result<Option<Array<'v>>, Error> {
+    let array = |value| required(name, Some(value), ValueRef::as_array);
+    value.map(array).transpose()
+}
+
 /// The paths of `partitionByFields`.
-pub(super) fn parse_paths(value: Option<ValueRef<'_>>) -> Result<Vec<Path>, Error> {
-    let Some(value) = value else {
-        return Ok(Vec::new());
-    };
+pub(super) fn parse_paths(paths: Option<Array<'_>>) -> Result<Vec<Path>, Error> {
     let name = "partitionByFields";
-    let paths = required(name, Some(value), ValueRef::as_array)?;
+    let paths = paths.unwrap_or(Array::EMPTY);
     let path = |path| operand::check_path(required(name, Some(path), ValueRef::as_str)?);
     paths.iter().map(path).collect()
 }

@@ -9,7 +9,7 @@ use windrow_mql::reshape::Reshape;
 use windrow_mql::sort::Sort;
 use windrow_mql::window::WindowFunction;
 
-use super::densify::parse_paths;
+use super::densify::{list, parse_paths};
 use super::operand;
 use super::stage::Kind;
 use super::window_fields::{WindowFields, check_conflicts};
@@ -50,7 +50,10 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     }
     let partition_by = match (by, by_fields) {
         (Some(by), _) => Some(operand::expression(by, environment)?),
-        (None, by_fields) => of_paths(&parse_paths(by_fields)?, environment)?,
+        (None, by_fields) => {
+            let paths = list("$fill.partitionByFields", by_fields)?;
+            of_paths(&parse_paths(paths)?, environment)?
+        }
     };
     let collated = |sort: Sort| sort.with_collation(environment.collation.clone());
     let sort = order.map(Sort::parse).transpose()?.map(collated);
