@@ -33,7 +33,7 @@ use crate::source::Source;
 
 pub(crate) use keyed::Keyed;
 pub use operator::{BoxOperator, Counters, Operator, Part};
-pub(crate) use operator::{parts_over, told};
+pub(crate) use operator::{counted, parts_over};
 pub(crate) use parallel::{Intake, count_rows, fold_alone, fold_parts, threads};
 pub(crate) use sort::Sort as SortOperator;
 pub(crate) use sorter::{
@@ -145,5 +145,5 @@ impl Operator for Eof {
         Ok(None)
     }
 
-    told!(counters);
+    counted!(counters);
 }

@@ -4,11 +4,11 @@
 //! the table, so that no lock is held while it works, and puts it back; whoever else wants it
 //! meanwhile is told that it is in use. A cursor that is killed meanwhile is not put back.
 //!
-//! In reading order: `source` (what gives the documents), `owner` (who may ask for them), `told` (what
-//! is told of those that wait), and here the table of all that are open.
+//! In reading order: `source` (what gives the documents), `owner` (who may ask for them), `shown` (what
+//! is shown of those that wait), and here the table of all that are open.
 
 mod owner;
-mod told;
+mod shown;
 mod source;
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use windrow_wire::{CommandError, ErrorCode};
 
 pub use self::owner::{Asker, CursorOptions, CursorOwner};
-pub use self::told::{CursorCounts, IdleCursor, Returned};
+pub use self::shown::{CursorCounts, IdleCursor, Returned};
 pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;

@@ -131,7 +131,7 @@ fn execute(
             .operations
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
-    operation.set_told_from(recorder::told_from(state));
+    operation.set_recorded_from(recorder::recorded_from(state));
     let run = |joined: Option<&Joined>| {
         let context = Context {
             state,

@@ -34,8 +34,8 @@ pub struct Operation {
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
     notes: Mutex<DocumentBuf>,
-    /// Microseconds from which on it is told of, in the log or the profile; see [`set_told_from`](Self::set_told_from).
-    told_from_micros: AtomicU64,
+    /// Microseconds from which on it is recorded, in the log or the profile; see [`set_recorded_from`](Self::set_recorded_from).
+    recorded_from_micros: AtomicU64,
     /// What identifies its query and its plan.
     hashes: Mutex<DocumentBuf>,
     waits: AtomicBool,
@@ -128,14 +128,14 @@ impl Operation {
         self.waits.store(true, Relaxed);
     }
 
-    /// Says that the operation is told of in the log or the profile where it has worked so long.
-    pub fn set_told_from(&self, least: Duration) {
-        self.told_from_micros.store(micros(least), Relaxed);
+    /// Says that the operation is recorded in the log or the profile where it has worked so long.
+    pub fn set_recorded_from(&self, least: Duration) {
+        self.recorded_from_micros.store(micros(least), Relaxed);
     }
 
-    /// Whether it would be told of, if it ended now: else nobody needs to know more of it.
-    pub fn is_told(&self) -> bool {
-        micros(self.worked()) >= self.told_from_micros.load(Relaxed)
+    /// Whether it would be recorded, if it ended now: else nobody needs to know more of it.
+    pub fn is_recorded(&self) -> bool {
+        micros(self.worked()) >= self.recorded_from_micros.load(Relaxed)
     }
 
     /// What identifies its query and its plan; of several statements each in its turn.
@@ -332,7 +332,7 @@ impl Operations {
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
             notes: Mutex::default(),
-            told_from_micros: AtomicU64::new(NO_LIMIT),
+            recorded_from_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),
             waited_micros: AtomicU64::new(0),

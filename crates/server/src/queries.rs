@@ -137,16 +137,16 @@ impl Running {
         find.stored_at(&*self.source)
     }
 
-    /// Tells the log and the profile what identifies the query and its plan, where they are told of it.
+    /// Tells the log and the profile what identifies the query and its plan, where it is recorded.
     pub fn note_hashes(&self, find: &Find, operation: &Operation) {
-        if operation.is_told() {
+        if operation.is_recorded() {
             note_hashes(find, &*self.source, &self.plan, operation);
         }
     }
 
-    /// Tells the profile what each step has done, where it is told of that.
+    /// Tells the profile what each step has done, where it is recorded.
     fn note_steps(&self, operation: &Operation) {
-        if operation.is_told() {
+        if operation.is_recorded() {
             operation.note("execStats", print_run(&self.plan, &*self.operator));
         }
     }
@@ -167,9 +167,9 @@ impl Running {
     }
 }
 
-/// Tells the log and the profile by what plan a query is answered, where they are told of it.
+/// Tells the log and the profile by what plan a query is answered, where it is recorded.
 pub fn note_plan(find: &Find, source: &dyn Source, operation: &Operation) {
-    if !operation.is_told() {
+    if !operation.is_recorded() {
         return;
     }
     if let Ok(choice) = find.plan(source) {

@@ -31,7 +31,7 @@ pub struct Ended<'a> {
     pub outcome: &'a Result<Reply, CommandError>,
 }
 
-/// One statement of an update or a deletion, which is told by itself.
+/// One statement of an update or a deletion, which is recorded by itself.
 pub struct Statement<'a> {
     pub client: &'a Client,
     /// The command that it is part of.
@@ -99,20 +99,20 @@ pub fn record_statement(state: &State, statement: &Statement<'_>) {
     tell(state, &described);
 }
 
-/// From what time on an operation is told of: whatever it took, where the settings of a database or the
+/// From what time on an operation is recorded: whatever it took, where the settings of a database or the
 /// log's say so.
-pub fn told_from(state: &State) -> Duration {
+pub fn recorded_from(state: &State) -> Duration {
     match tells_nothing(state, Duration::ZERO) {
         true => Duration::from_millis(state.profiling.slow().millis.max(0).unsigned_abs()),
         false => Duration::ZERO,
     }
 }
 
-/// Whether anything at all is told of what took so long: else it need not be described.
+/// Whether anything at all is recorded of what took so long: else it need not be described.
 pub fn tells_nothing(state: &State, took: Duration) -> bool {
     let verbosity = &state.parameters.verbosity;
-    let told = [Component::COMMAND, Component::WRITE].map(|it| verbosity.tells(it, 1));
-    state.profiling.passes_over(took.as_millis() as i64) && !told.contains(&true)
+    let logged = [Component::COMMAND, Component::WRITE].map(|it| verbosity.tells(it, 1));
+    state.profiling.passes_over(took.as_millis() as i64) && !logged.contains(&true)
 }
 
 /// What there is to tell of an operation.
@@ -130,8 +130,8 @@ struct Described<'a> {
 
 fn tell(state: &State, described: &Described<'_>) {
     let millis = described.millis;
-    let is_told = state.parameters.verbosity.tells(described.component, 1);
-    if state.profiling.passes_over(millis) && !is_told {
+    let is_logged = state.parameters.verbosity.tells(described.component, 1);
+    if state.profiling.passes_over(millis) && !is_logged {
         return;
     }
     let namespace = &described.namespace;
@@ -139,7 +139,7 @@ fn tell(state: &State, described: &Described<'_>) {
     let verdict = state
         .profiling
         .judge(database, millis, || described.profile());
-    if verdict.log || is_told {
+    if verdict.log || is_logged {
         described.log(state);
     }
     let keeps = verdict.keep && described.kept;

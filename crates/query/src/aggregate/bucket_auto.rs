@@ -11,7 +11,7 @@ use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$bucketAuto`.
@@ -309,5 +309,5 @@ impl Operator for BucketAutoOperator {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

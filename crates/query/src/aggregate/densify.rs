@@ -12,7 +12,7 @@ use super::operand;
 use super::place::{value_at, with_value};
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, told};
+use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, counted};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$densify`.
@@ -411,5 +411,5 @@ impl Operator for DensifyOperator {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

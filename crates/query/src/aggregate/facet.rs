@@ -8,7 +8,7 @@ use super::operand;
 use super::rows::{Rows, check_array};
 use super::stage::{Kind, ParsePipeline, Pipeline, Setting, Stage, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$facet`.
@@ -222,5 +222,5 @@ impl Operator for FacetOperator {
         Ok(Some(Row::of(builder.finish())))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -19,7 +19,7 @@ use super::rows::check_array;
 use super::stage::{Kind, Setting, Transformation};
 use super::transform::context;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, told};
+use crate::operators::{BoxOperator, Counters, Operator, SORT_BYTES_MAX, counted};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
@@ -322,5 +322,5 @@ impl Operator for GraphLookupOperator {
         Ok(Some(row.with(made)))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -13,8 +13,8 @@ use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{
-    BoxOperator, Counters, Memory, Operator, count_rows, fold_alone, fold_parts, is_over_memory,
-    threads, told,
+    BoxOperator, Counters, Memory, Operator, count_rows, counted, fold_alone, fold_parts,
+    is_over_memory, threads,
 };
 use crate::row::{Interrupt, Row};
 
@@ -221,5 +221,5 @@ impl Operator for GroupOperator {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

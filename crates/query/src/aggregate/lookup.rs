@@ -21,7 +21,7 @@ use super::stage::{Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, told};
+use crate::operators::{BoxOperator, Counters, Operator, counted};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 use join::Join;
@@ -346,5 +346,5 @@ impl Operator for LookupOperator {
         Ok(Some(row.with(made)))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -18,7 +18,7 @@ use windrow_mql::{Fused, Meta};
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, bytes_max, over_memory, told};
+use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
 
@@ -312,5 +312,5 @@ impl Operator for Fusion {
         Ok(row)
     }
 
-    told!(counters);
+    counted!(counters);
 }

@@ -1,7 +1,7 @@
 //! Rows and documents that are held, and how long they may be.
 
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, told};
+use crate::operators::{BoxOperator, Counters, Operator, counted};
 use crate::row::{Content, Interrupt, Row};
 
 /// Rows that are there already.
@@ -26,7 +26,7 @@ impl Operator for Rows {
         Ok(row)
     }
 
-    told!(counters);
+    counted!(counters);
 }
 
 /// Takes one document after the other.

@@ -7,7 +7,7 @@ use windrow_mql::filter::Environment;
 use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, told};
+use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, counted};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$sample`.
@@ -104,7 +104,7 @@ impl Operator for SampleOperator {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }
 
 /// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled").

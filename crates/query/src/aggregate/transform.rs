@@ -7,7 +7,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, parts_over, told};
+use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, counted, parts_over};
 use crate::row::{Interrupt, Row};
 
 /// The values that a row's expressions see.
@@ -51,7 +51,7 @@ macro_rules! row_by_row {
                 Ok(None)
             }
 
-            told!(counters, input);
+            counted!(counters, input);
 
             fn parts(&self) -> Result<Vec<Part>, Error> {
                 let (work, environment) = (self.$work.clone(), self.environment.clone());
@@ -119,7 +119,7 @@ impl Operator for Match {
         Ok(None)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let filter = self.filter.clone();
@@ -169,5 +169,5 @@ impl Operator for Count {
         Ok(Some(Row::of(document)))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -9,7 +9,7 @@ use super::operand;
 use super::output::refuse_within;
 use super::stage::{Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, told};
+use crate::operators::{BoxOperator, Counters, Operator, counted};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$unionWith`.
@@ -139,5 +139,5 @@ impl Operator for Union {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -7,7 +7,7 @@ use windrow_mql::expression::Dependencies;
 use super::operand;
 use super::place::with_value;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, Part, parts_over, told};
+use crate::operators::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::row::{Content, Interrupt, Pace, Row};
 
 /// A parsed `$unwind`.
@@ -210,7 +210,7 @@ impl Operator for UnwindOperator {
         }
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let unwind = self.unwind.clone();

@@ -14,7 +14,7 @@ use super::stage::{Kind, Setting, Transformation, sort_dependencies};
 use super::transform::context;
 use crate::Error;
 use crate::operators::{
-    BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, over_memory, told,
+    BoxOperator, Counters, Keyed, Memory, Operator, Sorted, Sorter, bytes_max, counted, over_memory,
 };
 use crate::row::{Interrupt, Pace, Row};
 
@@ -296,5 +296,5 @@ impl Operator for WindowFieldsOperator {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

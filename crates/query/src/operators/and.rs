@@ -1,6 +1,6 @@
 //! The records that all inputs have, which come in the order of their ids.
 
-use super::operator::{BoxOperator, Counters, Operator, told};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 use crate::source::RecordId;
@@ -68,5 +68,5 @@ impl Operator for AndSorted {
         Ok(row)
     }
 
-    told!(counters, all inputs);
+    counted!(counters, all inputs);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::Document;
 use windrow_mql::filter::Filter;
 
-use super::operator::{Counters, Operator, Part, told};
+use super::operator::{Counters, Operator, Part, counted};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::row::{Interrupt, Pace, Row};
@@ -93,7 +93,7 @@ impl Operator for CollectionScan {
         Ok(count)
     }
 
-    told!(counters);
+    counted!(counters);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let count = parts_max().min(self.source.count() / PART_RECORDS_MIN);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{Document, Value};
 use windrow_mql::filter::Filter;
 
-use super::operator::{BoxOperator, Counters, Operator, Part, parts_over, told};
+use super::operator::{BoxOperator, Counters, Operator, Part, counted, parts_over};
 use crate::Error;
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
@@ -55,7 +55,7 @@ impl Operator for Fetch {
         Ok(None)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
         let (source, filter) = (self.source.clone(), self.filter.clone());
@@ -107,5 +107,5 @@ impl Operator for IdHack {
         Ok(row)
     }
 
-    told!(counters);
+    counted!(counters);
 }

@@ -8,7 +8,7 @@ use windrow_mql::filter::Filter;
 
 use super::id_set::IdSet;
 use super::key_document::KeyDocument;
-use super::operator::{Counters, Operator, Part, told};
+use super::operator::{Counters, Operator, Part, counted};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::bounds::interval::after;
@@ -307,7 +307,7 @@ impl Operator for IndexScanner {
         Ok(Some(count))
     }
 
-    told!(counters);
+    counted!(counters);
 }
 
 /// What lies of ranges before the first cut, between each two, and behind the last. All are in order.

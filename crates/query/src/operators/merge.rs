@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use windrow_mql::sort::Sort as Order;
 
 use super::id_set::IdSet;
-use super::operator::{BoxOperator, Counters, Operator, told};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -108,5 +108,5 @@ impl Operator for SortMerge {
         Ok(found)
     }
 
-    told!(counters, all inputs);
+    counted!(counters, all inputs);
 }

@@ -21,7 +21,7 @@ use windrow_mql::filter::nearest;
 
 use super::id_set::IdSet;
 use super::index_scan::IndexScanner;
-use super::operator::{Counters, Operator, told};
+use super::operator::{Counters, Operator, counted};
 use crate::Error;
 use crate::bounds::place::intervals;
 use crate::near::NearScan;
@@ -222,7 +222,7 @@ impl Operator for NearOperator {
         Ok(row)
     }
 
-    told!(counters);
+    counted!(counters);
 }
 
 impl Ord for Waiting {

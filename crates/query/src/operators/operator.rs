@@ -35,21 +35,21 @@ pub trait Operator: Send {
 
 /// What an operator tells of itself by two fields: what it has counted, and the operator that it reads
 /// from, or (`all`) those.
-macro_rules! told {
+macro_rules! counted {
     ($counters:ident) => {
         fn counters(&self) -> $crate::operators::Counters {
             self.$counters
         }
     };
     ($counters:ident, $input:ident) => {
-        $crate::operators::told!($counters);
+        $crate::operators::counted!($counters);
 
         fn inputs(&self) -> Vec<&dyn $crate::operators::Operator> {
             vec![&*self.$input]
         }
     };
     ($counters:ident, all $inputs:ident) => {
-        $crate::operators::told!($counters);
+        $crate::operators::counted!($counters);
 
         fn inputs(&self) -> Vec<&dyn $crate::operators::Operator> {
             let inputs = self.$inputs.iter();
@@ -58,7 +58,7 @@ macro_rules! told {
     };
 }
 
-pub(crate) use told;
+pub(crate) use counted;
 
 /// Makes one part of an operator's rows.
 pub type Part = Box<dyn Fn() -> Result<BoxOperator, Error> + Send + Sync>;

@@ -1,7 +1,7 @@
 //! The rows of several inputs, each record once.
 
 use super::id_set::IdSet;
-use super::operator::{BoxOperator, Counters, Operator, told};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -42,5 +42,5 @@ impl Operator for Or {
         Ok(None)
     }
 
-    told!(counters, all inputs);
+    counted!(counters, all inputs);
 }

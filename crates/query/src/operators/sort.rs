@@ -2,7 +2,7 @@
 
 use windrow_mql::sort::Sort as Order;
 
-use super::operator::{BoxOperator, Counters, Operator, told};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use super::parallel::{Intake, fold_alone, fold_parts, threads};
 use super::sorter::{Memory, Sorted, Sorter};
 use crate::Error;
@@ -80,5 +80,5 @@ impl Operator for Sort {
         Ok(row)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

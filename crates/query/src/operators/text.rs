@@ -7,7 +7,7 @@ use windrow_document::{Document, key};
 use windrow_index::score;
 use windrow_text::{Language, Matcher, term_key};
 
-use super::operator::{Counters, Operator, told};
+use super::operator::{Counters, Operator, counted};
 use crate::Error;
 use crate::bounds::interval::after;
 use crate::row::{Content, Interrupt, Pace, Row};
@@ -192,5 +192,5 @@ impl Operator for TextOperator {
         Ok(row)
     }
 
-    told!(counters);
+    counted!(counters);
 }

@@ -5,7 +5,7 @@ use windrow_mql::Origin;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
-use super::operator::{BoxOperator, Counters, Operator, told};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -71,7 +71,7 @@ impl Operator for Project {
         Ok(Some(row.with(projected)))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }
 
 /// Rows as the scan below made them of their keys.
@@ -99,7 +99,7 @@ impl Operator for ReturnKey {
         }))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }
 
 /// Adds `$recordId`.
@@ -130,5 +130,5 @@ impl Operator for RecordIds {
         }))
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -1,6 +1,6 @@
 //! Skip and limit.
 
-use super::operator::{BoxOperator, Counters, Operator, told};
+use super::operator::{BoxOperator, Counters, Operator, counted};
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -40,7 +40,7 @@ impl Operator for Skip {
         Ok(count)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }
 
 /// Ends after so many rows.
@@ -77,5 +77,5 @@ impl Operator for Limit {
         Ok(count)
     }
 
-    told!(counters, input);
+    counted!(counters, input);
 }

@@ -110,7 +110,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// Tells the log and the profile of the query that the pipeline begins with.
 fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Source>) {
-    if !context.operation.is_told() {
+    if !context.operation.is_recorded() {
         return;
     }
     if let Ok((find, base)) = aggregate.front(source, &queries::collections(context)) {

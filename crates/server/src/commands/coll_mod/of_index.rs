@@ -34,7 +34,7 @@ pub struct Wanted {
 /// When documents are to expire: as it is kept, and as the reply says it.
 struct Expires {
     seconds: i64,
-    told: Value,
+    answered: Value,
 }
 
 impl Wanted {
@@ -47,13 +47,16 @@ impl Wanted {
         given.only(FIELDS)?;
         let expires = given.whole_number("expireAfterSeconds")?.map(seconds);
         let expires = expires.transpose()?;
-        let told = given.present("expireAfterSeconds").map(ValueRef::to_value);
-        // A number within the limits is told as it was given.
-        let is_kept = told.as_ref().and_then(|told| whole(told.as_ref())) == expires;
+        let answered = given.present("expireAfterSeconds").map(ValueRef::to_value);
+        // A number within the limits is answered as it was given.
+        let is_kept = answered
+            .as_ref()
+            .and_then(|answered| whole(answered.as_ref()))
+            == expires;
         let expires = expires.map(|seconds| Expires {
             seconds,
-            told: told
-                .filter(|told| is_kept && !is_nan(told))
+            answered: answered
+                .filter(|answered| is_kept && !is_nan(answered))
                 .unwrap_or(Value::Int64(seconds)),
         });
         let hidden = given.switch("hidden")?;
@@ -186,7 +189,7 @@ impl Wanted {
             if let Some(old) = self.specification.get("expireAfterSeconds") {
                 reply.push("expireAfterSeconds_old", old);
             }
-            reply.push("expireAfterSeconds_new", expires.told.clone());
+            reply.push("expireAfterSeconds_new", expires.answered.clone());
         }
         let flags = [
             ("hidden", self.hidden),

@@ -1,4 +1,4 @@
-//! What is told of open cursors: how many there are, and which wait to be asked for more.
+//! What is shown of open cursors: how many there are, and which wait to be asked for more.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
