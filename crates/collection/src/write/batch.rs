@@ -16,7 +16,7 @@ use windrow_index::{Scratch, is_mark};
 use windrow_mql::update::Description;
 
 use super::checks::check_fits;
-use super::entries::entries_of;
+use super::entries::{entries_of, entries_of_stored};
 use super::not_into_capped;
 use super::terms::Terms;
 use super::unaltered::Unaltered;
@@ -158,6 +158,10 @@ impl<'c> Batch<'c> {
         find: impl Fn(&Reader) -> Result<Option<Bytes>, Error>,
         mut decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
+        debug_assert!(
+            seen.is_none() || self.unaltered.as_mut().is_none_or(|it| it.meets_first(id)),
+            "a batch that trusts its snapshot met {id:?} again"
+        );
         let outcome = loop {
             self.lock(id)?;
             let newest;
@@ -391,9 +395,8 @@ impl<'c> Batch<'c> {
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         for state in &self.collection.state().indexes {
-            let gone: Vec<Vec<u8>> = entries_of(&state.index, old, &mut scratch)?
-                .into_keys()
-                .collect();
+            let gone = entries_of_stored(&state.index, old, &mut scratch);
+            let gone: Vec<Vec<u8>> = gone.into_keys().collect();
             if gone.is_empty() {
                 continue;
             }
@@ -517,7 +520,7 @@ fn difference(
     new: Document<'_>,
     scratch: &mut Scratch,
 ) -> Result<IndexChange, Error> {
-    let before = entries_of(index, old, scratch)?;
+    let before = entries_of_stored(index, old, scratch);
     let after = entries_of(index, new, scratch)?;
     let gone = before
         .keys()

@@ -18,16 +18,39 @@ pub(crate) fn entries_of(
     scratch: &mut Scratch,
 ) -> Result<Entries, Error> {
     let mut entries = Entries::new();
-    let definition = &index.definition;
-    definition.entries(document, scratch, &mut |key, payload| {
+    collect(index, document, scratch, &mut entries)?;
+    Ok(entries)
+}
+
+fn collect(
+    index: &Index,
+    document: Document<'_>,
+    scratch: &mut Scratch,
+    entries: &mut Entries,
+) -> Result<(), Error> {
+    let mut emit = |key: &[u8], payload: &[u8]| {
         // Of equal keys the smallest payload counts, as in tails and builds.
         let known = entries.entry(key.to_vec());
         let known = known.or_insert_with(|| payload.to_vec());
         if payload < known.as_slice() {
             *known = payload.to_vec();
         }
-    })?;
-    Ok(entries)
+    };
+    Ok(index.definition.entries(document, scratch, &mut emit)?)
+}
+
+/// The entries of a document that is stored. What could not be stored today may have been by an older
+/// build (a number in a path that is a place in an array and a name): it has the entries that come before
+/// the error, since that is what maps took in of it. So it can be deleted, and mended.
+pub(super) fn entries_of_stored(
+    index: &Index,
+    document: Document<'_>,
+    scratch: &mut Scratch,
+) -> Entries {
+    let mut entries = Entries::new();
+    // The error is of the writer who brought it.
+    let _ = collect(index, document, scratch, &mut entries);
+    entries
 }
 
 /// What must not be there twice in a unique index.

@@ -1,9 +1,11 @@
 //! Whether documents that were read at a snapshot are still as they were, so that they need not be read
 //! again once they are locked.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::generation::Generation;
+use crate::read::RecordId;
 use crate::record::Operation;
 
 /// Who else than a batch has changed documents since a snapshot: nobody, as long as it knows.
@@ -13,6 +15,9 @@ pub(super) struct Unaltered {
     until: u64,
     /// Where the batch's own commits stand that it has not met yet.
     own: Vec<u64>,
+    /// The documents that it has met, where assertions are checked: of one that it meets again it may have
+    /// changed the version that the snapshot has.
+    met: HashSet<RecordId>,
 }
 
 impl Unaltered {
@@ -21,7 +26,13 @@ impl Unaltered {
         Unaltered {
             until: snapshot,
             own: Vec::new(),
+            met: HashSet::new(),
         }
+    }
+
+    /// Whether a document is met for the first time. Only assertions ask.
+    pub fn meets_first(&mut self, id: RecordId) -> bool {
+        self.met.insert(id)
     }
 
     /// Takes in where the batch has committed.

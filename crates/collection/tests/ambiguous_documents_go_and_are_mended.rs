@@ -1,0 +1,94 @@
+//! A document once got in whose index path has a number that is both a place in an array and a field's
+//! name (16746). No insert lets one in today, but it could neither be deleted nor mended either, since the
+//! entries that it gives up could not be made.
+
+mod common;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use windrow_collection::{BuildControl, Change, Collection, Engine, Error, Outcome, RecordId};
+use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_index::Definition;
+use windrow_storage::MemoryDisk;
+
+use common::{namespace, open};
+
+/// The documents with the `_id`s 0 and 1, and an index on a place in an array.
+fn setting() -> (Arc<Engine>, Arc<Collection>) {
+    let engine = open(&MemoryDisk::new());
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    let specification = doc! { "key": { "a.0": 1 }, "name": "i" };
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    created.create_indexes(vec![definition], &control).unwrap();
+    for id in 0..2 {
+        let document = doc! { "_id": id, "b": 1 };
+        created
+            .insert(Bytes::copy_from_slice(document.as_bytes()), true)
+            .unwrap();
+    }
+    (engine, created)
+}
+
+fn ambiguous(id: i32) -> DocumentBuf {
+    doc! { "_id": id, "a": [{ "0": 1 }] }
+}
+
+fn record(collection: &Collection, id: i32) -> Option<RecordId> {
+    let reader = collection.reader().unwrap();
+    reader.find_id(ValueRef::Int32(id)).unwrap()
+}
+
+/// A batch that trusts what it is shown is shown the document that could not be stored today.
+fn change(collection: &Collection, id: i32, change: Change) -> Result<Outcome, Error> {
+    let seen = ambiguous(id);
+    let mut batch = collection.batch();
+    batch.trust_snapshot(Some(collection.reader().unwrap().position()));
+    let id = record(collection, id).unwrap();
+    let outcome = batch.change_seen(id, seen.as_document(), |_| Ok(change.clone()));
+    batch.commit()?;
+    outcome
+}
+
+#[test]
+fn it_is_deleted() {
+    let (_engine, collection) = setting();
+    let deleted = change(&collection, 0, Change::Delete);
+    assert_eq!(deleted.unwrap(), Outcome::Deleted);
+    assert_eq!(record(&collection, 0), None);
+}
+
+#[test]
+fn it_is_mended_and_stays_refused_otherwise() {
+    let (_engine, collection) = setting();
+    let still = doc! { "_id": 1, "a": [{ "0": 2 }] };
+    let refused = change(&collection, 1, Change::Replace(still)).unwrap_err();
+    assert!(refused.to_string().contains("Ambiguous"), "{refused}");
+    let mended = doc! { "_id": 1, "a": [5] };
+    let replaced = change(&collection, 1, Change::Replace(mended.clone()));
+    assert_eq!(replaced.unwrap(), Outcome::Replaced);
+    let reader = collection.reader().unwrap();
+    let id = record(&collection, 1).unwrap();
+    assert_eq!(reader.get(id).unwrap().unwrap(), mended.as_bytes());
+}
+
+/// What a batch that trusts its snapshot meets again it may have changed itself: the snapshot's version
+/// would undo that.
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "met")]
+fn a_batch_that_trusts_its_snapshot_meets_each_document_once() {
+    let (_engine, collection) = setting();
+    let id = record(&collection, 0).unwrap();
+    let seen = doc! { "_id": 0, "b": 1 };
+    let mut batch = collection.batch();
+    batch.trust_snapshot(Some(collection.reader().unwrap().position()));
+    for _ in 0..2 {
+        let kept = batch.change_seen(id, seen.as_document(), |_| Ok::<_, Error>(Change::Keep));
+        kept.unwrap();
+    }
+}
