@@ -153,6 +153,38 @@ def test_the_key_of_the_index(two):
     assert failure.value.code == 2
 
 
+KEY = {"$meta": "indexKey"}
+
+
+@pytest.mark.parametrize("stages, expected", [
+    ([{"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
+    ([{"$project": {"_id": 0, "n": 1, "w.k": KEY}}], [{"n": 3, "w": {"k": {"n": 3}}}]),
+    ([{"$set": {"w": KEY}}, {"$project": {"_id": 0, "w": 1}}], [{"w": {"n": 3}}]),
+    ([{"$sort": {"k": 1}}, {"$set": {"a": 1}}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
+    ([{"$limit": 1}, {"$unwind": "$n"}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
+    ([{"$group": {"_id": KEY}}], [{"_id": {"n": 3}}]),
+    # What makes new documents knows nothing of how it came by the old ones.
+    ([{"$group": {"_id": "$n"}}, {"$set": {"w": KEY}}], [{"_id": 3}]),
+    ([{"$sort": {"n": -1, "k": 1}}, {"$project": {"_id": 0, "w": {"$meta": "sortKey"}}}], [{"w": [3, 0]}]),
+    ([{"$unwind": "$n"}, {"$sort": {"n": 1}}, {"$project": {"_id": 0, "w": {"$meta": "sortKey"}}}],
+     [{"w": [3]}]),
+])
+def test_how_a_pipeline_found_its_documents(two, stages, expected):
+    assert list(two.aggregate([{"$match": {"n": 3}}, *stages], hint={"n": 1})) == expected
+
+
+def test_what_no_index_and_no_sort_told(two):
+    wanted = {"_id": 0, "w": KEY, "s": {"$meta": "sortKey"}}
+    match = {"$match": {"n": 3}}
+    assert list(two.aggregate([match, {"$project": wanted}], hint={"$natural": 1})) == [{}]
+    found = two.aggregate([match, {"$project": {"_id": 0, "r": {"$meta": "recordId"}}}])
+    assert [row.keys() for row in found] == [{"r"}]
+    # The filter may be part of the query that finds the rows.
+    with pytest.raises(OperationFailure) as failure:
+        list(two.aggregate([{"$match": {"$expr": {"$eq": [KEY, {"n": 3}]}}}]))
+    assert failure.value.code == 40218
+
+
 @pytest.mark.parametrize("stages, code", [
     # Names and what stands within $facet and $unionWith, stage by stage.
     ([{"$limit": 0}, {"$nonsense": 1}], 40324),

@@ -26,6 +26,14 @@ def test_sorts(large):
     assert [row["n"] for row in large.find().sort("n", -1)] == list(range(1499, -1, -1))
 
 
+def test_a_sort_keeps_how_the_documents_were_found(large):
+    told = {"w": {"$meta": "indexKey"}, "s": {"$meta": "sortKey"}, "r": {"$meta": "recordId"}}
+    stages = [{"$match": {"_id": {"$gte": 0}}}, {"$unwind": "$n"}, {"$sort": {"n": 1}}, {"$project": told}]
+    found = list(large.aggregate(stages, hint={"_id": 1}))
+    assert [row["s"] for row in found] == [[n] for n in range(1500)]
+    assert all(row["w"] == {"_id": row["_id"]} and row["r"] > 0 for row in found)
+
+
 def test_groups(large):
     twice = [{"$unionWith": "large"}, *GROUP]
     found = list(large.aggregate(twice))

@@ -38,6 +38,7 @@ mod group_table;
 mod grouping;
 mod lookup;
 mod operand;
+mod origin;
 pub mod output;
 mod parse;
 mod place;

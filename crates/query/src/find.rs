@@ -25,6 +25,9 @@ pub struct Find {
     pub min: Option<DocumentBuf>,
     pub max: Option<DocumentBuf>,
     pub return_key: bool,
+    /// The caller wants to know by which key of an index each document was found. A projection says so
+    /// itself.
+    pub tells_index_keys: bool,
     pub show_record_id: bool,
     pub allow_disk_use: bool,
     /// The paths that the caller reads of each document; None: all of it. A projection says so itself.
@@ -80,6 +83,7 @@ impl Find {
             min: None,
             max: None,
             return_key: false,
+            tells_index_keys: false,
             show_record_id: false,
             allow_disk_use: false,
             needs: None,
@@ -118,10 +122,11 @@ impl Find {
         projection.is_some_and(|projection| projection.dependencies().sort_key)
     }
 
-    /// Whether the projection shows the keys of the index that is read.
+    /// Whether the keys of the index that is read are told.
     pub(crate) fn shows_index_keys(&self) -> bool {
         let projection = self.projection.as_ref();
-        projection.is_some_and(|projection| projection.dependencies().index_key)
+        self.tells_index_keys
+            || projection.is_some_and(|projection| projection.dependencies().index_key)
     }
 
     /// The sort, where the projection shows its keys.

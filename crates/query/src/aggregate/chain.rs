@@ -7,6 +7,7 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
 
 use super::front;
+use super::origin;
 use super::stage::{Kind, Pipeline, Setting, Stage, check_joint};
 use super::transform::{Count, Match, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
@@ -36,7 +37,7 @@ impl Pipeline {
         let (source, stages) = self.over_base(source, setting)?;
         let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
         let front = find.open(source)?.into_operator();
-        chain(rest, front, setting)
+        chain(rest, origin::of_query(front, find.order(), rest), setting)
     }
 
     /// The stages as they run over a collection: behind those of the view that the source is.
@@ -75,9 +76,16 @@ pub(crate) fn chain(
     input: BoxOperator,
     setting: &Setting,
 ) -> Result<BoxOperator, Error> {
-    stages
-        .iter()
-        .try_fold(input, |input, stage| open(&stage.kind, input, setting))
+    let mut rows = input;
+    let mut rest = stages;
+    while let Some((stage, behind)) = rest.split_first() {
+        rows = open(&stage.kind, rows, setting)?;
+        if let Kind::Sort(sort, _) = &stage.kind {
+            rows = origin::of_sort(rows, sort, behind);
+        }
+        rest = behind;
+    }
+    Ok(rows)
 }
 
 fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {

@@ -5,6 +5,7 @@ use windrow_document::{ArrayBuf, Value, ValueRef};
 use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
 
+use super::origin;
 use super::stage::{Kind, Stage};
 use crate::Error;
 use crate::find::{Find, Hint};
@@ -212,7 +213,9 @@ pub fn split<'s>(
         }
         rest = behind;
     }
-    find.needs = needs(rest);
+    find.tells_index_keys = origin::asked(rest).index_key;
+    // Rows made of keys alone would not say which key they were found by.
+    find.needs = needs(rest).filter(|_| !find.tells_index_keys);
     Ok((find, rest))
 }
 

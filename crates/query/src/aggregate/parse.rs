@@ -367,13 +367,16 @@ pub(super) fn check_scores(stages: &[Stage]) -> Result<(), Error> {
     };
     for stage in stages {
         let read = stage.kind.dependencies();
-        let asks_text = read.text_score || read.needs_origin();
         let is_filter = matches!(stage.kind, Kind::Match(_));
         if read.nearest && !is_measured {
             return missing("$geoNear distance");
         }
-        if asks_text && (is_filter || !has_text) {
+        if read.text_score && (is_filter || !has_text) {
             return missing("text score");
+        }
+        // A filter may be part of the query that finds the rows.
+        if is_filter && read.needs_origin() {
+            return missing("index key, record id or sort key");
         }
         if (read.score || read.search) && !has_text && scores.is_none() {
             return missing("score");

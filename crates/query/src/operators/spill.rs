@@ -15,7 +15,7 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_mql::{Fused, Meta, Nearest};
+use windrow_mql::{Fused, Meta, Nearest, Origin};
 
 use super::keyed::Keyed;
 use crate::row::{Content, Row};
@@ -87,12 +87,26 @@ impl RunWriter {
     }
 }
 
-/// The distance and the point, and what lists were fused to, as a document; None of neither.
+/// The distance and the point, what lists were fused to, and how the document was found, as a document;
+/// None where there is nothing of it.
 fn meta_document(meta: &Meta) -> Option<DocumentBuf> {
-    if meta.nearest.is_none() && meta.fused.is_none() {
+    if meta.nearest.is_none() && meta.fused.is_none() && meta.origin.is_none() {
         return None;
     }
     let mut document = DocumentBuf::new();
+    if let Some(origin) = meta.origin.as_deref() {
+        let mut told = DocumentBuf::new();
+        if let Some(key) = &origin.sort_key {
+            told.push("sortKey", key.clone());
+        }
+        if let Some(key) = &origin.index_key {
+            told.push("indexKey", key.clone());
+        }
+        if let Some(id) = origin.record_id {
+            told.push("recordId", id);
+        }
+        document.push("origin", told);
+    }
     if let Some(nearest) = meta.nearest.as_deref() {
         document.push("distance", nearest.distance);
         document.push("point", nearest.point.clone());
@@ -113,6 +127,18 @@ fn fused_of(bytes: &[u8]) -> Option<Fused> {
     Some(Fused {
         score: document.get("score")?.as_f64()?,
         details: details.map(|details| details.to_buf()),
+    })
+}
+
+/// None: nobody asks how the document was found.
+fn origin_of(bytes: &[u8]) -> Option<Origin> {
+    let document = Document::from_bytes(bytes).ok()?;
+    let told = document.get("origin")?.as_document()?;
+    let index_key = told.get("indexKey").and_then(ValueRef::as_document);
+    Some(Origin {
+        sort_key: told.get("sortKey").map(ValueRef::to_value),
+        index_key: index_key.map(|key| key.to_buf()),
+        record_id: told.get("recordId").and_then(ValueRef::as_whole),
     })
 }
 
@@ -154,7 +180,7 @@ impl Run {
                 text_score: (has_score == [1]).then_some(score),
                 nearest: nearest_of(&meta).map(Box::new),
                 fused: fused_of(&meta).map(Box::new),
-                origin: None,
+                origin: origin_of(&meta).map(Box::new),
             },
             ..Row::of_record(RecordId(id), Content::Shared(Bytes::from(document?)))
         };

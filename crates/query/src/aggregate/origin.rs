@@ -1,0 +1,88 @@
+//! What `{$meta: "indexKey"}`, `{$meta: "recordId"}` and `{$meta: "sortKey"}` say in a pipeline: told to
+//! the rows where they come from, and where they are sorted, if a later stage asks.
+
+use windrow_document::Value;
+use windrow_mql::expression::Dependencies;
+use windrow_mql::sort::Sort;
+
+use super::stage::Stage;
+use crate::Error;
+use crate::operators::{BoxOperator, Counters, Operator};
+use crate::row::{Interrupt, Row};
+
+/// What the stages ask of how their rows were found.
+pub fn asked(stages: &[Stage]) -> Dependencies {
+    let mut asked = Dependencies::default();
+    for stage in stages {
+        asked.extend(stage.kind.dependencies());
+    }
+    asked
+}
+
+/// The rows of a query, told how they were found, where the stages behind it ask.
+pub fn of_query(rows: BoxOperator, sort: Option<&Sort>, behind: &[Stage]) -> BoxOperator {
+    let asked = asked(behind);
+    match asked.needs_origin() {
+        true => Box::new(Telling {
+            sort: sort.filter(|_| asked.sort_key).cloned(),
+            is_first: true,
+            input: rows,
+        }),
+        false => rows,
+    }
+}
+
+/// The rows of a sort within the pipeline, told what they are ordered by, where the stages behind it ask.
+pub fn of_sort(rows: BoxOperator, sort: &Sort, behind: &[Stage]) -> BoxOperator {
+    match asked(behind).sort_key {
+        true => Box::new(Telling {
+            sort: Some(sort.clone()),
+            is_first: false,
+            input: rows,
+        }),
+        false => rows,
+    }
+}
+
+/// It is no step of its own: what it has counted is what its input has.
+struct Telling {
+    sort: Option<Sort>,
+    /// Whether the rows come from the query.
+    is_first: bool,
+    input: BoxOperator,
+}
+
+impl Telling {
+    fn tell(&self, row: &mut Row) -> Result<(), Error> {
+        let keys = self.sort.as_ref();
+        let keys = keys.map(|sort| sort.values(row.document(), &row.meta));
+        let mut origin = row.meta.origin.take().unwrap_or_default();
+        if self.is_first {
+            origin.index_key = row.key.take().map(|key| *key);
+            origin.record_id = i64::try_from(row.id.0).ok();
+        }
+        if let Some(keys) = keys.transpose()? {
+            origin.sort_key = Some(Value::Array(keys.into_iter().collect()));
+        }
+        row.meta.origin = Some(origin);
+        Ok(())
+    }
+}
+
+impl Operator for Telling {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        let mut row = self.input.next(interrupt)?;
+        if let Some(row) = &mut row {
+            self.tell(row)?;
+        }
+        Ok(row)
+    }
+
+    fn counters(&self) -> Counters {
+        self.input.counters()
+    }
+
+    fn inputs(&self) -> Vec<&dyn Operator> {
+        self.input.inputs()
+    }
+}
