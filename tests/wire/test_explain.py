@@ -2,6 +2,7 @@
 
 import pytest
 from pymongo import TEXT
+from pymongo.errors import OperationFailure
 
 
 @pytest.fixture
@@ -162,3 +163,42 @@ def test_other_commands_are_explained_and_not_done(filled, command):
 def test_a_collection_that_is_not_there(database):
     plan = explained(database.gone, filter={"a": 1})["queryPlanner"]["winningPlan"]
     assert plan["stage"] == "EOF"
+
+
+@pytest.mark.parametrize("database_name, name, stage, count", [
+    ("admin", 1, {"$currentOp": {"allUsers": True}}, None),
+    ("admin", 1, {"$listLocalSessions": {}}, None),
+    ("config", "system.sessions", {"$listSessions": {}}, None),
+    (None, "c", {"$indexStats": {}}, 2),
+    (None, "c", {"$collStats": {"count": {}}}, 1),
+    (None, "c", {"$planCacheStats": {}}, 0),
+])
+def test_stages_of_what_the_server_knows_are_explained(client, collection, database_name, name, stage, count):
+    collection.insert_one({"a": 1})
+    collection.create_index("a")
+    database = client[database_name] if database_name else collection.database
+    stages = [stage, {"$match": {"nothing": 1}}, {"$limit": 3}]
+
+    def explained(verbosity):
+        command = {"aggregate": name, "pipeline": stages, "cursor": {}}
+        return database.command("explain", command, verbosity=verbosity)
+
+    assert explained("queryPlanner")["stages"] == stages
+    ran = explained("executionStats")
+    assert [{key: value for key, value in one.items() if key.startswith("$")} for one in ran["stages"]] == stages
+    if count is not None:
+        assert [one["nReturned"] for one in ran["stages"]] == [count, 0, 0]
+    assert "queryPlanner" not in str(ran["stages"])
+
+
+def test_a_stage_of_a_missing_collection_is_explained_until_it_runs(collection):
+    command = {"aggregate": "missing", "pipeline": [{"$collStats": {"count": {}}}], "cursor": {}}
+    explain = collection.database.command
+    assert explain("explain", command, verbosity="queryPlanner")["stages"] == command["pipeline"]
+    with pytest.raises(OperationFailure) as failure:
+        explain("explain", command, verbosity="executionStats")
+    assert failure.value.code == 40481
+    wrong = {**command, "pipeline": [{"$collStats": {"x": 1}}]}
+    with pytest.raises(OperationFailure) as failure:
+        explain("explain", wrong, verbosity="queryPlanner")
+    assert failure.value.code == 40415

@@ -54,6 +54,7 @@ mod window_fields;
 use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_mql::filter::Filter;
 
 use crate::Error;
 use crate::cursor::Cursor;
@@ -136,10 +137,7 @@ impl Aggregate {
         let (find, rest) =
             front::split(&stages, &**source, self.hint.clone(), self.allow_disk_use)?;
         let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
-        let output = self.pipeline.output.as_ref();
-        if let Some(output) = output.filter(|_| verbosity.runs()) {
-            return Err(output.not_run_by_explain());
-        }
+        let output = self.explained_output(verbosity)?;
         if rest.is_empty() && output.is_none() {
             return Ok(cursor);
         }
@@ -147,7 +145,38 @@ impl Aggregate {
             true => run_counted(&find, rest, source, &setting, interrupt)?,
             false => Vec::new(),
         };
-        Ok(print_stages(&cursor, rest, output, &counts))
+        let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
+        let mut first = DocumentBuf::new();
+        first.push("$cursor", front.collect::<DocumentBuf>());
+        Ok(print_stages(first, rest, output, &counts))
+    }
+
+    /// The same of a pipeline behind a stage that makes its own documents: the stages as they are, run
+    /// over what `source` has of the first one where the verbosity says so.
+    pub fn explain_behind<C: Collections + 'static>(
+        &self,
+        first: DocumentBuf,
+        (source, collections): (&Arc<dyn Source>, &Arc<C>),
+        verbosity: Verbosity,
+        interrupt: &dyn Interrupt,
+    ) -> Result<DocumentBuf, Error> {
+        let setting = self.setting(&**source, collections.clone());
+        let stages = &self.pipeline.stages;
+        let output = self.explained_output(verbosity)?;
+        let all = Find::of(Filter::all());
+        let counts = match verbosity.runs() {
+            true => run_counted(&all, stages, source, &setting, interrupt)?,
+            false => Vec::new(),
+        };
+        Ok(print_stages(first, stages, output, &counts))
+    }
+
+    /// Where the documents would go. Fails where the pipeline is to run, but must not write.
+    fn explained_output(&self, verbosity: Verbosity) -> Result<Option<&Output>, Error> {
+        match self.pipeline.output.as_ref() {
+            Some(output) if verbosity.runs() => Err(output.not_run_by_explain()),
+            output => Ok(output),
+        }
     }
 }
 
@@ -176,17 +205,11 @@ fn run_counted(
 }
 
 fn print_stages(
-    cursor: &DocumentBuf,
+    first: DocumentBuf,
     rest: &[Stage],
     output: Option<&Output>,
     counts: &[u64],
 ) -> DocumentBuf {
-    let front: DocumentBuf = cursor
-        .iter()
-        .filter(|(name, _)| *name != "explainVersion")
-        .collect();
-    let mut first = DocumentBuf::new();
-    first.push("$cursor", front);
     let mut printed = vec![first];
     printed.extend(rest.iter().map(|stage| stage.source.clone()));
     printed.extend(output.map(|output| output.source.clone()));

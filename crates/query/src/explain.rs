@@ -37,7 +37,8 @@ impl Verbosity {
         }
     }
 
-    pub(crate) fn runs(self) -> bool {
+    /// Whether the command runs, so that there is something to count.
+    pub fn runs(self) -> bool {
         self != Verbosity::QueryPlanner
     }
 }

@@ -40,6 +40,22 @@ pub fn stages(context: &Context<'_>, stages: Array<'_>, command: Document<'_>) -
     Reply::ok(finish(context, explained, command))
 }
 
+/// Explains a pipeline behind its first stage, which makes documents of its own: `source` has those.
+pub fn behind(
+    context: &Context<'_>,
+    first: DocumentBuf,
+    (aggregate, source): (&Aggregate, &Arc<dyn Source>),
+    command: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Reply, CommandError> {
+    let collections = queries::collections(context);
+    let over = (source, &collections);
+    let explained = aggregate
+        .explain_behind(first, over, verbosity, context.operation)
+        .or_command_error()?;
+    Ok(Reply::ok(finish(context, explained, command)))
+}
+
 /// Explains a query: how much of it, and what it is part of.
 pub fn find(
     context: &Context<'_>,

@@ -204,6 +204,13 @@ fn prepare(
             Pipeline::check_facets(stages).or_command_error()?;
         }
         let message = match brings_documents {
+    context.operation.set_namespace(&namespace.to_string());
+    if let Some(begun) = own_documents::begin_explained(context, &namespace, command, verbosity)? {
+        let aggregate = parse_stages(command, begun.rest.as_array(), None, Pipeline::parse_behind)?;
+        let given = Given::source(namespace.to_string(), begun.documents);
+        let over = (&aggregate, &given);
+        return explained::behind(context, begun.first, over, command, verbosity);
+    }
             true => "$documents is only valid with {aggregate: 1}",
             false => "{aggregate: 1} is not valid for this pipeline: it needs a collection",
         };

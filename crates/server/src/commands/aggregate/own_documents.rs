@@ -3,6 +3,7 @@
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
+use windrow_query::Verbosity;
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::{
@@ -16,6 +17,8 @@ use crate::views;
 
 /// The documents of a first stage, and the stages behind it.
 pub struct Begun {
+    /// The stage itself.
+    pub first: DocumentBuf,
     pub documents: Vec<DocumentBuf>,
     pub rest: ArrayBuf,
 }
@@ -81,22 +84,49 @@ pub fn begin(
     namespace: &Namespace,
     body: Document<'_>,
 ) -> Result<Option<Begun>, CommandError> {
+    begin_with(context, namespace, body, &|error| Err(error))
+}
+
+/// The same of a pipeline that is explained: where it does not run, a collection that is not there does
+/// not matter.
+pub fn begin_explained(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+    verbosity: Verbosity,
+) -> Result<Option<Begun>, CommandError> {
+    begin_with(context, namespace, body, &|error| match error.code {
+        ErrorCode::NamespaceNotFound | ErrorCode(40_481) if !verbosity.runs() => Ok(Vec::new()),
+        _ => Err(error),
+    })
+}
+
+/// What becomes of the error of a stage.
+type Failed<'f> = &'f dyn Fn(CommandError) -> Result<Vec<DocumentBuf>, CommandError>;
+
+fn begin_with(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+    failed: Failed<'_>,
+) -> Result<Option<Begun>, CommandError> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let first = stages.and_then(|stages| stages.get(0)?.as_document());
-    let Some((name, describe, wanted)) = first.and_then(|first| {
+    let Some((first, name, describe, wanted)) = first.and_then(|first| {
         let (name, wanted) = first.first()?;
-        Some((name, find(name)?, wanted))
+        Some((first, name, find(name)?, wanted))
     }) else {
         return Ok(None);
     };
-    if first.is_some_and(|first| first.count() != 1) {
+    if first.count() != 1 {
         let message = "A pipeline stage specification object must contain exactly one field.";
         return refuse(40_323, message);
     }
     check_read_concern(context, name)?;
     let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
     Ok(Some(Begun {
-        documents: describe(context, namespace, wanted)?,
+        first: first.to_buf(),
+        documents: describe(context, namespace, wanted).or_else(failed)?,
         rest: rest.collect(),
     }))
 }
