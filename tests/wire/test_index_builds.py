@@ -52,7 +52,7 @@ def test_a_build_keeps_to_its_memory(tmp_path):
 
 def test_what_a_build_says_meanwhile(server, database):
     load(database.c, 60_000)
-    seen, statuses, done = [], [], threading.Event()
+    seen, statuses, listed, done = [], [], [], threading.Event()
 
     def watch():
         client = server.client()
@@ -61,6 +61,8 @@ def test_what_a_build_says_meanwhile(server, database):
                 seen.extend([one["indexBuild"]] if "indexBuild" in one else [])
             builds = client.admin.command("serverStatus")["indexBuilds"]
             statuses.extend(builds["inProgress"])
+            listed.extend(indexes(client[database.name], includeIndexBuildInfo=True))
+            listed.extend(indexes(client[database.name], includeBuildUUIDs=True))
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -73,6 +75,33 @@ def test_what_a_build_says_meanwhile(server, database):
     assert statuses[0]["namespace"] == f"{database.name}.c"
     assert statuses[0]["indexes"] == ["t_text"]
     assert database.client.admin.command("serverStatus")["indexBuilds"]["inProgress"] == []
+    told = [one["indexBuildInfo"] for one in listed if "indexBuildInfo" in one]
+    assert told and {"buildUUID", "method", "phase", "phaseStr", "resumable", "replicationState"} == set(told[0])
+    phases = {(0, "initialized"), (1, "collection scan"), (2, "bulk load")}
+    assert {(one["phase"], one["phaseStr"]) for one in told} <= phases
+    # One build is told of by one UUID.
+    uuids = {one["buildUUID"] for one in told} | {one["buildUUID"] for one in listed if "buildUUID" in one}
+    assert len(uuids) == 1
+
+
+def indexes(database, **options):
+    return database.command("listIndexes", "c", **options)["cursor"]["firstBatch"]
+
+
+def test_indexes_are_listed_with_their_builds(database):
+    database.c.insert_one({"a": 1})
+    database.c.create_index("a")
+    plain = indexes(database)
+    assert indexes(database, includeBuildUUIDs=True) == plain
+    # All specifications are within documents of their own then.
+    assert indexes(database, includeIndexBuildInfo=True) == [{"spec": one} for one in plain]
+    assert indexes(database, includeIndexBuildInfo=True, includeBuildUUIDs=False) == [{"spec": one} for one in plain]
+    assert indexes(database, includeIndexBuildInfo=False) == plain
+    for options, code in (({"includeIndexBuildInfo": True, "includeBuildUUIDs": True}, 72),
+                          ({"includeIndexBuildInfo": 1}, 14)):
+        with pytest.raises(OperationFailure) as failure:
+            indexes(database, **options)
+        assert failure.value.code == code
 
 
 @pytest.mark.parametrize("priority", ["low", "normal", "high"])

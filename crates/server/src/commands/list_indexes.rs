@@ -1,9 +1,13 @@
 //! `listIndexes`: the indexes of a collection.
 
-use windrow_document::{Document, DocumentBuf};
-use windrow_index::Definition;
-use windrow_wire::{CommandError, Reply, Request};
+use std::sync::atomic::Ordering::Relaxed;
 
+use windrow_collection::{Collection, Index};
+use windrow_document::{Document, DocumentBuf, Value, doc};
+use windrow_index::Definition;
+use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{listed, namespace, views};
@@ -18,18 +22,57 @@ pub const LIST_INDEXES: Command = Command {
     ..Command::EMPTY
 };
 
+/// What is told beside the specifications.
+#[derive(Clone, Copy)]
+enum Beside {
+    Nothing,
+    /// Of an index that is being built, which build that is.
+    BuildUuids,
+    /// Of an index that is being built, how far it is.
+    BuildInfo,
+}
+
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let beside = Beside::parse(&Arguments::new(request))?;
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let missing = || format!("ns does not exist: {namespace}");
     let collection = views::collection(context, &namespace, missing)?;
     // Those that are being built are shown too, as in MongoDB.
     let indexes = collection.indexes();
-    let options = collection.options();
-    let listed = indexes
-        .iter()
-        .map(|one| specification(&one.definition, options.as_document()));
+    let listed = indexes.iter().map(|index| beside.tell(index, &collection));
     listed::reply(request, context, &namespace.to_string(), listed.collect())
+}
+
+impl Beside {
+    fn parse(arguments: &Arguments<'_>) -> Result<Beside, CommandError> {
+        let given = |name| Ok::<_, CommandError>(arguments.bool(name)?.unwrap_or(false));
+        match (given("includeBuildUUIDs")?, given("includeIndexBuildInfo")?) {
+            (true, true) => {
+                let message = "The includeBuildUUIDs flag and includeBuildIndexInfo flag cannot both \
+                               be set to true";
+                Err(CommandError::new(ErrorCode::InvalidOptions, message))
+            }
+            (true, false) => Ok(Beside::BuildUuids),
+            (false, true) => Ok(Beside::BuildInfo),
+            (false, false) => Ok(Beside::Nothing),
+        }
+    }
+
+    fn tell(self, index: &Index, collection: &Collection) -> DocumentBuf {
+        let options = collection.options();
+        let specification = specification(&index.definition, options.as_document());
+        match self {
+            Beside::BuildUuids if !index.is_ready() => {
+                doc! { "spec": specification, "buildUUID": (build_uuid(index, collection)) }
+            }
+            Beside::BuildInfo if !index.is_ready() => {
+                doc! { "spec": specification, "indexBuildInfo": (build_info(index, collection)) }
+            }
+            Beside::BuildInfo => doc! { "spec": specification },
+            Beside::Nothing | Beside::BuildUuids => specification,
+        }
+    }
 }
 
 /// How long its documents live a clustered collection says in its options.
@@ -40,4 +83,30 @@ fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf 
         specification.push("expireAfterSeconds", expires);
     }
     specification
+}
+
+/// The same for all indexes of one build, which follow the log from one position, and for no other
+/// build; it stays what it is when the server starts again under the build.
+fn build_uuid(index: &Index, collection: &Collection) -> Value {
+    let uuid = u128::from_be_bytes(collection.uuid()) ^ u128::from(index.since);
+    Value::Binary {
+        subtype: 4,
+        bytes: uuid.to_be_bytes().to_vec(),
+    }
+}
+
+/// MongoDB's numbers and names of the phases.
+fn build_info(index: &Index, collection: &Collection) -> DocumentBuf {
+    let progress = index.progress();
+    let (phase, name) = if progress.checking.load(Relaxed) {
+        (2, "bulk load")
+    } else if progress.documents_total.load(Relaxed) > 0 {
+        (1, "collection scan")
+    } else {
+        (0, "initialized")
+    };
+    doc! {
+        "buildUUID": (build_uuid(index, collection)), "method": "Hybrid", "phase": phase,
+        "phaseStr": name, "resumable": true, "replicationState": { "state": "In progress" },
+    }
 }
