@@ -1,5 +1,7 @@
 """What a collection is, and how it changes: names, options, indexes' options, sizes."""
 
+import time
+
 from answers import refused
 
 
@@ -51,6 +53,37 @@ def test_an_index_is_hidden(collection):
     refused(lambda: list(collection.find({"a": 1}).hint("a")), 2)
     assert change("collMod", "c", index={"keyPattern": {"a": 1}, "hidden": False})["ok"] == 1
     assert len(list(collection.find({"a": 1}).hint("a"))) == 1
+
+
+def test_a_hidden_index_is_counted_anew(collection):
+    collection.insert_many([{"a": number} for number in range(10)])
+    collection.create_index("a", name="a")
+
+    def used():
+        stats = next(collection.aggregate([{"$indexStats": {}}, {"$match": {"name": "a"}}]))
+        return stats["accesses"]["ops"], stats["accesses"]["since"]
+
+    def hide(hidden):
+        collection.database.command("collMod", "c", index={"name": "a", "hidden": hidden})
+
+    assert len(list(collection.find({"a": 1}).hint("a"))) == 1
+    ops, made = used()
+    assert ops == 1
+    # It is not hidden: nothing changes.
+    hide(False)
+    assert used() == (1, made)
+    time.sleep(0.01)
+    hide(True)
+    ops, hidden = used()
+    assert ops == 0 and hidden > made
+    hide(True)
+    assert used() == (0, hidden)
+    time.sleep(0.01)
+    hide(False)
+    ops, shown = used()
+    assert ops == 0 and shown > hidden
+    assert len(list(collection.find({"a": 1}).hint("a"))) == 1
+    assert used() == (1, shown)
 
 
 def test_options_are_shown(database):

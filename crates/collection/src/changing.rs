@@ -130,6 +130,9 @@ impl Collection {
             .change(row.replace(&old, self.id, index.map), |_| {})
             .map_err(Error::from)?;
         self.note_changed(&core);
+        if definition.hidden != index.definition.hidden {
+            index.count_anew();
+        }
         let changed = Arc::new(index.with_definition(definition));
         self.change_state(|state| {
             let found = state.indexes.iter_mut();

@@ -28,8 +28,10 @@ struct Life {
     dropped: AtomicBool,
     /// The newest definition, which is the one that the catalog keeps.
     newest: Mutex<Arc<Definition>>,
-    /// How many plans have used it since the start, or since it was made.
+    /// How many plans have used it since `counting`.
     uses: AtomicU64,
+    /// The start, when it was made, or when it was last hidden or shown again.
+    counting: Mutex<Instant>,
     progress: Progress,
 }
 
@@ -60,6 +62,7 @@ impl Index {
             dropped: AtomicBool::new(false),
             newest: Mutex::new(definition.clone()),
             uses: AtomicU64::new(0),
+            counting: Mutex::new(progress.started),
             progress,
         };
         Index {
@@ -87,9 +90,22 @@ impl Index {
         self.life.uses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many plans have used it since the start, or since it was made.
+    /// How many plans have used it since [`counting_since`](Self::counting_since).
     pub fn uses(&self) -> u64 {
         self.life.uses.load(Ordering::Relaxed)
+    }
+
+    /// From when on its uses are counted: the start, when it was made, or when it was last hidden or
+    /// shown again.
+    pub fn counting_since(&self) -> Instant {
+        *self.life.counting.lock()
+    }
+
+    /// Counts its uses anew from now on.
+    pub fn count_anew(&self) {
+        let mut counting = self.life.counting.lock();
+        self.life.uses.store(0, Ordering::Relaxed);
+        *counting = Instant::now();
     }
 
     /// How far its build is.

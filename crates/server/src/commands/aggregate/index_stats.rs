@@ -30,7 +30,7 @@ pub fn describe(
 }
 
 fn of_index(context: &Context<'_>, index: &Index) -> DocumentBuf {
-    let since = SystemTime::now().checked_sub(index.progress().started.elapsed());
+    let since = SystemTime::now().checked_sub(index.counting_since().elapsed());
     let since = clock::date(since.unwrap_or(SystemTime::UNIX_EPOCH));
     let definition = &index.definition;
     let mut stats = doc! {
