@@ -79,8 +79,18 @@ def test_a_capped_collection_is_given_other_limits(collection):
     small = database.create_collection("small", capped=True, size=100_000, max=50)
     small.insert_many({"_id": i} for i in range(50))
     database.command({"collMod": "small", "cappedMax": 10})
-    assert [one["_id"] for one in small.find()] == list(range(40, 50))
+    # What is too much goes with the next insert.
+    assert small.count_documents({}) == 50
+    small.insert_one({"_id": 50})
+    assert [one["_id"] for one in small.find()] == list(range(41, 51))
     database.command({"collMod": "small", "cappedSize": 8192, "cappedMax": 0})
+    small.insert_many({"_id": i, "text": "x" * 1000} for i in range(51, 61))
+    assert [one["_id"] for one in small.find()] == list(range(54, 61))
+    database.command({"collMod": "small", "cappedSize": 4096})
+    assert small.count_documents({}) == 7
+    small.insert_one({"_id": 61, "text": "x" * 1000})
+    assert [one["_id"] for one in small.find()] == [59, 60, 61]
+    database.command({"collMod": "small", "cappedSize": 8192})
     options = small.options()
     assert options["size"] == 8192 and "max" not in options
     with pytest.raises(OperationFailure) as error:

@@ -165,7 +165,8 @@ impl Collection {
         self.cap().map_or(Ok(()), |cap| self.trim(&cap))
     }
 
-    /// Gives a capped collection other limits; what is too much goes. `documents`: 0 is no limit.
+    /// Gives a capped collection other limits; what is too much goes at the next insert, as in MongoDB.
+    /// `documents`: 0 is no limit.
     pub fn resize_cap(&self, bytes: Option<u64>, documents: Option<u64>) -> Result<(), Error> {
         self.change_options(|old| {
             let mut new = DocumentBuf::new();
@@ -180,8 +181,7 @@ impl Collection {
                 new.push("max", documents as i64);
             }
             Ok::<DocumentBuf, Error>(new)
-        })?;
-        self.cap().map_or(Ok(()), |cap| self.trim(&cap))
+        })
     }
 
     /// Change streams learn of it as of another collection that takes the name of this one: what was
