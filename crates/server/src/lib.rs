@@ -39,6 +39,7 @@ pub mod client;
 mod clock;
 mod cluster_parameters;
 pub mod collation;
+mod collection_uuid;
 pub mod command;
 pub mod commands;
 pub mod config;

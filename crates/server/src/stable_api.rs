@@ -46,6 +46,11 @@ const KINDS: &[&str] = &["geoHaystack", "text"];
 /// Stages that hold pipelines, and where.
 const HOLDERS: &[(&str, &str)] = &[("$lookup", "pipeline"), ("$unionWith", "pipeline")];
 
+/// What of any command is outside.
+pub fn of_all(command: &str, body: Document<'_>) -> Option<String> {
+    named(body, &["collectionUUID"], command)
+}
+
 pub fn of_find(body: Document<'_>) -> Option<String> {
     named(body, OF_FIND, "find")
 }
@@ -133,6 +138,8 @@ mod tests {
     fn parts_of_commands_are_outside() {
         check(of_find, doc! { "find": "c", "limit": 1 }, false);
         check(of_find, doc! { "find": "c", "showRecordId": true }, true);
+        let of_drop = |body: Document<'_>| of_all("drop", body);
+        check(of_drop, doc! { "drop": "c", "collectionUUID": null }, true);
         check(of_create, doc! { "create": "c", "capped": true }, true);
         check(
             of_create,

@@ -26,10 +26,11 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collation;
+use crate::collection_uuid::{self, COLLECTION_UUID};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions};
-use crate::errors::OrCommandError;
+use crate::errors::{OrCommandError, refuse};
 use crate::explained;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
@@ -65,6 +66,7 @@ const FIELDS: &[&str] = &[
     "allowDiskUse",
     "bypassDocumentValidation",
     "collation",
+    COLLECTION_UUID,
     "hint",
     "let",
 ];
@@ -86,6 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = named(request.database(), body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
+    check_uuid(context, &namespace, body)?;
     if own_documents::first_stage(body).map(|(name, _)| name) == Some(change_stream::STAGE) {
         return open_stream(context, namespace, body, first);
     }
@@ -136,6 +139,29 @@ fn check_request(body: Document<'_>) -> Result<(), CommandError> {
     }
 }
 
+/// Which collection is expected can be said of one that is read. Errors: 4928900 of change streams,
+/// 4928901 of pipelines that read none.
+fn check_uuid(
+    context: &Context<'_>,
+    namespace: &Namespace,
+    body: Document<'_>,
+) -> Result<(), CommandError> {
+    let expected = collection_uuid::expected(&Arguments::within("aggregate", body))?;
+    let unsupported = |code, what: &str| {
+        let message = format!("{COLLECTION_UUID} is not supported for a {what}");
+        refuse(code, message)
+    };
+    let first = own_documents::first_stage(body).map(|(name, _)| name);
+    match expected {
+        None => Ok(()),
+        Some(_) if first == Some(change_stream::STAGE) => unsupported(4_928_900, "change stream"),
+        Some(_) if namespace.collection == NO_COLLECTION => {
+            unsupported(4_928_901, "collectionless aggregation")
+        }
+        expected => collection_uuid::check(context, namespace, expected),
+    }
+}
+
 /// Opens a change stream.
 fn open_stream(
     context: &Context<'_>,
@@ -171,11 +197,19 @@ pub fn explain(
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
     let namespace = named(database, command)?;
+    check_uuid(context, &namespace, command)?;
     if own_documents::first_stage(command).map(|(name, _)| name) == Some(change_stream::STAGE) {
         check_names(command)?;
         let scope = watched(namespace);
         let stages = change_stream::explain(context, &scope, command)?;
         return Ok(explained::stages(context, stages, command));
+    }
+    context.operation.set_namespace(&namespace.to_string());
+    if let Some(begun) = own_documents::begin_explained(context, &namespace, command, verbosity)? {
+        let aggregate = parse_stages(command, begun.rest.as_array(), None, Pipeline::parse_behind)?;
+        let given = Given::source(namespace.to_string(), begun.documents);
+        let over = (&aggregate, &given);
+        return explained::behind(context, begun.first, over, command, verbosity);
     }
     let source = explained::open(context, &namespace)?;
     check_view(command, &*source)?;
@@ -204,13 +238,6 @@ fn prepare(
             Pipeline::check_facets(stages).or_command_error()?;
         }
         let message = match brings_documents {
-    context.operation.set_namespace(&namespace.to_string());
-    if let Some(begun) = own_documents::begin_explained(context, &namespace, command, verbosity)? {
-        let aggregate = parse_stages(command, begun.rest.as_array(), None, Pipeline::parse_behind)?;
-        let given = Given::source(namespace.to_string(), begun.documents);
-        let over = (&aggregate, &given);
-        return explained::behind(context, begun.first, over, command, verbosity);
-    }
             true => "$documents is only valid with {aggregate: 1}",
             false => "{aggregate: 1} is not valid for this pipeline: it needs a collection",
         };

@@ -9,6 +9,7 @@ use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
 
 use super::{delete, insert, update};
 use crate::arguments::{Arguments, statements};
+use crate::collection_uuid::{self, COLLECTION_UUID, Expected};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::metrics::Kind;
@@ -43,9 +44,12 @@ pub const BULK_WRITE: Command = Command {
 /// The collection that the cursor over the results is said to be of.
 const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 
+/// A collection that is written to, and which one it is expected to be.
+type Target = (Namespace, Expected);
+
 /// What holds for all operations of a command.
 struct Bulk<'a> {
-    namespaces: Vec<Namespace>,
+    namespaces: Vec<Target>,
     variables: Option<Document<'a>>,
     storing: Storing,
     ordered: bool,
@@ -70,7 +74,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .collect::<Result<_, _>>()?;
     context.operation.set_namespace("admin.$cmd.bulkWrite");
     writes::check_statement_count(context, operations.len())?;
-    for namespace in &bulk.namespaces {
+    for (namespace, _) in &bulk.namespaces {
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
     }
     let mut results = Results::new(errors_only);
@@ -82,15 +86,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// The namespaces of `nsInfo`: `{ns: "database.collection"}`.
-fn parse_namespaces(list: &Documents<'_>) -> Result<Vec<Namespace>, CommandError> {
-    let mut namespaces: Vec<Namespace> = Vec::new();
+/// The namespaces of `nsInfo`: `{ns: "database.collection", collectionUUID}`.
+fn parse_namespaces(list: &Documents<'_>) -> Result<Vec<Target>, CommandError> {
+    let mut namespaces = Vec::new();
     for information in list.iter() {
         let fields = Arguments::within("bulkWrite.nsInfo", information);
-        fields.only(&["ns"])?;
+        fields.only(&["ns", COLLECTION_UUID])?;
         let name = fields.string("ns")?.ok_or_else(|| fields.missing("ns"))?;
         let namespace = parse_namespace(name)?;
-        namespaces.push(namespace);
+        namespaces.push((namespace, collection_uuid::expected(&fields)?));
     }
     Ok(namespaces)
 }
@@ -125,23 +129,17 @@ impl Bulk<'_> {
         let mut place = 0;
         while let Some(operation) = operations.get(place) {
             let rest = operations.get(place..).unwrap_or_default();
-            let Some(namespace) = self.namespaces.get(operation.namespace) else {
+            let Some(target) = self.namespaces.get(operation.namespace) else {
                 return Ok(());
             };
             place += match &operation.action {
-                Action::Insert(_) => self.insert(context, namespace, (place, rest), results)?,
-                Action::Update(statement) => self.update(
-                    context,
-                    namespace,
-                    (place, statement.as_document()),
-                    results,
-                )?,
-                Action::Delete(statement) => self.delete(
-                    context,
-                    namespace,
-                    (place, statement.as_document()),
-                    results,
-                )?,
+                Action::Insert(_) => self.insert(context, target, (place, rest), results)?,
+                Action::Update(statement) => {
+                    self.update(context, target, (place, statement.as_document()), results)?
+                }
+                Action::Delete(statement) => {
+                    self.delete(context, target, (place, statement.as_document()), results)?
+                }
             };
             if self.ordered && results.has_errors() {
                 break;
@@ -155,7 +153,7 @@ impl Bulk<'_> {
     fn insert(
         &self,
         context: &Context<'_>,
-        namespace: &Namespace,
+        (namespace, expected): &Target,
         (first, operations): (usize, &[Operation]),
         results: &mut Results,
     ) -> Result<usize, CommandError> {
@@ -177,7 +175,8 @@ impl Bulk<'_> {
             ordered: self.ordered,
             storing: self.storing,
         };
-        let (_, failed) = insert::insert_once(context, namespace, &documents, (first, how))?;
+        let (_, failed) =
+            insert::insert_once(context, (namespace, *expected), &documents, (first, how))?;
         let mut failed = failed.into_iter().peekable();
         for number in 0..count {
             match failed.next_if(|(place, _)| *place == number) {
@@ -196,13 +195,15 @@ impl Bulk<'_> {
     fn update(
         &self,
         context: &Context<'_>,
-        namespace: &Namespace,
+        (namespace, expected): &Target,
         (place, statement): (usize, Document<'_>),
         results: &mut Results,
     ) -> Result<usize, CommandError> {
         let statement = update::Statement::parse(statement)?;
         let with = (self.variables, self.storing);
-        match update::once(context, namespace, (place, &statement), with) {
+        let updated = collection_uuid::check(context, namespace, *expected)
+            .and_then(|()| update::once(context, namespace, (place, &statement), with));
+        match updated {
             Ok(updated) => results.updated(place, &updated),
             Err(error) => results.failed(place, true, &error)?,
         }
@@ -212,12 +213,14 @@ impl Bulk<'_> {
     fn delete(
         &self,
         context: &Context<'_>,
-        namespace: &Namespace,
+        (namespace, expected): &Target,
         (place, statement): (usize, Document<'_>),
         results: &mut Results,
     ) -> Result<usize, CommandError> {
         let statement = delete::Statement::parse(statement)?;
-        match delete::once(context, namespace, (place, &statement), self.variables) {
+        let deleted = collection_uuid::check(context, namespace, *expected)
+            .and_then(|()| delete::once(context, namespace, (place, &statement), self.variables));
+        match deleted {
             Ok(tally) => results.deleted(place, tally.changed),
             Err(error) => results.failed(place, false, &error)?,
         }

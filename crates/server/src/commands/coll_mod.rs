@@ -10,6 +10,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::create::{self, clustered};
 use crate::arguments::Arguments;
+use crate::collection_uuid::{self, COLLECTION_UUID};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -24,6 +25,7 @@ pub const COLL_MOD: Command = Command {
         "cappedMax",
         "cappedSize",
         create::IMAGES,
+        COLLECTION_UUID,
         "dryRun",
         EXPIRES,
         "index",
@@ -56,6 +58,7 @@ const EXPIRES: &str = "expireAfterSeconds";
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
     let engine = &context.state.services.engine;
     let view = match engine.collection(&namespace) {
         Some(_) => None,

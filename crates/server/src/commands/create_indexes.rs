@@ -14,12 +14,13 @@ use windrow_index::{Definition, without_unknown_options};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::collection_uuid::COLLECTION_UUID;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::index_builds::{self, Build};
-use crate::{namespace, stable_api, views};
+use crate::{collection_uuid, namespace, stable_api, views};
 
 /// Unknown arguments are checked here, since MongoDB has a code of its own for them.
 pub const CREATE_INDEXES: Command = Command {
@@ -45,6 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let collation = existing.as_ref().and_then(|existing| existing.collation());
     let is_member = context.state.member.is_some();
     let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
+    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
     let names: Vec<String> = wanted.iter().map(|one| one.name.clone()).collect();
@@ -233,7 +235,12 @@ fn check_quorum(quorum: ValueRef<'_>, is_member: bool) -> Result<(), CommandErro
 }
 
 fn check_names(request: &Request) -> Result<(), CommandError> {
-    let known = ["commitQuorum", "ignoreUnknownIndexOptions", "indexes"];
+    let known = [
+        COLLECTION_UUID,
+        "commitQuorum",
+        "ignoreUnknownIndexOptions",
+        "indexes",
+    ];
     let mut names = request.body().iter().skip(1).map(|(name, _)| name);
     match names.find(|name| !known.contains(name) && !is_generic(name)) {
         None => Ok(()),

@@ -12,6 +12,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
 use crate::collation;
+use crate::collection_uuid::{self, COLLECTION_UUID};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -26,7 +27,13 @@ pub const DELETE: Command = Command {
     kind: Kind::Delete,
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["bypassDocumentValidation", "deletes", "let", "ordered"]),
+    arguments: Accepted::Only(&[
+        "bypassDocumentValidation",
+        COLLECTION_UUID,
+        "deletes",
+        "let",
+        "ordered",
+    ]),
     in_transactions: InTransactions::Allowed,
     retryable: true,
     check: |request| parse(request).map(drop),
@@ -60,10 +67,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
+    let expected = collection_uuid::expected(&arguments)?;
     let (namespace, parsed) = writes::target(request, context, parse(request))?;
     let (mut count, mut examined) = (0, Examined::default());
     let errors = writes::each(&parsed, ordered, |number, statement| {
         let started = Instant::now();
+        collection_uuid::check(context, &namespace, expected)?;
         let tally = once(context, &namespace, (number, statement), variables)?;
         statement.record(context, &tally, started.elapsed());
         count += tally.changed;

@@ -4,12 +4,13 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::namespace;
 use crate::profiling::Level;
 use crate::recorder::PROFILE;
+use crate::{collection_uuid, namespace};
 
 /// Arguments are not checked, as in MongoDB.
 pub const DROP: Command = Command {
@@ -25,6 +26,7 @@ pub const DROP: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
     check_profile(context, &namespace)?;
     let engine = &context.state.services.engine;
     if engine.collection(&namespace).is_none() && engine.drop_view(&namespace).or_command_error()? {

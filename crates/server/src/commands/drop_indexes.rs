@@ -5,10 +5,11 @@ use windrow_document::{Array, Document, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::{namespace, views};
+use crate::{collection_uuid, namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const DROP_INDEXES: Command = Command {
@@ -28,6 +29,7 @@ const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
+    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
     let missing = || format!("ns not found {namespace}");
     let collection = views::collection(context, &namespace, missing)?;
     let _exclusion = context.exclude(&collection)?;

@@ -13,7 +13,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::{explained, queries, views};
+use crate::{collection_uuid, explained, queries, views};
 
 /// It runs with the table of commands, which lies above: see [`run`].
 pub const EXPLAIN: Command = Command {
@@ -65,6 +65,11 @@ fn explain(
     let name = command.first().map_or("", |(name, _)| name);
     if name == "aggregate" {
         return aggregate::explain(context, database, command, verbosity);
+    }
+    if let "find" | "update" | "delete" = name {
+        let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
+        let arguments = Arguments::within(name, command);
+        collection_uuid::check_argument(context, &namespace, &arguments)?;
     }
     if let "find" | "count" | "distinct" = name {
         let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;

@@ -9,8 +9,9 @@ use windrow_mql::sort::Sort;
 use windrow_query::{Find, Hint, Source};
 use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::whole;
+use crate::arguments::{Arguments, whole};
 use crate::collation;
+use crate::collection_uuid::{self, COLLECTION_UUID};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::CursorOptions;
@@ -62,6 +63,7 @@ const ARGUMENTS: &[(&str, Wanted)] = &[
     ("readOnce", Wanted::Bool),
     ("collation", Wanted::Document),
     ("let", Wanted::Document),
+    (COLLECTION_UUID, Wanted::Binary),
 ];
 
 #[derive(Clone, Copy)]
@@ -70,6 +72,7 @@ enum Wanted {
     Number,
     Bool,
     Hint,
+    Binary,
 }
 
 impl Wanted {
@@ -80,6 +83,7 @@ impl Wanted {
             Wanted::Number => value.is_number(),
             Wanted::Bool => type_of == Type::Bool,
             Wanted::Hint => matches!(type_of, Type::Document | Type::String),
+            Wanted::Binary => type_of == Type::Binary,
         }
     }
 }
@@ -89,6 +93,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = queries::named(request.database(), body, ErrorCode::FailedToParse)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
+    let arguments = Arguments::within("find", body);
+    collection_uuid::check_argument(context, &namespace, &arguments)?;
     let source = queries::source(context, &namespace)?;
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);

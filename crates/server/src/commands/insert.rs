@@ -8,6 +8,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, Value};
 use windrow_wire::{CommandError, Documents, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
+use crate::collection_uuid::{self, COLLECTION_UUID, Expected};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
@@ -29,6 +30,7 @@ pub const INSERT: Command = Command {
     arguments: Accepted::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
+        COLLECTION_UUID,
         "documents",
         "ordered",
     ]),
@@ -44,13 +46,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let name = collection_name(request)?;
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     let storing = Storing::parse(&arguments)?;
+    let expected = collection_uuid::expected(&arguments)?;
     let how = How { ordered, storing };
     let documents = statements(request, "documents")?;
     writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
     writes::check_statement_count(context, documents.count())?;
-    let (count, failed) = insert_once(context, &namespace, &documents, (0, how))?;
+    let target = (&namespace, expected);
+    let (count, failed) = insert_once(context, target, &documents, (0, how))?;
     let mut errors = WriteErrors::default();
     failed
         .iter()
@@ -80,13 +84,17 @@ pub struct How {
 pub type Failed = Vec<(usize, CommandError)>;
 
 /// Inserts documents: how many, and which not; those that have been inserted before, by a retryable
-/// write, only count again. `place`: the number of the first in its command.
+/// write, only count again. `expected`: the collection that has to have the name. `place`: the number of
+/// the first in its command.
 pub fn insert_once(
     context: &Context<'_>,
-    namespace: &Namespace,
+    (namespace, expected): (&Namespace, Expected),
     documents: &Documents<'_>,
     (place, how): (usize, How),
 ) -> Result<(usize, Failed), CommandError> {
+    if let Err(error) = collection_uuid::check(context, namespace, expected) {
+        return Ok((0, all_refused(documents, how, &error)));
+    }
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
         return insert(context, namespace, documents, how, &|_| 0);
     };
@@ -121,6 +129,12 @@ pub fn insert_once(
     Ok((count, all_failed))
 }
 
+/// What is wrong with the collection is so for each document that is tried.
+fn all_refused(documents: &Documents<'_>, how: How, error: &CommandError) -> Failed {
+    let tried = if how.ordered { 1 } else { documents.count() };
+    (0..tried).map(|number| (number, error.clone())).collect()
+}
+
 /// Inserts documents: how many, and which not. `statement`: the number of a document as a statement of a
 /// retryable write.
 fn insert(
@@ -133,11 +147,7 @@ fn insert(
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
     if let Err(error) = can_hold(context, namespace) {
-        let refused = if how.ordered { 1 } else { documents.count() };
-        return Ok((
-            0,
-            (0..refused).map(|number| (number, error.clone())).collect(),
-        ));
+        return Ok((0, all_refused(documents, how, &error)));
     }
     let prepared = storable::prepare(
         documents,

@@ -1,21 +1,22 @@
 //! `renameCollection`: gives a collection another name, in its own database or another one.
 
-use windrow_collection::{Collection, Namespace};
+use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, uuid_of};
+use crate::collection_uuid::COLLECTION_UUID;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::namespace;
+use crate::{collection_uuid, namespace};
 
 pub const RENAME_COLLECTION: Command = Command {
     name: "renameCollection",
     help: "gives a collection another name",
     admin_only: true,
     write_concern: true,
-    arguments: Accepted::Only(&["collectionUUID", "dropTarget", "stayTemp", "to"]),
+    arguments: Accepted::Only(&[COLLECTION_UUID, "dropTarget", "stayTemp", "to"]),
     run,
     ..Command::EMPTY
 };
@@ -30,8 +31,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
     let (from, to) = (engine.collection(&source), engine.collection(&target));
-    check_uuid(&source, from.as_deref(), arguments.uuid("collectionUUID")?)?;
-    let drop_target = dropped.check(&source, &target, to.as_deref())?;
+    collection_uuid::check_argument(context, &source, &arguments)?;
+    let drop_target = dropped.check(context, &source, &target)?;
     let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
     let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
     engine
@@ -83,9 +84,9 @@ impl Dropped {
     /// Whether it goes, if there is one.
     fn check(
         self,
+        context: &Context<'_>,
         source: &Namespace,
         target: &Namespace,
-        there: Option<&Collection>,
     ) -> Result<bool, CommandError> {
         match self {
             Dropped::No => Ok(false),
@@ -94,26 +95,10 @@ impl Dropped {
                 let message = "a UUID in 'dropTarget' is for names in one database";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
-            Dropped::Only(uuid) => check_uuid(target, there, Some(uuid)).map(|()| true),
+            Dropped::Only(uuid) => {
+                collection_uuid::check(context, target, Some(uuid)).map(|()| true)
+            }
         }
-    }
-}
-
-/// Fails where a collection has another UUID than the one that is expected, or is not there.
-fn check_uuid(
-    namespace: &Namespace,
-    there: Option<&Collection>,
-    expected: Option<[u8; 16]>,
-) -> Result<(), CommandError> {
-    match expected {
-        Some(expected) if there.map(Collection::uuid) != Some(expected) => {
-            let message = format!("Collection UUID does not match that of {namespace}");
-            Err(CommandError::new(
-                ErrorCode::CollectionUUIDMismatch,
-                message,
-            ))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -15,6 +15,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
+use crate::collection_uuid::{self, COLLECTION_UUID};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
@@ -35,6 +36,7 @@ pub const UPDATE: Command = Command {
     arguments: Accepted::Only(&[
         "bypassDocumentValidation",
         "bypassEmptyTsReplacement",
+        COLLECTION_UUID,
         "let",
         "ordered",
         "updates",
@@ -93,10 +95,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
+    let expected = collection_uuid::expected(&arguments)?;
     let (namespace, parsed) = writes::target(request, context, parse(request))?;
     let mut totals = Totals::default();
     let errors = writes::each(&parsed, ordered, |number, statement| {
         let (with, started) = ((variables, storing), Instant::now());
+        collection_uuid::check(context, &namespace, expected)?;
         let updated = once(context, &namespace, (number, statement), with)?;
         statement.record(context, &updated, started.elapsed());
         totals.add(number, &updated);

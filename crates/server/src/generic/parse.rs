@@ -10,6 +10,7 @@ use super::{Generic, cluster_time, numbers, write_concern};
 use crate::arguments::Arguments;
 use crate::command::Command;
 use crate::sessions::SessionId;
+use crate::stable_api;
 
 impl Generic {
     /// Reads and checks the generic arguments of a request for `command`. `is_member`: the server is a
@@ -71,10 +72,15 @@ fn check_api(
                 command.name
             ),
         )),
-        Some("1") => match (command.outside_api_version_1)(request.body()) {
-            Some(message) if strict => Err(CommandError::new(ErrorCode::APIStrictError, message)),
-            _ => Ok(()),
-        },
+        Some("1") => {
+            let body = request.body();
+            let outside = (command.outside_api_version_1)(body)
+                .or_else(|| stable_api::of_all(command.name, body));
+            match outside.filter(|_| strict) {
+                Some(message) => Err(CommandError::new(ErrorCode::APIStrictError, message)),
+                None => Ok(()),
+            }
+        }
         Some(version) => Err(CommandError::new(
             ErrorCode::APIVersionError,
             format!("API version must be \"1\", not \"{version}\""),
