@@ -76,6 +76,16 @@ def test_a_cursor_that_was_overtaken_ends(capped):
     refused(lambda: command("getMore", cursor["id"], collection="c"), 136)
 
 
+def test_a_limit_leaves_a_tailable_cursor_open(capped):
+    capped.insert_many([{"_id": number} for number in range(3)])
+    command = capped.database.command
+    cursor = command("find", "c", tailable=True, limit=2)["cursor"]
+    assert ids(cursor["firstBatch"]) == [0, 1] and cursor["id"] != 0
+    for _ in range(2):
+        again = command("getMore", cursor["id"], collection="c")["cursor"]
+        assert again["nextBatch"] == [] and again["id"] == cursor["id"]
+
+
 def test_a_cursor_waits_for_data(capped):
     capped.insert_one({"_id": 1})
     cursor = capped.find(cursor_type=CursorType.TAILABLE_AWAIT).max_await_time_ms(WAIT_MILLIS)

@@ -26,6 +26,7 @@ pub struct Tailing {
     /// The collection's newest commit before the last batch.
     seen: Position,
     skip: u64,
+    /// A cursor that has given all that it may stays open, too, as in MongoDB.
     left: Option<u64>,
 }
 
@@ -109,13 +110,6 @@ impl BatchSource for Tailing {
         bytes_max: usize,
     ) -> Result<SourceBatch, CommandError> {
         let mut documents = Batch::new();
-        if self.left == Some(0) {
-            return Ok(SourceBatch {
-                documents,
-                finished: true,
-                ..SourceBatch::default()
-            });
-        }
         if self.collection.is_dropped() {
             let message = "collection dropped";
             return Err(CommandError::new(ErrorCode::QueryPlanKilled, message));
