@@ -430,6 +430,14 @@ def test_wildcard_indexes_find_values_at_any_path(database):
     assert [it["_id"] for it in things.find({"c": {}})] == [3]
     things.update_one({"_id": 3}, {"$set": {"new.path": 1}})
     assert [it["_id"] for it in things.find({"new.path": 1})] == [3]
+    # Of arrays as they are the empty one alone can be sought.
+    things.insert_many([{"_id": 4, "e": []}, {"_id": 5, "e": [[]]}, {"_id": 6, "e": [[1]]}, {"_id": 7, "e": [1]}])
+    assert [it["_id"] for it in things.find({"e": []}, hint="$**_1").sort("_id", 1)] == [4, 5]
+    assert [it["_id"] for it in things.find({"e": {"$in": [[], 1]}}, hint="$**_1").sort("_id", 1)] == [4, 5, 7]
+    for other in ([1], [[]], {"$in": [[], [1]]}):
+        with pytest.raises(pymongo.errors.OperationFailure) as failure:
+            things.find_one({"e": other}, hint="$**_1")
+        assert failure.value.code == 291
     with pytest.raises(pymongo.errors.OperationFailure) as failure:
         things.find_one({"a": None}, hint="$**_1")
     assert failure.value.code == 291

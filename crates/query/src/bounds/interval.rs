@@ -388,14 +388,17 @@ impl Intervals {
         matches!(self.0.as_slice(), [one] if one.is_point())
     }
 
-    /// How many values of a type are inside, the empty document aside.
+    /// How many values of a type are inside, the empty document and the empty array aside.
     pub fn share_of(&self, type_of: Type) -> Share {
         let all = Intervals::of(Interval::of_type(type_of));
-        let empty = Interval::point(Value::Document(DocumentBuf::new()));
+        let empty = [
+            Value::Document(DocumentBuf::new()),
+            Value::Array(ArrayBuf::new()),
+        ];
         let inside = self.intersection(&all);
         match inside.as_slice() {
             [] => Share::None,
-            [one] if *one == empty => Share::None,
+            [one] if empty.map(Interval::point).contains(one) => Share::None,
             _ if inside == all => Share::All,
             _ => Share::Some,
         }

@@ -281,6 +281,12 @@ mod tests {
         );
         check(doc! { "a": { "b": 1 } }, none(), None);
         check(doc! { "a": [1, 2] }, none(), None);
+        check(doc! { "a": [[]] }, none(), None);
+        check(
+            doc! { "a": [] },
+            array!["a"].as_array(),
+            Some("[\"a\", \"a\"] | [undefined, undefined] [[], []]"),
+        );
         check(doc! { "a": { "$gt": { "b": 1 } } }, none(), None);
     }
 
