@@ -30,6 +30,49 @@ fn regex(pattern: &str, options: &str) -> Value {
     }
 }
 
+/// `(*UCP)` at the front: what letters, digits, spaces and words are Unicode says.
+#[test]
+fn patterns_may_ask_for_unicode() {
+    let cases = [
+        (r"^\w+$", "größe_٣"),
+        (r"^\d$", "٣"),
+        (r"^\s$", "\u{2003}"),
+        (r"\bé\b", "a é b"),
+        (r"é\Bt\B", "étés"),
+        (r"^[\w-]+$", "é-ü"),
+        ("^[[:alpha:]]$", "é"),
+        ("^[[:upper:]][[:lower:]]$", "Éé"),
+        ("^[[:alnum:]]$", "٣"),
+        ("^[[:space:]]$", "\u{2003}"),
+        ("^[[:blank:]]$", "\u{2003}"),
+        ("^[[:graph:]]$", "é"),
+        ("^[[:print:]]$", "\u{2003}"),
+        ("^[[:punct:]]{2}$", "«×"),
+        ("^[[:word:]]$", "é"),
+        (r"^(?=\w)é$", "é"),
+    ];
+    for (pattern, text) in cases {
+        let plain = doc! { "a": (regex(pattern, "")) };
+        check(plain, &[], &[doc! { "a": text }]);
+        let unicode = format!("(*UCP){pattern}");
+        check(
+            doc! { "a": (regex(&unicode, "")) },
+            &[doc! { "a": text }],
+            &[],
+        );
+    }
+    check(
+        doc! { "a": (regex("(*UTF)(*UCP)(*NO_JIT)^[[:^alpha:]]$", "")) },
+        &[doc! { "a": "7" }],
+        &[doc! { "a": "é" }, doc! { "a": "a" }],
+    );
+    check(
+        doc! { "a": (regex("(*UCP)^[[:graph:]]$", "")) },
+        &[doc! { "a": "\u{200D}" }],
+        &[doc! { "a": "\u{2066}" }, doc! { "a": " " }],
+    );
+}
+
 #[test]
 fn comparisons_stay_within_a_type() {
     check(

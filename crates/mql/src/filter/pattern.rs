@@ -1,7 +1,7 @@
 //! PCRE's pattern syntax in the syntax of the crates `regex` and `fancy-regex`.
 //!
-//! The differences that matter: `\d \w \s \b` are ASCII, `$` also stands before a newline at the
-//! end, `{` and `[` are literal where they begin nothing, `\Q…\E` quotes, and the options m and x
+//! The differences that matter: `\d \w \s \b` are ASCII unless the pattern begins with `(*UCP)`, `$` also
+//! stands before a newline at the end, `{` and `[` are literal where they begin nothing, `\Q…\E` quotes, and the options m and x
 //! are resolved here (so that none of our own text is subject to them).
 
 mod class;
@@ -30,10 +30,18 @@ pub(super) struct Options {
     pub(super) positions: bool,
 }
 
-const WORD_BOUNDARY: &str =
-    "(?:(?<=[0-9A-Za-z_])(?![0-9A-Za-z_])|(?<![0-9A-Za-z_])(?=[0-9A-Za-z_]))";
-const NO_WORD_BOUNDARY: &str =
-    "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))";
+/// What a pattern may begin with that asks for what is so anyway: text of UTF-8, lines that end with a line
+/// feed, `\R` for all ends of lines, and less work for another engine.
+const VERBS: [&str; 8] = [
+    "(*UTF8)",
+    "(*UTF)",
+    "(*NO_START_OPT)",
+    "(*NO_AUTO_POSSESS)",
+    "(*NO_DOTSTAR_ANCHOR)",
+    "(*NO_JIT)",
+    "(*LF)",
+    "(*BSR_UNICODE)",
+];
 
 /// Translates; the error is a sentence. What one engine writes as an assertion the other spells
 /// out, so a pattern that turns out to need backtracking is translated again for that engine.
@@ -61,6 +69,7 @@ fn translate_for(
         scopes: Vec::new(),
         positions: options.positions,
         backtracking,
+        unicode: false,
         groups: 0,
         highest_reference: 0,
     };
@@ -98,6 +107,8 @@ struct Translator {
     scopes: Vec<Scope>,
     positions: bool,
     backtracking: bool,
+    /// What letters, digits, spaces and words are Unicode says, not ASCII.
+    unicode: bool,
     groups: usize,
     highest_reference: usize,
 }
@@ -171,12 +182,15 @@ impl Translator {
         }
     }
 
-    /// `(*UTF8)` and the like at the front: what they ask for is so anyway.
+    /// `(*UCP)` and the like at the front.
     fn verbs(&mut self) {
-        while ["(*UTF8)", "(*UTF)", "(*UCP)", "(*NO_START_OPT)"]
-            .iter()
-            .any(|verb| self.take(verb))
-        {}
+        loop {
+            if self.take("(*UCP)") {
+                self.unicode = true;
+            } else if !VERBS.iter().any(|verb| self.take(verb)) {
+                return;
+            }
+        }
     }
 
     fn comment(&mut self) {
@@ -344,12 +358,8 @@ impl Translator {
         match character {
             'Q' => self.quoted(),
             'E' | 'G' => {}
-            'b' if self.backtracking => self.out.push_str(WORD_BOUNDARY),
-            'b' => self.out.push_str(r"(?-u:\b)"),
-            'B' => {
-                self.backtracking = true;
-                self.out.push_str(NO_WORD_BOUNDARY);
-            }
+            'b' if !self.backtracking && !self.unicode => self.out.push_str(r"(?-u:\b)"),
+            'b' | 'B' => self.word_boundary(character == 'b'),
             'A' => self.out.push_str(r"\A"),
             'z' => self.out.push_str(r"\z"),
             'Z' => self.end_of_text(),
@@ -382,6 +392,20 @@ impl Translator {
             },
         }
         Ok(())
+    }
+
+    /// Between what is of a word and what is not, or not there.
+    fn word_boundary(&mut self, is_there: bool) {
+        self.backtracking = true;
+        let word = self.sets().word;
+        let (of_word, of_none) = match is_there {
+            true => ("?!", "?="),
+            false => ("?=", "?!"),
+        };
+        let _ = write!(
+            self.out,
+            "(?:(?<=[{word}])({of_word}[{word}])|(?<![{word}])({of_none}[{word}]))"
+        );
     }
 
     /// `\g1`, `\g{1}`, `\g{-1}`, `\g{name}`.
@@ -487,6 +511,37 @@ mod tests {
         check(r"\Qa.b\E.", r"a\.b.");
         check("[]a]", r"[\x{5D}a]");
         check("(?i)a(?m:^)", r"(?i)a(?:(?m:^))");
+        check(r"\w\b", r"(?-i:[0-9A-Za-z_])(?-u:\b)");
+        check(
+            r"\B",
+            "(?:(?<=[0-9A-Za-z_])(?=[0-9A-Za-z_])|(?<![0-9A-Za-z_])(?![0-9A-Za-z_]))",
+        );
+    }
+
+    #[test]
+    fn what_a_pattern_begins_with_is_taken() {
+        check("(*UTF)(*NO_JIT)(*LF)(*BSR_UNICODE)a", "a");
+        check(
+            r"(*UCP)\d[\w-]\S",
+            r"(?-i:[\p{Nd}])[\p{L}\p{N}_\x{2D}](?-i:[[^\p{Z}\x09-\x0D\x{85}\x{180E}]])",
+        );
+        check(
+            "(*UTF)(*UCP)[[:upper:][:^digit:][:xdigit:]]",
+            r"[\p{Lu}[^\p{Nd}][:xdigit:]]",
+        );
+        check(
+            r"(*UCP)\b",
+            r"(?:(?<=[\p{L}\p{N}_])(?![\p{L}\p{N}_])|(?<![\p{L}\p{N}_])(?=[\p{L}\p{N}_]))",
+        );
+        for refused in [
+            "(*CR)a",
+            "(*LIMIT_MATCH=1)a",
+            "a(*UCP)",
+            "(*FAIL)",
+            "(*ucp)a",
+        ] {
+            assert!(translate(refused, Options::default()).is_err(), "{refused}");
+        }
     }
 
     #[test]

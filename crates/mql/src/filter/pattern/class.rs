@@ -2,9 +2,46 @@
 
 use super::Translator;
 
-const DIGIT: &str = "0-9";
-const WORD: &str = "0-9A-Za-z_";
-const SPACE: &str = r"\x09-\x0D\x20";
+/// What stands for what, within a class.
+pub(super) struct Sets {
+    digit: &'static str,
+    pub(super) word: &'static str,
+    space: &'static str,
+}
+
+const OF_ASCII: Sets = Sets {
+    digit: "0-9",
+    word: "0-9A-Za-z_",
+    space: r"\x09-\x0D\x20",
+};
+const OF_UNICODE: Sets = Sets {
+    digit: r"\p{Nd}",
+    word: r"\p{L}\p{N}_",
+    space: r"\p{Z}\x09-\x0D\x{85}\x{180E}",
+};
+
+/// Some that say how text runs have no glyph.
+const GRAPH: &str = r"\p{L}\p{M}\p{N}\p{P}\p{S}[\p{Cf}--[\x{61C}\x{180E}\x{2066}-\x{2069}]]";
+const PRINT: &str = r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}[\p{Cf}--[\x{61C}\x{180E}\x{2066}-\x{2069}]]";
+/// The POSIX classes that are others in Unicode; source: PCRE2's manual, pcre2pattern, "POSIX character
+/// classes".
+const POSIX_OF_UNICODE: [(&str, &str); 12] = [
+    ("alnum", r"\p{L}\p{N}"),
+    ("alpha", r"\p{L}"),
+    ("blank", HORIZONTAL),
+    ("cntrl", r"\p{Cc}"),
+    ("digit", OF_UNICODE.digit),
+    ("graph", GRAPH),
+    ("lower", r"\p{Ll}"),
+    ("print", PRINT),
+    ("punct", PUNCTUATION),
+    ("space", OF_UNICODE.space),
+    ("upper", r"\p{Lu}"),
+    ("word", OF_UNICODE.word),
+];
+/// Symbols up to 255 count as punctuation.
+const PUNCTUATION: &str =
+    r"\p{P}$+<=>\^`|\x{7E}\x{A2}-\x{A6}\x{A8}\x{A9}\x{AC}\x{AE}-\x{B1}\x{B4}\x{B8}\x{D7}\x{F7}";
 const HORIZONTAL: &str = r"\x09\x20\x{A0}\x{1680}\x{180E}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}";
 const VERTICAL: &str = r"\x0A-\x0D\x{85}\x{2028}\x{2029}";
 
@@ -15,17 +52,25 @@ pub(super) enum Member {
 }
 
 impl Translator {
+    pub(super) fn sets(&self) -> Sets {
+        match self.unicode {
+            true => OF_UNICODE,
+            false => OF_ASCII,
+        }
+    }
+
     /// An escape that may stand in a class too.
     pub(super) fn escaped_member(&mut self, character: char) -> Result<Member, String> {
+        let Sets { digit, word, space } = self.sets();
         let set = |set: &str| Member::Set(set.to_owned());
         let complement = |set: &str| Member::Set(format!("[^{set}]"));
         Ok(match character {
-            'd' => set(DIGIT),
-            'D' => complement(DIGIT),
-            'w' => set(WORD),
-            'W' => complement(WORD),
-            's' => set(SPACE),
-            'S' => complement(SPACE),
+            'd' => set(digit),
+            'D' => complement(digit),
+            'w' => set(word),
+            'W' => complement(word),
+            's' => set(space),
+            'S' => complement(space),
             'h' => set(HORIZONTAL),
             'H' => complement(HORIZONTAL),
             'v' => set(VERTICAL),
@@ -180,7 +225,20 @@ impl Translator {
             return None;
         }
         self.at += end + 2;
-        Some(format!("[:{name}:]"))
+        Some(self.posix_set(&name))
+    }
+
+    fn posix_set(&self, name: &str) -> String {
+        let (plain, is_without) = match name.strip_prefix('^') {
+            Some(plain) => (plain, true),
+            None => (name, false),
+        };
+        let mut known = POSIX_OF_UNICODE.iter();
+        match known.find(|(one, _)| self.unicode && *one == plain) {
+            Some((_, set)) if is_without => format!("[^{set}]"),
+            Some((_, set)) => (*set).to_owned(),
+            None => format!("[:{name}:]"),
+        }
     }
 }
 
