@@ -107,6 +107,24 @@ def test_a_wildcard_of_everything_leaves_its_neighbours_out(collection):
         list(collection.find(query, hint=[("$natural", 1)])))
 
 
+def test_values_beside_other_fields_may_descend(collection):
+    collection.drop_indexes()
+    name = collection.create_index([("tenant", 1), ("attributes.$**", -1)])
+    assert collection.index_information()[name]["key"] == [("tenant", 1), ("attributes.$**", -1)]
+    query = {"tenant": 3, "attributes.color": {"$gte": "c"}}
+    expected = sorted((one["attributes"]["color"] for one in collection.find(query, hint=[("$natural", 1)])), reverse=True)
+    assert expected
+    found = scan(plan(collection, query))
+    assert found["keyPattern"] == {"tenant": 1, "$_path": 1, "attributes.color": -1}
+    assert [one["attributes"]["color"] for one in collection.find(query, hint=name)] == expected
+    ordered = collection.find(query, hint=name).sort("attributes.color", -1)
+    assert "SORT" not in str(ordered.explain()["queryPlanner"]["winningPlan"])
+    assert [one["attributes"]["color"] for one in ordered] == expected
+    with pytest.raises(OperationFailure) as refused:
+        collection.create_index([("$**", -1)])
+    assert refused.value.code == 67
+
+
 @pytest.mark.parametrize("keys, options, code", [
     ([("tenant", 1), ("$**", 1)], {}, 67),
     ([("a.$**", 1), ("b.$**", 1)], {}, 67),

@@ -44,6 +44,12 @@ impl Definition {
         self.fields.iter().position(is_path_field)
     }
 
+    fn has_descending_values(&self) -> bool {
+        let value = self.path_place().map(|place| place + 1);
+        let field = value.and_then(|value| self.fields.get(value));
+        field.is_some_and(|field| field.kind == KeyKind::Descending)
+    }
+
     /// The key of the entries that say that there is an array at the path.
     pub fn array_key(&self, path: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -81,11 +87,11 @@ impl Definition {
         for (number, (name, direction)) in self.key_pattern().iter().enumerate() {
             match path {
                 Some(path) if number == place => {
-                    pattern.push(PATH_FIELD, direction);
+                    pattern.push(PATH_FIELD, 1);
                     pattern.push(&path.to_string(), direction);
                 }
                 None if number == place => {
-                    pattern.push(PATH_FIELD, direction);
+                    pattern.push(PATH_FIELD, 1);
                     break;
                 }
                 _ => pattern.push(name, direction),
@@ -108,6 +114,7 @@ impl Definition {
         let mut walk = Walk {
             definition: self,
             around: Around::of(self, document)?,
+            descends: self.has_descending_values(),
             wildcard,
             scratch,
             emit,
@@ -171,6 +178,8 @@ fn plain_value<'d>(document: Document<'d>, path: &Path) -> Result<ValueRef<'d>, 
 struct Walk<'w, 'e> {
     definition: &'w Definition,
     around: Around<'w>,
+    /// Whether the values under a path do.
+    descends: bool,
     wildcard: &'w Wildcard,
     scratch: &'w mut Scratch,
     emit: &'w mut Emit<'e>,
@@ -244,7 +253,7 @@ impl Walk<'_, '_> {
         ordinal = key::append_part(key, shape, ordinal, path, false);
         ordinal = self
             .definition
-            .append_part(key, shape, ordinal, value, false);
+            .append_part(key, shape, ordinal, value, self.descends);
         for (value, descends) in &self.around.after {
             ordinal = self
                 .definition
@@ -378,6 +387,32 @@ mod tests {
                 "{refused}"
             );
         }
+    }
+
+    #[test]
+    fn values_beside_other_fields_may_descend() {
+        let specification = doc! { "key": { "t": 1, "a.$**": (-1) }, "name": "w" };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let key = |document: DocumentBuf| {
+            let mut keys = Vec::new();
+            let mut emit = |bytes: &[u8], _: &[u8]| keys.push(bytes.to_vec());
+            definition
+                .entries(document.as_document(), &mut Scratch::default(), &mut emit)
+                .unwrap();
+            keys.concat()
+        };
+        let of = |path: &str, value: i32| {
+            let mut within = DocumentBuf::new();
+            within.push(path, value);
+            key(doc! { "t": 5, "a": within })
+        };
+        assert!(of("b", 2) < of("b", 1));
+        assert!(of("b", 1) < of("c", 2));
+        let pattern = definition
+            .at_path(&Path::parse("a.b"))
+            .key_pattern()
+            .to_buf();
+        assert_eq!(pattern, doc! { "t": 1, "$_path": 1, "a.b": (-1) });
     }
 
     #[test]

@@ -149,16 +149,17 @@ fn wildcard(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
         if let Some(inner) = name.strip_suffix(".$**") {
             check_path(inner)?;
         }
-        if kind != KeyKind::Ascending {
+        // Values beside other fields may descend, their paths do not.
+        if !kind.is_plain() || kind == KeyKind::Descending && key.count() == 1 {
             return Err(cannot(format!(
                 "A numeric value in a $** index key pattern must be positive, found {value}"
             )));
         }
-        let field = |path| KeyField {
+        let field = |path, kind| KeyField {
             path: Path::parse(path),
             kind,
         };
-        fields.extend([field(PATH_FIELD), field(name)]);
+        fields.extend([field(PATH_FIELD, KeyKind::Ascending), field(name, kind)]);
     }
     Ok(fields)
 }

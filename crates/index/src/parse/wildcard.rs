@@ -289,11 +289,11 @@ mod tests {
         of(doc! { "$**": 1, "a": 1 });
         of(doc! { "_id": 1, "$**": 1 });
         of(doc! { "x": 1, "a.$**": 1, "b.$**": 1 });
-        of(doc! { "x": 1, "a.$**": (-1) });
         of(doc! { "x": "hashed", "a.$**": 1 });
         of(doc! { "x": "2dsphere", "a.$**": 1 });
         of(doc! { "x": "foo", "a.$**": 1 });
         of(doc! { "x": 0, "a.$**": 1 });
+        compound(doc! { "x": 1, "a.$**": (-1) }, None, None);
         check(
             doc! { "key": { "x": 1, "a.$**": 1 }, "name": "w", "unique": true },
             Err(67),
