@@ -17,7 +17,8 @@ use common::{namespace, open};
 /// The documents with the `_id`s 0 and 1, and an index on a place in an array.
 fn setting() -> (Arc<Engine>, Arc<Collection>) {
     let engine = open(&MemoryDisk::new());
-    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    let created = common::collection(&engine);
     let control = BuildControl {
         should_stop: &|| None,
         on_phase: &|_| {},

@@ -85,7 +85,7 @@ impl Body {
         let length = 8 - marked.leading_zeros() as usize / 8;
         Body {
             tag: POSITIVE_SMALL + length as u8,
-            bytes: (marked << marked.leading_zeros() / 8 * 8).to_be_bytes(),
+            bytes: (marked << (8 * (8 - length))).to_be_bytes(),
             length,
             fraction,
             rest: Vec::new(),
