@@ -168,7 +168,9 @@ def test_a_projection_of_more_than_16_mb(database):
 
 
 def test_groups_of_more_than_memory(documents):
+    kept = [{"$group": {"_id": "$_id", "l": {"$first": long_string(100)}}}]
+    refused(292, lambda: documents.aggregate(kept, allowDiskUse=False))
     pushed = [{"$group": {"_id": None, "l": {"$push": long_string(100)}}}]
-    refused(292, lambda: documents.aggregate(pushed, allowDiskUse=False))
+    refused(146, lambda: documents.aggregate(pushed, allowDiskUse=True))
     refused(10334, lambda: documents.aggregate(
         [{"$group": {"_id": None, "l": {"$push": long_string(10)}}}], allowDiskUse=True))

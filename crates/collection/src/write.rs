@@ -79,7 +79,9 @@ impl Collection {
         }
         let inserting = self.arrivals.begin();
         let inserted = self.insert_patiently(&documents, ordered, terms)?;
-        self.trim(&cap)?;
+        if inserted.count > 0 {
+            self.trim(&cap)?;
+        }
         drop(inserting);
         Ok(inserted)
     }

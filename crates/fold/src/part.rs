@@ -15,6 +15,9 @@ use crate::pile::{Pile, fingerprint};
 pub const UNORDERED_MAX: usize = 64 << 10;
 /// After so many looks through a pile, it pays to have it in order.
 const LOOKS_MAX: u32 = 64;
+/// A key that more than such a part of the entries have, and a few, is not copied out of them.
+const COPIED_PART: usize = 16;
+const COPIED_MIN: usize = 64;
 /// So many fingerprints are compared at once.
 const STRETCH: usize = 256;
 
@@ -128,10 +131,14 @@ impl Part {
         }
     }
 
+    /// The entry of that number, in no certain order.
+    pub fn get(&self, number: usize) -> Option<Entry<'_>> {
+        self.pile().get(number)
+    }
+
     /// All of them, in no certain order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        let pile = self.pile();
-        (0..pile.len()).filter_map(|number| pile.get(number))
+        self.pile().entries()
     }
 
     /// Where their order is known.
@@ -168,8 +175,16 @@ impl Part {
     pub fn marks(&self, first: u8) -> &Marks {
         self.marks.get_or_init(|| {
             let mut marks = Marks::default();
-            let entries = self.pile().beginning_with(first);
-            entries.for_each(|entry| marks.note(entry.key, entry.deleted));
+            let mut note = |entry: Entry<'_>| marks.note(entry.key, entry.deleted);
+            match self.ordered() {
+                Some(chunk) => {
+                    let entries = chunk.pile().entries();
+                    let begins = |entry: &Entry<'_>| entry.key.first() <= Some(&first);
+                    let of_first = |entry: &Entry<'_>| entry.key.first() == Some(&first);
+                    entries.take_while(begins).filter(of_first).for_each(note);
+                }
+                None => self.pile().beginning_with(first).for_each(&mut note),
+            }
             marks
         })
     }
@@ -203,8 +218,12 @@ impl Unordered {
                 found.extend(numbers.map(|(number, _)| number).filter(has_key));
             }
         }
-        let pile = (!found.is_empty()).then(|| self.pile.pick(found.into_iter()));
-        pile.map(|pile| Arc::new(Chunk::of(&pile)))
+        match found.len() {
+            0 => None,
+            // Copied at each look, they would cost more than their order.
+            many if many > self.pile.len() / COPIED_PART + COPIED_MIN => Some(self.chunk().clone()),
+            _ => Some(Arc::new(Chunk::of(&self.pile.pick(found.into_iter())))),
+        }
     }
 }
 

@@ -169,6 +169,10 @@ impl Pile {
         ahead::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first()));
     }
 
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.len()).filter_map(|number| self.get(number))
+    }
+
     /// The entries whose keys begin with this byte.
     pub fn beginning_with(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
         let begins = move |slot: &Slot| slot.head.key(1) == Some(&[first]) && slot.key_length > 0;

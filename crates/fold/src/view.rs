@@ -220,7 +220,8 @@ impl View {
             section.sample(step, &mut samples)?;
         }
         for part in &self.parts {
-            let entries = part.entries().step_by(step as usize);
+            let numbers = (0..part.len()).step_by(step as usize);
+            let entries = numbers.filter_map(|number| part.get(number));
             samples.extend(entries.map(|entry| entry.key.to_vec()));
         }
         samples.sort_unstable();

@@ -69,3 +69,16 @@ pub struct Origin {
     /// `{$meta: "recordId"}`.
     pub record_id: Option<i64>,
 }
+
+impl Origin {
+    /// Memory held besides itself.
+    pub fn bytes(&self) -> usize {
+        let sort_key = self.sort_key.as_ref();
+        let sort_key = sort_key.map_or(0, |key| memory::heap_bytes(key.as_ref()));
+        let index_key = self
+            .index_key
+            .as_ref()
+            .map_or(0, |key| key.as_bytes().len());
+        sort_key + index_key
+    }
+}

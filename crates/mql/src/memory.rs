@@ -21,6 +21,8 @@ use crate::interrupt::Pace;
 pub(crate) const VALUE_BYTES_MAX: usize = 100 * 1024 * 1024;
 /// Bytes of all values that the evaluations of a thread hold at one time.
 const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Bytes of the values that one function gives to a partition.
+const WINDOWS_BYTES_MAX: usize = 1024 * 1024 * 1024;
 /// Bytes that a document between stages may take.
 const DOCUMENT_BYTES_MAX: usize = 125 * 1024 * 1024;
 /// A list is counted anew each time that it has grown by so much.
@@ -112,6 +114,14 @@ pub(crate) fn check_accumulated(name: &str, bytes: usize) -> Result<(), Error> {
 pub(crate) fn check_variables(bytes: usize) -> Result<(), Error> {
     match bytes > HELD_BYTES_MAX {
         true => Err(exceeded("let", bytes, HELD_BYTES_MAX)),
+        false => Ok(()),
+    }
+}
+
+/// 146 where the values of the windows of a partition come to so much.
+pub(crate) fn check_windows(bytes: usize) -> Result<(), Error> {
+    match bytes > WINDOWS_BYTES_MAX {
+        true => Err(exceeded("$setWindowFields", bytes, WINDOWS_BYTES_MAX)),
         false => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf};
-use windrow_mql::Meta;
+use windrow_mql::{Meta, Origin};
 
 use crate::{Error, RecordId};
 
@@ -118,6 +118,13 @@ impl Row {
 
     pub fn document(&self) -> Document<'_> {
         self.content.as_document()
+    }
+
+    /// Memory held: the document, and what is told of how the query came to it.
+    pub fn bytes(&self) -> usize {
+        let origin = self.meta.origin.as_deref().map_or(0, Origin::bytes);
+        let key = self.key.as_deref().map_or(0, |key| key.as_bytes().len());
+        self.content.as_bytes().len() + origin + key
     }
 }
 

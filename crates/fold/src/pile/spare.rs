@@ -1,4 +1,4 @@
-//! Buffers of chunks that are gone, kept for the next ones: memory touched for the first time costs
+//! Buffers of piles that are gone, kept for the next ones: memory touched for the first time costs
 //! more than all else that is done with a slot.
 
 use parking_lot::Mutex;

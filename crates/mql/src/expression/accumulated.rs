@@ -140,8 +140,28 @@ pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Re
     Ok(())
 }
 
+/// So few fields are looked for one by one.
+const FEW_FIELDS: usize = 8;
+
+fn with_few(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
+    let mut builder = Fields::new("$mergeObjects");
+    for (name, old) in merged {
+        builder.append(name, added.get(name).unwrap_or(old))?;
+    }
+    for (number, (name, value)) in added.iter().enumerate() {
+        let is_again = added.iter().take(number).any(|(before, _)| before == name);
+        if !is_again && !merged.contains(name) {
+            builder.append(name, value)?;
+        }
+    }
+    Ok(builder.finish())
+}
+
 /// The fields of both, the values of `added` where both have one.
 fn both(merged: Document<'_>, added: Document<'_>) -> Result<DocumentBuf, Error> {
+    if added.count() <= FEW_FIELDS {
+        return with_few(merged, added);
+    }
     let mut new: HashMap<&str, (ValueRef<'_>, bool)> = HashMap::new();
     for (name, value) in added {
         new.entry(name).or_insert((value, false));

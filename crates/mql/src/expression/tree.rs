@@ -260,7 +260,7 @@ impl Call {
     /// Whether to keep a value in the place of the call that gives it. Short calls give long values
     /// (`$range`), of which a pipeline could keep as many as it has calls.
     fn is_worth(&self, value: &Value) -> bool {
-        const BYTES_MAX: usize = 1024;
+        const BYTES_MAX: usize = 64 << 10;
         let constants = self.arguments.iter().filter_map(Expression::constant);
         let bytes: usize = constants.map(|one| heap_bytes(one.as_ref())).sum();
         heap_bytes(value.as_ref()) <= bytes.max(BYTES_MAX)

@@ -6,7 +6,7 @@ use super::bounds::{Bounds, Window};
 use super::{Check, Partition};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState};
-use crate::memory::{Held, check_held, heap_bytes};
+use crate::memory::{check_windows, heap_bytes};
 
 /// A state with the window that it has taken in.
 struct Taken {
@@ -26,10 +26,10 @@ pub(super) fn compute<'a>(
     let mut last: Option<(Window, Value)> = None;
     let mut values = Vec::with_capacity(partition.documents.len());
     // The windows of a partition overlap: their values may be far more than its documents.
-    let mut held = Vec::new();
+    let mut bytes = 0;
     let mut hold = |value: &Value| {
-        held.push(Held::of(heap_bytes(value.as_ref())));
-        check_held("$setWindowFields")
+        bytes += heap_bytes(value.as_ref());
+        check_windows(bytes)
     };
     for window in bounds.windows(partition, check)? {
         check()?;

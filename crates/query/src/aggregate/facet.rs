@@ -189,7 +189,7 @@ impl FacetOperator {
     fn rows(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<Row>, Error> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = self.input.next(interrupt)? {
-            bytes += row.content.as_bytes().len();
+            bytes += row.bytes();
             if bytes > bytes_max(self.setting.allow_disk_use) {
                 return Err(over_memory("$facet"));
             }

@@ -135,16 +135,16 @@ struct Unwinding {
 }
 
 /// Documents that are held, and counted.
-struct Held<'f> {
+struct Found<'f> {
     from: &'f str,
     documents: Vec<Content>,
     bytes: usize,
 }
 
-impl<'f> Held<'f> {
+impl<'f> Found<'f> {
     /// `from`: the collection's name, for the error.
-    fn new(from: &'f str) -> Held<'f> {
-        Held {
+    fn new(from: &'f str) -> Found<'f> {
+        Found {
             from,
             documents: Vec::new(),
             bytes: 0,
@@ -153,7 +153,7 @@ impl<'f> Held<'f> {
 
     /// Error 4568 where they are too many.
     fn push(&mut self, content: Content) -> Result<(), Error> {
-        self.bytes += content.as_bytes().len() + size_of::<Content>();
+        self.bytes += content.as_bytes().len();
         check_found(self.from, self.bytes)?;
         self.documents.push(content.into_shared());
         Ok(())
@@ -217,7 +217,7 @@ impl LookupOperator {
                 Some(found) => found,
                 None => {
                     let chain = pipeline.over_source(&self.source, None, &self.setting)?;
-                    let mut found = Held::new(&self.lookup.from);
+                    let mut found = Found::new(&self.lookup.from);
                     each(chain, interrupt, &mut |content| found.push(content))?;
                     found.documents
                 }
@@ -236,10 +236,13 @@ impl LookupOperator {
         let join = self.join.as_mut().filter(|_| among.is_none());
         let chain = match join {
             Some(join) => {
-                let mut found = Held::new(&self.lookup.from);
-                let mut push = |content| found.push(content);
+                // What the pipeline leaves of them is limited, not what it is given.
+                let mut rows = Vec::new();
+                let mut push = |content: Content| {
+                    rows.push(Row::of(content.into_shared()));
+                    Ok(())
+                };
                 join.matching(row.document(), &self.setting, interrupt, &mut push)?;
-                let rows = found.documents.into_iter().map(Row::of).collect();
                 pipeline.over_rows(Box::new(Rows::new(rows)), &setting)?
             }
             None => pipeline.over_source(&self.source, None, &setting)?,
@@ -299,7 +302,7 @@ impl LookupOperator {
                 return Ok(None);
             };
             let from = self.lookup.from.clone();
-            let mut found = Held::new(&from);
+            let mut found = Found::new(&from);
             self.find(&row, interrupt, &mut |content| found.push(content))?;
             let found = found.documents;
             if found.is_empty() {

@@ -59,7 +59,8 @@ impl Telling {
         let mut origin = row.meta.origin.take().unwrap_or_default();
         if self.is_first {
             origin.index_key = row.key.take().map(|key| *key);
-            origin.record_id = i64::try_from(row.id.0).ok();
+            let is_record = row.id.0 > 0;
+            origin.record_id = i64::try_from(row.id.0).ok().filter(|_| is_record);
         }
         if let Some(keys) = keys.transpose()? {
             origin.sort_key = Some(Value::Array(keys.into_iter().collect()));

@@ -195,7 +195,7 @@ impl WindowFieldsOperator {
         let Some(first) = self.first.take() else {
             return Ok(Vec::new());
         };
-        let mut bytes = first.row.content.as_bytes().len();
+        let mut bytes = first.row.bytes();
         let mut rows = vec![first];
         while let Some(next) = self.sorted.next()? {
             let of_first = rows.first().map(|first| split(&first.key).0);
@@ -203,7 +203,7 @@ impl WindowFieldsOperator {
                 self.first = Some(next);
                 break;
             }
-            bytes += next.row.content.as_bytes().len() + size_of::<Keyed>();
+            bytes += next.row.bytes() + size_of::<Keyed>();
             if bytes > bytes_max(self.allow_disk_use) {
                 return Err(over_memory("$setWindowFields"));
             }

@@ -217,7 +217,7 @@ impl Sorter {
 const ROWS_BITS: u32 = 40;
 
 fn bytes_of(keyed: &Keyed) -> usize {
-    size_of::<Keyed>() + keyed.key.len() + keyed.row.content.as_bytes().len()
+    size_of::<Keyed>() + keyed.key.len() + keyed.row.bytes()
 }
 
 /// The rows of a [`Sorter`].
