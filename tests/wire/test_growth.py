@@ -103,7 +103,7 @@ PIPELINES = {
         "_id": None, "x": {"$topN": {"n": 100, "sortBy": {"r": 1}, "output": "$big"}}}})),
     "many fields of a group": (BUFFER, [{"$group": {
         "_id": None, **{f"f{i}": {"$first": "$big"} for i in range(20)}}}]),
-    "windows": (MEMORY, of_rows(9, {"$setWindowFields": {"sortBy": {"r": 1}, "output": {
+    "windows": (MEMORY, of_rows(20, {"$setWindowFields": {"sortBy": {"r": 1}, "output": {
         "x": {"$push": "$big", "window": {"documents": ["unbounded", "current"]}}}}})),
     "$lookup": (4568, [{"$lookup": {"from": "other", "pipeline": [], "as": "x"}}]),
     "$lookup in many fields": (BUFFER, [
