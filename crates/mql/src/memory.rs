@@ -22,7 +22,7 @@ pub(crate) const VALUE_BYTES_MAX: usize = 100 * 1024 * 1024;
 /// Bytes of all values that the evaluations of a thread hold at one time.
 const HELD_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of the values that one function gives to a partition.
-const WINDOWS_BYTES_MAX: usize = 1024 * 1024 * 1024;
+const WINDOWS_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Bytes that a document between stages may take.
 const DOCUMENT_BYTES_MAX: usize = 125 * 1024 * 1024;
 /// A list is counted anew each time that it has grown by so much.
