@@ -149,9 +149,7 @@ impl Generation {
     pub fn records(&self, position: u64) -> Arc<Vec<Arc<Part>>> {
         self.records.settle(position, |from| {
             let commits = self.commits_since(from);
-            let settled = commits
-                .last()
-                .map_or(position, |last| last.position.max(position));
+            let settled = reached(&commits, position);
             let made = match &self.clustered {
                 None => documents_by_record(&commits),
                 Some(of_ids) => ids_by_record(of_ids, &commits),
@@ -166,9 +164,7 @@ impl Generation {
         tail.tail.settle(position, |from| {
             let bytes = self.record_bytes.load(Ordering::Acquire);
             let commits = self.commits_since(from);
-            let settled = commits
-                .last()
-                .map_or(position, |last| last.position.max(position));
+            let settled = reached(&commits, position);
             let expected = tail.last_entries.load(Ordering::Relaxed);
             let made = match index.definition.clustered {
                 false => index_entries(index, &commits, expected + expected / 4),
@@ -196,9 +192,7 @@ impl Generation {
             for commit in &commits {
                 add_hashes(index, commit, &mut keys.set);
             }
-            keys.position = commits
-                .last()
-                .map_or(position, |last| last.position.max(position));
+            keys.position = reached(&commits, position);
         }
         for (wanted, held) in wanted.iter().zip(held) {
             *held |= keys.set.may_hold(wanted);
@@ -254,6 +248,12 @@ impl Generation {
             .load(Ordering::Acquire)
             .saturating_sub(settled)
     }
+}
+
+/// Up to where who has taken in the commits up to at least `position` has come.
+fn reached(commits: &[Arc<Commit>], position: u64) -> u64 {
+    let last = commits.last();
+    last.map_or(position, |last| last.position.max(position))
 }
 
 fn base_of(commits: &[Arc<Commit>]) -> u64 {

@@ -404,10 +404,8 @@ impl Reader {
     /// transactions.
     pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
         let mut held = vec![false; keys.len()];
-        let Some(number) = self.0.indexes.iter().position(|it| it.map() == map) else {
-            return Ok(held);
-        };
-        let Some(ReaderIndex { state }) = self.0.indexes.get(number) else {
+        let found = self.0.indexes.iter().find(|it| it.map() == map);
+        let Some(ReaderIndex { state }) = found else {
             return Ok(held);
         };
         for generation in self.0.state.generations() {

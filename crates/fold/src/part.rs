@@ -124,10 +124,12 @@ impl Part {
 
     /// The entries, in order where that is known.
     fn pile(&self) -> &Pile {
-        match (&self.entries, self.ordered()) {
-            (Entries::AsTheyCame(unordered), None) => &unordered.pile,
-            (_, Some(chunk)) => chunk.pile(),
-            (Entries::Ordered(chunk), _) => chunk.pile(),
+        match &self.entries {
+            Entries::Ordered(chunk) => chunk.pile(),
+            Entries::AsTheyCame(unordered) => {
+                let chunk = unordered.chunk.get();
+                chunk.map_or(&unordered.pile, |chunk| chunk.pile())
+            }
         }
     }
 

@@ -314,22 +314,9 @@ impl PileBuilder {
         }
     }
 
-    pub fn len(&self) -> usize {
-        self.slots.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.slots.is_empty()
-    }
-
     /// Memory taken so far, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Whether the arena has no room for much more: an arena is addressed with 32 bits.
-    pub fn is_full(&self) -> bool {
-        self.arena.len() > 3 << 30
     }
 
     /// Adds an entry; key and payload are copied.

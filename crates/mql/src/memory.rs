@@ -84,7 +84,15 @@ pub fn heap_bytes(value: ValueRef<'_>) -> usize {
     }
 }
 
-fn exceeded(what: &str, bytes: usize, bytes_max: usize) -> Error {
+fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
+    match bytes > bytes_max {
+        true => Err(exceeded(what, bytes, bytes_max)),
+        false => Ok(()),
+    }
+}
+
+/// The error of what would take so many bytes.
+pub(crate) fn exceeded(what: &str, bytes: usize, bytes_max: usize) -> Error {
     let message = format!(
         "{what} would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {bytes_max} bytes"
     );
@@ -93,10 +101,7 @@ fn exceeded(what: &str, bytes: usize, bytes_max: usize) -> Error {
 
 /// 146 where one value of so many bytes is too large.
 pub(crate) fn check_value(what: &str, bytes: usize) -> Result<(), Error> {
-    match bytes > VALUE_BYTES_MAX {
-        true => Err(exceeded(what, bytes, VALUE_BYTES_MAX)),
-        false => Ok(()),
-    }
+    within(what, bytes, VALUE_BYTES_MAX)
 }
 
 /// 146 where what an accumulator has taken in for one group is too much.
@@ -112,27 +117,17 @@ pub(crate) fn check_accumulated(name: &str, bytes: usize) -> Result<(), Error> {
 
 /// 146 where the variables of a `let` come to so much.
 pub(crate) fn check_variables(bytes: usize) -> Result<(), Error> {
-    match bytes > HELD_BYTES_MAX {
-        true => Err(exceeded("let", bytes, HELD_BYTES_MAX)),
-        false => Ok(()),
-    }
+    within("let", bytes, HELD_BYTES_MAX)
 }
 
 /// 146 where the values of the windows of a partition come to so much.
 pub(crate) fn check_windows(bytes: usize) -> Result<(), Error> {
-    match bytes > WINDOWS_BYTES_MAX {
-        true => Err(exceeded("$setWindowFields", bytes, WINDOWS_BYTES_MAX)),
-        false => Ok(()),
-    }
+    within("$setWindowFields", bytes, WINDOWS_BYTES_MAX)
 }
 
 /// 146 where all that lives on this thread is too much.
 pub(crate) fn check_held(what: &str) -> Result<(), Error> {
-    let held = HELD.get();
-    match held > HELD_BYTES_MAX {
-        true => Err(exceeded(what, held, HELD_BYTES_MAX)),
-        false => Ok(()),
-    }
+    within(what, HELD.get(), HELD_BYTES_MAX)
 }
 
 /// 13548 where a document that is being written has so many bytes.

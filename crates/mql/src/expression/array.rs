@@ -5,7 +5,7 @@ use windrow_document::{Array, ArrayBuf, ValueRef};
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
-use crate::memory::{List, VALUE_BYTES_MAX};
+use crate::memory::{List, VALUE_BYTES_MAX, exceeded};
 
 /// The array; an error of that code and gist otherwise.
 pub(crate) fn array<'v>(
@@ -201,10 +201,11 @@ pub(crate) fn range<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let forward = step > 0;
     let bytes = ((end - start) / step).saturating_mul(NUMBER_BYTES);
     if bytes >= VALUE_BYTES_MAX as i64 {
-        let message = format!(
-            "$range would use too much memory ({bytes} bytes) and cannot spill to disk. Memory limit: {VALUE_BYTES_MAX} bytes"
-        );
-        return Err(Error::new(146, message));
+        return Err(exceeded(
+            call.operator.name,
+            bytes as usize,
+            VALUE_BYTES_MAX,
+        ));
     }
     let numbers = std::iter::successors(Some(start), |number| Some(number + step))
         .take_while(|number| {
