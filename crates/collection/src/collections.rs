@@ -86,12 +86,12 @@ impl Collections {
         }
     }
 
-    /// Bytes that the sections of all collections have.
-    pub fn bytes_stored(&self) -> u64 {
+    /// Bytes that the sections of all collections have, before they are compressed.
+    pub fn bytes_raw(&self) -> u64 {
         let of_collection = |collection: &Arc<Collection>| -> u64 {
             let state = collection.state();
-            let indexes = state.indexes.iter().map(|it| it.sections.bytes_stored());
-            state.records.bytes_stored() + indexes.sum::<u64>()
+            let indexes = state.indexes.iter().map(|it| it.sections.bytes_raw());
+            state.records.bytes_raw() + indexes.sum::<u64>()
         };
         self.all().iter().map(of_collection).sum()
     }

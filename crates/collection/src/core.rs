@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::index::Index;
 use crate::names::Names;
 use crate::options::{Background as BackgroundWork, EngineOptions};
+use crate::recent::Budget;
 use crate::retries::Retries;
 use crate::rows::{self, NamedRow};
 
@@ -40,6 +41,8 @@ pub(crate) struct Core {
     pub transaction_bytes: Arc<AtomicU64>,
     /// Bytes of tails at which a fold begins.
     fold_from_bytes: AtomicU64,
+    /// Memory for filters of keys that came not long ago.
+    pub recent_keys: Arc<Budget>,
     pub builds: BuildPool,
     pub names: Names,
     pub retries: Arc<Retries>,
@@ -87,13 +90,14 @@ impl Call {
 
 /// Past so many chains merges do not rest.
 pub(crate) const CHAINS_MANY: u32 = 20;
-/// A fold begins where tails have so great a part of the bytes that are stored, which are compressed,
-/// as tails are not.
+/// A fold begins where tails have so great a part of the bytes that are stored, before compression.
 const STORED_PER_FOLD: u64 = 4;
 /// It begins at so great a part of what tails may have, where little is stored.
 const TAILS_MIN: u64 = 8;
 /// What sessions have done last has at most so great a part of the engine's memory.
 const RETRIES_PART: u64 = 32;
+/// Filters of recent unique keys have at most so great a part of it.
+const RECENT_KEYS_PART: u64 = 32;
 
 /// What the engine has done since it was opened.
 #[derive(Debug, Default)]
@@ -123,6 +127,7 @@ impl Core {
             tail_bytes: Arc::default(),
             transaction_bytes: Arc::default(),
             fold_from_bytes: AtomicU64::new(options.tail_bytes / TAILS_MIN),
+            recent_keys: Budget::new(options.memory / RECENT_KEYS_PART),
             builds: BuildPool::new(options.build_bytes, options.build_priority),
             names: Names::default(),
             retries: Arc::new(Retries::new(options.memory / RETRIES_PART)),
@@ -203,10 +208,10 @@ impl Core {
         self.fold_from_bytes.load(Ordering::Relaxed)
     }
 
-    /// Tells how many bytes sections have: after folds.
-    pub fn note_stored(&self, stored: u64) {
+    /// Tells how many bytes sections have, before compression: after folds.
+    pub fn note_stored(&self, bytes_raw: u64) {
         let most = self.options.tail_bytes;
-        let bytes = (stored / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
+        let bytes = (bytes_raw / STORED_PER_FOLD).clamp(most / TAILS_MIN, most);
         self.fold_from_bytes.store(bytes, Ordering::Relaxed);
     }
 

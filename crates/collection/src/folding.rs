@@ -92,7 +92,7 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
         core.retries.saved(sessions.version, sessions.section);
     }
     core.counters.folds.fetch_add(1, Ordering::Relaxed);
-    core.note_stored(collections.bytes_stored());
+    core.note_stored(collections.bytes_raw());
     core.storage.drop_log_before(position.next())?;
     Ok(folded)
 }
@@ -303,8 +303,19 @@ fn adopt(
         }
     }
     let sections = core.adopt(changes, wanted, unwanted)?;
+    bring_keys(core, tasks);
     show(tasks, &places, &sections);
     old.iter().try_for_each(|it| core.close_section(it))
+}
+
+/// Who looks for unique keys knows those of the new sections, before they are shown.
+fn bring_keys(core: &Core, tasks: &[Task]) {
+    for task in tasks {
+        if let Some(index) = &task.index {
+            let brought = task.frozen.generation.brought(index);
+            index.recent_keys().fold(brought, &core.recent_keys);
+        }
+    }
 }
 
 /// Shows readers the new sections, each with its task and map, in place of the frozen tails.

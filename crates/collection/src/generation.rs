@@ -24,6 +24,7 @@ use windrow_index::{Definition, Scratch};
 
 use crate::index::Index;
 use crate::keys::KeySet;
+use crate::recent::Brought;
 use crate::record::{self, Commit, IndexChange, Operation};
 
 /// See the module.
@@ -50,10 +51,11 @@ struct IndexTail {
     last_entries: AtomicUsize,
 }
 
-/// The keys of the commits up to a position: made when somebody asks for some first.
+/// The keys of the commits behind one position up to another: made when somebody asks for some first.
 #[derive(Debug)]
 struct Keys {
     set: KeySet,
+    from: u64,
     position: u64,
 }
 
@@ -187,6 +189,12 @@ impl Generation {
     ) {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
+        self.take_in(index, position, &mut keys);
+        keys.set.note_held(wanted, held);
+        self.held.add(keys.set.grown() as u64);
+    }
+
+    fn take_in(&self, index: &Index, position: u64, keys: &mut Keys) {
         if keys.position < position {
             let commits = self.commits_since(keys.position);
             for commit in &commits {
@@ -194,10 +202,21 @@ impl Generation {
             }
             keys.position = reached(&commits, position);
         }
-        for (wanted, held) in wanted.iter().zip(held) {
-            *held |= keys.set.may_hold(wanted);
+    }
+
+    /// The keys that it brings an index, up to its end, where somebody has asked for some before.
+    pub fn brought(&self, index: &Index) -> Option<Brought> {
+        let tail = self.index_tail(index);
+        let mut keys = tail.keys.lock();
+        if keys.position == keys.from {
+            return None;
         }
-        self.held.add(keys.set.grown() as u64);
+        self.take_in(index, self.newest(), &mut keys);
+        Some(Brought {
+            from: keys.from,
+            until: self.newest(),
+            hashes: keys.set.hashes().to_vec(),
+        })
     }
 
     /// Whether a tail has parts that should be merged.
@@ -225,6 +244,7 @@ impl Generation {
             let position = self.start.max(index.since);
             let keys = Keys {
                 set: KeySet::default(),
+                from: position,
                 position,
             };
             Arc::new(IndexTail {

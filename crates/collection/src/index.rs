@@ -7,6 +7,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use windrow_index::Definition;
 
+use crate::recent::RecentKeys;
 use crate::rows::IndexRow;
 
 /// See the module.
@@ -33,6 +34,7 @@ struct Life {
     /// The start, when it was made, or when it was last hidden or shown again.
     counting: Mutex<Instant>,
     progress: Progress,
+    recent: RecentKeys,
 }
 
 /// How far a build is. Numbers only grow.
@@ -64,6 +66,7 @@ impl Index {
             uses: AtomicU64::new(0),
             counting: Mutex::new(progress.started),
             progress,
+            recent: RecentKeys::default(),
         };
         Index {
             map,
@@ -111,6 +114,11 @@ impl Index {
     /// How far its build is.
     pub fn progress(&self) -> &Progress {
         &self.life.progress
+    }
+
+    /// The keys that came to it not long ago.
+    pub fn recent_keys(&self) -> &RecentKeys {
+        &self.life.recent
     }
 
     /// Whether queries may use it.

@@ -1,30 +1,61 @@
-//! The keys that a generation gives to an index, by their hashes: whether one is there is one look, where
-//! entries would have to be made and searched.
+//! The keys that a generation gives to an index, by their hashes: whether one is there is one look into a
+//! filter, where entries would have to be made and searched.
 
-use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use windrow_fold::HashedKey;
+use windrow_fold::{HashedKey, KeyFilter};
 
 /// Finds places in a table by numbers that are hashes already.
 pub type ByHash = BuildHasherDefault<Hashed>;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct KeySet {
-    hashes: HashSet<u64, ByHash>,
+    hashes: Vec<u64>,
+    filter: KeyFilter,
+    /// How many keys the filter has room for.
+    room: usize,
     /// What [`grown`](Self::grown) has told of.
     bytes_told: usize,
 }
 
+/// One absent key in some twenty thousand passes, where there is no more room.
+const BITS_PER_KEY: usize = 32;
+const ROOM_MIN: usize = 1 << 10;
+
+impl Default for KeySet {
+    fn default() -> KeySet {
+        KeySet {
+            hashes: Vec::new(),
+            filter: KeyFilter::new(0),
+            room: 0,
+            bytes_told: 0,
+        }
+    }
+}
+
 impl KeySet {
     pub fn add(&mut self, hashes: impl IntoIterator<Item = u64>) {
+        let before = self.hashes.len();
         self.hashes.extend(hashes);
+        if self.hashes.len() <= self.room {
+            self.filter
+                .add(self.hashes.get(before..).unwrap_or_default());
+            return;
+        }
+        self.room = (2 * self.hashes.len()).max(ROOM_MIN);
+        self.filter = KeyFilter::new(self.room * BITS_PER_KEY);
+        self.filter.add(&self.hashes);
     }
 
-    /// False only where the key is not there.
-    pub fn may_hold(&self, key: &HashedKey<'_>) -> bool {
-        self.hashes.contains(&key.hash)
+    /// Notes which of these keys may be there: a key that is not noted is not.
+    pub fn note_held(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
+        self.filter.note_held(keys, held);
+    }
+
+    /// The hashes of all.
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
     }
 
     /// By how many bytes it has grown since it was asked the last time.
@@ -34,9 +65,9 @@ impl KeySet {
         self.bytes_told - before
     }
 
-    /// Memory held, in bytes: a hash, and a byte that says whether it is there.
+    /// Memory held, in bytes.
     pub fn bytes(&self) -> usize {
-        self.hashes.capacity() * (size_of::<u64>() + 1)
+        self.hashes.capacity() * size_of::<u64>() + self.filter.bytes() as usize
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
 //! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
@@ -39,6 +39,7 @@ mod names;
 mod namespace;
 mod options;
 mod read;
+mod recent;
 mod record;
 mod recovery;
 mod repair;

@@ -186,7 +186,8 @@ fn merge_map(
     let sink = core.sink_pausing(move || pace.rest())?;
     let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
     let mut options = collection.section_options(core, index, position);
-    if effort != Effort::Readers && range == all && is_packable(index) {
+    let is_last = effort != Effort::Readers && range == all;
+    if is_last && is_packable(index) {
         pack(&mut options, index);
     }
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.
@@ -202,6 +203,9 @@ fn merge_map(
     }
     let merged = merged.into_iter().collect();
     replace(core, collection, map, &chosen, merged)?;
+    if let Some(index) = index.filter(|_| is_last) {
+        index.recent_keys().forget();
+    }
     core.counters.merges.fetch_add(1, Ordering::Relaxed);
     Ok(true)
 }
@@ -303,6 +307,9 @@ pub(crate) fn replace(
         .collect();
     changes.extend(new.iter().map(|section| rows::put_section(map, section)));
     let new = core.adopt(changes, new, Vec::new())?;
+    if let Some(it) = state.indexes.iter().find(|it| it.index.map == map) {
+        it.index.recent_keys().merge(old);
+    }
     collection.change_state(|state| {
         if let Some(sections) = state.sections_mut(map, collection.records_map) {
             let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));

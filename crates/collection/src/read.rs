@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Cursor, Direction, EntrySum, HashedKey, Part, Snapshot, View};
+use windrow_fold::{Cursor, Direction, EntrySum, HashedKey, Part, Snapshot, View, held_in_section};
 use windrow_index::{Definition, MARK, Multikey, is_mark};
 
 use crate::error::Error;
@@ -411,13 +411,19 @@ impl Reader {
         for generation in self.0.state.generations() {
             generation.note_held(&state.index, self.position(), keys, &mut held);
         }
-        let stored = View {
-            sections: state.sections.clone(),
-            parts: Vec::new(),
-            snapshot: self.position(),
-            own: 0,
-        };
-        stored.note_held_in_sections(keys, &mut held)?;
+        let recent = state.index.recent_keys().get();
+        let recent = recent.map(|recent| (recent.may_hold(keys), recent));
+        for section in state.sections.all() {
+            let folded = section.descriptor().position;
+            let known = recent.as_ref().filter(|(_, recent)| recent.covers(folded));
+            let may_have = |number| known.is_none_or(|(held, _)| held.get(number) == Some(&true));
+            let ask = |number| held.get(number) == Some(&false) && may_have(number);
+            for number in held_in_section(section, self.position(), keys, ask)? {
+                if let Some(held) = held.get_mut(number) {
+                    *held = true;
+                }
+            }
+        }
         Ok(held)
     }
 

@@ -52,7 +52,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     for collection in collections.all() {
         note_largest_id(&collection)?;
     }
-    core.note_stored(collections.bytes_stored());
+    core.note_stored(collections.bytes_raw());
     Ok(collections)
 }
 

@@ -122,6 +122,9 @@ impl Work<'_> {
         if !made.sections.is_empty() {
             sink.finish()?;
         }
+        if let Target::Index(index) = &self.target {
+            index.recent_keys().forget();
+        }
         merging::replace(self.core, self.collection, map, &old, made.sections)
     }
 

@@ -4,11 +4,15 @@
 //! question touches one cache line and is answered from the page's bytes as they lie in the cache.
 //! With 10 bits a key about 1 in 100 absent keys passes, with 16 about 1 in 700.
 
-const LINE_BYTES: usize = 64;
-const PROBES: u32 = 6;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::ahead;
 pub(crate) use crate::sum::key_hash as hash;
+
+const LINE_BYTES: usize = 64;
+const PROBES: u32 = 6;
 
 /// What filters know an entry with an empty key by.
 pub(crate) fn id_hash(id: u64) -> u64 {
@@ -52,7 +56,8 @@ pub fn build(hashes: &[u64], bits_per_key: usize) -> Vec<u8> {
 /// Fetches the lines that these hashes are asked of.
 pub fn touch(page: &[u8], hashes: impl Iterator<Item = u64>) {
     let lines = page.len() / LINE_BYTES;
-    ahead::touch(hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES)));
+    let bytes = hashes.filter_map(|hash| page.get(line_of(hash, lines) * LINE_BYTES));
+    ahead::touch(bytes.copied());
 }
 
 /// False only where the key is not among those the page was built of.
@@ -67,6 +72,84 @@ pub fn may_hold(page: &[u8], hash: u64) -> bool {
     };
     // All bits are looked at: which of them is the first that is not set, nobody could foresee.
     bits_of(hash).fold(true, |all, bit| all & is_set(line, bit))
+}
+
+/// A page of its own in memory, to which keys are added while others ask it.
+#[derive(Debug)]
+pub struct KeyFilter {
+    lines: Box<[Line]>,
+    /// Held by who adds: bits are set by reading and writing words, which two at once must not do.
+    adding: Mutex<()>,
+}
+
+const WORD_BITS: usize = u64::BITS as usize;
+/// The lines of so many hashes are fetched at once.
+const ADDED_TOGETHER: usize = 64;
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Line([AtomicU64; LINE_BYTES * 8 / WORD_BITS]);
+
+impl Line {
+    fn word(&self, bit: usize) -> &AtomicU64 {
+        &self.0[(bit / WORD_BITS) % self.0.len()]
+    }
+}
+
+impl KeyFilter {
+    /// An empty one of about so many bits.
+    pub fn new(bits: usize) -> KeyFilter {
+        let lines = bits.div_ceil(LINE_BYTES * 8).max(1);
+        KeyFilter {
+            lines: (0..lines).map(|_| Line::default()).collect(),
+            adding: Mutex::default(),
+        }
+    }
+
+    pub fn add(&self, hashes: &[u64]) {
+        let _adding = self.adding.lock();
+        for together in hashes.chunks(ADDED_TOGETHER) {
+            self.touch(together.iter().copied());
+            for hash in together {
+                let Some(line) = self.line(*hash) else {
+                    continue;
+                };
+                for bit in bits_of(*hash) {
+                    let (word, set) = (line.word(bit), 1 << (bit % WORD_BITS));
+                    word.store(word.load(Ordering::Relaxed) | set, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Notes which of these keys may have been added: a key that is not noted was not.
+    pub fn note_held(&self, keys: &[HashedKey<'_>], held: &mut [bool]) {
+        self.touch(keys.iter().map(|key| key.hash));
+        for (key, held) in keys.iter().zip(held) {
+            *held |= self.may_hold(key.hash);
+        }
+    }
+
+    fn may_hold(&self, hash: u64) -> bool {
+        self.line(hash).is_none_or(|line| {
+            let is_set = |bit| line.word(bit).load(Ordering::Relaxed) >> (bit % WORD_BITS) & 1 == 1;
+            bits_of(hash).fold(true, |all, bit| all & is_set(bit))
+        })
+    }
+
+    fn touch(&self, hashes: impl Iterator<Item = u64>) {
+        let words = hashes.filter_map(|hash| Some(self.line(hash)?.word(0)));
+        ahead::touch(words.map(|word| word.load(Ordering::Relaxed) as u8));
+    }
+
+    /// Memory held, in bytes.
+    pub fn bytes(&self) -> u64 {
+        (self.lines.len() * LINE_BYTES) as u64
+    }
+
+    fn line(&self, hash: u64) -> Option<&Line> {
+        self.lines.get(line_of(hash, self.lines.len()))
+    }
 }
 
 #[inline]
@@ -100,5 +183,17 @@ mod tests {
                 .count();
             assert!(strangers < strangers_max, "{strangers} of 100,000");
         }
+    }
+
+    #[test]
+    fn keys_are_added_to_a_filter_in_memory() {
+        let filter = KeyFilter::new(20_000 * 16);
+        let hash_of = |number: u64| hash(&number.to_be_bytes());
+        assert!(!(0..20_000).any(|number| filter.may_hold(hash_of(number))));
+        let hashes: Vec<u64> = (0..20_000).map(hash_of).collect();
+        hashes.chunks(700).for_each(|some| filter.add(some));
+        assert!((0..20_000).all(|number| filter.may_hold(hash_of(number))));
+        let passing = (20_000..120_000).filter(|number| filter.may_hold(hash_of(*number)));
+        assert!(passing.count() < 300);
     }
 }

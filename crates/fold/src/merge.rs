@@ -10,11 +10,12 @@ use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, Sectio
 
 /// So many sections of like size, next to each other in age, are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
-/// Sections smaller than this count as being of one size.
-const TIER_BYTES_MIN: u64 = 1 << 20;
-/// Sections larger than this are merged only with what overlaps them: writing documents once more, only to
-/// have fewer sections, costs more than a section does.
-const SEPARATE_BYTES: u64 = 4 << 20;
+/// Sections smaller than this count as being of one size. Whatever is added to such a stretch of sections
+/// writes all of it once more: were it larger, what single folds add to it were written often.
+const TIER_BYTES_MIN: u64 = 1 << 17;
+/// Sections with more than this, before compression, are merged only with what overlaps them: writing
+/// documents once more, only to have fewer sections, costs more than a section does.
+const SEPARATE_BYTES: u64 = 8 << 20;
 
 /// What entries a fold or merge writes of several versions.
 #[derive(Clone, Debug)]
@@ -183,7 +184,7 @@ fn tier(bytes: u64) -> u32 {
 fn is_worthwhile(sections: &[Arc<Section>]) -> bool {
     let small = sections
         .iter()
-        .all(|section| section.descriptor().bytes_stored < SEPARATE_BYTES);
+        .all(|section| section.descriptor().bytes_raw < SEPARATE_BYTES);
     small || sections.windows(2).any(|pair| !pair[0].is_before(&pair[1]))
 }
 
@@ -213,7 +214,7 @@ mod tests {
     #[test]
     fn tiers_grow_eightfold() {
         assert_eq!(
-            [0, 1 << 19, 1 << 20, 7 << 20, 8 << 20, 64 << 20].map(tier),
+            [0, 1 << 16, 1 << 17, 7 << 17, 1 << 20, 8 << 20].map(tier),
             [0, 0, 1, 1, 2, 3]
         );
     }

@@ -166,7 +166,7 @@ impl Pile {
         let end = numbers.end.min(self.slots.len());
         let slots = self.slots.get(numbers.start..end).unwrap_or_default();
         let long = slots.iter().filter(|slot| slot.key_bytes_in_arena() > 0);
-        ahead::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first()));
+        ahead::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
     }
 
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {

@@ -47,6 +47,13 @@ impl Sections {
         self.all.iter().map(|section| section.descriptor())
     }
 
+    /// Bytes of blocks before they are compressed.
+    pub fn bytes_raw(&self) -> u64 {
+        self.descriptors()
+            .map(|descriptor| descriptor.bytes_raw)
+            .sum()
+    }
+
     /// Bytes in run files.
     pub fn bytes_stored(&self) -> u64 {
         self.descriptors()

@@ -192,7 +192,7 @@ impl Sorter {
     /// Fetches these entries from the arena.
     fn touch(&self, places: &[Place]) {
         let in_arena = places.iter().filter(|place| place.is_in_arena());
-        ahead::touch(in_arena.filter_map(|place| self.arena.get(place.offset())));
+        ahead::touch(in_arena.filter_map(|place| self.arena.get(place.offset()).copied()));
     }
 
     /// Orders places with equal heads.

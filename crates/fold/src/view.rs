@@ -91,37 +91,6 @@ impl View {
         None
     }
 
-    /// Notes which of these keys, in order, some section has. One that a younger section deletes may be
-    /// noted; one that is not noted has no entry that the snapshot sees.
-    pub fn note_held_in_sections(
-        &self,
-        keys: &[HashedKey<'_>],
-        held: &mut [bool],
-    ) -> Result<(), StorageError> {
-        for section in self.sections.all() {
-            let unknown = |number: usize| held.get(number) == Some(&false);
-            let passing = section.passing(keys, unknown)?;
-            if passing.is_empty() {
-                continue;
-            }
-            let alone: Chain = Arc::new(vec![section.clone()]);
-            let chains = std::iter::once(&alone);
-            let mut cursor = Cursor::new(
-                chains,
-                std::iter::empty(),
-                self.snapshot,
-                Direction::Forward,
-            );
-            for number in passing {
-                if let (Some(wanted), Some(held)) = (keys.get(number), held.get_mut(number)) {
-                    cursor.seek(wanted.key, 0)?;
-                    *held = cursor.next()? && cursor.key() == wanted.key;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// A forward cursor for reading one key: parts without the key and sections whose filters exclude
     /// it are left out.
     pub fn cursor_of_key(&self, key: &[u8]) -> Result<Cursor, StorageError> {
@@ -279,6 +248,39 @@ impl View {
         }
         Ok(Some(found.unwrap_or(0)))
     }
+}
+
+/// The numbers of those of these keys, in order, which `ask` chooses and a section has, as a snapshot sees
+/// it. A younger section may delete one.
+pub fn held_in_section(
+    section: &Arc<Section>,
+    snapshot: u64,
+    keys: &[HashedKey<'_>],
+    ask: impl Fn(usize) -> bool,
+) -> Result<Vec<usize>, StorageError> {
+    let mut held = section.passing(keys, ask)?;
+    if held.is_empty() {
+        return Ok(held);
+    }
+    let alone: Chain = Arc::new(vec![section.clone()]);
+    let chains = std::iter::once(&alone);
+    let mut cursor = Cursor::new(chains, std::iter::empty(), snapshot, Direction::Forward);
+    let mut is_there = |number: &usize| match keys.get(*number) {
+        None => Ok(false),
+        Some(wanted) => {
+            cursor.seek(wanted.key, 0)?;
+            Ok(cursor.next()? && cursor.key() == wanted.key)
+        }
+    };
+    let mut failed = Ok(());
+    held.retain(|number| {
+        let found = is_there(number);
+        found.unwrap_or_else(|error| {
+            failed = Err(error);
+            false
+        })
+    });
+    failed.map(|()| held)
 }
 
 /// Whether a section may have entries between two places.

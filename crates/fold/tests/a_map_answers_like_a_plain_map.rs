@@ -10,7 +10,7 @@ use windrow_fold::merge::{self, Keep};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
     Age, Cursor, Direction, Entry, HashedKey, Part, PileBuilder, RunSink, Section, SectionOptions,
-    Snapshot, Snapshots, Tail, View,
+    Snapshot, Snapshots, Tail, View, held_in_section,
 };
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
@@ -277,7 +277,11 @@ fn check_presence(map: &Map) {
     let view = map.view();
     let has = |key: &Vec<u8>| view.parts.iter().any(|part| part.of_key(key).is_some());
     let mut held: Vec<bool> = keys.iter().map(has).collect();
-    view.note_held_in_sections(&wanted, &mut held).unwrap();
+    for section in view.sections.all() {
+        let unknown = |number: usize| !held[number];
+        let found = held_in_section(section, view.snapshot, &wanted, unknown).unwrap();
+        found.into_iter().for_each(|number| held[number] = true);
+    }
     for (key, held) in keys.iter().zip(held) {
         let is_there = model.keys().any(|place| place.0 == *key);
         assert_eq!(held, is_there, "{key:?}");

@@ -7,10 +7,47 @@ use windrow_document::Document;
 pub struct Batch {
     elements: Vec<u8>,
     count: usize,
+    name: Name,
 }
 
-/// A document in a batch has its type and its number before it, which has at most eight digits.
-const ELEMENT_BYTES_MAX: usize = 10;
+/// The name of the next element: its number in decimal digits, counted up as they stand.
+#[derive(Debug, Clone, PartialEq)]
+struct Name {
+    digits: [u8; DIGITS_MAX],
+    first: usize,
+}
+
+/// As many as any number of documents has that stand in one reply.
+const DIGITS_MAX: usize = 8;
+
+impl Default for Name {
+    fn default() -> Name {
+        Name {
+            digits: [b'0'; DIGITS_MAX],
+            first: DIGITS_MAX - 1,
+        }
+    }
+}
+
+impl Name {
+    fn as_bytes(&self) -> &[u8] {
+        self.digits.get(self.first..).unwrap_or_default()
+    }
+
+    fn count_up(&mut self) {
+        for (place, digit) in self.digits.iter_mut().enumerate().rev() {
+            self.first = self.first.min(place);
+            if *digit < b'9' {
+                *digit += 1;
+                return;
+            }
+            *digit = b'0';
+        }
+    }
+}
+
+/// A document in a batch has its type and its number before it, and a zero.
+const ELEMENT_BYTES_MAX: usize = 2 + DIGITS_MAX;
 
 impl Batch {
     pub fn new() -> Batch {
@@ -22,16 +59,17 @@ impl Batch {
         buffer.clear();
         Batch {
             elements: buffer,
-            count: 0,
+            ..Batch::default()
         }
     }
 
     pub fn push(&mut self, document: Document<'_>) {
         self.elements.push(windrow_document::Type::Document as u8);
-        push_decimal(&mut self.elements, self.count);
+        self.elements.extend_from_slice(self.name.as_bytes());
         self.elements.push(0);
         self.elements.extend_from_slice(document.as_bytes());
         self.count += 1;
+        self.name.count_up();
     }
 
     /// Whether a document goes into a batch of at most so many bytes; the first always does.
@@ -74,9 +112,16 @@ impl<'a> FromIterator<Document<'a>> for Batch {
     }
 }
 
-fn push_decimal(into: &mut Vec<u8>, number: usize) {
-    if number >= 10 {
-        push_decimal(into, number / 10);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_named_by_their_numbers() {
+        let mut name = Name::default();
+        for number in 0..12_345 {
+            assert_eq!(name.as_bytes(), number.to_string().as_bytes());
+            name.count_up();
+        }
     }
-    into.push(b'0' + (number % 10) as u8);
 }

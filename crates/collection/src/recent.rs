@@ -1,0 +1,263 @@
+//! The keys that came to a unique index not long ago, as filters in memory. Whoever looks whether a key is
+//! there would have to ask all of the index's sections; for those that were folded lately he asks these.
+//!
+//! A fold that brings the keys of a generation adds them, before readers see its section. Which sections
+//! have no other keys than these is told by positions: those that were folded behind one of them. A merge
+//! of such a section with an older one moves it. A fold of keys that nobody has asked for has no hashes of
+//! them, and everything begins anew behind it: `_id`s that grow cost nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use windrow_fold::{HashedKey, KeyFilter, Section};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct RecentKeys(Mutex<Option<Recent>>);
+
+/// What is known at a moment.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    /// Oldest first, at most [`FILTERS_MAX`]: the last one takes what comes.
+    filters: Vec<Arc<Filter>>,
+    /// Sections up to this position may have other keys.
+    from: u64,
+    /// All keys up to here are known.
+    until: u64,
+}
+
+#[derive(Debug)]
+struct Filter {
+    /// The keys of commits behind this position.
+    from: u64,
+    keys: KeyFilter,
+    count: AtomicU64,
+    capacity: u64,
+    budget: Arc<Budget>,
+}
+
+/// The memory of all filters of an engine.
+#[derive(Debug)]
+pub struct Budget {
+    bytes: AtomicU64,
+    bytes_max: u64,
+}
+
+/// When the second is full, the first goes.
+const FILTERS_MAX: usize = 2;
+/// A filter has room for so many folds like the one that it begins with: as many as are merged at once,
+/// twice, have then become two sections.
+const FOLDS: u64 = 16;
+/// Not worth its memory where it would soon be full.
+const FOLDS_MIN: u64 = 2;
+const BITS_PER_KEY: u64 = 16;
+
+/// The hashes of the keys of some commits.
+#[derive(Debug)]
+pub struct Brought {
+    /// Those behind this position, up to `until`.
+    pub from: u64,
+    pub until: u64,
+    pub hashes: Vec<u64>,
+}
+
+impl Budget {
+    pub fn new(bytes_max: u64) -> Arc<Budget> {
+        Arc::new(Budget {
+            bytes: AtomicU64::new(0),
+            bytes_max,
+        })
+    }
+
+    fn left(&self) -> u64 {
+        self.bytes_max
+            .saturating_sub(self.bytes.load(Ordering::Relaxed))
+    }
+}
+
+impl Filter {
+    /// None where there is no memory for a useful one.
+    fn new(from: u64, keys: u64, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
+        let capacity = (keys * FOLDS).min(budget.left() * 8 / BITS_PER_KEY);
+        if keys == 0 || capacity < keys * FOLDS_MIN {
+            return None;
+        }
+        let keys = KeyFilter::new((capacity * BITS_PER_KEY) as usize);
+        budget.bytes.fetch_add(keys.bytes(), Ordering::Relaxed);
+        Some(Arc::new(Filter {
+            from,
+            keys,
+            count: AtomicU64::new(0),
+            capacity,
+            budget: budget.clone(),
+        }))
+    }
+
+    fn has_room(&self, keys: u64) -> bool {
+        self.count.load(Ordering::Relaxed) + keys <= self.capacity
+    }
+
+    fn add(&self, hashes: &[u64]) {
+        self.keys.add(hashes);
+        self.count.fetch_add(hashes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        let bytes = self.keys.bytes();
+        self.budget.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl RecentKeys {
+    /// What is known now.
+    pub fn get(&self) -> Option<Recent> {
+        self.0.lock().clone()
+    }
+
+    /// Takes what a fold brings, before its section is shown. None: its keys are not at hand.
+    pub fn fold(&self, brought: Option<Brought>, budget: &Arc<Budget>) {
+        let mut recent = self.0.lock();
+        let before = recent.take();
+        *recent = brought.and_then(|brought| extended(before, brought, budget));
+    }
+
+    /// Says that these sections are about to become one.
+    pub fn merge(&self, sections: &[Arc<Section>]) {
+        if let Some(recent) = self.0.lock().as_mut() {
+            let mut descriptors = sections.iter().map(|section| section.descriptor());
+            if !descriptors.clone().all(|it| recent.covers(it.position)) {
+                let newest = descriptors.by_ref().map(|it| it.position).max();
+                recent.from = recent.from.max(newest.unwrap_or(0));
+            }
+        }
+    }
+
+    /// Forgets all, and gives its memory back.
+    pub fn forget(&self) {
+        self.0.lock().take();
+    }
+}
+
+fn extended(before: Option<Recent>, brought: Brought, budget: &Arc<Budget>) -> Option<Recent> {
+    let keys = brought.hashes.len() as u64;
+    let mut recent = before
+        .filter(|before| before.until == brought.from)
+        .unwrap_or(Recent {
+            filters: Vec::new(),
+            from: brought.from,
+            until: brought.from,
+        });
+    if !recent
+        .filters
+        .last()
+        .is_some_and(|last| last.has_room(keys))
+    {
+        if recent.filters.len() == FILTERS_MAX {
+            recent.filters.remove(0);
+            let from = recent.filters.first().map_or(brought.from, |it| it.from);
+            recent.from = recent.from.max(from);
+        }
+        recent
+            .filters
+            .push(Filter::new(brought.from, keys, budget)?);
+    }
+    recent.filters.last()?.add(&brought.hashes);
+    recent.until = brought.until;
+    Some(recent)
+}
+
+impl Recent {
+    /// Whether a section that was folded at this position has no keys but those that are known.
+    pub fn covers(&self, position: u64) -> bool {
+        position > self.from
+    }
+
+    /// Which of these keys may be among those that are known.
+    pub fn may_hold(&self, keys: &[HashedKey<'_>]) -> Vec<bool> {
+        let mut held = vec![false; keys.len()];
+        for filter in &self.filters {
+            filter.keys.note_held(keys, &mut held);
+        }
+        held
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(from: u64, until: u64) -> Vec<u64> {
+        let hash = |number: u64| HashedKey::of(&number.to_be_bytes()).hash;
+        (from..until).map(hash).collect()
+    }
+
+    /// A fold of a thousand keys a position.
+    fn brought(from: u64, until: u64) -> Option<Brought> {
+        Some(Brought {
+            from,
+            until,
+            hashes: hashes(from * 1_000, until * 1_000),
+        })
+    }
+
+    fn known(recent: &Recent, hashes: &[u64]) -> usize {
+        let keys = hashes.iter().map(|hash| HashedKey {
+            key: b"",
+            hash: *hash,
+        });
+        let held = recent.may_hold(&keys.collect::<Vec<_>>());
+        held.into_iter().filter(|held| *held).count()
+    }
+
+    #[test]
+    fn folds_add_to_what_is_known() {
+        let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
+        assert!(recent.get().is_none());
+        recent.fold(brought(7, 8), &budget);
+        recent.fold(brought(8, 10), &budget);
+        let known_now = recent.get().unwrap();
+        assert_eq!(
+            [7, 8, 10].map(|it| known_now.covers(it)),
+            [false, true, true]
+        );
+        assert_eq!(known(&known_now, &hashes(7_000, 10_000)), 3_000);
+        assert!(known(&known_now, &hashes(20_000, 30_000)) < 100);
+        // What nobody asked for, or what does not follow, begins anew.
+        recent.fold(brought(11, 12), &budget);
+        assert!(!recent.get().unwrap().covers(11));
+        recent.fold(None, &budget);
+        assert!(recent.get().is_none());
+        drop(known_now);
+        assert_eq!(budget.left(), 1 << 20);
+    }
+
+    #[test]
+    fn full_filters_go() {
+        let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
+        for position in 0..3 * FOLDS {
+            recent.fold(brought(position, position + 1), &budget);
+        }
+        let known_now = recent.get().unwrap();
+        assert!(!known_now.covers(FOLDS));
+        assert!(known_now.covers(FOLDS + 1));
+        let all = hashes(FOLDS * 1_000, 3 * FOLDS * 1_000);
+        assert_eq!(known(&known_now, &all), all.len());
+    }
+
+    #[test]
+    fn where_no_memory_is_left_nothing_is_known() {
+        let (recent, budget) = (RecentKeys::default(), Budget::new(2_000));
+        recent.fold(brought(0, 1), &budget);
+        assert!(recent.get().is_none());
+        let budget = Budget::new(5_000);
+        recent.fold(brought(0, 1), &budget);
+        assert!(recent.get().is_some());
+        recent.fold(brought(1, 2), &budget);
+        assert_eq!(known(&recent.get().unwrap(), &hashes(0, 2_000)), 2_000);
+        recent.fold(brought(2, 3), &budget);
+        assert!(recent.get().is_none());
+    }
+}
