@@ -35,6 +35,11 @@ enum Entries {
     AsTheyCame(Box<Unordered>),
 }
 
+enum Looked<'p> {
+    Ordered(&'p Arc<Chunk>),
+    AsTheyCame(&'p Unordered),
+}
+
 #[derive(Debug)]
 struct Unordered {
     pile: Pile,
@@ -161,16 +166,36 @@ impl Part {
 
     /// A chunk that has all entries of this key, and perhaps others. None where it has none.
     pub fn of_key(&self, key: &[u8]) -> Option<Arc<Chunk>> {
-        let chunk = match &self.entries {
-            Entries::Ordered(chunk) => chunk,
+        match self.to_look_at() {
+            Looked::Ordered(chunk) => {
+                let first = chunk.get(chunk.lower_bound(key, 0))?;
+                (first.key == key).then(|| chunk.clone())
+            }
+            Looked::AsTheyCame(unordered) => unordered.look_for(key),
+        }
+    }
+
+    /// How many entries lie between two places, the first included, the second not.
+    pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> usize {
+        match self.to_look_at() {
+            Looked::Ordered(chunk) => {
+                let before = |(key, id)| chunk.lower_bound(key, id);
+                before(to).saturating_sub(before(from))
+            }
+            Looked::AsTheyCame(unordered) => unordered.pile.count(from, to),
+        }
+    }
+
+    /// Its entries as somebody looks at them who can do so in order and as they came.
+    fn to_look_at(&self) -> Looked<'_> {
+        match &self.entries {
+            Entries::Ordered(chunk) => Looked::Ordered(chunk),
             Entries::AsTheyCame(unordered) => match unordered.chunk.get() {
-                Some(chunk) => chunk,
-                None if unordered.is_looked_at_often() => unordered.chunk(),
-                None => return unordered.look_for(key),
+                Some(chunk) => Looked::Ordered(chunk),
+                None if unordered.is_looked_at_often() => Looked::Ordered(unordered.chunk()),
+                None => Looked::AsTheyCame(unordered),
             },
-        };
-        let first = chunk.get(chunk.lower_bound(key, 0))?;
-        (first.key == key).then(|| chunk.clone())
+        }
     }
 
     /// Its marks, whose keys begin with this byte.
@@ -277,6 +302,33 @@ mod tests {
             let found = part.of_key(&key).map(|chunk| all(&chunk, &key));
             assert_eq!(found.is_some(), ordered.of_key(&key).is_some());
             assert_eq!(found.unwrap_or_default(), all(ordered.chunk(), &key));
+        }
+    }
+
+    #[test]
+    fn entries_between_places_are_counted_without_order_as_with_it() {
+        let part = Part::from(pile(1, 1_000));
+        let ordered = Part::from(Chunk::of(&pile(1, 1_000)));
+        let (short, long) = (key(3), key(71));
+        let places: [(&[u8], u64); 7] = [
+            (b"", 0),
+            (b"2", 0),
+            (&short, 0),
+            (&short, 700),
+            (&long, 0),
+            (&long, u64::MAX),
+            (b"\xFF", 0),
+        ];
+        assert_eq!(part.count(places[0], places[6]), 1_000);
+        for from in places {
+            for to in places {
+                assert!(is_unordered(&part));
+                assert_eq!(
+                    part.count(from, to),
+                    ordered.count(from, to),
+                    "{from:?} {to:?}"
+                );
+            }
         }
     }
 

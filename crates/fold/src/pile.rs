@@ -233,6 +233,19 @@ impl Pile {
         }
     }
 
+    /// How many entries lie between two places, the first included, the second not.
+    pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> usize {
+        let place = |(key, id)| (KeyHead::of(key).number(), key, id);
+        let (from, to) = (place(from), place(to));
+        let is_before = |slot: &Slot, (head, key, id): (u128, &[u8], u64)| {
+            let heads = slot.head.number().cmp(&head);
+            let keys = heads.then_with(|| compare_keys(self.key(slot), key));
+            keys.then(slot.id.cmp(&id)).is_lt()
+        };
+        let between = |slot: &&Slot| !is_before(slot, from) && is_before(slot, to);
+        self.slots.iter().filter(between).count()
+    }
+
     pub fn is_in_order(&self) -> bool {
         let in_order = |one: &Slot, other: &Slot| self.compare_slots(one, other).is_le();
         self.slots.is_sorted_by(in_order)

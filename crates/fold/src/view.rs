@@ -208,14 +208,8 @@ impl View {
         for section in self.sections.all() {
             count += count_in_section(section, from, to)?;
         }
-        for chunk in self.parts.iter().map(|part| part.chunk()) {
-            let (start, end) = (
-                chunk.lower_bound(from.0, from.1),
-                chunk.lower_bound(to.0, to.1),
-            );
-            count += end.saturating_sub(start) as u64;
-        }
-        Ok(count)
+        let in_parts = self.parts.iter().map(|part| part.count(from, to) as u64);
+        Ok(count + in_parts.sum::<u64>())
     }
 }
 
@@ -225,11 +219,7 @@ impl View {
     /// deleted, has versions or is newer than the snapshot (such sections have no sum), or where two
     /// sources have entries, which may be of one place.
     pub fn count(&self, from: (&[u8], u64), to: (&[u8], u64)) -> Result<Option<u64>, StorageError> {
-        let has_some = |part: &Arc<Part>| {
-            let chunk = part.chunk();
-            chunk.lower_bound(from.0, from.1) < chunk.lower_bound(to.0, to.1)
-        };
-        if self.parts.iter().any(has_some) {
+        if self.parts.iter().any(|part| part.count(from, to) > 0) {
             return Ok(None);
         }
         let mut found = None;
