@@ -122,6 +122,31 @@ def test_without_the_collection(server):
     assert everything(server) == []
 
 
+def test_a_name_that_is_another_collections_by_now(server):
+    """What had been done was refused with 361 where the collection that was meant had been renamed since."""
+    session, database = Session(), server.client().d
+    session.run(server, 1, insert(1, 2, 3))
+    known = next(database.list_collections(filter={"name": "c"}))["info"]["uuid"]
+    named = {"collectionUUID": known}
+    update = UPDATE | {"updates": UPDATE["updates"][:2]} | named
+    place = BULK | {"nsInfo": [{"ns": "d.c"} | named]}
+    commands = [(insert(4, 5) | named, "d"), (update, "d"), (DELETE | named, "d"), (place, "admin"), (MODIFY, "d")]
+    sessions = [Session() for _ in commands]
+    first = [session.run(server, 1, *command) for session, command in zip(sessions, commands)]
+    assert all("writeErrors" not in reply and reply.get("nErrors", 0) == 0 for reply in first)
+    database.c.rename("e")
+    database.command("create", "c", viewOn="e", pipeline=[])
+    before = list(database.e.find().sort("_id", 1))
+    again = [session.run(server, 1, *command) for session, command in zip(sessions, commands)]
+    counts = ("n", "nModified", "nInserted", "nDeleted", "nErrors", "writeErrors", "lastErrorObject", "value", "upserted")
+    for one, other in zip(first, again):
+        assert [one.get(name) for name in counts] == [other.get(name) for name in counts]
+    assert list(database.e.find().sort("_id", 1)) == before
+    # What has not been done is refused, statement by statement.
+    more = session.run(server, 2, insert(6, 7) | named, ordered=False)
+    assert (more["n"], [error["code"] for error in more["writeErrors"]]) == (0, [361, 361])
+
+
 def test_a_commit_that_is_sent_again(server):
     session = Session()
     server.client().d.create_collection("c")

@@ -16,6 +16,7 @@ use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, RecordPart, 
 pub struct Snapshot {
     reader: Reader,
     namespace: String,
+    uuid: [u8; 16],
     count: u64,
     scans: Arc<Scans>,
     guidance: Option<Arc<Guidance>>,
@@ -41,6 +42,7 @@ impl Snapshot {
             guidance,
             reader,
             namespace: collection.namespace().to_string(),
+            uuid: collection.uuid(),
             count: collection.count(),
             scans: collection.scans().clone(),
         }))
@@ -50,6 +52,10 @@ impl Snapshot {
 impl Source for Snapshot {
     fn namespace(&self) -> String {
         self.namespace.clone()
+    }
+
+    fn uuid(&self) -> Option<[u8; 16]> {
+        Some(self.uuid)
     }
 
     fn collation(&self) -> Option<Arc<Collation>> {

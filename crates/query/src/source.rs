@@ -36,6 +36,11 @@ pub trait Source: Send + Sync {
     /// "database.collection".
     fn namespace(&self) -> String;
 
+    /// The collection's UUID; None where there is no collection, or it is a view.
+    fn uuid(&self) -> Option<[u8; 16]> {
+        None
+    }
+
     /// Whether there is such a collection at all.
     fn exists(&self) -> bool {
         true

@@ -9,8 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Batch, Change, Collection, DocumentValidation, Done, Error as CollectionError, Namespace,
-    Outcome, Terms,
+    Batch, Change, Collection, DocumentValidation, Done, Error as CollectionError, Outcome, Terms,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::update::{Applied, Update, UpdateContext};
@@ -18,6 +17,7 @@ use windrow_query::{Error as QueryError, Find, Interrupt, Row, Snapshot};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::clock;
+use crate::collection_uuid::Target;
 use crate::context::{Context, Saving};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
@@ -278,18 +278,18 @@ pub const UPSERT_ATTEMPTS: usize = 4;
 /// Updates, or inserts where nothing matches.
 pub fn update(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     updating: &Updating<'_>,
     keep_documents: bool,
 ) -> Result<Updated, CommandError> {
     let mut attempts = 0;
     loop {
         attempts += 1;
-        let mut updated = update_matching(context, namespace, updating, keep_documents)?;
+        let mut updated = update_matching(context, target, updating, keep_documents)?;
         if updated.tally.matched > 0 || !updating.upsert {
             return Ok(updated);
         }
-        match insert(context, namespace, updating) {
+        match insert(context, target, updating) {
             // Only where nothing has been changed may it be tried again.
             Err(error) if is_overtaken(&error) && attempts < UPSERT_ATTEMPTS => {}
             inserted => {
@@ -311,12 +311,12 @@ pub fn is_overtaken(error: &CommandError) -> bool {
 
 fn update_matching(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     updating: &Updating<'_>,
     keep_documents: bool,
 ) -> Result<Updated, CommandError> {
     let mut updated = Updated::default();
-    if let Some(collection) = existing(context, namespace, updating)? {
+    if let Some(collection) = existing(context, target, updating)? {
         let mut decide = |document: Document<'_>| {
             let applied = apply(updating, document)?;
             let (changed, description) = (applied.document, applied.description);
@@ -341,18 +341,15 @@ fn update_matching(
 /// does. Checks the query all the same where there is none.
 fn existing(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     updating: &Updating<'_>,
 ) -> Result<Option<Arc<Collection>>, CommandError> {
     if updating.upsert {
-        return context
-            .collection_or_create(namespace)
-            .map(Some)
-            .or_command_error();
+        return target.collection_or_create(context).map(Some);
     }
-    let collection = context.collection(namespace)?;
+    let collection = target.collection(context)?;
     if collection.is_none() {
-        let nothing = queries::source(context, namespace)?;
+        let nothing = target.source(context)?;
         updating.find.open(&nothing).or_command_error()?;
     }
     Ok(collection)
@@ -369,7 +366,7 @@ fn apply(updating: &Updating<'_>, document: Document<'_>) -> Result<Applied, Com
 
 fn insert(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     updating: &Updating<'_>,
 ) -> Result<DocumentBuf, CommandError> {
     let new = updating
@@ -385,7 +382,7 @@ fn insert(
             updating.context.keeps_zero_timestamps,
         ),
     };
-    let collection = context.collection_or_create(namespace).or_command_error()?;
+    let collection = target.collection_or_create(context)?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
     let give_up = || context.gives_up();
     let terms = context.terms(updating.saving, &give_up);

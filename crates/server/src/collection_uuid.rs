@@ -1,47 +1,103 @@
 //! `collectionUUID`: which collection a command expects to have the name that it gives.
 
+use std::sync::Arc;
+
 use windrow_collection::{Collection, Engine, Namespace};
 use windrow_document::Value;
+use windrow_query::Source;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
 use crate::context::Context;
+use crate::errors::OrCommandError;
+use crate::queries;
 
 /// The argument's name.
 pub const COLLECTION_UUID: &str = "collectionUUID";
 
-/// A UUID that a collection is expected to have.
-pub type Expected = Option<[u8; 16]>;
-
-/// What a command expects; None where it expects nothing.
-pub fn expected(arguments: &Arguments<'_>) -> Result<Expected, CommandError> {
-    arguments.uuid(COLLECTION_UUID)
+/// The collection that a command names, and which one that has to be.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub namespace: Namespace,
+    /// None where nothing is expected.
+    expected: Option<[u8; 16]>,
 }
 
-/// Fails where the collection of that name is another one than a command expects, is a view, or is not
-/// there: CollectionUUIDMismatch, which says which collection of the database has the UUID.
-pub fn check(
-    context: &Context<'_>,
-    namespace: &Namespace,
-    expected: Expected,
-) -> Result<(), CommandError> {
-    let Some(expected) = expected else {
-        return Ok(());
-    };
-    let engine = &context.state.services.engine;
-    match engine.collection(namespace) {
-        Some(there) if there.uuid() == expected => Ok(()),
-        _ => Err(mismatch(engine, namespace, expected)),
+impl Target {
+    /// Of what the arguments of a command say.
+    pub fn of(namespace: Namespace, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
+        let expected = arguments.uuid(COLLECTION_UUID)?;
+        Ok(Target {
+            namespace,
+            expected,
+        })
     }
-}
 
-/// [`check`] of what the arguments of a command say.
-pub fn check_argument(
-    context: &Context<'_>,
-    namespace: &Namespace,
-    arguments: &Arguments<'_>,
-) -> Result<(), CommandError> {
-    check(context, namespace, expected(arguments)?)
+    /// The collection of a UUID.
+    pub fn known(namespace: &Namespace, uuid: [u8; 16]) -> Target {
+        Target {
+            namespace: namespace.clone(),
+            expected: Some(uuid),
+        }
+    }
+
+    /// Any collection of that name.
+    pub fn any(namespace: Namespace) -> Target {
+        Target {
+            namespace,
+            expected: None,
+        }
+    }
+
+    /// Whether the command says which collection it expects.
+    pub fn is_known(&self) -> bool {
+        self.expected.is_some()
+    }
+
+    /// The collection of that name. Fails where it is another one than is expected, is a view, or is not
+    /// there: CollectionUUIDMismatch, which says which collection of the database has the UUID.
+    pub fn collection(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Option<Arc<Collection>>, CommandError> {
+        let found = context.collection(&self.namespace)?;
+        self.check_found(context, found.as_deref().map(Collection::uuid))?;
+        Ok(found)
+    }
+
+    /// The same, created where there is none and any will do.
+    pub fn collection_or_create(
+        &self,
+        context: &Context<'_>,
+    ) -> Result<Arc<Collection>, CommandError> {
+        match self.collection(context)? {
+            Some(collection) => Ok(collection),
+            None => context
+                .collection_or_create(&self.namespace)
+                .or_command_error(),
+        }
+    }
+
+    /// What a command reads that only reads. Fails as [`collection`](Self::collection) does.
+    pub fn source(&self, context: &Context<'_>) -> Result<Arc<dyn Source>, CommandError> {
+        let source = queries::source(context, &self.namespace)?;
+        self.check_found(context, source.uuid())?;
+        Ok(source)
+    }
+
+    fn check_found(
+        &self,
+        context: &Context<'_>,
+        found: Option<[u8; 16]>,
+    ) -> Result<(), CommandError> {
+        match self.expected {
+            Some(expected) if found != Some(expected) => {
+                let engine = &context.state.services.engine;
+                Err(mismatch(engine, &self.namespace, expected))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn mismatch(engine: &Engine, namespace: &Namespace, expected: [u8; 16]) -> CommandError {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
 use windrow_document::{Array, Document, DocumentBuf, doc};
 use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
 use windrow_wire::{CommandError, Reply};
 
+use crate::collection_uuid::Target;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queries;
@@ -14,9 +14,11 @@ use crate::query_shape;
 use crate::version::MONGODB_VERSION;
 
 /// The collection or view of the command that is explained.
-pub fn open(context: &Context<'_>, namespace: &Namespace) -> Result<Arc<dyn Source>, CommandError> {
-    context.operation.set_namespace(&namespace.to_string());
-    queries::source(context, namespace)
+pub fn open(context: &Context<'_>, target: &Target) -> Result<Arc<dyn Source>, CommandError> {
+    context
+        .operation
+        .set_namespace(&target.namespace.to_string());
+    target.source(context)
 }
 
 /// Explains a pipeline.

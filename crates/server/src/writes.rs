@@ -9,6 +9,7 @@ use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::collection_uuid::Target;
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
 use crate::generic::Statements;
@@ -108,14 +109,15 @@ pub fn target<S>(
     request: &Request,
     context: &Context<'_>,
     parsed: Result<Vec<S>, CommandError>,
-) -> Result<(Namespace, Vec<S>), CommandError> {
+) -> Result<(Target, Vec<S>), CommandError> {
     let (database, name) = (request.database(), collection_name(request)?);
     check_in_transaction(context, database, name)?;
     let namespace = existing(database, name)?;
     context.operation.set_namespace(&namespace.to_string());
+    let target = Target::of(namespace, &Arguments::new(request))?;
     let statements = parsed?;
     check_statement_count(context, statements.len())?;
-    Ok((namespace, statements))
+    Ok((target, statements))
 }
 
 /// Runs a command's statements, each with its number: all of them, or where they are ordered those up to

@@ -45,6 +45,10 @@ impl Source for Limited<'_> {
         self.source.namespace()
     }
 
+    fn uuid(&self) -> Option<[u8; 16]> {
+        self.source.uuid()
+    }
+
     fn exists(&self) -> bool {
         self.source.exists()
     }

@@ -26,7 +26,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collation;
-use crate::collection_uuid::{self, COLLECTION_UUID};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions};
@@ -88,11 +88,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = named(request.database(), body)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
-    check_uuid(context, &namespace, body)?;
+    let target = named_target(context, namespace, body)?;
+    let namespace = &target.namespace;
     if own_documents::first_stage(body).map(|(name, _)| name) == Some(change_stream::STAGE) {
-        return open_stream(context, namespace, body, first);
+        return open_stream(context, namespace.clone(), body, first);
     }
-    let (aggregate, source) = prepare(context, &namespace, body)?;
+    let (aggregate, source) = prepare(context, &target, body)?;
     let collections = queries::collections(context);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
     let owner = queries::owner(context, text, body);
@@ -101,7 +102,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             let environment = aggregate.pipeline.environment();
             let validation = writes::validation(&Arguments::within("aggregate", body))?;
             let writing =
-                Writing::new(context, &namespace, output, environment, validation, cursor)?;
+                Writing::new(context, namespace, output, environment, validation, cursor)?;
             Box::new(writing)
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),
@@ -139,27 +140,29 @@ fn check_request(body: Document<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// Which collection is expected can be said of one that is read. Errors: 4928900 of change streams,
-/// 4928901 of pipelines that read none.
-fn check_uuid(
+/// The collection that is read, which can be expected to be a certain one. Errors, where it is: 4928900
+/// of change streams, 4928901 of pipelines that read none.
+fn named_target(
     context: &Context<'_>,
-    namespace: &Namespace,
+    namespace: Namespace,
     body: Document<'_>,
-) -> Result<(), CommandError> {
-    let expected = collection_uuid::expected(&Arguments::within("aggregate", body))?;
+) -> Result<Target, CommandError> {
+    let target = Target::of(namespace, &Arguments::within("aggregate", body))?;
+    if !target.is_known() {
+        return Ok(target);
+    }
     let unsupported = |code, what: &str| {
         let message = format!("{COLLECTION_UUID} is not supported for a {what}");
         refuse(code, message)
     };
     let first = own_documents::first_stage(body).map(|(name, _)| name);
-    match expected {
-        None => Ok(()),
-        Some(_) if first == Some(change_stream::STAGE) => unsupported(4_928_900, "change stream"),
-        Some(_) if namespace.collection == NO_COLLECTION => {
-            unsupported(4_928_901, "collectionless aggregation")
-        }
-        expected => collection_uuid::check(context, namespace, expected),
+    if first == Some(change_stream::STAGE) {
+        return unsupported(4_928_900, "change stream");
     }
+    if target.namespace.collection == NO_COLLECTION {
+        return unsupported(4_928_901, "collectionless aggregation");
+    }
+    target.collection(context).map(|_| target)
 }
 
 /// Opens a change stream.
@@ -197,21 +200,22 @@ pub fn explain(
     verbosity: Verbosity,
 ) -> Result<Reply, CommandError> {
     let namespace = named(database, command)?;
-    check_uuid(context, &namespace, command)?;
+    let target = named_target(context, namespace, command)?;
+    let namespace = &target.namespace;
     if own_documents::first_stage(command).map(|(name, _)| name) == Some(change_stream::STAGE) {
         check_names(command)?;
-        let scope = watched(namespace);
+        let scope = watched(namespace.clone());
         let stages = change_stream::explain(context, &scope, command)?;
         return Ok(explained::stages(context, stages, command));
     }
     context.operation.set_namespace(&namespace.to_string());
-    if let Some(begun) = own_documents::begin_explained(context, &namespace, command, verbosity)? {
+    if let Some(begun) = own_documents::begin_explained(context, namespace, command, verbosity)? {
         let aggregate = parse_stages(command, begun.rest.as_array(), None, Pipeline::parse_behind)?;
         let given = Given::source(namespace.to_string(), begun.documents);
         let over = (&aggregate, &given);
         return explained::behind(context, begun.first, over, command, verbosity);
     }
-    let source = explained::open(context, &namespace)?;
+    let source = explained::open(context, &target)?;
     check_view(command, &*source)?;
     let aggregate = parse(command, source.collation())?;
     explained::aggregate(context, &aggregate, &source, command, verbosity)
@@ -220,9 +224,10 @@ pub fn explain(
 /// The pipeline and what it reads: a collection, or the documents that its first stage makes.
 fn prepare(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
+    let namespace = &target.namespace;
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
         let mut aggregate =
             parse_stages(body, begun.rest.as_array(), None, Pipeline::parse_behind)?;
@@ -243,7 +248,7 @@ fn prepare(
         };
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
-    let source = queries::source(context, namespace)?;
+    let source = target.source(context)?;
     check_view(body, &*source)?;
     let mut aggregate = parse(body, source.collation())?;
     aggregate.allow_disk_use = queries::may_use_disk(context, body);

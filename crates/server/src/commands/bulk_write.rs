@@ -9,7 +9,7 @@ use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
 
 use super::{delete, insert, update};
 use crate::arguments::{Arguments, statements};
-use crate::collection_uuid::{self, COLLECTION_UUID, Expected};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::metrics::Kind;
@@ -44,9 +44,6 @@ pub const BULK_WRITE: Command = Command {
 /// The collection that the cursor over the results is said to be of.
 const NAMESPACE: &str = "admin.$cmd.bulkWrite";
 
-/// A collection that is written to, and which one it is expected to be.
-type Target = (Namespace, Expected);
-
 /// What holds for all operations of a command.
 struct Bulk<'a> {
     namespaces: Vec<Target>,
@@ -74,7 +71,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .collect::<Result<_, _>>()?;
     context.operation.set_namespace("admin.$cmd.bulkWrite");
     writes::check_statement_count(context, operations.len())?;
-    for (namespace, _) in &bulk.namespaces {
+    for Target { namespace, .. } in &bulk.namespaces {
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
     }
     let mut results = Results::new(errors_only);
@@ -94,7 +91,7 @@ fn parse_namespaces(list: &Documents<'_>) -> Result<Vec<Target>, CommandError> {
         fields.only(&["ns", COLLECTION_UUID])?;
         let name = fields.string("ns")?.ok_or_else(|| fields.missing("ns"))?;
         let namespace = parse_namespace(name)?;
-        namespaces.push((namespace, collection_uuid::expected(&fields)?));
+        namespaces.push(Target::of(namespace, &fields)?);
     }
     Ok(namespaces)
 }
@@ -153,7 +150,7 @@ impl Bulk<'_> {
     fn insert(
         &self,
         context: &Context<'_>,
-        (namespace, expected): &Target,
+        target: &Target,
         (first, operations): (usize, &[Operation]),
         results: &mut Results,
     ) -> Result<usize, CommandError> {
@@ -175,8 +172,7 @@ impl Bulk<'_> {
             ordered: self.ordered,
             storing: self.storing,
         };
-        let (_, failed) =
-            insert::insert_once(context, (namespace, *expected), &documents, (first, how))?;
+        let (_, failed) = insert::insert_once(context, target, &documents, (first, how))?;
         let mut failed = failed.into_iter().peekable();
         for number in 0..count {
             match failed.next_if(|(place, _)| *place == number) {
@@ -195,15 +191,13 @@ impl Bulk<'_> {
     fn update(
         &self,
         context: &Context<'_>,
-        (namespace, expected): &Target,
+        target: &Target,
         (place, statement): (usize, Document<'_>),
         results: &mut Results,
     ) -> Result<usize, CommandError> {
         let statement = update::Statement::parse(statement)?;
         let with = (self.variables, self.storing);
-        let updated = collection_uuid::check(context, namespace, *expected)
-            .and_then(|()| update::once(context, namespace, (place, &statement), with));
-        match updated {
+        match update::once(context, target, (place, &statement), with) {
             Ok(updated) => results.updated(place, &updated),
             Err(error) => results.failed(place, true, &error)?,
         }
@@ -213,14 +207,12 @@ impl Bulk<'_> {
     fn delete(
         &self,
         context: &Context<'_>,
-        (namespace, expected): &Target,
+        target: &Target,
         (place, statement): (usize, Document<'_>),
         results: &mut Results,
     ) -> Result<usize, CommandError> {
         let statement = delete::Statement::parse(statement)?;
-        let deleted = collection_uuid::check(context, namespace, *expected)
-            .and_then(|()| delete::once(context, namespace, (place, &statement), self.variables));
-        match deleted {
+        match delete::once(context, target, (place, &statement), self.variables) {
             Ok(tally) => results.deleted(place, tally.changed),
             Err(error) => results.failed(place, false, &error)?,
         }

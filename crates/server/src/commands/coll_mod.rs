@@ -10,10 +10,10 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::create::{self, clustered};
 use crate::arguments::Arguments;
-use crate::collection_uuid::{self, COLLECTION_UUID};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::errors::OrCommandError;
+use crate::errors::{OrCommandError, refuse};
 use crate::{namespace, validators};
 
 pub const COLL_MOD: Command = Command {
@@ -58,19 +58,17 @@ const EXPIRES: &str = "expireAfterSeconds";
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
-    let engine = &context.state.services.engine;
-    let view = match engine.collection(&namespace) {
-        Some(_) => None,
-        None => engine.view(&namespace).or_command_error()?,
+    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let Some(collection) = target.collection(context)? else {
+        let engine = &context.state.services.engine;
+        return match engine.view(&namespace).or_command_error()? {
+            Some(view) => of_view::change(request, context, &namespace, view),
+            None => refuse(
+                ErrorCode::NamespaceNotFound,
+                format!("ns does not exist: {namespace}"),
+            ),
+        };
     };
-    if let Some(view) = view {
-        return of_view::change(request, context, &namespace, view);
-    }
-    let collection = engine.collection(&namespace).ok_or_else(|| {
-        let message = format!("ns does not exist: {namespace}");
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })?;
     let _exclusion = context.exclude(&collection)?;
     let wanted = Wanted::parse(request, &namespace)?;
     if wanted.names(EXPIRES) && !collection.is_clustered() {

@@ -14,13 +14,13 @@ use windrow_index::{Definition, without_unknown_options};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::collection_uuid::COLLECTION_UUID;
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::index_builds::{self, Build};
-use crate::{collection_uuid, namespace, stable_api, views};
+use crate::{namespace, stable_api, views};
 
 /// Unknown arguments are checked here, since MongoDB has a code of its own for them.
 pub const CREATE_INDEXES: Command = Command {
@@ -42,11 +42,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let engine = &context.state.services.engine;
-    let existing = context.collection(&namespace)?;
+    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let existing = target.collection(context)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
     let is_member = context.state.member.is_some();
     let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
-    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
     let names: Vec<String> = wanted.iter().map(|one| one.name.clone()).collect();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Change, DocumentValidation, Kept, Namespace};
+use windrow_collection::{Change, DocumentValidation, Kept};
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
 use crate::collation;
-use crate::collection_uuid::{self, COLLECTION_UUID};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
@@ -67,13 +67,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
-    let expected = collection_uuid::expected(&arguments)?;
-    let (namespace, parsed) = writes::target(request, context, parse(request))?;
+    let (target, parsed) = writes::target(request, context, parse(request))?;
     let (mut count, mut examined) = (0, Examined::default());
     let errors = writes::each(&parsed, ordered, |number, statement| {
         let started = Instant::now();
-        collection_uuid::check(context, &namespace, expected)?;
-        let tally = once(context, &namespace, (number, statement), variables)?;
+        let tally = once(context, &target, (number, statement), variables)?;
         statement.record(context, &tally, started.elapsed());
         count += tally.changed;
         examined += tally.examined;
@@ -90,7 +88,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 /// [`writes::once`], with the command's `let`.
 pub fn once(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     (place, statement): (usize, &Statement<'_>),
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
@@ -99,23 +97,31 @@ pub fn once(
         changed: 1,
         ..Tally::default()
     };
-    let run = |numbers: &[i32]| one(context, namespace, (statement, numbers), variables);
+    let run = |numbers: &[i32]| one(context, target, (statement, numbers), variables);
     let place = (place, statement.one);
-    writes::once(context, &namespace.database, place, |_| Ok(before), run)
+    writes::once(
+        context,
+        &target.namespace.database,
+        place,
+        |_| Ok(before),
+        run,
+    )
 }
 
 /// `numbers`: that of the statement, of a retryable write.
 fn one(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     (statement, numbers): (&Statement<'_>, &[i32]),
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     context.state.metrics.deletes.fetch_add(1, Relaxed);
-    views::refuse(context, namespace)?;
-    let find = statement.find(variables, collation::default_of(context, namespace))?;
-    let Some(collection) = context.collection(namespace)? else {
-        let nothing = queries::source(context, namespace)?;
+    let existing = target.collection(context)?;
+    views::refuse(context, &target.namespace)?;
+    let collation = existing.as_ref().and_then(|existing| existing.collation());
+    let find = statement.find(variables, collation)?;
+    let Some(collection) = existing else {
+        let nothing = target.source(context)?;
         return find
             .open(&nothing)
             .map(|_| Tally::default())

@@ -5,12 +5,13 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::namespace;
 use crate::profiling::Level;
 use crate::recorder::PROFILE;
-use crate::{collection_uuid, namespace};
 
 /// Arguments are not checked, as in MongoDB.
 pub const DROP: Command = Command {
@@ -26,15 +27,16 @@ pub const DROP: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
+    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
+    let found = target.collection(context)?;
     check_profile(context, &namespace)?;
     let engine = &context.state.services.engine;
-    if engine.collection(&namespace).is_none() && engine.drop_view(&namespace).or_command_error()? {
+    if found.is_none() && engine.drop_view(&namespace).or_command_error()? {
         ended(context, &namespace.to_string());
         return Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }));
     }
     let nothing_there = || Ok(Reply::ok(DocumentBuf::new()));
-    let Some(collection) = engine.collection(&namespace) else {
+    let Some(collection) = found else {
         return nothing_there();
     };
     let _exclusion = context.exclude(&collection)?;

@@ -6,10 +6,11 @@ use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::{collection_uuid, namespace, views};
+use crate::{namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const DROP_INDEXES: Command = Command {
@@ -29,9 +30,12 @@ const CLUSTERED: ErrorCode = ErrorCode(5_979_800);
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    collection_uuid::check_argument(context, &namespace, &Arguments::new(request))?;
+    let target = Target::of(namespace.clone(), &Arguments::new(request))?;
     let missing = || format!("ns not found {namespace}");
-    let collection = views::collection(context, &namespace, missing)?;
+    let collection = match target.collection(context)? {
+        Some(collection) => collection,
+        None => views::collection(context, &namespace, missing)?,
+    };
     let _exclusion = context.exclude(&collection)?;
     let before = collection.index_count() as i32;
     let wanted = request.get("index");

@@ -9,11 +9,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use super::{aggregate, count, delete, distinct, find, find_and_modify, update};
 use crate::arguments::Arguments;
 use crate::collation;
+use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::{collection_uuid, explained, queries, views};
+use crate::{explained, queries, views};
 
 /// It runs with the table of commands, which lies above: see [`run`].
 pub const EXPLAIN: Command = Command {
@@ -66,14 +67,8 @@ fn explain(
     if name == "aggregate" {
         return aggregate::explain(context, database, command, verbosity);
     }
-    if let "find" | "update" | "delete" = name {
-        let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
-        let arguments = Arguments::within(name, command);
-        collection_uuid::check_argument(context, &namespace, &arguments)?;
-    }
     if let "find" | "count" | "distinct" = name {
-        let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
-        let source = explained::open(context, &namespace)?;
+        let source = explained::open(context, &named_target(database, command, name)?)?;
         if source.view().is_some() {
             let aggregate = match name {
                 "find" => views::find(command, &*source),
@@ -106,10 +101,19 @@ fn explain(
             ));
         }
     };
-    let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
-    views::refuse(context, &namespace)?;
-    let source = explained::open(context, &namespace)?;
+    let target = named_target(database, command, name)?;
+    let source = explained::open(context, &target)?;
+    views::refuse(context, &target.namespace)?;
     explained::find(context, &find, &source, command, (verbosity, wrapping))
+}
+
+/// The collection that a command names, and where it can say so, which one that has to be.
+fn named_target(database: &str, command: Document<'_>, name: &str) -> Result<Target, CommandError> {
+    let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
+    match name {
+        "find" | "update" | "delete" => Target::of(namespace, &Arguments::within(name, command)),
+        _ => Ok(Target::any(namespace)),
+    }
 }
 
 /// How the command's collection compares; of a name that none can have the command itself tells.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
@@ -11,7 +10,7 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, whole};
 use crate::collation;
-use crate::collection_uuid::{self, COLLECTION_UUID};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::cursors::CursorOptions;
@@ -94,15 +93,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
     let arguments = Arguments::within("find", body);
-    collection_uuid::check_argument(context, &namespace, &arguments)?;
-    let source = queries::source(context, &namespace)?;
+    let target = Target::of(namespace, &arguments)?;
+    let source = target.source(context)?;
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }
     let mut asked = Asked::parse(body, source.collation())?;
     asked.find.allow_disk_use = queries::may_use_disk(context, body);
     if asked.tailable {
-        return tail(context, &namespace, body, asked);
+        return tail(context, &target, body, asked);
     }
     let running = Running::start(&asked.find, &source, context.operation)?;
     if !source.exists() {
@@ -125,13 +124,12 @@ fn nothing(namespace: &str) -> Reply {
 /// A cursor that stays open at the end; of a collection without documents there is no end to stay at.
 fn tail(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     body: Document<'_>,
     asked: Asked,
 ) -> Result<Reply, CommandError> {
-    let text = namespace.to_string();
-    let engine = &context.state.services.engine;
-    let Some(collection) = engine.collection(namespace) else {
+    let text = target.namespace.to_string();
+    let Some(collection) = target.collection(context)? else {
         return Ok(nothing(&text));
     };
     if collection.cap().is_none() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Change, Done, Kept, Namespace};
+use windrow_collection::{Change, Done, Kept};
 use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
@@ -16,6 +16,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
+use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::{Context, Saving};
 use crate::errors::OrCommandError;
@@ -76,16 +77,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let default = collation::default_of(context, &namespace);
     let asked = Asked::parse(body, default)?;
-    views::refuse(context, &namespace)?;
-    writes::check_upsert_target(&namespace, asked.upsert)?;
-    writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
     let done = context.joined.map(|it| it.done_alone());
     let done = done.transpose()?.flatten();
-    let (outcome, value) = match (done, &asked.update) {
+    let (outcome, value) = match done {
         // What is sent again gets the whole document, as in MongoDB.
-        (Some(done), _) => asked.answer_again(&done)?,
-        (None, Some(update)) => asked.update(context, &namespace, update)?,
-        (None, None) => asked.remove(context, &namespace)?,
+        Some(done) => asked.answer_again(&done)?,
+        None => asked.modify(context, &Target::any(namespace))?,
     };
     let mut reply = DocumentBuf::new();
     reply.push("lastErrorObject", outcome);
@@ -93,13 +90,27 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     acknowledge(reply, context)
 }
 
+/// `lastErrorObject` and `value` of the reply.
+type Outcome = (DocumentBuf, Option<DocumentBuf>);
+
 impl Asked {
+    fn modify(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
+        let namespace = &target.namespace;
+        views::refuse(context, namespace)?;
+        writes::check_upsert_target(namespace, self.upsert)?;
+        writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
+        match &self.update {
+            Some(update) => self.update(context, target, update),
+            None => self.remove(context, target),
+        }
+    }
+
     fn update(
         &self,
         context: &Context<'_>,
-        namespace: &Namespace,
+        target: &Target,
         update: &Update,
-    ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
+    ) -> Result<Outcome, CommandError> {
         let updating = Updating {
             find: &self.find,
             update,
@@ -118,7 +129,7 @@ impl Asked {
             before,
             after,
             inserted,
-        } = changes::update(context, namespace, &updating, true)?;
+        } = changes::update(context, target, &updating, true)?;
         tally.examined.note(Examined::default(), context.operation);
         context.operation.note("nMatched", tally.matched as i64);
         context.operation.note("nModified", tally.changed as i64);
@@ -141,10 +152,7 @@ impl Asked {
     }
 
     /// The answer to what has been done before.
-    fn answer_again(
-        &self,
-        done: &Done,
-    ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
+    fn answer_again(&self, done: &Done) -> Result<Outcome, CommandError> {
         let asked = Modification {
             removes: self.removes(),
             upserts: self.upsert,
@@ -163,17 +171,13 @@ impl Asked {
         Ok((outcome, value.cloned()))
     }
 
-    fn remove(
-        &self,
-        context: &Context<'_>,
-        namespace: &Namespace,
-    ) -> Result<(DocumentBuf, Option<DocumentBuf>), CommandError> {
+    fn remove(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
         let mut removed = None;
         let mut decide = |document: Document<'_>| {
             removed = Some(document.to_buf());
             Ok(Change::Delete)
         };
-        match context.collection(namespace)? {
+        match target.collection(context)? {
             Some(collection) => {
                 let tally = changes::change_one(
                     context,
@@ -186,7 +190,7 @@ impl Asked {
                 context.operation.note("ndeleted", tally.changed as i64);
             }
             None => {
-                let nothing = queries::source(context, namespace)?;
+                let nothing = target.source(context)?;
                 self.find.open(&nothing).or_command_error()?;
             }
         }

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use windrow_collection::{Error as CollectionError, Kept, Namespace};
+use windrow_collection::{Error as CollectionError, Kept};
 use windrow_document::{ArrayBuf, DocumentBuf, Value};
 use windrow_wire::{CommandError, Documents, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
-use crate::collection_uuid::{self, COLLECTION_UUID, Expected};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
@@ -46,15 +46,14 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let name = collection_name(request)?;
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     let storing = Storing::parse(&arguments)?;
-    let expected = collection_uuid::expected(&arguments)?;
     let how = How { ordered, storing };
     let documents = statements(request, "documents")?;
     writes::check_in_transaction(context, request.database(), name)?;
     let namespace = writable(request.database(), name)?;
     context.operation.set_namespace(&namespace.to_string());
+    let target = Target::of(namespace, &arguments)?;
     writes::check_statement_count(context, documents.count())?;
-    let target = (&namespace, expected);
-    let (count, failed) = insert_once(context, target, &documents, (0, how))?;
+    let (count, failed) = insert_once(context, &target, &documents, (0, how))?;
     let mut errors = WriteErrors::default();
     failed
         .iter()
@@ -67,9 +66,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// Whether documents may be inserted under this name at all.
-fn can_hold(context: &Context<'_>, namespace: &Namespace) -> Result<(), CommandError> {
-    namespace::check_length(namespace)?;
-    views::refuse(context, namespace)
+fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> {
+    if target.is_known() {
+        target.collection(context)?;
+    }
+    namespace::check_length(&target.namespace)?;
+    views::refuse(context, &target.namespace)
 }
 
 /// How documents are to be inserted.
@@ -84,22 +86,18 @@ pub struct How {
 pub type Failed = Vec<(usize, CommandError)>;
 
 /// Inserts documents: how many, and which not; those that have been inserted before, by a retryable
-/// write, only count again. `expected`: the collection that has to have the name. `place`: the number of
-/// the first in its command.
+/// write, only count again. `place`: the number of the first in its command.
 pub fn insert_once(
     context: &Context<'_>,
-    (namespace, expected): (&Namespace, Expected),
+    target: &Target,
     documents: &Documents<'_>,
     (place, how): (usize, How),
 ) -> Result<(usize, Failed), CommandError> {
-    if let Err(error) = collection_uuid::check(context, namespace, expected) {
-        return Ok((0, all_refused(documents, how, &error)));
-    }
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
-        return insert(context, namespace, documents, how, &|_| 0);
+        return insert(context, target, documents, how, &|_| 0);
     };
-    if let Err(error) = writes::check_can_be_retried(&namespace.database) {
-        context.collection_or_create(namespace).or_command_error()?;
+    if let Err(error) = writes::check_can_be_retried(&target.namespace.database) {
+        target.collection_or_create(context)?;
         return Ok((0, vec![(0, error)]));
     }
     let mut is_done = Vec::with_capacity(documents.count());
@@ -108,7 +106,7 @@ pub fn insert_once(
     }
     if !is_done.contains(&true) {
         let statement = |number: usize| joined.statement(place + number);
-        return insert(context, namespace, documents, how, &statement);
+        return insert(context, target, documents, how, &statement);
     }
     let (mut count, mut all_failed) = (0, Failed::new());
     for (number, document) in documents.iter().enumerate() {
@@ -119,7 +117,7 @@ pub fn insert_once(
         let alone: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
         let alone = Documents::from_array(alone.as_array(), "insert.documents")?;
         let statement = |_| joined.statement(place + number);
-        let (inserted, failed) = insert(context, namespace, &alone, how, &statement)?;
+        let (inserted, failed) = insert(context, target, &alone, how, &statement)?;
         count += inserted;
         all_failed.extend(failed.into_iter().map(|(_, error)| (number, error)));
         if how.ordered && !all_failed.is_empty() {
@@ -139,14 +137,14 @@ fn all_refused(documents: &Documents<'_>, how: How, error: &CommandError) -> Fai
 /// retryable write.
 fn insert(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     documents: &Documents<'_>,
     how: How,
     statement: &dyn Fn(usize) -> i32,
 ) -> Result<(usize, Failed), CommandError> {
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
-    if let Err(error) = can_hold(context, namespace) {
+    if let Err(error) = can_hold(context, target) {
         return Ok((0, all_refused(documents, how, &error)));
     }
     let prepared = storable::prepare(
@@ -154,12 +152,12 @@ fn insert(
         (how.ordered, how.storing.keeps_zero_timestamps),
         &context.state.object_ids,
     );
-    insert_prepared(context, namespace, prepared, how, statement)
+    insert_prepared(context, target, prepared, how, statement)
 }
 
 fn insert_prepared(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     prepared: Prepared,
     how: How,
     statement: &dyn Fn(usize) -> i32,
@@ -174,7 +172,7 @@ fn insert_prepared(
             let places = 0..chunk.count;
             numbers.extend(places.map(|it| statement(chunk.number(&prepared.numbers, it))));
         }
-        let inserted = match insert_chunk(context, namespace, bytes, (how, &numbers)) {
+        let inserted = match insert_chunk(context, target, bytes, (how, &numbers)) {
             Ok(inserted) => inserted,
             // What is in stays in, so the client has to learn how much that is.
             Err(error) if count > 0 && !writes::ends_command(&error) => {
@@ -209,7 +207,7 @@ fn numbered<'p>(
 
 fn insert_chunk(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     documents: Bytes,
     (how, numbers): (How, &[i32]),
 ) -> Result<windrow_collection::Inserted, CommandError> {
@@ -218,12 +216,9 @@ fn insert_chunk(
     let saving = context.saving(how.storing.validation, numbers, Kept::Id);
     let terms = context.terms(saving, &give_up);
     loop {
-        let collection = context.collection_or_create(namespace);
+        let collection = target.collection_or_create(context)?;
         attempts += 1;
-        match collection
-            .or_command_error()?
-            .insert_on(documents.clone(), how.ordered, &terms)
-        {
+        match collection.insert_on(documents.clone(), how.ordered, &terms) {
             Err(CollectionError::NamespaceNotFound(_)) if attempts < ATTEMPTS => {}
             other => return other.or_command_error(),
         }

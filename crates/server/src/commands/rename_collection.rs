@@ -5,11 +5,11 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, uuid_of};
-use crate::collection_uuid::COLLECTION_UUID;
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::{collection_uuid, namespace};
+use crate::namespace;
 
 pub const RENAME_COLLECTION: Command = Command {
     name: "renameCollection",
@@ -30,8 +30,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     check(&source, &target)?;
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
-    let (from, to) = (engine.collection(&source), engine.collection(&target));
-    collection_uuid::check_argument(context, &source, &arguments)?;
+    let from = Target::of(source.clone(), &arguments)?.collection(context)?;
+    let to = engine.collection(&target);
     let drop_target = dropped.check(context, &source, &target)?;
     let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
     let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
@@ -95,9 +95,9 @@ impl Dropped {
                 let message = "a UUID in 'dropTarget' is for names in one database";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
-            Dropped::Only(uuid) => {
-                collection_uuid::check(context, target, Some(uuid)).map(|()| true)
-            }
+            Dropped::Only(uuid) => Target::known(target, uuid)
+                .collection(context)
+                .map(|_| true),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Kept, Namespace};
+use windrow_collection::Kept;
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
@@ -15,7 +15,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
 use crate::collation;
-use crate::collection_uuid::{self, COLLECTION_UUID};
+use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
@@ -95,13 +95,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let ordered = arguments.bool("ordered")?.unwrap_or(true);
     let storing = Storing::parse(&arguments)?;
     let variables = arguments.document("let")?;
-    let expected = collection_uuid::expected(&arguments)?;
-    let (namespace, parsed) = writes::target(request, context, parse(request))?;
+    let (target, parsed) = writes::target(request, context, parse(request))?;
     let mut totals = Totals::default();
     let errors = writes::each(&parsed, ordered, |number, statement| {
         let (with, started) = ((variables, storing), Instant::now());
-        collection_uuid::check(context, &namespace, expected)?;
-        let updated = once(context, &namespace, (number, statement), with)?;
+        let updated = once(context, &target, (number, statement), with)?;
         statement.record(context, &updated, started.elapsed());
         totals.add(number, &updated);
         Ok(())
@@ -142,31 +140,33 @@ impl Totals {
 /// [`writes::once`], with the command's `let` and whether its documents are validated.
 pub fn once(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     (place, statement): (usize, &Statement<'_>),
     with: (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
-    let run = |numbers: &[i32]| one(context, namespace, (statement, numbers), with);
+    let run = |numbers: &[i32]| one(context, target, (statement, numbers), with);
     let place = (place, !statement.many);
     let again = changes::updated_before;
-    writes::once(context, &namespace.database, place, again, run)
+    writes::once(context, &target.namespace.database, place, again, run)
 }
 
 /// `numbers`: that of the statement, of a retryable write.
 fn one(
     context: &Context<'_>,
-    namespace: &Namespace,
+    target: &Target,
     (statement, numbers): (&Statement<'_>, &[i32]),
     (variables, storing): (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
     context.state.metrics.updates.fetch_add(1, Relaxed);
-    writes::check_upsert_target(namespace, statement.upsert)?;
-    views::refuse(context, namespace)?;
+    writes::check_upsert_target(&target.namespace, statement.upsert)?;
+    let existing = target.collection(context)?;
+    views::refuse(context, &target.namespace)?;
+    let collation = existing.and_then(|existing| existing.collation());
     let Prepared {
         find,
         update,
         variables,
-    } = statement.prepare(variables, collation::default_of(context, namespace))?;
+    } = statement.prepare(variables, collation)?;
     let updating = Updating {
         find: &find,
         update: &update,
@@ -180,7 +180,7 @@ fn one(
         upsert: statement.upsert,
         saving: context.saving(storing.validation, numbers, Kept::Id),
     };
-    changes::update(context, namespace, &updating, false)
+    changes::update(context, target, &updating, false)
 }
 
 /// A statement whose languages have been parsed.
