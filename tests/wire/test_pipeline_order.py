@@ -185,6 +185,21 @@ def test_what_no_index_and_no_sort_told(two):
     assert failure.value.code == 40218
 
 
+@pytest.mark.parametrize("has_index", [False, True])
+def test_a_lookup_of_both_forms_knows_how_it_found_its_documents(two, database, has_index):
+    """A pipeline behind localField and foreignField was given documents without saying which records they are."""
+    if has_index:
+        database.other.create_index("k")
+    told = {"_id": 1, "r": {"$meta": "recordId"}, "w": KEY}
+    lookup = {**LOOKUP["$lookup"], "pipeline": [{"$sort": {"x": -1}}, {"$project": told}, {"$limit": 1}]}
+    for wanted in ([{"$lookup": lookup}], [{"$lookup": lookup}, {"$unwind": "$o"}]):
+        found = {row["_id"]: row["o"] for row in two.aggregate([{"$match": {"n": {"$lt": 2}}}, *wanted])}
+        found = {_id: o[0] if isinstance(o, list) else o for _id, o in found.items()}
+        records = {row["_id"]: row["r"] for row in database.other.aggregate([{"$project": told}])}
+        keys = ({"w": {"k": 0}}, {"w": {"k": 1}}) if has_index else ({}, {})
+        assert found == {0: {"_id": 2, "r": records[2]} | keys[0], 1: {"_id": 3, "r": records[3]} | keys[1]}
+
+
 @pytest.mark.parametrize("stages, code", [
     # Names and what stands within $facet and $unionWith, stage by stage.
     ([{"$limit": 0}, {"$nonsense": 1}], 40324),

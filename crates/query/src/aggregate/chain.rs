@@ -8,6 +8,7 @@ use windrow_mql::filter::{Environment, Filter};
 
 use super::front;
 use super::origin;
+use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Stage, check_joint};
 use super::transform::{Count, Match, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
@@ -15,6 +16,7 @@ use crate::Error;
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
 use crate::operators::{BoxOperator, Limit, Skip, SortOperator};
+use crate::row::Row;
 use crate::source::Source;
 
 /// A collection, and the stages that run over it.
@@ -58,6 +60,26 @@ impl Pipeline {
         check_joint(&stages, &self.stages)?;
         stages.extend(self.stages.iter().cloned());
         Ok((view.base, front::ordered(stages, &self.environment)?.into()))
+    }
+
+    /// The same pipeline behind a filter that was parsed from `document`.
+    pub(super) fn behind(mut self, document: Document<'_>, filter: Filter) -> Pipeline {
+        self.stages.insert(0, match_stage(document, filter));
+        self
+    }
+
+    /// The chain of operators over records of a collection that have been found already.
+    pub(super) fn over_records(
+        &self,
+        records: Vec<Row>,
+        setting: &Setting,
+    ) -> Result<BoxOperator, Error> {
+        let records = Box::new(Rows::new(records));
+        chain(
+            &self.stages,
+            origin::of_query(records, None, &self.stages),
+            setting,
+        )
     }
 
     /// The chain of operators over rows that are there already.
@@ -122,14 +144,17 @@ pub(crate) fn matching(
     if source.view().is_none() {
         return Find::of(filter).open(source);
     }
-    // A view's own filters join with it by their documents.
-    let mut printed = DocumentBuf::new();
-    printed.push("$match", document);
-    let stage = Stage::new(printed, Kind::Match(filter));
     let pipeline = Pipeline {
-        stages: vec![stage],
+        stages: vec![match_stage(document, filter)],
         output: None,
         environment: setting.environment.clone(),
     };
     Ok(Cursor::of(pipeline.over_source(source, None, setting)?))
+}
+
+/// The stage of a filter that was parsed from `document`: a view's own filters join with it by that.
+fn match_stage(document: Document<'_>, filter: Filter) -> Stage {
+    let mut printed = DocumentBuf::new();
+    printed.push("$match", document);
+    Stage::new(printed, Kind::Match(filter))
 }

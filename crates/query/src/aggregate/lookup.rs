@@ -14,9 +14,10 @@ use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
 use windrow_mql::memory::check_document;
 
+use super::chain::matching;
 use super::documents;
 use super::place::{with_value, with_written};
-use super::rows::{ARRAY_BYTES_MAX, Rows, Take, each};
+use super::rows::{ARRAY_BYTES_MAX, Take, each};
 use super::stage::{Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
@@ -24,7 +25,7 @@ use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, counted};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
-use join::Join;
+use join::{Join, Matching};
 
 pub(super) use parse::parse;
 
@@ -114,7 +115,7 @@ impl Transformation for Lookup {
 }
 
 pub(super) struct LookupOperator {
-    lookup: Lookup,
+    lookup: Arc<Lookup>,
     setting: Setting,
     source: Arc<dyn Source>,
     join: Option<Join>,
@@ -183,7 +184,7 @@ impl LookupOperator {
             .clone()
             .map(|equality| Join::new(equality, source.clone()));
         Ok(LookupOperator {
-            lookup,
+            lookup: Arc::new(lookup),
             setting,
             source,
             join,
@@ -210,7 +211,14 @@ impl LookupOperator {
             let Some(join) = join else {
                 return Ok(());
             };
-            return join.matching(row.document(), &self.setting, interrupt, take);
+            return match join.matching(row.document(), &self.setting, interrupt)? {
+                Matching::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
+                Matching::Query(condition, filter) => {
+                    let condition = condition.as_document();
+                    let found = matching(condition, filter, &self.source, &self.setting)?;
+                    each(found.into_operator(), interrupt, take)
+                }
+            };
         };
         if let (Some(pipeline), true, None) = (&sub.fixed, join.is_none(), &among) {
             let found = match self.cached.take() {
@@ -234,17 +242,12 @@ impl LookupOperator {
             ..self.setting.clone()
         };
         let join = self.join.as_mut().filter(|_| among.is_none());
-        let chain = match join {
-            Some(join) => {
-                // What the pipeline leaves of them is limited, not what it is given.
-                let mut rows = Vec::new();
-                let mut push = |content: Content| {
-                    rows.push(Row::of(content.into_shared()));
-                    Ok(())
-                };
-                join.matching(row.document(), &self.setting, interrupt, &mut push)?;
-                pipeline.over_rows(Box::new(Rows::new(rows)), &setting)?
-            }
+        let joined = join.map(|join| join.matching(row.document(), &self.setting, interrupt));
+        let chain = match joined.transpose()? {
+            Some(Matching::Records(records)) => pipeline.over_records(records, &setting)?,
+            Some(Matching::Query(condition, filter)) => pipeline
+                .behind(condition.as_document(), filter)
+                .over_source(&self.source, None, &setting)?,
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
         each(chain, interrupt, take)
@@ -259,13 +262,13 @@ impl LookupOperator {
 
     /// The row's document with the array. What is found goes straight into it, so that it is held once.
     fn with_found(&mut self, row: &Row, interrupt: &dyn Interrupt) -> Result<DocumentBuf, Error> {
-        let (from, into) = (self.lookup.from.clone(), self.lookup.into.clone());
-        with_written(row.document(), &into, |name, builder| {
+        let lookup = Arc::clone(&self.lookup);
+        with_written(row.document(), &lookup.into, |name, builder| {
             builder.begin_array(name);
             let (start, mut count) = (builder.len(), 0usize);
             self.find(row, interrupt, &mut |content| {
                 let bytes = content.as_bytes().len();
-                check_found(&from, builder.len() - start + bytes)?;
+                check_found(&lookup.from, builder.len() - start + bytes)?;
                 check_document(builder.len() + bytes)?;
                 let document = ValueRef::Document(content.as_document());
                 builder.append(&count.to_string(), document);
@@ -292,6 +295,7 @@ impl LookupOperator {
         unwind: &Unwind,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Row>, Error> {
+        let lookup = Arc::clone(&self.lookup);
         loop {
             self.pace.step(interrupt)?;
             if let Some(row) = self.next_unwound(unwind) {
@@ -301,8 +305,7 @@ impl LookupOperator {
             let Some(row) = self.input.next(interrupt)? else {
                 return Ok(None);
             };
-            let from = self.lookup.from.clone();
-            let mut found = Found::new(&from);
+            let mut found = Found::new(&lookup.from);
             self.find(&row, interrupt, &mut |content| found.push(content))?;
             let found = found.documents;
             if found.is_empty() {
@@ -338,8 +341,8 @@ impl LookupOperator {
 
 impl Operator for LookupOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        if let Some(unwind) = self.lookup.unwind.clone() {
-            return self.next_of_unwound(&unwind, interrupt);
+        if let Some(unwind) = &Arc::clone(&self.lookup).unwind {
+            return self.next_of_unwound(unwind, interrupt);
         }
         let Some(row) = self.input.next(interrupt)? else {
             return Ok(None);

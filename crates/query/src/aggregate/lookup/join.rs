@@ -14,12 +14,11 @@ use super::Equality;
 use crate::Error;
 use crate::aggregate::chain::matching;
 use crate::aggregate::place::visit;
-use crate::aggregate::rows::Take;
 use crate::aggregate::stage::Setting;
 use crate::bounds::leaf;
 use crate::cursor::Cursor;
 use crate::operators::SORT_BYTES_MAX;
-use crate::row::{Content, Interrupt};
+use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
 /// Finds the other collection's documents for the rows.
@@ -38,8 +37,16 @@ enum Way {
 /// The collection in memory: by the keys that an index on the field would have.
 #[derive(Default)]
 struct Table {
-    documents: Vec<Content>,
+    records: Vec<Row>,
     places: HashMap<Box<[u8]>, Vec<u32>, RandomState>,
+}
+
+/// What is found for a row.
+pub enum Matching {
+    /// Those of a table, in natural order.
+    Records(Vec<Row>),
+    /// What this condition asks of the collection, in natural order or that of an index.
+    Query(DocumentBuf, Filter),
 }
 
 impl Join {
@@ -51,14 +58,13 @@ impl Join {
         }
     }
 
-    /// Gives the documents whose field equals the row's, in natural order or that of an index.
+    /// The documents whose field equals the row's.
     pub fn matching(
         &mut self,
         row: Document<'_>,
         setting: &Setting,
         interrupt: &dyn Interrupt,
-        take: &mut Take<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Matching, Error> {
         let document = self.condition(row);
         let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
         if self.way.is_none() {
@@ -67,13 +73,9 @@ impl Join {
         if let Some(Way::Table(table)) = &self.way
             && let Some(found) = table.matching(&filter)?
         {
-            return found.into_iter().try_for_each(take);
+            return Ok(Matching::Records(found));
         }
-        let mut cursor = matching(document.as_document(), filter, &self.source, setting)?;
-        while let Some(content) = cursor.next(interrupt)? {
-            take(content)?;
-        }
-        Ok(())
+        Ok(Matching::Query(document, filter))
     }
 
     /// The pipeline of documents that it brings itself, with the condition on them behind that.
@@ -169,10 +171,10 @@ impl Table {
             return Ok(None);
         };
         let (mut table, mut scratch, mut bytes) = (Table::default(), Scratch::default(), 0);
-        while let Some(content) = documents.next(interrupt)? {
-            let place = table.documents.len() as u32;
-            let document = content.as_document();
-            bytes += document.as_bytes().len() + 64;
+        while let Some(row) = documents.next_row(interrupt)? {
+            let place = table.records.len() as u32;
+            let document = row.document();
+            bytes += document.as_bytes().len() + size_of::<Row>();
             if bytes > SORT_BYTES_MAX {
                 return Ok(None);
             }
@@ -187,13 +189,14 @@ impl Table {
             if definition.keys(document, &mut scratch, &mut emit).is_err() {
                 return Ok(None);
             }
-            table.documents.push(content.into_shared());
+            let content = row.content.into_shared();
+            table.records.push(Row { content, ..row });
         }
         Ok(Some(table))
     }
 
-    /// The documents that match; None where the table's keys do not tell.
-    fn matching(&self, filter: &Filter) -> Result<Option<Vec<Content>>, Error> {
+    /// The records that match; None where the table's keys do not tell.
+    fn matching(&self, filter: &Filter) -> Result<Option<Vec<Row>>, Error> {
         let Some(extent) = leaf::extent(filter.root()) else {
             return Ok(None);
         };
@@ -207,12 +210,12 @@ impl Table {
         places.sort_unstable();
         places.dedup();
         let mut found = Vec::with_capacity(places.len());
-        for content in places
+        for row in places
             .iter()
-            .filter_map(|place| self.documents.get(*place as usize))
+            .filter_map(|place| self.records.get(*place as usize))
         {
-            if filter.matches(content.as_document())? {
-                found.push(content.clone());
+            if filter.matches(row.document())? {
+                found.push(row.clone());
             }
         }
         Ok(Some(found))
