@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use windrow_document::{Value, ValueRef};
+use windrow_document::ValueRef;
 
 use super::array::{bounds, int};
 use super::number::{Number, double_text};
@@ -299,13 +299,14 @@ fn replace<'a>(call: &'a Call, context: &Context<'a>, count: usize) -> Answer<'a
     check(&replacement, 51744, "'replacement'")?;
     match (input.as_str(), find.as_str(), replacement.as_str()) {
         (Some(input), Some(find), Some(replacement)) => {
-            let found = input.matches(find).take(count).count();
-            let (added, gone) = (
-                found.saturating_mul(replacement.len()),
-                found.saturating_mul(find.len()),
-            );
-            check_length(input.len().saturating_sub(gone).saturating_add(added))?;
-            Ok(Value::String(input.replacen(find, replacement, count)).into())
+            let mut parts = input.splitn(count.saturating_add(1), find);
+            let mut whole = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                check_length(whole.len() + replacement.len() + part.len())?;
+                whole.push_str(replacement);
+                whole.push_str(part);
+            }
+            Ok(whole.into())
         }
         _ => Ok(Computed::NULL),
     }
