@@ -37,7 +37,8 @@ impl Pushed {
 pub(crate) struct Set {
     keys: HashSet<Box<[u8]>>,
     values: Vec<Value>,
-    bytes: usize,
+    key_bytes: usize,
+    value_bytes: usize,
 }
 
 impl Set {
@@ -47,9 +48,10 @@ impl Set {
         };
         let mut bytes = Vec::new();
         key::append_collated(&mut bytes, found, false, collation);
-        let size = bytes.len() + value_bytes(found);
+        let (key_bytes, value_bytes) = (bytes.len(), value_bytes(found));
         if self.keys.insert(bytes.into()) {
-            self.bytes += size;
+            self.key_bytes += key_bytes;
+            self.value_bytes += value_bytes;
             self.values.extend(value.into_value());
         }
     }
@@ -66,6 +68,11 @@ impl Set {
     }
 
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.key_bytes + self.value_bytes
+    }
+
+    /// The bytes of the values alone, which are limited as in MongoDB.
+    pub fn value_bytes(&self) -> usize {
+        self.value_bytes
     }
 }

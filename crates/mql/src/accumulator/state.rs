@@ -139,8 +139,8 @@ impl AccumulatorState {
         let (name, bytes) = match &self.0 {
             Kind::Pushed(pushed) => ("$push", pushed.bytes()),
             Kind::Concatenated(pushed) => ("$concatArrays", pushed.bytes()),
-            Kind::Set(set) => ("$addToSet", set.bytes()),
-            Kind::Union(set) => ("$setUnion", set.bytes()),
+            Kind::Set(set) => ("$addToSet", set.value_bytes()),
+            Kind::Union(set) => ("$setUnion", set.value_bytes()),
             Kind::Several(several) => (several.name(), several.bytes()),
             Kind::Top(top) => (top.name(), top.bytes()),
             Kind::Merged(merged) => ("$mergeObjects", merged.as_bytes().len()),

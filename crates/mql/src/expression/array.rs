@@ -5,7 +5,7 @@ use windrow_document::{Array, ArrayBuf, ValueRef};
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
-use crate::memory::{List, VALUE_BYTES_MAX, exceeded};
+use crate::memory::{List, References, VALUE_BYTES_MAX, exceeded};
 
 /// The array; an error of that code and gist otherwise.
 pub(crate) fn array<'v>(
@@ -226,10 +226,9 @@ pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer
     if value.is_nullish() {
         return Ok(Computed::NULL);
     }
-    let values: Vec<ValueRef<'_>> = array(&value, 34435, "The argument to $reverseArray")?
-        .iter()
-        .collect();
-    Ok(values.into_iter().rev().collect::<ArrayBuf>().into())
+    let input = array(&value, 34435, "The argument to $reverseArray")?;
+    let values = References::of(input.iter(), call.operator.name)?;
+    Ok(values.iter().rev().copied().collect::<ArrayBuf>().into())
 }
 
 pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {

@@ -10,7 +10,7 @@ use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
 use crate::interrupt::Pace;
-use crate::memory::{Fields, List};
+use crate::memory::{Fields, List, LiveBytes, References};
 
 /// The form of the first entry, which all others must have too.
 #[derive(Clone, Copy, PartialEq)]
@@ -27,8 +27,10 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
     if value.is_nullish() {
         return Ok(Computed::NULL);
     }
-    let mut fields: Vec<Field<'_>> = Vec::new();
+    let operator = call.operator.name;
+    let mut fields: References<'_, Field<'_>> = References::new(operator);
     let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut live = LiveBytes::of(0);
     let (mut form, mut pace) = (None, Pace::default());
     for entry in array(&value, 40386, "$arrayToObject's input")? {
         pace.step()?;
@@ -40,7 +42,7 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         match places.entry(name) {
             Entry::Vacant(place) => {
                 place.insert(fields.len());
-                fields.push((name, value));
+                fields.push((name, value))?;
             }
             Entry::Occupied(place) => {
                 if let Some(field) = fields.get_mut(*place.get()) {
@@ -48,9 +50,10 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
                 }
             }
         }
+        live.grow_to(places.capacity() * size_of::<(&str, usize)>(), operator)?;
     }
-    let mut object = Fields::new(call.operator.name);
-    for (name, value) in fields {
+    let mut object = Fields::new(operator);
+    for (name, value) in fields.iter().copied() {
         object.append(name, value)?;
     }
     Ok(object.finish().into())

@@ -80,9 +80,7 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         return Ok(Computed::NULL);
     }
     let mut mapped = List::new(call.operator.name);
-    let mut pace = Pace::default();
     for element in array(&input, 16883, "input to $map")? {
-        pace.step()?;
         let frame = Frame {
             number: call.frame(0),
             value: Some(element),
@@ -121,20 +119,16 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
     let mut kept = List::new(call.operator.name);
-    let mut pace = Pace::default();
     for element in elements {
-        pace.step()?;
         let frame = Frame {
             number: call.frame(0),
             value: Some(element),
             next: context.frames,
         };
-        if call
-            .argument(1)
-            .evaluate(&context.with_frame(&frame))?
-            .is_truthy()
-        {
-            kept.push(element)?;
+        let condition = call.argument(1).evaluate(&context.with_frame(&frame))?;
+        match condition.is_truthy() {
+            true => kept.push(element)?,
+            false => kept.pass_over()?,
         }
         if kept.count() == limit {
             break;

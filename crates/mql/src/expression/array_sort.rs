@@ -1,6 +1,6 @@
 //! `$sortArray`, and `$firstN`, `$lastN`, `$minN`, `$maxN`.
 
-use windrow_document::{Array, ArrayBuf, Collation, Value, ValueRef, collation};
+use windrow_document::{Array, ArrayBuf, Collation, ValueRef, collation};
 
 use super::array::array;
 use super::array_order::Order;
@@ -8,6 +8,7 @@ use super::parse::{Named, Parser, finish};
 use super::tree::{Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression};
 use crate::Error;
+use crate::memory::References;
 
 static SORT_ARRAY: Named = Named {
     not_document: 2942500,
@@ -39,11 +40,11 @@ pub(crate) fn sort_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
         return Ok(Computed::NULL);
     }
     let input = array(&value, 2942504, "The input argument to $sortArray")?;
-    let mut elements: Vec<ValueRef<'_>> = input.iter().collect();
+    let mut elements = References::of(input.iter(), call.operator.name)?;
     if let Prepared::Order(order) = &call.prepared {
         elements.sort_by(|one, other| order.compare(*one, *other, context.collation));
     }
-    Ok(elements.into_iter().collect::<ArrayBuf>().into())
+    Ok(elements.iter().copied().collect::<ArrayBuf>().into())
 }
 
 pub(crate) static N: Named = Named {
@@ -76,50 +77,52 @@ pub(crate) fn parse_count(name: &str, value: &Computed<'_>) -> Result<usize, Err
     }
 }
 
-type Pick = for<'v> fn(Array<'v>, usize, Option<&Collation>) -> Vec<ValueRef<'v>>;
+/// The elements that an operator gives.
+type Picked<'v> = Result<References<'v, ValueRef<'v>>, Error>;
+
+type Pick = for<'v> fn(&'v Call, Array<'v>, usize, Option<&Collation>) -> Picked<'v>;
 
 fn pick<'a>(call: &'a Call, context: &Context<'a>, pick: Pick) -> Answer<'a> {
     let count = parse_count(call.operator.name, &call.value(0, context)?)?;
     let value = call.value(1, context)?;
     let input = array(&value, 5788200, "Input")?;
-    Ok(Computed::from(Value::Array(
-        pick(input, count, context.collation).into_iter().collect(),
-    )))
+    let picked = pick(call, input, count, context.collation)?;
+    Ok(picked.iter().copied().collect::<ArrayBuf>().into())
 }
 
 pub(crate) fn first_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count, _| {
-        array.iter().take(count).collect()
+    pick(call, context, |call, array, count, _| {
+        References::of(array.iter().take(count), call.operator.name)
     })
 }
 
 pub(crate) fn last_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count, _| {
-        array
-            .iter()
-            .skip(array.count().saturating_sub(count))
-            .collect()
+    pick(call, context, |call, array, count, _| {
+        let passed_over = array.count().saturating_sub(count);
+        References::of(array.iter().skip(passed_over), call.operator.name)
     })
 }
 
-fn sorted<'v>(array: Array<'v>, collation: Option<&Collation>) -> Vec<ValueRef<'v>> {
-    let mut values: Vec<ValueRef<'v>> = array.iter().filter(|value| !value.is_nullish()).collect();
+fn sorted<'v>(call: &'v Call, array: Array<'v>, collation: Option<&Collation>) -> Picked<'v> {
+    let values = array.iter().filter(|value| !value.is_nullish());
+    let mut values = References::of(values, call.operator.name)?;
     values.sort_by(|one, other| collation::compare(collation, *one, *other));
-    values
+    Ok(values)
 }
 
 pub(crate) fn min_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count, collation| {
-        sorted(array, collation).into_iter().take(count).collect()
+    pick(call, context, |call, array, count, collation| {
+        let mut values = sorted(call, array, collation)?;
+        values.truncate(count);
+        Ok(values)
     })
 }
 
 pub(crate) fn max_n<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    pick(call, context, |array, count, collation| {
-        sorted(array, collation)
-            .into_iter()
-            .rev()
-            .take(count)
-            .collect()
+    pick(call, context, |call, array, count, collation| {
+        let mut values = sorted(call, array, collation)?;
+        values.reverse();
+        values.truncate(count);
+        Ok(values)
     })
 }

@@ -2,7 +2,7 @@
 
 use windrow_document::{Array, Document, Type, Value, ValueRef};
 
-use crate::memory::{Held, heap_bytes};
+use crate::memory::{LiveBytes, heap_bytes};
 
 /// The result of an expression. `Missing` is MongoDB's "no such field": it leaves fields out.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,11 +12,11 @@ pub enum Computed<'a> {
     Owned(Made),
 }
 
-/// A value that an expression made. Its memory counts as held by the evaluations of this thread.
+/// A value that an expression made. Its memory counts as living on this thread.
 #[derive(Clone, Debug)]
 pub struct Made {
     value: Value,
-    _held: Held,
+    _live: LiveBytes,
 }
 
 impl Made {
@@ -121,8 +121,8 @@ impl<'a> From<Option<ValueRef<'a>>> for Computed<'a> {
 
 impl From<Value> for Computed<'_> {
     fn from(value: Value) -> Self {
-        let _held = Held::of(heap_bytes(value.as_ref()));
-        Computed::Owned(Made { value, _held })
+        let _live = LiveBytes::of(heap_bytes(value.as_ref()));
+        Computed::Owned(Made { value, _live })
     }
 }
 

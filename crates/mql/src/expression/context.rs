@@ -16,8 +16,6 @@ use crate::{Error, Meta};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
     values: Vec<(Box<str>, Option<Value>)>,
-    /// What values that were computed take.
-    bytes: usize,
 }
 
 impl Variables {
@@ -35,10 +33,9 @@ impl Variables {
 
     /// The same with a value that was computed. Error 146 where all of them come to too much.
     pub fn set_computed(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
-        self.bytes += value.as_ref().map_or(0, |value| heap_bytes(value.as_ref()));
-        check_variables(self.bytes)?;
         self.set(name, value);
-        Ok(())
+        let values = self.values.iter().filter_map(|(_, value)| value.as_ref());
+        check_variables(values.map(|value| heap_bytes(value.as_ref())).sum())
     }
 
     /// None: no such variable; Some(None): its value is missing.
@@ -238,5 +235,22 @@ impl<'a> Context<'a> {
             Source::Local(number) => self.local(*number),
             Source::Outer(name) => self.variables?.get(name)?,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_is_computed_anew_counts_once() {
+        let mut variables = Variables::new();
+        let text = || Some(Value::from("x".repeat(100 << 20)));
+        for _ in 0..4 {
+            variables.set_computed("v", text()).unwrap();
+        }
+        variables.set_computed("w", text()).unwrap();
+        let error = variables.set_computed("x", text()).unwrap_err();
+        assert_eq!(error.code, 146);
     }
 }

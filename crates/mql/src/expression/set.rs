@@ -9,17 +9,20 @@ use windrow_document::{Array, ArrayBuf, ValueRef};
 use super::tree::{Answer, Call};
 use super::{Computed, Context};
 use crate::Error;
-use crate::memory::{List, check_value};
+use crate::memory::{List, References, check_value};
 
 /// Sorted elements without repetition; the first of equal ones stays.
-struct Set<'v, 'c>(Vec<ValueRef<'v>>, Context<'c>);
+struct Set<'v, 'c>(References<'c, ValueRef<'v>>, Context<'c>);
 
 impl<'v, 'c> Set<'v, 'c> {
-    fn of(values: impl IntoIterator<Item = ValueRef<'v>>, context: &Context<'c>) -> Set<'v, 'c> {
-        let mut values: Vec<ValueRef<'v>> = values.into_iter().collect();
+    fn of(
+        values: impl IntoIterator<Item = ValueRef<'v>>,
+        (call, context): (&'c Call, &Context<'c>),
+    ) -> Result<Set<'v, 'c>, Error> {
+        let mut values = References::of(values, call.operator.name)?;
         values.sort_by(|one, other| context.compare(*one, *other));
         values.dedup_by(|next, kept| context.equals(*next, *kept));
-        Set(values, *context)
+        Ok(Set(values, *context))
     }
 
     fn contains(&self, value: ValueRef<'_>) -> bool {
@@ -29,7 +32,7 @@ impl<'v, 'c> Set<'v, 'c> {
     }
 
     fn equals(&self, other: &Set<'_, '_>) -> bool {
-        let mut pairs = self.0.iter().zip(&other.0);
+        let mut pairs = self.0.iter().zip(other.0.iter());
         self.0.len() == other.0.len() && pairs.all(|(one, other)| self.1.equals(*one, *other))
     }
 }
@@ -58,7 +61,7 @@ pub(crate) fn union<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     }
     let all = sets.iter().filter_map(Computed::as_array).flatten();
     let mut union = List::new(call.operator.name);
-    union.extend(Set::of(all, context).0)?;
+    union.extend(Set::of(all, (call, context))?.0.iter().copied())?;
     Ok(union.finish().into())
 }
 
@@ -73,12 +76,12 @@ pub(crate) fn intersection<'a>(call: &'a Call, context: &Context<'a>) -> Answer<
         sets.push(value);
     }
     let mut arrays = sets.iter().filter_map(Computed::as_array);
-    let mut common = Set::of(arrays.next().into_iter().flatten(), context);
+    let mut common = Set::of(arrays.next().into_iter().flatten(), (call, context))?;
     for array in arrays {
-        let other = Set::of(array, context);
+        let other = Set::of(array, (call, context))?;
         common.0.retain(|value| other.contains(*value));
     }
-    Ok(common.0.into_iter().collect::<ArrayBuf>().into())
+    Ok(common.0.iter().copied().collect::<ArrayBuf>().into())
 }
 
 pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -88,31 +91,31 @@ pub(crate) fn difference<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a
     }
     let (kept, taken) = (
         array(call, &one, 17048)?,
-        Set::of(array(call, &other, 17049)?, context),
+        Set::of(array(call, &other, 17049)?, (call, context))?,
     );
     let places = kept
         .iter()
         .enumerate()
         .filter(|(_, value)| !taken.contains(*value));
-    let mut values: Vec<(usize, ValueRef<'_>)> = places.collect();
+    let mut values = References::of(places, call.operator.name)?;
     values.sort_by(|(place, one), (other_place, other)| {
         context.compare(*one, *other).then(place.cmp(other_place))
     });
     values.dedup_by(|(_, next), (_, kept)| context.equals(*next, *kept));
     values.sort_by_key(|(place, _)| *place);
     Ok(values
-        .into_iter()
-        .map(|(_, value)| value)
+        .iter()
+        .map(|(_, value)| *value)
         .collect::<ArrayBuf>()
         .into())
 }
 
 pub(crate) fn equals<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let first = call.value(0, context)?;
-    let first = Set::of(array(call, &first, 17044)?, context);
+    let first = Set::of(array(call, &first, 17044)?, (call, context))?;
     for argument in call.arguments.iter().skip(1) {
         let value = argument.evaluate(context)?;
-        if !first.equals(&Set::of(array(call, &value, 17044)?, context)) {
+        if !first.equals(&Set::of(array(call, &value, 17044)?, (call, context))?) {
             return Ok(false.into());
         }
     }
@@ -130,7 +133,7 @@ pub(crate) fn prepare_equals(call: &mut Call) -> Result<(), Error> {
 pub(crate) fn is_subset<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let (one, other) = (call.value(0, context)?, call.value(1, context)?);
     let (one, other) = (array(call, &one, 17046)?, array(call, &other, 17042)?);
-    let whole = Set::of(other, context);
+    let whole = Set::of(other, (call, context))?;
     Ok(one.iter().all(|value| whole.contains(value)).into())
 }
 

@@ -13,7 +13,7 @@ use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
 use crate::Error;
 use crate::filter::regex::Regex;
-use crate::memory::{Fields, List, check_held, check_value, heap_bytes};
+use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +24,8 @@ pub(super) enum Node {
     /// An optional argument that was not given. Evaluates to missing.
     Absent,
     Constant(Value),
+    /// A constant that is longer than what it was made of.
+    Kept(Kept),
     Path(FieldPath),
     Document(Box<[(Box<str>, Expression)]>),
     Array(Box<[Expression]>),
@@ -48,7 +50,7 @@ impl Expression {
             Node::Document(fields) => fields.iter().all(|(_, field)| field.is_fixed()),
             Node::Array(elements) => elements.iter().all(Expression::is_fixed),
             Node::Call(call) => call.is_foldable(),
-            Node::Absent | Node::Constant(_) | Node::Path(_) => false,
+            Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => false,
         };
         if !foldable {
             return Ok(self);
@@ -61,14 +63,17 @@ impl Expression {
             return Ok(self);
         };
         match &self.0 {
-            Node::Call(call) if call.compares_strings() || !call.is_worth(&value) => Ok(self),
+            Node::Call(call) if call.compares_strings() => Ok(self),
+            Node::Call(call) if call.is_short_for(&value) => {
+                Ok(Kept::new(value).map_or(self, |kept| Expression(Node::Kept(kept))))
+            }
             _ => Ok(Expression::constant_of(value)),
         }
     }
 
     /// Whether no document changes what it gives.
     fn is_fixed(&self) -> bool {
-        matches!(self.0, Node::Absent | Node::Constant(_))
+        matches!(self.0, Node::Absent | Node::Constant(_) | Node::Kept(_))
     }
 
     pub(crate) fn is_absent(&self) -> bool {
@@ -79,6 +84,7 @@ impl Expression {
     pub fn constant(&self) -> Option<&Value> {
         match &self.0 {
             Node::Constant(value) => Some(value),
+            Node::Kept(kept) => Some(kept.value()),
             _ => None,
         }
     }
@@ -96,10 +102,11 @@ impl Expression {
         match &self.0 {
             Node::Absent => Ok(Computed::Missing),
             Node::Constant(value) => Ok(Computed::Borrowed(value.as_ref())),
+            Node::Kept(kept) => Ok(Computed::Borrowed(kept.value().as_ref())),
             Node::Path(path) => {
                 let found = path.evaluate(context);
                 if let Computed::Owned(_) = found {
-                    check_held("a path")?;
+                    check_live("a path")?;
                 }
                 Ok(found)
             }
@@ -119,7 +126,7 @@ impl Expression {
     /// Adds what it reads.
     pub fn collect(&self, dependencies: &mut Dependencies) {
         match &self.0 {
-            Node::Absent | Node::Constant(_) => {}
+            Node::Absent | Node::Constant(_) | Node::Kept(_) => {}
             Node::Path(path) => dependencies.add_path(path),
             Node::Call(call) => call.collect(dependencies),
             Node::Document(fields) => {
@@ -252,18 +259,17 @@ impl Call {
                 ValueRef::String(text) => check_length(text.len())?,
                 value => check_value(self.operator.name, heap_bytes(value))?,
             }
-            check_held(self.operator.name)?;
+            check_live(self.operator.name)?;
         }
         Ok(answer)
     }
 
-    /// Whether to keep a value in the place of the call that gives it. Short calls give long values
-    /// (`$range`), of which a pipeline could keep as many as it has calls.
-    fn is_worth(&self, value: &Value) -> bool {
-        const BYTES_MAX: usize = 64 << 10;
+    /// Whether the value that it gives is much longer than itself (`$range`).
+    fn is_short_for(&self, value: &Value) -> bool {
+        const BYTES_MAX: usize = 1 << 10;
         let constants = self.arguments.iter().filter_map(Expression::constant);
         let bytes: usize = constants.map(|one| heap_bytes(one.as_ref())).sum();
-        heap_bytes(value.as_ref()) <= bytes.max(BYTES_MAX)
+        heap_bytes(value.as_ref()) > bytes.max(BYTES_MAX)
     }
 
     /// The expression in a place; the absent one past the end.

@@ -7,7 +7,7 @@ use super::slice::Slice;
 use super::tree::{Computation, Entry, Tree};
 use super::{Inner, Mode};
 use crate::expression::Context;
-use crate::memory::{check_document, heap_bytes};
+use crate::memory::check_growth;
 use crate::{Error, Meta};
 
 pub(super) fn apply(
@@ -80,7 +80,7 @@ impl<'a> Run<'a> {
         match computation {
             Computation::Expression(expression) => {
                 if let Some(value) = expression.evaluate(&self.context)?.as_ref() {
-                    check_document(self.out.len() + name.len() + heap_bytes(value))?;
+                    check_growth(self.out.len(), name, value)?;
                     self.out.append(name, value);
                 }
             }

@@ -7,7 +7,7 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
 use super::{Field, Node, Rest};
 use crate::Error;
 use crate::expression::Context;
-use crate::memory::{check_document, heap_bytes};
+use crate::memory::check_growth;
 
 pub(super) fn document<'a>(
     node: &'a Node,
@@ -99,7 +99,7 @@ fn write_new<'a>(
     match field {
         Field::Computed(expression) => {
             if let Some(value) = expression.evaluate(context)?.as_ref() {
-                check_document(output.len() + name.len() + heap_bytes(value))?;
+                check_growth(output.len(), name, value)?;
                 output.append(name, value);
             }
         }

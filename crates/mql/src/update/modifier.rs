@@ -8,7 +8,7 @@ use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, collatio
 
 use super::description::Trace;
 use crate::Error;
-use crate::memory::{Held, heap_bytes};
+use crate::memory::{LiveBytes, heap_bytes};
 
 /// What holds for one run of an update over one document.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +51,15 @@ pub(super) struct At<'a> {
 #[derive(Clone, Debug)]
 pub(super) enum Put<'a> {
     Borrowed(ValueRef<'a>),
-    /// With what it counts as held: of an array every element may get one before they are written.
-    Owned(Value, Held),
+    /// With what lives of it: of an array every element may get one before they are written.
+    Owned(Value, LiveBytes),
 }
 
 impl Put<'_> {
     pub fn owned(value: impl Into<Value>) -> Put<'static> {
         let value = value.into();
-        let held = Held::of(heap_bytes(value.as_ref()));
-        Put::Owned(value, held)
+        let live = LiveBytes::of(heap_bytes(value.as_ref()));
+        Put::Owned(value, live)
     }
 
     pub fn as_ref(&self) -> ValueRef<'_> {
@@ -97,7 +97,7 @@ impl<'a> Change<'a> {
             Change::Keep => Change::Keep,
             Change::Remove => Change::Remove,
             Change::Put(Put::Borrowed(value)) => Change::owned(value),
-            Change::Put(Put::Owned(value, held)) => Change::Put(Put::Owned(value, held)),
+            Change::Put(Put::Owned(value, live)) => Change::Put(Put::Owned(value, live)),
         }
     }
 }

@@ -7,7 +7,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use super::modifier::Change;
 use crate::Error;
-use crate::memory::{check_document, heap_bytes};
+use crate::memory::check_growth;
 
 /// An element and where its bytes stand in the document.
 #[derive(Clone, Copy, Debug)]
@@ -108,7 +108,7 @@ impl<'a> Rewrite<'a> {
     }
 
     fn append_bytes(&mut self, name: &[u8], value: ValueRef<'_>) -> Result<(), Error> {
-        check_document(self.bytes.len() + name.len() + heap_bytes(value))?;
+        check_growth(self.bytes.len(), name, value)?;
         self.bytes.push(value.type_of() as u8);
         self.bytes.extend_from_slice(name);
         self.bytes.push(0);

@@ -55,6 +55,27 @@ fn refuse(cases: &[(&str, i32)]) {
     }
 }
 
+/// Constants longer than 64 KB were made anew for each document.
+#[test]
+fn a_long_constant_is_made_once() {
+    let source = json::parse(r#"{"$size": [{"$concatArrays": [{"$range": [0, 9000]}, "$list"]}]}"#);
+    let size = Expression::parse(source.as_ref(), &Scope::new()).unwrap();
+    assert!(size.constant().is_none());
+    let source = json::parse(r#"{"$range": [0, 9000]}"#);
+    let range = Expression::parse(source.as_ref(), &Scope::new()).unwrap();
+    let copy = range.clone();
+    let bytes = |range: &Expression| match range.constant() {
+        Some(Value::Array(array)) => (
+            array.as_array().as_bytes().as_ptr(),
+            array.as_array().count(),
+        ),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(bytes(&range).1, 9000);
+    assert_eq!(bytes(&range), bytes(&copy));
+    assert_eq!(range, copy);
+}
+
 #[test]
 fn strings_of_expressions_are_shorter_than_16_mib() {
     let half = "x".repeat(8 << 20);

@@ -10,7 +10,7 @@ use windrow_document::{
 };
 use windrow_mql::expression::{Dependencies, Expression};
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::memory::{check_document, heap_bytes};
+use windrow_mql::memory::check_growth;
 
 use super::chain::matching;
 use super::operand;
@@ -316,7 +316,7 @@ impl Operator for GraphLookupOperator {
         };
         let list = self.list(&self.reach(&row, interrupt)?)?;
         let value = ValueRef::Array(list.as_array());
-        check_document(row.document().as_bytes().len() + heap_bytes(value))?;
+        check_growth(row.document().as_bytes().len(), "", value)?;
         let made = with_value(row.document(), &self.lookup.into, Some(value));
         self.counters.returned += 1;
         Ok(Some(row.with(made)))

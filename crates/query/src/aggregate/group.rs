@@ -4,7 +4,7 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::{Computed, Context, Expression};
 use windrow_mql::filter::Environment;
-use windrow_mql::memory::{check_document, heap_bytes};
+use windrow_mql::memory::{check_document, check_growth};
 
 use super::boundaries::Boundaries;
 use super::operand;
@@ -233,7 +233,7 @@ fn document_of(fields: &[(String, Expression)], context: &Context<'_>) -> Result
     let mut builder = DocumentBuilder::new();
     for (name, field) in fields {
         if let Some(value) = field.evaluate(context)?.as_ref().or(only_field(fields)) {
-            check_document(builder.len() + heap_bytes(value))?;
+            check_growth(builder.len(), name, value)?;
             builder.append(name, value);
         }
     }
