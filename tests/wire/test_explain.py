@@ -191,13 +191,19 @@ def test_stages_of_what_the_server_knows_are_explained(client, collection, datab
     assert "queryPlanner" not in str(ran["stages"])
 
 
-def test_a_stage_of_a_missing_collection_is_explained_until_it_runs(collection):
-    command = {"aggregate": "missing", "pipeline": [{"$collStats": {"count": {}}}], "cursor": {}}
+@pytest.mark.parametrize("stage, code", [({"$collStats": {"count": {}}}, 40481), ({"$planCacheStats": {}}, 50933)])
+def test_a_stage_of_a_missing_collection_is_explained_until_it_runs(collection, stage, code):
+    command = {"aggregate": "missing", "pipeline": [stage], "cursor": {}}
     explain = collection.database.command
     assert explain("explain", command, verbosity="queryPlanner")["stages"] == command["pipeline"]
     with pytest.raises(OperationFailure) as failure:
         explain("explain", command, verbosity="executionStats")
-    assert failure.value.code == 40481
+    assert failure.value.code == code
+
+
+def test_the_options_of_a_stage_are_checked_though_it_does_not_run(collection):
+    command = {"aggregate": "missing", "pipeline": [{"$collStats": {"count": {}}}], "cursor": {}}
+    explain = collection.database.command
     wrong = {**command, "pipeline": [{"$collStats": {"x": 1}}]}
     with pytest.raises(OperationFailure) as failure:
         explain("explain", wrong, verbosity="queryPlanner")

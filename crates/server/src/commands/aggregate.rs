@@ -209,9 +209,13 @@ pub fn explain(
         return Ok(explained::stages(context, stages, command));
     }
     context.operation.set_namespace(&namespace.to_string());
-    if let Some(begun) = own_documents::begin_explained(context, namespace, command, verbosity)? {
+    if let Some(begun) = own_documents::begin(context, namespace, command)? {
         let aggregate = parse_stages(command, begun.rest.as_array(), None, Pipeline::parse_behind)?;
-        let given = Given::source(namespace.to_string(), begun.documents);
+        let documents = match verbosity.runs() {
+            true => (begun.describe)()?,
+            false => Vec::new(),
+        };
+        let given = Given::source(namespace.to_string(), documents);
         let over = (&aggregate, &given);
         return explained::behind(context, begun.first, over, command, verbosity);
     }
@@ -232,7 +236,7 @@ fn prepare(
         let mut aggregate =
             parse_stages(body, begun.rest.as_array(), None, Pipeline::parse_behind)?;
         aggregate.allow_disk_use = queries::may_use_disk(context, body);
-        let given = Given::source(namespace.to_string(), begun.documents);
+        let given = Given::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
     }
     let brings_documents =

@@ -1,8 +1,10 @@
 //! `$listClusterCatalog`: the collections and views of a database, from `admin` those of all.
 
+use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, DocumentBuf, ValueRef};
 use windrow_wire::CommandError;
 
+use super::given::Describe;
 use super::options;
 use crate::commands::list_collections;
 use crate::context::Context;
@@ -12,17 +14,27 @@ use crate::errors::refuse;
 const FLAGS: [&str; 2] = ["shards", "balancingConfiguration"];
 
 /// Errors: 9621301 where a collection is named, 9621302, 14 and 40415 for wrong options.
-pub fn describe(
-    context: &Context<'_>,
-    database: &str,
+pub fn describe<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
     is_collectionless: bool,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'c>, CommandError> {
     let with_shards = asks_for_shards(wanted)?;
     if !is_collectionless {
         let message = "$listClusterCatalog must be run against the database with {aggregate: 1}";
         return refuse(9_621_301, message);
     }
+    Ok(Box::new(move || {
+        collect(context, &namespace.database, with_shards)
+    }))
+}
+
+fn collect(
+    context: &Context<'_>,
+    database: &str,
+    with_shards: bool,
+) -> Result<Vec<DocumentBuf>, CommandError> {
     let databases = match database {
         "admin" => context.state.services.engine.databases(),
         one => vec![one.to_owned()],

@@ -6,6 +6,7 @@ use windrow_collection::{Collection, Namespace};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::given::Describe;
 use super::options::{self, object};
 use crate::arguments::Arguments;
 use crate::clock;
@@ -72,13 +73,27 @@ fn check_empty(path: &str, value: ValueRef<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// Errors besides those of the options: 166 of views, 26 and 40481 where there is no collection.
-pub fn describe(
+/// Errors besides those of the options: 166 of views, and when it runs 26 and 40481 where there is no
+/// collection.
+pub fn describe<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
+    wanted: ValueRef<'_>,
+) -> Result<Describe<'c>, CommandError> {
+    let wanted = Wanted::parse(wanted)?;
+    if wanted.needs_collection() {
+        views::refuse(context, namespace)?;
+    }
+    Ok(Box::new(move || {
+        Ok(vec![collect(context, namespace, &wanted)?])
+    }))
+}
+
+fn collect(
     context: &Context<'_>,
     namespace: &Namespace,
-    wanted: ValueRef<'_>,
+    wanted: &Wanted,
 ) -> Result<DocumentBuf, CommandError> {
-    let wanted = Wanted::parse(wanted)?;
     let mut stats = doc! {
         "ns": (namespace.to_string()), "host": (&context.state.host),
         "localTime": (clock::date(SystemTime::now())),
@@ -88,10 +103,9 @@ pub fn describe(
         stats.push("latencyStats", latency::describe(&latencies, histograms));
     }
     if wanted.needs_collection() {
-        views::refuse(context, namespace)?;
         match context.state.services.engine.collection(namespace) {
-            Some(collection) => add(&wanted, &collection, &mut stats),
-            None => return missing(&wanted, namespace),
+            Some(collection) => add(wanted, &collection, &mut stats),
+            None => return missing(wanted, namespace),
         }
     }
     Ok(stats)

@@ -5,6 +5,7 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::given::Describe;
 use super::options;
 use crate::context::Context;
 use crate::errors::refuse;
@@ -22,17 +23,21 @@ const FLAGS: [&str; 7] = [
 
 /// Errors: 73 elsewhere than on `admin` without a collection, 14 and 40415 for wrong options, 9 for
 /// what only sharded clusters have.
-pub fn describe(
-    context: &Context<'_>,
+pub fn describe<'c>(
+    context: &'c Context<'_>,
     namespace: &Namespace,
     is_collectionless: bool,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'c>, CommandError> {
     if namespace.database != "admin" || !is_collectionless {
         let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
     }
     let waiting = Waiting::parse(wanted)?;
+    Ok(Box::new(move || Ok(collect(context, &waiting))))
+}
+
+fn collect(context: &Context<'_>, waiting: &Waiting) -> Vec<DocumentBuf> {
     let state = context.state;
     let (running, idle) = state.operations.look(&state.connections);
     let mut shown: Vec<DocumentBuf> = running
@@ -48,7 +53,7 @@ pub fn describe(
     if waiting.cursors {
         shown.extend(idle::cursors(state));
     }
-    Ok(shown)
+    shown
 }
 
 /// What is shown though it does nothing.

@@ -8,6 +8,10 @@ use windrow_index::{Definition, Multikey};
 use windrow_query::{
     Direction, EntryCursor, Error as QueryError, NoCollection, RecordCursor, RecordId, Source,
 };
+use windrow_wire::CommandError;
+
+/// Makes them.
+pub type Describe<'c> = Box<dyn FnOnce() -> Result<Vec<DocumentBuf>, CommandError> + 'c>;
 
 /// Documents in memory, read like a collection without indexes.
 pub struct Given {

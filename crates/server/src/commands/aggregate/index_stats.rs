@@ -6,27 +6,30 @@ use windrow_collection::{Index, Namespace};
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_wire::CommandError;
 
+use super::given::Describe;
 use crate::clock;
 use crate::context::Context;
 use crate::errors::refuse;
 
 /// One document an index. Error 28803 for options.
-pub fn describe(
-    context: &Context<'_>,
-    namespace: &Namespace,
+pub fn describe<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'c>, CommandError> {
     if !wanted.as_document().is_some_and(Document::is_empty) {
         return refuse(
             28_803,
             "The $indexStats stage specification must be an empty object",
         );
     }
-    let collection = context.state.services.engine.collection(namespace);
-    let indexes = collection.map(|collection| collection.indexes());
-    let indexes = indexes.iter().flatten();
-    let indexes = indexes.filter(|index| !index.definition.clustered);
-    Ok(indexes.map(|index| of_index(context, index)).collect())
+    Ok(Box::new(|| {
+        let collection = context.state.services.engine.collection(namespace);
+        let indexes = collection.map(|collection| collection.indexes());
+        let indexes = indexes.iter().flatten();
+        let indexes = indexes.filter(|index| !index.definition.clustered);
+        Ok(indexes.map(|index| of_index(context, index)).collect())
+    }))
 }
 
 fn of_index(context: &Context<'_>, index: &Index) -> DocumentBuf {

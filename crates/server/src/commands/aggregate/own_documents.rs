@@ -3,9 +3,9 @@
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
-use windrow_query::Verbosity;
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::given::Describe;
 use super::{
     cluster_catalog, collection_stats, current_operations, index_stats, plan_cache_stats,
     query_settings, session_lists,
@@ -15,11 +15,12 @@ use crate::errors::refuse;
 use crate::generic::ReadConcern;
 use crate::views;
 
-/// The documents of a first stage, and the stages behind it.
-pub struct Begun {
+/// A first stage that has been checked, and the stages behind it.
+pub struct Begun<'c> {
     /// The stage itself.
     pub first: DocumentBuf,
-    pub documents: Vec<DocumentBuf>,
+    /// Makes its documents.
+    pub describe: Describe<'c>,
     pub rest: ArrayBuf,
 }
 
@@ -32,16 +33,14 @@ pub fn first_stage(body: Document<'_>) -> Option<(&str, ValueRef<'_>)> {
     stages.get(0)?.as_document()?.first()
 }
 
-/// What makes the documents of a stage.
-type Describe =
-    fn(&Context<'_>, &Namespace, ValueRef<'_>) -> Result<Vec<DocumentBuf>, CommandError>;
+/// Checks a stage, and where it stands.
+type Check =
+    for<'c> fn(&'c Context<'_>, &'c Namespace, ValueRef<'_>) -> Result<Describe<'c>, CommandError>;
 
 /// The stages, by the alphabet.
-fn find(name: &str) -> Option<Describe> {
+fn find(name: &str) -> Option<Check> {
     Some(match name {
-        "$collStats" => |context, namespace, wanted| {
-            collection_stats::describe(context, namespace, wanted).map(|stats| vec![stats])
-        },
+        "$collStats" => collection_stats::describe,
         "$currentOp" => |context, namespace, wanted| {
             current_operations::describe(context, namespace, names_none(namespace), wanted)
         },
@@ -50,8 +49,7 @@ fn find(name: &str) -> Option<Describe> {
             index_stats::describe(context, namespace, wanted)
         },
         "$listClusterCatalog" => |context, namespace, wanted| {
-            let database = &namespace.database;
-            cluster_catalog::describe(context, database, names_none(namespace), wanted)
+            cluster_catalog::describe(context, namespace, names_none(namespace), wanted)
         },
         "$listLocalSessions" => |context, namespace, wanted| {
             session_lists::local(context, names_none(namespace), wanted)
@@ -77,42 +75,16 @@ fn names_none(namespace: &Namespace) -> bool {
     namespace.collection == NO_COLLECTION
 }
 
-/// Runs the first stage of a command's pipeline where it makes its own documents. Error 40323 where
+/// Checks the first stage of a command's pipeline where it makes its own documents. Error 40323 where
 /// it has another field beside its name.
-pub fn begin(
-    context: &Context<'_>,
-    namespace: &Namespace,
+pub fn begin<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
     body: Document<'_>,
-) -> Result<Option<Begun>, CommandError> {
-    begin_with(context, namespace, body, &|error| Err(error))
-}
-
-/// The same of a pipeline that is explained: where it does not run, a collection that is not there does
-/// not matter.
-pub fn begin_explained(
-    context: &Context<'_>,
-    namespace: &Namespace,
-    body: Document<'_>,
-    verbosity: Verbosity,
-) -> Result<Option<Begun>, CommandError> {
-    begin_with(context, namespace, body, &|error| match error.code {
-        ErrorCode::NamespaceNotFound | ErrorCode(40_481) if !verbosity.runs() => Ok(Vec::new()),
-        _ => Err(error),
-    })
-}
-
-/// What becomes of the error of a stage.
-type Failed<'f> = &'f dyn Fn(CommandError) -> Result<Vec<DocumentBuf>, CommandError>;
-
-fn begin_with(
-    context: &Context<'_>,
-    namespace: &Namespace,
-    body: Document<'_>,
-    failed: Failed<'_>,
-) -> Result<Option<Begun>, CommandError> {
+) -> Result<Option<Begun<'c>>, CommandError> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let first = stages.and_then(|stages| stages.get(0)?.as_document());
-    let Some((first, name, describe, wanted)) = first.and_then(|first| {
+    let Some((first, name, check, wanted)) = first.and_then(|first| {
         let (name, wanted) = first.first()?;
         Some((first, name, find(name)?, wanted))
     }) else {
@@ -126,7 +98,7 @@ fn begin_with(
     let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
     Ok(Some(Begun {
         first: first.to_buf(),
-        documents: describe(context, namespace, wanted).or_else(failed)?,
+        describe: check(context, namespace, wanted)?,
         rest: rest.collect(),
     }))
 }

@@ -6,6 +6,7 @@ use windrow_query::CachedPlan;
 use windrow_query::plan_cache::{Candidate, Details};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::given::Describe;
 use crate::clock;
 use crate::context::Context;
 use crate::errors::refuse;
@@ -35,14 +36,18 @@ fn check(wanted: ValueRef<'_>) -> Result<(), CommandError> {
     }
 }
 
-/// One document a plan. Errors: 9, 13111 and 4503200 for wrong options, 50933 where there is no
-/// collection.
-pub fn describe(
-    context: &Context<'_>,
-    namespace: &Namespace,
+/// One document a plan. Errors: 9, 13111 and 4503200 for wrong options, and when it runs 50933 where there
+/// is no collection.
+pub fn describe<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'c>, CommandError> {
     check(wanted)?;
+    Ok(Box::new(|| collect(context, namespace)))
+}
+
+fn collect(context: &Context<'_>, namespace: &Namespace) -> Result<Vec<DocumentBuf>, CommandError> {
     if context
         .state
         .services

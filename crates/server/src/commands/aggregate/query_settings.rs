@@ -1,9 +1,10 @@
 //! `$querySettings`: the settings that queries of some shape were given. No command gives any, so
 //! that there are none.
 
-use windrow_document::{DocumentBuf, ValueRef};
+use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::given::Describe;
 use super::options;
 use crate::errors::refuse;
 
@@ -11,7 +12,7 @@ use crate::errors::refuse;
 pub fn describe(
     is_collectionless: bool,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'static>, CommandError> {
     if !is_collectionless {
         let message = "$querySettings must be run against the database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
@@ -21,7 +22,7 @@ pub fn describe(
     }
     let options = options::parse("$querySettings", wanted, &["showDebugQueryShape"])?;
     options.given_bool("showDebugQueryShape")?;
-    Ok(Vec::new())
+    Ok(Box::new(|| Ok(Vec::new())))
 }
 
 #[cfg(test)]

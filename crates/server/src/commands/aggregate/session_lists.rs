@@ -6,6 +6,7 @@ use windrow_collection::Namespace;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
+use super::given::Describe;
 use super::options;
 use crate::clock;
 use crate::context::Context;
@@ -19,11 +20,11 @@ const NOBODY: [u8; 32] = [
 ];
 
 /// Error 73 where a collection is named.
-pub fn local(
-    context: &Context<'_>,
+pub fn local<'c>(
+    context: &'c Context<'_>,
     is_collectionless: bool,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'c>, CommandError> {
     if !is_collectionless {
         let message = "$listLocalSessions must be run against the database with {aggregate: 1}";
         return refuse(ErrorCode::InvalidNamespace, message);
@@ -32,11 +33,11 @@ pub fn local(
 }
 
 /// Error 73 elsewhere than on the collection in which MongoDB stores sessions.
-pub fn stored(
-    context: &Context<'_>,
-    namespace: &Namespace,
+pub fn stored<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
+) -> Result<Describe<'c>, CommandError> {
     if namespace.database != "config" || namespace.collection != "system.sessions" {
         let message = "$listSessions may only be run against config.system.sessions";
         return refuse(ErrorCode::InvalidNamespace, message);
@@ -44,14 +45,19 @@ pub fn stored(
     describe(context, "$listSessions", wanted)
 }
 
-fn describe(
-    context: &Context<'_>,
+fn describe<'c>(
+    context: &'c Context<'_>,
     stage: &str,
     wanted: ValueRef<'_>,
-) -> Result<Vec<DocumentBuf>, CommandError> {
-    if !shows_nobodys(stage, wanted)? {
-        return Ok(Vec::new());
-    }
+) -> Result<Describe<'c>, CommandError> {
+    let is_shown = shows_nobodys(stage, wanted)?;
+    Ok(Box::new(move || match is_shown {
+        true => Ok(collect(context)),
+        false => Ok(Vec::new()),
+    }))
+}
+
+fn collect(context: &Context<'_>) -> Vec<DocumentBuf> {
     let now = SystemTime::now();
     let describe = |(id, age): (SessionId, Duration)| {
         let last = now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
@@ -60,7 +66,7 @@ fn describe(
         doc! { "_id": id, "lastUse": (clock::date(last)) }
     };
     let ages = context.state.sessions.ages();
-    Ok(ages.into_iter().map(describe).collect())
+    ages.into_iter().map(describe).collect()
 }
 
 /// Whether the options `{users: [{user, db}], allUsers}` let the sessions through that have no user,
