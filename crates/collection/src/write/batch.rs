@@ -158,7 +158,8 @@ impl<'c> Batch<'c> {
         find: impl Fn(&Reader) -> Result<Option<Bytes>, Error>,
         mut decide: impl FnMut(Document<'_>) -> Result<Change, E>,
     ) -> Result<Outcome, E> {
-        debug_assert!(
+        #[cfg(debug_assertions)]
+        assert!(
             seen.is_none() || self.unaltered.as_mut().is_none_or(|it| it.meets_first(id)),
             "a batch that trusts its snapshot met {id:?} again"
         );

@@ -1,10 +1,12 @@
 //! Whether documents that were read at a snapshot are still as they were, so that they need not be read
 //! again once they are locked.
 
+#[cfg(debug_assertions)]
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::generation::Generation;
+#[cfg(debug_assertions)]
 use crate::read::RecordId;
 use crate::record::Operation;
 
@@ -15,8 +17,9 @@ pub(super) struct Unaltered {
     until: u64,
     /// Where the batch's own commits stand that it has not met yet.
     own: Vec<u64>,
-    /// The documents that it has met, where assertions are checked: of one that it meets again it may have
-    /// changed the version that the snapshot has.
+    /// The documents that it has met: of one that it meets again it may have changed the version that the
+    /// snapshot has.
+    #[cfg(debug_assertions)]
     met: HashSet<RecordId>,
 }
 
@@ -26,11 +29,13 @@ impl Unaltered {
         Unaltered {
             until: snapshot,
             own: Vec::new(),
+            #[cfg(debug_assertions)]
             met: HashSet::new(),
         }
     }
 
-    /// Whether a document is met for the first time. Only assertions ask.
+    /// Whether a document is met for the first time.
+    #[cfg(debug_assertions)]
     pub fn meets_first(&mut self, id: RecordId) -> bool {
         self.met.insert(id)
     }
