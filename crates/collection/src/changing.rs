@@ -11,6 +11,7 @@ use windrow_index::Definition;
 use crate::collection::Collection;
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::holds::GiveUp;
 use crate::namespace::Namespace;
 use crate::rows::{CollectionRow, IndexRow};
 use crate::told::{Deed, Told};
@@ -144,7 +145,8 @@ impl Collection {
     }
 
     /// Limits the collection: what is too much goes, and so do the indexes but for the one on `_id`.
-    pub fn cap_to(&self, bytes: u64) -> Result<(), Error> {
+    /// `give_up`: asked whether to leave what is too much to the next insert.
+    pub fn cap_to(&self, bytes: u64, give_up: &GiveUp<'_>) -> Result<(), Error> {
         let names = self
             .indexes()
             .into_iter()
@@ -162,7 +164,7 @@ impl Collection {
             Ok::<DocumentBuf, Error>(new)
         })?;
         self.tell_of_conversion()?;
-        self.cap().map_or(Ok(()), |cap| self.trim(&cap))
+        self.cap().map_or(Ok(()), |cap| self.trim(&cap, give_up))
     }
 
     /// Gives a capped collection other limits; what is too much goes at the next insert, as in MongoDB.

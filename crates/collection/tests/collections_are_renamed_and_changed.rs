@@ -1,9 +1,12 @@
 //! Names and options of collections, as they are after changes and after a crash behind each.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Collection, Engine, EngineOptions, Error, Namespace};
+use windrow_collection::{
+    BuildControl, Collection, Engine, EngineOptions, Error, GiveUp, Namespace, Terms,
+};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
@@ -184,4 +187,32 @@ fn temporary_collections_end_with_the_process() {
     assert_eq!(listed(&engine).len(), 3);
     drop(engine);
     assert_eq!(listed(&open(&disk)).len(), 2);
+}
+
+/// What smaller limits leave over used to be deleted without an end to the insert that came next.
+#[test]
+fn an_insert_that_is_given_up_leaves_the_rest_to_the_next() {
+    let engine = open(&MemoryDisk::new());
+    let options = doc! { "capped": true, "size": (1i64 << 20) };
+    let collection = engine
+        .create(&named("a.capped"), options.as_document())
+        .unwrap();
+    let insert = |number: i32, give_up: &GiveUp<'_>| {
+        let bytes = Bytes::copy_from_slice(doc! { "_id": number }.as_bytes());
+        let terms = Terms {
+            give_up,
+            ..Terms::default()
+        };
+        assert_eq!(collection.insert_on(bytes, true, &terms).unwrap().count, 1);
+        collection.count()
+    };
+    for number in 0..100 {
+        insert(number, &|| false);
+    }
+    collection.resize_cap(None, Some(10)).unwrap();
+    assert_eq!(insert(100, &|| true), 101);
+    let asked = Cell::new(0);
+    let give_up = || asked.replace(asked.get() + 1) == 30;
+    assert_eq!(insert(101, &give_up), 72);
+    assert_eq!(insert(102, &|| false), 10);
 }

@@ -10,10 +10,12 @@ use super::batch::Change;
 use crate::cap::Cap;
 use crate::collection::Collection;
 use crate::error::Error;
+use crate::holds::GiveUp;
 
 impl Collection {
-    /// Deletes the oldest documents until the rest is within the limits.
-    pub(crate) fn trim(&self, cap: &Cap) -> Result<(), Error> {
+    /// Deletes the oldest documents until the rest is within the limits. Where it is given up before, the
+    /// next insert goes on: after `collMod` there may be very many.
+    pub(crate) fn trim(&self, cap: &Cap, give_up: &GiveUp<'_>) -> Result<(), Error> {
         let (mut count, mut bytes) = (self.count(), self.bytes());
         if !cap.is_exceeded(count, bytes) {
             return Ok(());
@@ -21,7 +23,7 @@ impl Collection {
         let reader = self.reader()?;
         let mut oldest = reader.records(Direction::Forward);
         let mut batch = self.batch();
-        while cap.is_exceeded(count, bytes) && oldest.next()? {
+        while cap.is_exceeded(count, bytes) && !give_up() && oldest.next()? {
             batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Trim))?;
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(oldest.document().len() as u64);
