@@ -7,7 +7,7 @@ use windrow_fold::{Direction, Entry, Part, PileBuilder, View};
 
 type Written<'a> = (&'a str, u64, Option<&'a str>);
 
-fn chunk(entries: &[Written<'_>]) -> Arc<Part> {
+fn part(entries: &[Written<'_>]) -> Arc<Part> {
     let base = entries.iter().map(|(_, position, _)| *position).min();
     let mut builder = PileBuilder::new(base.unwrap_or(0), entries.len());
     for (key, position, payload) in entries {
@@ -25,7 +25,7 @@ fn chunk(entries: &[Written<'_>]) -> Arc<Part> {
 fn check(others: &[Written<'_>], own: &[Written<'_>], expected: &[(&str, &str)]) {
     let view = View {
         sections: Arc::new(Sections::new(Vec::new())),
-        parts: vec![chunk(others), chunk(own)],
+        parts: vec![part(others), part(own)],
         snapshot: 5,
         own: 1,
     };
