@@ -86,7 +86,8 @@ fn specification(definition: &Definition, options: Document<'_>) -> DocumentBuf 
 }
 
 /// The same for all indexes of one build, which follow the log from one position, and for no other
-/// build; it stays what it is when the server starts again under the build.
+/// build; it stays what it is when the server starts again under the build. It is a random UUID as the
+/// collection's is: positions do not reach the bits of version and variant.
 fn build_uuid(index: &Index, collection: &Collection) -> Value {
     let uuid = u128::from_be_bytes(collection.uuid()) ^ u128::from(index.since);
     Value::Binary {
