@@ -3,6 +3,8 @@
 import pytest
 from pymongo.errors import OperationFailure
 
+from answers import ids
+
 
 @pytest.fixture
 def collection(server):
@@ -120,9 +122,32 @@ def test_values_beside_other_fields_may_descend(collection):
     ordered = collection.find(query, hint=name).sort("attributes.color", -1)
     assert "SORT" not in str(ordered.explain()["queryPlanner"]["winningPlan"])
     assert [one["attributes"]["color"] for one in ordered] == expected
-    with pytest.raises(OperationFailure) as refused:
-        collection.create_index([("$**", -1)])
-    assert refused.value.code == 67
+
+
+def test_values_of_a_wildcard_alone_may_descend(collection):
+    collection.drop_indexes()
+    queries = [{"attributes.color": "c1"}, {"attributes.color": {"$gte": "c"}}, {"tenant": {"$lt": 3}},
+               {"attributes.color": {"$exists": True}}, {"attributes.color": {"$in": ["c1", None]}}]
+    expected = [ids(collection.find(query).hint([("$natural", 1)])) for query in queries]
+    assert all(expected)
+    name = collection.create_index([("$**", -1)])
+    assert name == "$**_-1" and collection.index_information()[name]["key"] == [("$**", -1)]
+    assert [sorted(ids(collection.find(query))) for query in queries] == expected
+    assert scan(plan(collection, queries[0]))["keyPattern"] == {"$_path": 1, "attributes.color": -1}
+    for query in queries[:3]:
+        [field] = query
+        for direction in (1, -1):
+            ordered = collection.find(query, hint=name).sort(field, direction)
+            assert "SORT" not in str(ordered.explain()["queryPlanner"]["winningPlan"])
+            values = [at(one, field) for one in ordered]
+            assert values == sorted(values, reverse=direction < 0)
+    assert collection.database.command("validate", "c")["valid"]
+
+
+def at(document, path):
+    for name in path.split("."):
+        document = document[name]
+    return document
 
 
 @pytest.mark.parametrize("keys, options, code", [

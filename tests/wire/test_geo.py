@@ -395,3 +395,30 @@ def test_plans_say_what_is_read(collection):
     assert within["inputStage"]["indexName"] == "plane"
     within = plan({"p": {"$geoWithin": {"$box": [[0, 0], [3, 3]]}}})
     assert within["stage"] == "COLLSCAN"
+
+
+@pytest.mark.parametrize("operator, shape", [
+    ("$geoWithin", {"$centerSphere": [[13.4, 52.5], 0.01]}), ("$geoWithin", {"$box": [[10, 50], [15, 55]]}),
+    ("$geoIntersects", {"$geometry": {"type": "Polygon", "coordinates": [
+        [[10, 50], [15, 50], [15, 55], [10, 55], [10, 50]]]}}),
+])
+def test_places_limit_a_partial_index(collection, operator, shape):
+    collection.insert_many(documents(7, lambda chance, center, size: point(beside(chance, center, size))))
+    there = {"p": {operator: shape}}
+    queries = [there, {**there, "kind": "a"}, {"kind": "a"}, {"kind": "a", "p": {"$exists": True}},
+               {"kind": "a", "p": {operator: {"$centerSphere": [[13.4, 52.5], 1]}}} if operator == "$geoWithin"
+               else {"kind": {"$in": ["a", "b"]}, **there}]
+    expected = [ids(collection.find(query)) for query in queries]
+    assert expected[0] and len(expected[0]) < 300
+    collection.create_index("kind", name="some", partialFilterExpression=there)
+    for query, found in zip(queries, expected):
+        assert sorted(ids(collection.find(query))) == found
+        implied = query.get("p") == there["p"] and "kind" in query
+        plan = collection.find(query).explain()["queryPlanner"]["winningPlan"]
+        assert ("some" in str(plan)) == implied, plan
+    collection.update_many({"kind": "a"}, {"$set": {"p": point((13.4, 52.5))}})
+    collection.update_many({"kind": "b"}, {"$unset": {"p": 1}})
+    collection.delete_many({"kind": "c"})
+    assert collection.count_documents({"kind": "a", **there}, hint="some") == collection.count_documents({})\
+        - collection.count_documents({"kind": "b"})
+    assert collection.database.command("validate", "c")["valid"]

@@ -229,6 +229,28 @@ class TestUnique:
             collection.insert_one({"a": 1, "t": [3, 2]})
         collection.insert_one({"a": 1, "t": [3]})
 
+    def test_an_array_at_a_place_is_one_value(self, collection):
+        collection.insert_many([{"_id": 1, "l": [1]}, {"_id": 2, "l": [[1]]}, {"_id": 3, "l": [[1, 2], 1]}])
+        collection.create_index("l.0", unique=True)
+        collection.insert_many([{"_id": 4, "l": [[2]]}, {"_id": 5, "l": [[[1]]]}, {"_id": 6, "l": [[]]}])
+        for double in ([1, 5], [[1]], [[1, 2]], [[1, 2], 3], [[]]):
+            with pytest.raises(DuplicateKeyError):
+                collection.insert_one({"l": double})
+        with pytest.raises(DuplicateKeyError):
+            collection.update_one({"_id": 4}, {"$set": {"l.0": [1, 2]}})
+        assert collection.find_one({"l.0": [1]}, hint="l.0_1")["_id"] == 2
+        assert [one["_id"] for one in collection.find({"l.0": 1}, hint="l.0_1")] == [1]
+        elements = {"l.0": {"$elemMatch": {"$gte": 1}}}
+        assert {one["_id"] for one in collection.find(elements, hint="l.0_1")} == {2, 3, 4}
+        collection.update_one({"_id": 3}, {"$push": {"l.0": 3}})
+        collection.delete_one({"_id": 2})
+        collection.insert_many([{"l": [[1, 2]]}, {"l": [[1]]}])
+        assert collection.database.command("validate", "c")["valid"]
+        # As a name the number leads to an array like any other.
+        collection.insert_one({"l": {"0": [7, 8]}})
+        with pytest.raises(DuplicateKeyError):
+            collection.insert_one({"l": [8]})
+
     def test_sparse_and_partial_leave_the_others_alone(self, collection):
         collection.create_index("s", unique=True, sparse=True)
         collection.create_index("p", unique=True, partialFilterExpression={"on": True})
@@ -590,3 +612,13 @@ def test_a_number_that_is_a_place_and_a_name_has_no_key(collection, pad):
         collection.create_index("a.0.b")
     assert refused.value.code == 16746
     assert list(collection.index_information()) == ["_id_"]
+
+
+def test_a_place_in_an_array_is_no_name_in_what_an_index_covers(collection):
+    """{"a": {"0": 5}} was made of the key of 5."""
+    collection.insert_one({"_id": 1, "b": 1, "a": [5, 6]})
+    collection.create_index([("b", 1), ("a.0", 1)], name="place")
+    for hint in ("place", [("$natural", 1)]):
+        assert list(collection.find({"b": 1}, {"_id": 0, "a.0": 1}).hint(hint)) == [{"a": []}]
+        stages = [{"$match": {"b": 1}}, {"$group": {"_id": "$a.0"}}]
+        assert list(collection.aggregate(stages, hint=hint if hint == "place" else {"$natural": 1})) == [{"_id": []}]

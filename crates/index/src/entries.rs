@@ -4,7 +4,8 @@
 //! expanded: once for all fields that meet the same array (its elements stay together), so fields
 //! that meet different arrays give the product of their values. What is missing counts as null, an
 //! empty array at the end of a path as undefined. A path's part that is a number takes the element
-//! at that place, and the fields of that name in the elements too.
+//! at that place, which at the end of the path is not expanded, and the fields of that name in the
+//! elements too.
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef, key};
@@ -367,6 +368,17 @@ mod tests {
         check(ab(), doc! { "a": 1 }, &[null()]);
         let first = || spec(doc! { "a.0": 1 });
         check(first(), doc! { "a": [5, 6] }, &[doc! { "a.0": 5 }]);
+        let arrays = doc! { "a": [[1, 2], 3] };
+        check(first(), arrays.clone(), &[doc! { "a.0": [1, 2] }]);
+        let pair = spec(doc! { "a.0": 1, "a.0.1": 1 });
+        check(pair, arrays, &[doc! { "a.0": [1, 2], "a.0.1": 2 }]);
+        let undefined = doc! { "a.0": (windrow_document::Value::Undefined) };
+        check(first(), doc! { "a": [[]] }, &[undefined]);
+        check(
+            first(),
+            doc! { "a": { "0": [1, 2] } },
+            &[doc! { "a.0": 1 }, doc! { "a.0": 2 }],
+        );
         // A number that names no place is a name; one that is both is refused.
         let second = || spec(doc! { "a.1": 1 });
         check(second(), doc! { "a": [{ "1": 9 }] }, &[doc! { "a.1": 9 }]);

@@ -17,8 +17,9 @@ pub(crate) enum State<'a> {
 /// What a number in a path that could be a place or a name is refused with.
 const AMBIGUOUS: i32 = 16_746;
 
-/// Follows a path through documents, and into arrays by number, up to its end or an array. Error 16746
-/// for a number that is a place in an array and a name in its documents.
+/// Follows a path through documents, and into arrays by number, up to its end or an array. An array that
+/// the path ends at by its place in another is a value, as it is to a filter and to a sort, unless it is
+/// empty. Error 16746 for a number that is a place in an array and a name in its documents.
 pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> Result<State<'a>, Error> {
     let State::At(mut value, mut part) = state else {
         return Ok(state);
@@ -34,12 +35,19 @@ pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> Result<State<'a>, Err
                 }
             }
             (Some(component), ValueRef::Array(array)) => match by_number(component, array)? {
+                Some(found) if part + 1 == path.components().len() && !is_empty(found) => {
+                    return Ok(State::Done(found));
+                }
                 Some(found) => (value, part) = (found, part + 1),
                 None => return Ok(State::At(value, part)),
             },
             (Some(_), _) => return Ok(State::Missing),
         }
     }
+}
+
+fn is_empty(value: ValueRef<'_>) -> bool {
+    value.as_array().is_some_and(Array::is_empty)
 }
 
 /// The element that a numeric part of a path names.

@@ -1,7 +1,7 @@
 //! Which filters a partial index may have: those of which it is decided which queries imply them.
 //!
-//! MongoDB's documentation names equality, comparisons, `$exists: true`, `$type`, `$in`, `$and` and
-//! `$or` (https://www.mongodb.com/docs/manual/core/index-partial/).
+//! MongoDB's documentation names equality, comparisons, `$exists: true`, `$type`, `$in`, `$and`, `$or`,
+//! `$geoWithin` and `$geoIntersects` (https://www.mongodb.com/docs/manual/core/index-partial/).
 
 use std::sync::Arc;
 
@@ -45,7 +45,11 @@ fn check(node: &Node, depth: usize) -> Result<(), Error> {
             "partialFilterExpression depth may not exceed {DEPTH_MAX}"
         ))),
         Node::In { regexes, .. } if !regexes.is_empty() => refused("a regular expression"),
-        Node::Compare { .. } | Node::In { .. } | Node::Exists { .. } | Node::Type { .. } => Ok(()),
+        Node::Compare { .. }
+        | Node::In { .. }
+        | Node::Exists { .. }
+        | Node::Type { .. }
+        | Node::Geo { .. } => Ok(()),
         Node::Expr(_) => Err(not_allowed("$expr")),
         Node::Schema(_) => Err(not_allowed("$jsonSchema")),
         Node::AlwaysTrue | Node::AlwaysFalse => refused("$alwaysTrue, $alwaysFalse"),
@@ -56,7 +60,6 @@ fn check(node: &Node, depth: usize) -> Result<(), Error> {
         Node::Size { .. } => refused("$size"),
         Node::Mod { .. } => refused("$mod"),
         Node::Bits { .. } => refused("$bitsAllSet and the like"),
-        Node::Geo { .. } => refused("$geoWithin, $geoIntersects"),
         Node::Near { .. } => refused("$near, $nearSphere"),
         Node::Text(_) => Err(Error::bad_value(
             "$text is not allowed in the filter of a partial index",
@@ -105,7 +108,11 @@ mod tests {
         check(doc! { "$expr": { "$gt": ["$b", 5] } }, Err(224));
         check(doc! { "$jsonSchema": { "required": ["b"] } }, Err(224));
         let within = doc! { "$geoWithin": { "$center": [[0, 0], 1] } };
-        check(doc! { "b": within }, Err(67));
+        check(doc! { "b": within }, Ok(()));
+        let point = doc! { "type": "Point", "coordinates": [1, 2] };
+        let intersects = doc! { "$geoIntersects": { "$geometry": point } };
+        check(doc! { "b": (intersects.clone()) }, Ok(()));
+        check(doc! { "b": { "$not": intersects } }, Err(67));
         check(doc! { "b": { "$near": [0, 0] } }, Err(67));
         check(doc! { "$text": { "$search": "x" } }, Err(2));
         check(doc! { "$foo": 1 }, Err(2));

@@ -101,9 +101,9 @@ impl Definition {
         document: Document<'d>,
     ) -> Result<ValueRef<'d>, Error> {
         match follow(State::At(ValueRef::Document(document), 0), &field.path)? {
-            State::Done(value) => Ok(value),
             State::Missing => Ok(ValueRef::Null),
-            State::At(..) => Err(Error::new(
+            State::Done(value) if value.as_array().is_none() => Ok(value),
+            _ => Err(Error::new(
                 CANNOT_BUILD_KEYS,
                 format!(
                     "field '{}' of text index '{}' contains an array in the document",

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn values_beside_other_fields_may_descend() {
+    fn values_may_descend() {
         let specification = doc! { "key": { "t": 1, "a.$**": (-1) }, "name": "w" };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let key = |document: DocumentBuf| {

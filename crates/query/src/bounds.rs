@@ -150,9 +150,9 @@ impl Predicates {
         let is_negated = matches!(node, Node::Not(_));
         let accepts_missing = leaf::accepts_missing(node);
         if by_place {
-            // An index has the element at the place, and the elements of an array there. A filter looks
-            // for the number as a name in the documents of the array too, mostly in vain, and takes an
-            // array at the place as a whole: what it does not find there, an index may hold.
+            // An index has the element at the place. A filter looks for the number as a name in the
+            // documents of the array too, mostly in vain: what it finds or does not find there, an index
+            // does not hold.
             if is_negated || accepts_missing || !pins.open.is_empty() {
                 self.is_complete = false;
                 return;
@@ -485,8 +485,7 @@ mod tests {
     fn places_in_arrays_bound_only_what_an_index_has_of_them() {
         let place = index(doc! { "a.0": 1 }, &[0]);
         check(&place, doc! { "a.0": 1 }, "[1, 1]", false);
-        // {a: [{}]} has null at a.0, of the document within, and the entry {}; {a: [[1]]} has not 1
-        // there, but [1], and the entry 1.
+        // {a: [{}]} has null at a.0, of the document within, and the entry {}.
         for condition in [
             windrow_document::Value::Null,
             doc! { "$ne": 1 }.into(),

@@ -149,10 +149,10 @@ fn wildcard(key: Document<'_>) -> Result<Vec<KeyField>, Error> {
         if let Some(inner) = name.strip_suffix(".$**") {
             check_path(inner)?;
         }
-        // Values beside other fields may descend, their paths do not.
-        if !kind.is_plain() || kind == KeyKind::Descending && key.count() == 1 {
+        // Values may descend, their paths do not.
+        if !kind.is_plain() {
             return Err(cannot(format!(
-                "A numeric value in a $** index key pattern must be positive, found {value}"
+                "A $** in an index key pattern must be a number, found {value}"
             )));
         }
         let field = |path, kind| KeyField {

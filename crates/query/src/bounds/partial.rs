@@ -51,7 +51,14 @@ mod tests {
     #[test]
     fn filters_that_imply_others() {
         let null = || Value::Null;
-        let cases: [(DocumentBuf, DocumentBuf, bool); 14] = [
+        let within = |radius: i32| doc! { "p": { "$geoWithin": { "$center": [[0, 0], radius] } } };
+        let on_sphere = doc! { "p": { "$geoWithin": { "$centerSphere": [[0, 0], 1] } } };
+        let cases: [(DocumentBuf, DocumentBuf, bool); 19] = [
+            (within(1), within(1), true),
+            (within(1), doc! { "p": { "$exists": true } }, true),
+            (within(1), within(2), false),
+            (within(1), on_sphere, false),
+            (doc! { "p": [0, 0] }, within(1), false),
             (
                 doc! { "a": { "$ne": (null()) } },
                 doc! { "a": { "$exists": true } },

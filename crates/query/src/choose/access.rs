@@ -314,9 +314,13 @@ pub fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
 }
 
 /// Whether the path is a field of the index that never met an array, and no other field lies around or
-/// within it: the document that a key makes then has its value there.
+/// within it: the document that a key makes then has its value there. A number may have been a place in an
+/// array, and would be a name there.
 pub fn has_plain(index: &SourceIndex, path: &Path) -> bool {
     let fields = &index.definition.fields;
+    if path.components().iter().any(|part| part.index().is_some()) {
+        return false;
+    }
     let is_field = fields.iter().enumerate().any(|(number, field)| {
         let is_value = field.kind.is_plain();
         field.path == *path && is_value && parts_with_arrays(index, number) == 0
