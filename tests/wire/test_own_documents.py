@@ -193,3 +193,90 @@ def test_skips_of_count(collection, skip, code):
     collection.insert_many([{}, {}, {}])
     assert collection.database.command("count", "c", skip=1.9)["n"] == 2
     assert collection.database.command("count", "c", skip=None)["n"] == 3
+
+
+def test_pipelines_within_others_ask_of_their_collections(database):
+    database.c.insert_many([{"_id": 1}, {"_id": 2}])
+    database.other.insert_many({"a": number} for number in range(3))
+    database.other.create_index("a")
+    database.other.create_index("b")
+    for number in range(2):
+        list(database.other.find({"a": 1, "b": number}))
+
+    def joined(*stages, **others):
+        stage = {"from": "other", "as": "x", "pipeline": [*stages], **others}
+        return [one["x"] for one in database.c.aggregate([{"$sort": {"_id": 1}}, {"$lookup": stage}])]
+
+    def united(*stages):
+        return list(database.c.aggregate([{"$limit": 1}, {"$unionWith": {"coll": "other", "pipeline": [*stages]}}]))[1:]
+
+    count = {"$collStats": {"count": {}}}, {"$project": {"count": 1, "ns": 1}}
+    told = {"ns": f"{database.name}.other", "count": 3}
+    assert joined(*count) == [[told], [told]] and united(*count) == [told]
+    both = [{**told, "own": number} for number in (1, 2)]
+    assert joined(*count, {"$set": {"own": "$$own"}}, let={"own": "$_id"}) == [[one] for one in both]
+    names = {"$indexStats": {}}, {"$sort": {"name": 1}}, {"$project": {"name": 1}}
+    expected = [{"name": "_id_"}, {"name": "a_1"}, {"name": "b_1"}]
+    assert joined(*names) == [expected, expected] and united(*names) == expected
+    plans = {"$planCacheStats": {}}, {"$count": "plans"}
+    assert joined(*plans) == [[{"plans": 1}]] * 2 and united(*plans) == [{"plans": 1}]
+
+
+@pytest.mark.parametrize("stages, code", [
+    ([{"$collStats": {"x": 1}}], 40415), ([{"$collStats": 1}], 40166), ([{"$indexStats": {"x": 1}}], 28803),
+    ([{"$planCacheStats": {"allHosts": 1}}], 13111), ([{"$match": {}}, {"$indexStats": {}}], 40602),
+])
+def test_what_they_ask_is_checked_where_no_row_asks_it(database, stages, code):
+    for coll, key in (("from", "$lookup"), ("coll", "$unionWith")):
+        within = {coll: "other", "pipeline": stages, **({"as": "x"} if coll == "from" else {})}
+        assert refused(database, {"aggregate": "c", "pipeline": [{key: within}]}) == code
+    assert refused_view(database, stages) == code
+
+
+def refused_view(database, stages):
+    with pytest.raises(OperationFailure) as error:
+        database.create_collection("v", viewOn="c", pipeline=stages)
+    return error.value.code
+
+
+def test_pipelines_within_others_fail_as_their_stages_do(database):
+    database.c.insert_one({})
+    database.create_collection("v", viewOn="c", pipeline=[{"$match": {}}])
+    for coll, stage, code in (("none", {"$collStats": {"count": {}}}, 40481),
+                              ("none", {"$collStats": {"storageStats": {}}}, 26),
+                              ("none", {"$planCacheStats": {}}, 50933),
+                              ("v", {"$indexStats": {}}, 40602), ("v", {"$collStats": {}}, 40602)):
+        union = {"$unionWith": {"coll": coll, "pipeline": [stage]}}
+        assert refused(database, {"aggregate": "c", "pipeline": [union]}) == code
+    by_field = {"from": "c", "localField": "a", "foreignField": "a", "as": "x", "pipeline": [{"$indexStats": {}}]}
+    assert refused(database, {"aggregate": "c", "pipeline": [{"$lookup": by_field}]}) == 40602
+    empty = {"$unionWith": {"coll": "none", "pipeline": [{"$indexStats": {}}]}}
+    assert list(database.c.aggregate([{"$project": {"_id": 0}}, empty])) == [{}]
+
+
+def test_views_ask_of_what_they_are_on(database):
+    def view(name, on, *stages):
+        database.create_collection(name, viewOn=on, pipeline=[*stages])
+
+    def told(name, *stages):
+        return [one["ns"].split(".", 1)[1] for one in database[name].aggregate([*stages])]
+
+    stats = {"$collStats": {"latencyStats": {}}}
+    view("a", "b", stats, {"$match": {}})
+    view("b", "c", stats)
+    view("plain", "c")
+    assert told("a") == ["b"] and told("b") == ["c"]
+    assert [told(name, stats) for name in ("a", "b", "c")] == [["a"], ["b"], ["c"]]
+    assert [one["ns"] for one in database.a.find()] == [f"{database.name}.b"]
+    assert database.a.count_documents({}) == 1
+    command = {"aggregate": "a", "pipeline": [{"$limit": 1}], "cursor": {}}
+    explained = database.command("explain", command, verbosity="queryPlanner")
+    assert explained["stages"] == [stats, {"$match": {}}, {"$limit": 1}]
+    ran = database.command("explain", command, verbosity="executionStats")["stages"]
+    assert [one["nReturned"] for one in ran] == [1, 1, 1]
+    database.c.insert_one({"a": 1})
+    view("indexes", "plain", {"$indexStats": {}}, {"$project": {"name": 1}})
+    assert list(database.indexes.find()) == [{"name": "_id_"}]
+    assert database.indexes.count_documents({"name": "x"}) == 0
+    union = {"$unionWith": {"coll": "plain", "pipeline": [{"$indexStats": {}}, {"$project": {"name": 1}}]}}
+    assert list(database.c.aggregate([{"$match": {"_id": 0}}, union])) == [{"name": "_id_"}]

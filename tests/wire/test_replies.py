@@ -2,7 +2,7 @@
 
 import pytest
 from answers import refused
-from bson import Int64
+from bson import Int64, Timestamp
 from pymongo import IndexModel, MongoClient
 
 from windrow_server import Server
@@ -278,3 +278,53 @@ def test_a_member_builds_for_a_quorum_of_itself(member):
     indexes = [{"key": {"b": 1}, "name": "b"}]
     refused(lambda: database.command("createIndexes", "c", indexes=indexes, commitQuorum=2), 278)
     refused(lambda: database.command("createIndexes", "c", indexes=indexes, commitQuorum="x"), 79)
+
+
+def test_a_member_knows_the_time_of_its_set(member):
+    database = member.client().clock
+    for number in range(3):
+        inserted = database.command("insert", "c", documents=[{"_id": number, "at": Timestamp(number, 1)}])
+    newest = inserted["operationTime"]
+    is_newer = {"$expr": {"$lt": ["$at", "$$CLUSTER_TIME"]}}
+    now = {"now": "$$CLUSTER_TIME"}
+    assert database.c.find_one({"_id": 1}, now) == {"_id": 1, "now": newest}
+    assert database.c.count_documents(is_newer) == database.command("count", "c", query=is_newer)["n"] == 3
+    assert sorted(database.c.distinct("_id", is_newer)) == [0, 1, 2]
+    database.create_collection("v", viewOn="c", pipeline=[{"$project": now}])
+    newest = database.command("ping")["operationTime"]
+    assert [one["now"] for one in database.v.find()] == [newest] * 3
+    within = {"from": "v", "as": "v", "pipeline": [{"$match": {"$expr": {"$eq": ["$now", "$$then"]}}}],
+              "let": {"then": "$$CLUSTER_TIME"}}
+    for pipeline in ([{"$lookup": within}], [{"$lookup": {**within, "pipeline": [], "let": {}}}]):
+        assert [len(one["v"]) for one in database.c.aggregate(pipeline)] == [3, 3, 3]
+    let = {"aggregate": "c", "pipeline": [{"$project": {"x": "$$x"}}], "cursor": {}, "let": {"x": "$$CLUSTER_TIME"}}
+    assert database.command(let)["cursor"]["firstBatch"][0]["x"] == newest
+    database.c.update_one({"_id": 0}, [{"$set": now}])
+    assert database.c.find_one({"_id": 0})["now"] == newest
+    changed = database.c.find_one_and_update({"_id": 1}, [{"$set": now}], return_document=True)
+    assert changed["now"] > newest
+    updating = {"into": "c", "whenMatched": [{"$set": {"now": "$$t", "then": "$$CLUSTER_TIME"}}],
+                "let": {"t": "$$CLUSTER_TIME"}}
+    database.c.aggregate([{"$match": {"_id": 2}}, {"$merge": updating}])
+    merged = database.c.find_one({"_id": 2})
+    assert merged["now"] == merged["then"] > changed["now"]
+    for command in ({"delete": "c", "deletes": [{"q": is_newer, "limit": 1}]}, {"find": "v", "filter": is_newer},
+                    {"update": "c", "updates": [{"q": is_newer, "u": {"$set": {"x": 1}}}]}):
+        assert database.command("explain", command)["ok"] == 1
+    assert database.c.delete_many(is_newer).deleted_count == 3
+
+
+def test_a_server_of_no_set_has_no_such_time(database):
+    project = [{"$project": {"now": "$$CLUSTER_TIME"}}]
+    database.create_collection("v", viewOn="c", pipeline=project)
+    is_newer = {"$expr": {"$lt": ["$at", "$$CLUSTER_TIME"]}}
+    for command in ({"aggregate": "c", "pipeline": project, "cursor": {}}, {"find": "v"},
+                    {"find": "c", "filter": is_newer}, {"count": "c", "query": is_newer}):
+        refused(lambda: database.command(command), 10071200)
+
+
+def test_explained_writes_see_their_variables(database):
+    query = {"$expr": {"$eq": ["$a", "$$x"]}}
+    for command in ({"delete": "c", "deletes": [{"q": query, "limit": 0}], "let": {"x": 1}},
+                    {"update": "c", "updates": [{"q": query, "u": [{"$set": {"b": "$$x"}}]}], "let": {"x": 1}}):
+        assert "queryPlanner" in database.command("explain", command)

@@ -143,3 +143,20 @@ def test_a_join_asks_the_view_not_the_collection(view):
     stages = [{"$match": {"_id": {"$lt": 4}}},
               {"$lookup": {"from": "v", "localField": "n", "foreignField": "n", "as": "r"}}]
     assert [ids(one["r"]) for one in c.aggregate(stages)] == [[0, 4, 8], [], [2, 6], []]
+
+
+def test_the_stages_of_a_view_compare_as_it_does(database):
+    """They compared by bytes, whatever the view's collation, until one of them met a filter from outside."""
+    insensitive = {"locale": "en", "strength": 2}
+    database.c.insert_many([{"_id": 1, "s": "A"}, {"_id": 2, "s": "a"}, {"_id": 3, "s": "b"}])
+    for name, stage in (("matched", {"$match": {"s": "A"}}), ("compared", {"$set": {"is": {"$eq": ["$s", "A"]}}}),
+                        ("grouped", {"$group": {"_id": "$s"}}), ("sorted", {"$sort": {"s": -1, "_id": 1}})):
+        database.create_collection(name, viewOn="c", pipeline=[stage], collation=insensitive)
+    assert [one["_id"] for one in database.matched.find()] == [1, 2]
+    assert [one["is"] for one in database.compared.find()] == [True, True, False]
+    assert database.grouped.count_documents({}) == 2
+    assert [one["_id"] for one in database.sorted.find()] == [3, 1, 2]
+    database.create_collection("above", viewOn="matched", pipeline=[{"$match": {"s": "A"}}], collation=insensitive)
+    assert database.above.count_documents({}) == len(list(database.above.find())) == 2
+    within = {"from": "matched", "pipeline": [], "as": "x"}
+    assert len(database.c.aggregate([{"$lookup": within}], collation=insensitive).next()["x"]) == 2

@@ -48,7 +48,7 @@ mod zip;
 
 pub(crate) use array_sort::parse_count;
 pub use computed::Computed;
-pub use context::{Context, Scope, Variables};
+pub use context::{CLUSTER_TIME, Context, Scope, Variables};
 pub use dependencies::Dependencies;
 pub(crate) use field_path::check_name;
 pub use field_path::{OF_REFERENCES, check_variable_for_writing};

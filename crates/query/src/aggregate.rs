@@ -46,6 +46,7 @@ mod rank_fusion;
 mod rows;
 mod sample;
 mod stage;
+pub mod statistics;
 mod transform;
 mod union;
 mod unwind;
@@ -60,13 +61,14 @@ use crate::Error;
 use crate::cursor::Cursor;
 use crate::explain::{Verbosity, Wrapping};
 use crate::find::{Find, Hint};
+use crate::operators::BoxOperator;
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 pub use events::EventPipeline;
 use output::Output;
 pub(crate) use place::visit;
+use stage::{Kind, Setting, Stage};
 pub use stage::{ParsePipeline, Pipeline};
-use stage::{Setting, Stage};
 
 /// The parts of an `aggregate`.
 #[derive(Clone, Debug)]
@@ -134,21 +136,25 @@ impl Aggregate {
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
         let (source, stages) = self.pipeline.over_base(source, &setting)?;
+        let run = |first, rest, open: Open<'_>| {
+            self.explain_rows((first, rest), open, &setting, verbosity, interrupt)
+        };
+        if let Some((first, rest)) = stages.split_first()
+            && let Kind::Statistics(wanted) = &first.kind
+        {
+            let rows = || statistics::rows(wanted, &**source, &setting);
+            return run(first.source.clone(), rest, &rows);
+        }
         let (find, rest) =
             front::split(&stages, &**source, self.hint.clone(), self.allow_disk_use)?;
         let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
-        let output = self.explained_output(verbosity)?;
-        if rest.is_empty() && output.is_none() {
+        if rest.is_empty() && self.pipeline.output.is_none() {
             return Ok(cursor);
         }
-        let counts = match verbosity.runs() {
-            true => run_counted(&find, rest, source, &setting, interrupt)?,
-            false => Vec::new(),
-        };
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());
-        Ok(print_stages(first, rest, output, &counts))
+        run(first, rest, &|| Ok(find.open(source)?.into_operator()))
     }
 
     /// The same of a pipeline behind a stage that makes its own documents: the stages as they are, run
@@ -161,14 +167,26 @@ impl Aggregate {
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
-        let stages = &self.pipeline.stages;
+        let open = || Ok(Find::of(Filter::all()).open(source)?.into_operator());
+        let stages = (first, self.pipeline.stages.as_slice());
+        self.explain_rows(stages, &open, &setting, verbosity, interrupt)
+    }
+
+    /// What is shown of the first stage, and the stages behind it, with what each gives where they run.
+    fn explain_rows(
+        &self,
+        (first, rest): (DocumentBuf, &[Stage]),
+        open: Open<'_>,
+        setting: &Setting,
+        verbosity: Verbosity,
+        interrupt: &dyn Interrupt,
+    ) -> Result<DocumentBuf, Error> {
         let output = self.explained_output(verbosity)?;
-        let all = Find::of(Filter::all());
         let counts = match verbosity.runs() {
-            true => run_counted(&all, stages, source, &setting, interrupt)?,
+            true => run_counted(open()?, rest, setting, interrupt)?,
             false => Vec::new(),
         };
-        Ok(print_stages(first, stages, output, &counts))
+        Ok(print_stages(first, rest, output, &counts))
     }
 
     /// Where the documents would go. Fails where the pipeline is to run, but must not write.
@@ -180,15 +198,17 @@ impl Aggregate {
     }
 }
 
+/// What opens the rows of a pipeline's front.
+type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;
+
 /// How many rows the front and each stage gave.
 fn run_counted(
-    find: &Find,
+    front: BoxOperator,
     rest: &[Stage],
-    source: &Arc<dyn Source>,
     setting: &Setting,
     interrupt: &dyn Interrupt,
 ) -> Result<Vec<u64>, Error> {
-    let mut chain = find.open(source)?.into_operator();
+    let mut chain = front;
     for stage in rest {
         chain = chain::chain(std::slice::from_ref(stage), chain, setting)?;
     }

@@ -43,6 +43,7 @@ pub mod row;
 pub mod shape;
 pub mod snapshot;
 pub mod source;
+pub mod statistics;
 pub mod text;
 pub mod view;
 
@@ -63,4 +64,5 @@ pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,
     ViewParts,
 };
+pub use statistics::{CollectionStatistics, Statistician, Statistics};
 pub use view::EngineCollections;

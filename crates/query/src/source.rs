@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_document::{Array, Collation, ValueRef};
+use windrow_document::{Array, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::guidance::Guidance;
+use crate::statistics::{Statistics, unknown};
 
 pub use windrow_collection::{Direction, RecordId};
 
@@ -169,6 +170,11 @@ pub trait EntryCursor: Send {
 pub trait Collections: Send + Sync {
     /// A snapshot; of a collection that is not there, one without documents.
     fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error>;
+
+    /// What is known of a collection or view besides. Error 238 where nobody knows.
+    fn statistics(&self, _: &str, _: &str, _: &Statistics) -> Result<Vec<DocumentBuf>, Error> {
+        Err(unknown())
+    }
 }
 
 /// The snapshot of a collection that is not there.

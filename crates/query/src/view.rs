@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{Collection, Engine, Namespace, Transaction};
-use windrow_document::{ArrayBuf, Collation, ValueRef};
+use windrow_document::{ArrayBuf, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 
 use crate::Error;
@@ -13,6 +13,7 @@ use crate::snapshot::Snapshot;
 use crate::source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, ViewParts,
 };
+use crate::statistics::{Statistician, Statistics, unknown};
 
 /// Views on views, at most so many.
 pub const DEPTH_MAX: usize = 20;
@@ -27,6 +28,8 @@ pub struct EngineCollections {
     /// What decides over plans besides the collections.
     pub guidance: Option<Arc<Guidance>>,
     pub transaction: Option<Arc<Transaction>>,
+    /// Who knows more of the collections than their documents.
+    pub statistician: Option<Arc<dyn Statistician>>,
 }
 
 impl EngineCollections {
@@ -36,6 +39,7 @@ impl EngineCollections {
             engine,
             guidance: None,
             transaction: None,
+            statistician: None,
         }
     }
 
@@ -60,6 +64,9 @@ impl EngineCollections {
             let Some(view) = self.engine.view(&below)? else {
                 break nothing(&below);
             };
+            if pipelines.last().is_some_and(asks_of_view) {
+                break nothing(&below);
+            }
             pipelines.push(view.pipeline);
             below.collection = view.on;
             if pipelines.len() > DEPTH_MAX {
@@ -86,6 +93,12 @@ impl EngineCollections {
         let snapshot = |it: Arc<Collection>| Snapshot::within(&it, transaction, guidance);
         collection.map(snapshot).transpose()
     }
+}
+
+/// Whether a view says what is known of the view that it is on, not of the collection below both.
+fn asks_of_view(pipeline: &ArrayBuf) -> bool {
+    let first = pipeline.iter().next().and_then(ValueRef::as_document);
+    first.is_some_and(|stage| stage.contains("$collStats"))
 }
 
 fn nothing(namespace: &Namespace) -> Arc<dyn Source> {
@@ -169,6 +182,18 @@ impl Collections for EngineCollections {
     fn source(&self, database: &str, collection: &str) -> Result<Arc<dyn Source>, Error> {
         let namespace = Namespace::new(database, collection)?;
         self.open(&namespace)
+    }
+
+    fn statistics(
+        &self,
+        database: &str,
+        collection: &str,
+        wanted: &Statistics,
+    ) -> Result<Vec<DocumentBuf>, Error> {
+        match &self.statistician {
+            Some(statistician) => statistician.tell(database, collection, wanted),
+            None => Err(unknown()),
+        }
     }
 }
 

@@ -23,12 +23,11 @@ use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
-use crate::collation;
 use crate::context::Context;
 use crate::cursors::{BatchSource, SourceBatch};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
-use crate::queries;
+use crate::queries::Defaults;
 use crate::views;
 use token::{EventToken, Token};
 use wanted::{Scope, Start, Wanted};
@@ -101,8 +100,9 @@ fn prepare(
     };
     check_read_concern(body)?;
     let arguments = Arguments::within("aggregate", body);
-    let collation = collation::of(arguments.document("collation")?, None)?;
-    let environment = queries::environment(arguments.document("let")?, collation)?;
+    let collation = arguments.document("collation")?;
+    let defaults = Defaults::of(context, None);
+    let environment = defaults.environment(arguments.document("let")?, collation)?;
     let mut rest: Vec<ValueRef<'_>> = stages.iter().skip(1).collect();
     let splits = split::take_stage(&mut rest)?;
     let pipeline = EventPipeline::parse(rest.into_iter(), &environment).or_command_error()?;

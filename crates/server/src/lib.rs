@@ -24,7 +24,7 @@
 //! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
 //! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`, `change_stream`,
-//! [`listed`], [`verbosity`], [`parameters`], `cluster_parameters`, [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], [`stop`].
+//! [`listed`], [`verbosity`], [`parameters`], `cluster_parameters`, [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], `statistics`, [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -78,6 +78,7 @@ pub mod sessions;
 pub mod shell_text;
 pub mod stable_api;
 mod state;
+mod statistics;
 pub mod stop;
 mod storable;
 mod sync;

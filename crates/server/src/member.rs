@@ -67,7 +67,7 @@ impl Member {
     }
 
     /// The time of the newest change; before the first, that of the election.
-    fn time(&self, newest: ClusterTime) -> Timestamp {
+    pub fn time(&self, newest: ClusterTime) -> Timestamp {
         let earliest = ClusterTime::new(self.elected.seconds, 1);
         Timestamp::from_bits(newest.max(earliest).0)
     }

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Collation, Document, ValueRef, doc};
+use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::{
-    Context as ExpressionContext, Expression, Scope, Variables, check_variable_for_writing,
+    CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
+    check_variable_for_writing,
 };
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::operators::{self, BoxOperator, Operator};
@@ -25,7 +26,7 @@ use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::{clock, plan_summary};
+use crate::{clock, collation, plan_summary};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -97,6 +98,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
         engine: Arc::clone(&context.state.services.engine),
         guidance: Some(Arc::clone(&context.state.guidance)),
         transaction: context.transaction().cloned(),
+        statistician: Some(context.state.known.clone()),
     })
 }
 
@@ -357,21 +359,57 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
     }
 }
 
-/// What expressions of a command may refer to: the variables of its `let`, and one time for all.
-pub fn environment(
-    variables: Option<Document<'_>>,
+/// What a command starts from where it says nothing itself.
+#[derive(Clone)]
+pub struct Defaults {
+    /// How its collection compares strings.
     collation: Option<Arc<Collation>>,
-) -> Result<Environment, CommandError> {
-    let now = now_millis();
-    let mut environment = Environment {
-        now,
-        collation,
-        ..Environment::default()
-    };
-    if let Some(definitions) = variables {
-        environment.variables = Arc::new(let_variables(definitions, now)?);
+    /// `$$CLUSTER_TIME`, which only members of replica sets have.
+    cluster_time: Option<Timestamp>,
+}
+
+impl Defaults {
+    /// Where it is not known yet which server runs it: whatever some server has is accepted.
+    pub fn new(collation: Option<Arc<Collation>>) -> Defaults {
+        Defaults {
+            collation,
+            cluster_time: Some(Timestamp::from_bits(0)),
+        }
     }
-    Ok(environment)
+
+    pub fn of(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
+        let newest = context.state.services.engine.newest_time();
+        let member = context.state.member.as_ref();
+        Defaults {
+            collation,
+            cluster_time: member.map(|member| member.time(newest)),
+        }
+    }
+
+    pub fn of_collection(context: &Context<'_>, namespace: &Namespace) -> Defaults {
+        Defaults::of(context, collation::default_of(context, namespace))
+    }
+
+    /// What expressions of a command may refer to: the variables of its `let`, and one time for all;
+    /// and how it compares.
+    pub fn environment(
+        self,
+        variables: Option<Document<'_>>,
+        collation: Option<Document<'_>>,
+    ) -> Result<Environment, CommandError> {
+        let collation = collation::of(collation, self.collation)?;
+        let now = now_millis();
+        let mut known = Variables::new();
+        if let Some(time) = self.cluster_time {
+            known.set(CLUSTER_TIME, Some(Value::Timestamp(time)));
+        }
+        let_variables(variables.unwrap_or(Document::EMPTY), now, &mut known)?;
+        Ok(Environment {
+            now,
+            collation,
+            variables: Arc::new(known),
+        })
+    }
 }
 
 /// Whether a query's steps may write temporary files: as it says itself, or as the server is set up.
@@ -390,12 +428,15 @@ pub fn now_millis() -> i64 {
 /// MongoDB's code of a `let` that looks at a document.
 const LET_READS_DOCUMENT: ErrorCode = ErrorCode(4_890_500);
 
-/// The values of a `let`: expressions that see no document, but the variables before them.
-fn let_variables(definitions: Document<'_>, now: i64) -> Result<Variables, CommandError> {
-    let mut variables = Variables::new();
+/// Adds the values of a `let`: expressions that see no document, but the variables before them.
+fn let_variables(
+    definitions: Document<'_>,
+    now: i64,
+    variables: &mut Variables,
+) -> Result<(), CommandError> {
     for (name, definition) in definitions {
         check_variable_for_writing(name).or_command_error()?;
-        let scope = Scope::with_variables(&variables);
+        let scope = Scope::with_variables(variables);
         let expression = Expression::parse(definition, &scope).or_command_error()?;
         let read = expression.paths();
         if read.whole || !read.paths.is_empty() {
@@ -406,13 +447,13 @@ fn let_variables(definitions: Document<'_>, now: i64) -> Result<Variables, Comma
         }
         let context = ExpressionContext::new(Document::EMPTY)
             .with_now(now)
-            .with_variables(&variables);
+            .with_variables(variables);
         let value = expression.evaluate(&context).or_command_error()?;
         variables
             .set_computed(name, value.into_value())
             .or_command_error()?;
     }
-    Ok(variables)
+    Ok(())
 }
 
 /// The filter of a command.
@@ -433,7 +474,7 @@ mod tests {
     #[test]
     fn lets_see_the_variables_before_them_and_no_document() {
         let values = |definitions: DocumentBuf| {
-            let found = let_variables(definitions.as_document(), 0);
+            let found = let_variables(definitions.as_document(), 0, &mut Variables::new());
             found.map(drop).map_err(|error| error.code.number())
         };
         let cases = [

@@ -25,6 +25,7 @@ use crate::parameters::Parameters;
 use crate::profiling::Profiling;
 use crate::random;
 use crate::sessions::Sessions;
+use crate::statistics::Known;
 use crate::stop::Stop;
 use crate::transactions::Histories;
 use crate::usage::Usage;
@@ -72,7 +73,9 @@ pub struct State {
     pub connections: Connections,
     pub(crate) busy: Busy,
     pub metrics: Metrics,
-    pub usage: Usage,
+    pub usage: Arc<Usage>,
+    /// What there is to be known of collections.
+    pub known: Arc<Known>,
     pub buffers: Buffers,
     pub stop: Arc<Stop>,
     pub started: Instant,
@@ -94,8 +97,18 @@ pub struct State {
 impl State {
     pub(crate) fn new(config: Config, services: Services, port: u16) -> State {
         let slow_ms = config.slow_ms;
+        let host = format!("{}:{port}", crate::machine::hostname());
+        let known = Known {
+            engine: services.engine.clone(),
+            guidance: Arc::default(),
+            usage: Arc::default(),
+            host: host.clone(),
+        };
         State {
-            host: format!("{}:{port}", crate::machine::hostname()),
+            host,
+            guidance: known.guidance.clone(),
+            usage: known.usage.clone(),
+            known: Arc::new(known),
             member: Member::of(&config, port),
             cursors: Cursors::new(config.cursors_max),
             connections: Connections::default(),
@@ -103,14 +116,12 @@ impl State {
             config,
             parameters: Parameters::of(&services.engine),
             cluster_parameters: ClusterParameters::of(&services.engine),
-            guidance: Arc::default(),
             profiling: Profiling::new(slow_ms),
             services,
             operations: Operations::default(),
             sessions: Sessions::default(),
             histories: Histories::default(),
             metrics: Metrics::default(),
-            usage: Usage::default(),
             buffers: Buffers::default(),
             stop: Arc::default(),
             started: Instant::now(),

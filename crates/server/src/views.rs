@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use windrow_collection::{Collection, Engine, Namespace, View};
 use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
-use windrow_mql::filter::Environment;
 use windrow_query::{Aggregate, Hint, Pipeline, Source, view};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::queries;
+use crate::queries::{self, Defaults};
 
 /// Arguments of `find` that no pipeline can do.
 const NOT_IN_PIPELINES: &[&str] = &[
@@ -33,7 +32,11 @@ const NOT_IN_PIPELINES: &[&str] = &[
 ];
 
 /// The pipeline that finds what a `find` asks for.
-pub fn find(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, CommandError> {
+pub fn find(
+    context: &Context<'_>,
+    body: Document<'_>,
+    source: &dyn Source,
+) -> Result<Aggregate, CommandError> {
     let is_given = |name: &&&str| match body.get(name) {
         Some(ValueRef::Document(document)) => !document.is_empty(),
         Some(value) => value.is_truthy(),
@@ -59,22 +62,37 @@ pub fn find(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, Comman
         .iter()
         .filter(|(stage, _)| natural.is_none() || *stage != "$sort");
     let hint = natural.map(ValueRef::Document).or(body.get("hint"));
-    aggregate(body, source, wanted, hint)
+    aggregate(context, body, source, wanted, hint)
 }
 
 /// The pipeline whose documents a `count` counts.
-pub fn count(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, CommandError> {
+pub fn count(
+    context: &Context<'_>,
+    body: Document<'_>,
+    source: &dyn Source,
+) -> Result<Aggregate, CommandError> {
     let stages = [("$match", "query"), ("$skip", "skip"), ("$limit", "limit")];
-    aggregate(body, source, stages.iter(), body.get("hint"))
+    aggregate(context, body, source, stages.iter(), body.get("hint"))
 }
 
 /// The pipeline whose documents have the values of a `distinct`.
-pub fn distinct(body: Document<'_>, source: &dyn Source) -> Result<Aggregate, CommandError> {
-    aggregate(body, source, [("$match", "query")].iter(), body.get("hint"))
+pub fn distinct(
+    context: &Context<'_>,
+    body: Document<'_>,
+    source: &dyn Source,
+) -> Result<Aggregate, CommandError> {
+    aggregate(
+        context,
+        body,
+        source,
+        [("$match", "query")].iter(),
+        body.get("hint"),
+    )
 }
 
 /// A pipeline with a stage for each argument that says anything.
 fn aggregate<'s>(
+    context: &Context<'_>,
     body: Document<'_>,
     source: &dyn Source,
     wanted: impl Iterator<Item = &'s (&'s str, &'s str)>,
@@ -96,7 +114,8 @@ fn aggregate<'s>(
         stages.push(Value::Document(document));
     }
     let variables = body.get("let").and_then(ValueRef::as_document);
-    let environment = queries::environment(variables, collation)?;
+    let defaults = Defaults::of(context, collation);
+    let environment = defaults.environment(variables, None)?;
     let stages: ArrayBuf = stages.into_iter().collect();
     let hint = hint.map(Hint::parse).transpose().or_command_error()?;
     Ok(Aggregate {
@@ -196,10 +215,8 @@ fn check_stages(wanted: &View) -> Result<(), CommandError> {
 
 /// The names of the collections and views that a view reads.
 fn names_below(view: &View) -> Result<Vec<String>, CommandError> {
-    let environment = Environment {
-        collation: view.collation.clone(),
-        ..Environment::default()
-    };
+    let defaults = Defaults::new(view.collation.clone());
+    let environment = defaults.environment(None, None)?;
     let pipeline = Pipeline::parse(view.pipeline.as_array(), &environment).or_command_error()?;
     let mut names = pipeline.other_collections();
     names.push(view.on.clone());

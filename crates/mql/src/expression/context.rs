@@ -44,6 +44,14 @@ impl Variables {
         Some(value.as_ref().map(Value::as_ref))
     }
 
+    /// Of all of them those that are there without anybody's `let`.
+    pub fn of_server(&self) -> Variables {
+        let of_server = |(name, _): &&(Box<str>, _)| **name == *CLUSTER_TIME;
+        Variables {
+            values: self.values.iter().filter(of_server).cloned().collect(),
+        }
+    }
+
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|(name, _)| &**name)
     }
@@ -52,6 +60,9 @@ impl Variables {
         self.values.is_empty()
     }
 }
+
+/// The variable that members of replica sets have, of [`Variables`].
+pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 
 /// The names that are known where an expression stands.
 #[derive(Clone, Debug, Default)]
@@ -115,7 +126,7 @@ impl Scope {
             "NOW" => Ok(Source::Now),
             "REMOVE" => Ok(Source::Remove),
             "USER_ROLES" => Ok(Source::UserRoles),
-            "CLUSTER_TIME" => Err(Error::new(
+            CLUSTER_TIME => Err(Error::new(
                 10_071_200,
                 "Builtin variable '$$CLUSTER_TIME' is not available",
             )),

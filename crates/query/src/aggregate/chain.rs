@@ -10,6 +10,7 @@ use super::front;
 use super::origin;
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Stage, check_joint};
+use super::statistics;
 use super::transform::{Count, Match, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
 use crate::Error;
@@ -37,6 +38,9 @@ impl Pipeline {
             return chain(rest, front?, setting);
         }
         let (source, stages) = self.over_base(source, setting)?;
+        if let Some((wanted, rest)) = statistics::first(&stages) {
+            return chain(rest, statistics::rows(wanted, &**source, setting)?, setting);
+        }
         let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
         let front = find.open(source)?.into_operator();
         chain(rest, origin::of_query(front, find.order(), rest), setting)
@@ -51,10 +55,11 @@ impl Pipeline {
         let Some(view) = source.view() else {
             return Ok((source, Cow::Borrowed(&self.stages)));
         };
-        // A view knows no variables of who reads it.
+        // A view knows no variables of who reads it, but those of the server.
         let environment = Environment {
             now: self.environment.now,
-            ..Environment::default()
+            variables: Arc::new(self.environment.variables.of_server()),
+            collation: source.collation(),
         };
         let mut stages = (setting.parse)(view.stages, &environment)?.stages;
         check_joint(&stages, &self.stages)?;
@@ -129,6 +134,8 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
             setting.allow_disk_use,
             input,
         )),
+        // It stands nowhere but in front, where it is asked for by itself.
+        Kind::Statistics(_) => input,
         Kind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
         Kind::Other(other) => other.open(input, setting)?,
     })

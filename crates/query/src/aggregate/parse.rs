@@ -14,7 +14,7 @@ use super::stage::{Kind, ParsePipeline, Pipeline, Stage, not_first, text_is_late
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
-    rank_fusion, sample, union, window_fields,
+    rank_fusion, sample, statistics, union, window_fields,
 };
 use crate::Error;
 
@@ -34,6 +34,9 @@ fn find(name: &str) -> Option<Parse> {
         "$addFields" | "$set" => add_fields,
         "$bucket" => bucket::parse,
         "$bucketAuto" => bucket_auto::parse,
+        "$collStats" => {
+            |operand, _| Ok(vec![Kind::Statistics(statistics::of_collection(operand)?)])
+        }
         "$count" => count,
         "$densify" => densify::parse,
         "$documents" => documents::parse,
@@ -44,9 +47,13 @@ fn find(name: &str) -> Option<Parse> {
         "$geoNear" => geo_near,
         "$graphLookup" => graph_lookup::parse,
         "$group" => grouping::parse,
+        "$indexStats" => |operand, _| Ok(vec![Kind::Statistics(statistics::of_indexes(operand)?)]),
         "$limit" => limit,
         "$lookup" => |operand, environment| lookup::parse(operand, environment, Pipeline::parse),
         "$match" => parse_match,
+        "$planCacheStats" => {
+            |operand, _| Ok(vec![Kind::Statistics(statistics::of_plans(operand)?)])
+        }
         "$project" => project,
         "$rankFusion" => |operand, environment| {
             let pipelines: (fn(Array<'_>) -> _, ParsePipeline) =
@@ -70,17 +77,14 @@ fn find(name: &str) -> Option<Parse> {
 
 /// Stages that are not parsed here: those that Windrow has not, and those of which the server itself
 /// makes the rows, where a command's pipeline begins with them.
-const NOT_SUPPORTED: [&str; 14] = [
+const NOT_SUPPORTED: [&str; 11] = [
     "$changeStream",
     "$changeStreamSplitLargeEvent",
-    "$collStats",
     "$currentOp",
-    "$indexStats",
     "$listClusterCatalog",
     "$listLocalSessions",
     "$listSampledQueries",
     "$listSessions",
-    "$planCacheStats",
     "$queryStats",
     "$querySettings",
     "$score",

@@ -16,6 +16,7 @@ use super::unwind::Unwind;
 use crate::Error;
 use crate::operators::BoxOperator;
 use crate::source::{Collections, Source};
+use crate::statistics::Statistics;
 
 /// A stage with the document that it was parsed from, for explain.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub enum Kind {
     Skip(u64),
     /// With a limit: that of a stage behind it.
     Sort(Sort, Option<u64>),
+    /// Rows that are no documents of the collection, but about it.
+    Statistics(Statistics),
     Unwind(Unwind),
     Other(Arc<dyn Transformation>),
 }
@@ -183,6 +186,14 @@ impl Stage {
         matches!(self.kind, Kind::GeoNear(_))
     }
 
+    /// Error 40602 of a stage that brings rows.
+    fn check_late(&self) -> Result<(), Error> {
+        match (&self.kind, self.source.as_document().first()) {
+            (Kind::GeoNear(_) | Kind::Statistics(_), Some((name, _))) => Err(not_first(name)),
+            _ => Ok(()),
+        }
+    }
+
     /// See [`Transformation::scores`].
     pub fn scores(&self) -> Option<bool> {
         match &self.kind {
@@ -216,7 +227,9 @@ impl Kind {
                 whole: true,
                 ..Dependencies::default()
             },
-            Kind::Count(_) | Kind::Limit(_) | Kind::Skip(_) => Dependencies::default(),
+            Kind::Count(_) | Kind::Limit(_) | Kind::Skip(_) | Kind::Statistics(_) => {
+                Dependencies::default()
+            }
             Kind::Other(other) => other.dependencies(),
         }
     }
@@ -225,7 +238,7 @@ impl Kind {
     pub fn ends_dependencies(&self) -> bool {
         match self {
             Kind::Reshape(reshape) => !reshape.keeps_rest(),
-            Kind::Count(_) | Kind::ReplaceRoot(_) => true,
+            Kind::Count(_) | Kind::ReplaceRoot(_) | Kind::Statistics(_) => true,
             Kind::Other(other) => other.ends_dependencies(),
             _ => false,
         }
@@ -282,14 +295,13 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
-/// Whether stages may stand behind others: `$text` and `$geoNear` only as the first of all. Errors:
+/// Whether stages may stand behind others: `$text` and those that bring rows only as the first of all. Errors:
 /// 17313, 40602.
 pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     match before.is_empty() {
         true => Ok(()),
         false if behind.iter().any(Stage::has_text) => Err(text_is_late()),
-        false if behind.iter().any(Stage::is_geo_near) => Err(not_first("$geoNear")),
-        false => Ok(()),
+        false => behind.iter().try_for_each(Stage::check_late),
     }
 }
 

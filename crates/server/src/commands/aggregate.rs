@@ -1,15 +1,12 @@
 //! `aggregate`: documents through the stages of a pipeline.
 
 mod cluster_catalog;
-mod collection_stats;
 mod current_operations;
 mod given;
 mod in_transactions;
-mod index_stats;
 mod merging;
 mod options;
 mod own_documents;
-mod plan_cache_stats;
 mod query_settings;
 mod replacing;
 mod session_lists;
@@ -19,13 +16,12 @@ mod writing;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Array, Collation, Document, Type, ValueRef};
+use windrow_document::{Array, Document, Type, ValueRef};
 use windrow_query::{Aggregate, Hint, ParsePipeline, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::change_stream;
-use crate::collation;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -36,7 +32,7 @@ use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
-use crate::queries::{self, QueryBatches};
+use crate::queries::{self, Defaults, QueryBatches};
 use crate::{stable_api, views, writes};
 use given::Given;
 use own_documents::NO_COLLECTION;
@@ -136,7 +132,7 @@ fn check_request(body: Document<'_>) -> Result<(), CommandError> {
     // What is refused within transactions ends them, and is refused later.
     match in_transactions::refused_stage(body) {
         Some(_) => Ok(()),
-        None => parse(body, None).map(drop),
+        None => parse(body, Defaults::new(None)).map(drop),
     }
 }
 
@@ -210,7 +206,13 @@ pub fn explain(
     }
     context.operation.set_namespace(&namespace.to_string());
     if let Some(begun) = own_documents::begin(context, namespace, command)? {
-        let aggregate = parse_stages(command, begun.rest.as_array(), None, Pipeline::parse_behind)?;
+        let defaults = Defaults::of(context, None);
+        let aggregate = parse_stages(
+            command,
+            begun.rest.as_array(),
+            defaults,
+            Pipeline::parse_behind,
+        )?;
         let documents = match verbosity.runs() {
             true => (begun.describe)()?,
             false => Vec::new(),
@@ -221,7 +223,7 @@ pub fn explain(
     }
     let source = explained::open(context, &target)?;
     check_view(command, &*source)?;
-    let aggregate = parse(command, source.collation())?;
+    let aggregate = parse(command, Defaults::of(context, source.collation()))?;
     explained::aggregate(context, &aggregate, &source, command, verbosity)
 }
 
@@ -233,8 +235,13 @@ fn prepare(
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     let namespace = &target.namespace;
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
-        let mut aggregate =
-            parse_stages(body, begun.rest.as_array(), None, Pipeline::parse_behind)?;
+        let defaults = Defaults::of(context, None);
+        let mut aggregate = parse_stages(
+            body,
+            begun.rest.as_array(),
+            defaults,
+            Pipeline::parse_behind,
+        )?;
         aggregate.allow_disk_use = queries::may_use_disk(context, body);
         let given = Given::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
@@ -254,7 +261,7 @@ fn prepare(
     }
     let source = target.source(context)?;
     check_view(body, &*source)?;
-    let mut aggregate = parse(body, source.collation())?;
+    let mut aggregate = parse(body, Defaults::of(context, source.collation()))?;
     aggregate.allow_disk_use = queries::may_use_disk(context, body);
     Ok((aggregate, source))
 }
@@ -267,11 +274,8 @@ fn check_view(body: Document<'_>, source: &dyn Source) -> Result<(), CommandErro
     }
 }
 
-/// Reads all arguments but the cursor; `default`: how the collection compares.
-pub fn parse(
-    body: Document<'_>,
-    default: Option<Arc<Collation>>,
-) -> Result<Aggregate, CommandError> {
+/// Reads all arguments but the cursor.
+pub fn parse(body: Document<'_>, default: Defaults) -> Result<Aggregate, CommandError> {
     let arguments = Arguments::within("aggregate", body);
     let stages = match arguments.get("pipeline") {
         Some(ValueRef::Array(stages)) => stages,
@@ -289,14 +293,14 @@ pub fn parse(
 fn parse_stages(
     body: Document<'_>,
     stages: Array<'_>,
-    default: Option<Arc<Collation>>,
+    default: Defaults,
     parse: ParsePipeline,
 ) -> Result<Aggregate, CommandError> {
     check_names(body)?;
     let arguments = Arguments::within("aggregate", body);
     let allow_disk_use = arguments.bool("allowDiskUse")?.unwrap_or(true);
-    let collation = collation::of(arguments.document("collation")?, default)?;
-    let environment = queries::environment(arguments.document("let")?, collation)?;
+    let environment =
+        default.environment(arguments.document("let")?, arguments.document("collation")?)?;
     let hint = body.get("hint").map(Hint::parse).transpose();
     Ok(Aggregate {
         pipeline: parse(stages, &environment).or_command_error()?,
@@ -354,7 +358,7 @@ fn parse_cursor(body: Document<'_>) -> Result<FirstBatch, CommandError> {
             "The 'cursor' option is required, except for aggregate with the explain argument";
         return match body.get("pipeline") {
             Some(ValueRef::Array(_)) => Err(CommandError::new(ErrorCode::FailedToParse, message)),
-            _ => parse(body, None).map(|_| FirstBatch::default()),
+            _ => parse(body, Defaults::new(None)).map(|_| FirstBatch::default()),
         };
     };
     if let Some((name, _)) = cursor.iter().find(|(name, _)| *name != "batchSize") {

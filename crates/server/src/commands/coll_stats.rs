@@ -1,12 +1,12 @@
 //! `collStats`: the sizes of a collection and its indexes.
 
-use windrow_collection::Collection;
-use windrow_document::{DocumentBuf, Value, doc};
+use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::statistics::{describe, size};
 use crate::{namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
@@ -50,71 +50,9 @@ pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
     }
 }
 
-/// A whole number of the smallest type that holds it, as MongoDB's sizes are.
-pub fn size(bytes: u64) -> Value {
-    match i32::try_from(bytes) {
-        Ok(small) => Value::Int32(small),
-        Err(_) => Value::Int64(bytes as i64),
-    }
-}
-
 fn of_nothing(scale: u64) -> DocumentBuf {
     doc! {
         "size": 0, "count": 0, "storageSize": 0, "totalSize": 0, "nindexes": 0,
         "totalIndexSize": 0, "indexDetails": {}, "indexSizes": {}, "scaleFactor": (size(scale)),
     }
-}
-
-/// Sizes are true figures: of run files, and of what is in memory and in no file yet.
-pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
-    let statistics = collection.statistics();
-    let cap = collection.cap();
-    let storage = statistics.bytes_stored + statistics.tail_bytes;
-    let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes()).sum();
-    let (mut sizes, mut details, mut builds) = (DocumentBuf::new(), DocumentBuf::new(), Vec::new());
-    for index in &statistics.indexes {
-        sizes.push(&index.name, size(index.bytes() / scale));
-        details.push(
-            &index.name,
-            doc! {
-                "entriesStored": (size(index.entries_stored)), "sections": (size(index.sections)),
-            },
-        );
-        if !index.is_ready {
-            builds.push(index.name.clone());
-        }
-    }
-    let mut described = doc! {
-        "size": (size(statistics.bytes / scale)), "count": (size(statistics.documents)),
-    };
-    if let Some(average) = statistics.bytes.checked_div(statistics.documents) {
-        described.push("avgObjSize", size(average));
-    }
-    let rest = doc! {
-        "storageSize": (size(storage / scale)),
-        "freeStorageSize": 0,
-        "capped": (cap.is_some()),
-        "windrow": {
-            "bytesInRuns": (size(statistics.bytes_stored / scale)),
-            "bytesInTails": (size(statistics.tail_bytes / scale)),
-            "sections": (size(statistics.sections)),
-        },
-        "nindexes": (statistics.indexes.len() as i32),
-        "indexDetails": details,
-        "indexBuilds": builds,
-        "totalIndexSize": (size(indexes / scale)),
-        "totalSize": (size((storage + indexes) / scale)),
-        "indexSizes": sizes,
-        "scaleFactor": (size(scale)),
-    };
-    rest.iter()
-        .for_each(|(name, value)| described.push(name, value));
-    if collection.is_clustered() {
-        described.push("clustered", true);
-    }
-    if let Some(cap) = cap {
-        described.push("max", size(cap.documents.unwrap_or(0)));
-        described.push("maxSize", size(cap.bytes / scale));
-    }
-    described
 }

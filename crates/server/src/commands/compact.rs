@@ -5,11 +5,11 @@ use windrow_collection::Collection;
 use windrow_document::doc;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::coll_stats;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::statistics;
 use crate::{namespace, views};
 
 pub const COMPACT: Command = Command {
@@ -46,7 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     context.check()?;
     let freed = before.saturating_sub(stored(&collection));
-    Ok(Reply::ok(doc! { "bytesFreed": (coll_stats::size(freed)) }))
+    Ok(Reply::ok(doc! { "bytesFreed": (statistics::size(freed)) }))
 }
 
 fn stored(collection: &Collection) -> u64 {

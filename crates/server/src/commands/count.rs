@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_query::operators::Operator;
 use windrow_query::{Count, Hint, Source};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::collation;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries::Examined;
+use crate::queries::{Defaults, Examined};
 use crate::{queries, views};
 
 pub const COUNT: Command = Command {
@@ -42,7 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let number = match source.view() {
         Some(_) => count_view(context, body, &source)?,
         None => {
-            let count = parse(body, source.collation())?;
+            let count = parse(body, Defaults::of(context, source.collation()))?;
             let mut examined = Examined::default();
             let note = |operator: &dyn Operator| examined = Examined::by(operator);
             let number = count.run(&source, context.operation, note);
@@ -65,16 +64,16 @@ fn count_view(
 ) -> Result<u64, CommandError> {
     // What is wrong with the arguments is told as it is of a collection.
     let simple = body.iter().filter(|(name, _)| *name != "collation");
-    parse(simple.collect::<DocumentBuf>().as_document(), None)?;
-    let mut rows = views::open(context, &views::count(body, &**source)?, source)?;
+    let defaults = Defaults::of(context, None);
+    parse(simple.collect::<DocumentBuf>().as_document(), defaults)?;
+    let mut rows = views::open(context, &views::count(context, body, &**source)?, source)?;
     rows.count(context.operation).or_command_error()
 }
 
-/// Reads the arguments of a count command; `default`: how the collection compares.
-pub fn parse(body: Document<'_>, default: Option<Arc<Collation>>) -> Result<Count, CommandError> {
+/// Reads the arguments of a count command.
+pub fn parse(body: Document<'_>, default: Defaults) -> Result<Count, CommandError> {
     let arguments = Arguments::within("count", body);
-    let collation = collation::of(arguments.document("collation")?, default)?;
-    let environment = queries::environment(None, collation)?;
+    let environment = default.environment(None, arguments.document("collation")?)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,
         _ => arguments.document("query")?,

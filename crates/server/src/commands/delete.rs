@@ -1,23 +1,21 @@
 //! `delete`: removes the documents that match.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use windrow_collection::{Change, DocumentValidation, Kept};
-use windrow_document::{Collation, Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_query::{Find, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Tally};
-use crate::collation;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries::{self, Examined};
+use crate::queries::{self, Defaults, Examined};
 use crate::views;
 use crate::writes::{self, acknowledge, collection_name};
 
@@ -119,7 +117,7 @@ fn one(
     let existing = target.collection(context)?;
     views::refuse(context, &target.namespace)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
-    let find = statement.find(variables, collation)?;
+    let find = statement.find(variables, Defaults::of(context, collation))?;
     let Some(collection) = existing else {
         let nothing = target.source(context)?;
         return find
@@ -168,10 +166,9 @@ impl<'a> Statement<'a> {
     pub fn find(
         &self,
         variables: Option<Document<'_>>,
-        default: Option<Arc<Collation>>,
+        default: Defaults,
     ) -> Result<Find, CommandError> {
-        let collation = collation::of(self.collation, default)?;
-        let environment = queries::environment(variables, collation)?;
+        let environment = default.environment(variables, self.collation)?;
         let filter = queries::filter(Some(self.filter), &environment)?;
         Ok(Find {
             hint: self.hint.clone(),

@@ -1,21 +1,18 @@
 //! `distinct`: the values at a key.
 
-use std::sync::Arc;
-
 use windrow_document::path::Path;
-use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use windrow_mql::expression::OF_REFERENCES;
 use windrow_query::operators::Operator;
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
-use crate::queries::Examined;
+use crate::queries::{Defaults, Examined};
 use crate::{queries, views};
 
 pub const DISTINCT: Command = Command {
@@ -33,13 +30,15 @@ pub const DISTINCT: Command = Command {
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
     let source = queries::named_source(request, context)?;
+    let default = Defaults::of(context, source.collation());
     let values = match source.view() {
         Some(_) => {
-            let rows = &mut views::open(context, &views::distinct(body, &*source)?, &source)?;
-            parse(body, source.collation())?.collect(rows, context.operation)
+            let rows =
+                &mut views::open(context, &views::distinct(context, body, &*source)?, &source)?;
+            parse(body, default)?.collect(rows, context.operation)
         }
         None => {
-            let distinct = parse(body, source.collation())?;
+            let distinct = parse(body, default)?;
             let note = |operator: &dyn Operator| {
                 Examined::by(operator).note(Examined::default(), context.operation);
             };
@@ -54,11 +53,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// Reads the arguments of a distinct command; `default`: how the collection compares.
-pub fn parse(
-    body: Document<'_>,
-    default: Option<Arc<Collation>>,
-) -> Result<Distinct, CommandError> {
+/// Reads the arguments of a distinct command.
+pub fn parse(body: Document<'_>, default: Defaults) -> Result<Distinct, CommandError> {
     let arguments = Arguments::within("distinct", body);
     let key = match arguments.get("key") {
         Some(ValueRef::Null) => None,
@@ -66,8 +62,7 @@ pub fn parse(
     };
     let key = key.ok_or_else(|| arguments.missing("key"))?;
     check_key(key)?;
-    let collation = collation::of(arguments.document("collation")?, default)?;
-    let environment = queries::environment(None, collation)?;
+    let environment = default.environment(None, arguments.document("collation")?)?;
     let filter = match arguments.get("query") {
         Some(ValueRef::Null) => None,
         _ => arguments.document("query")?,

@@ -14,6 +14,7 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
+use crate::queries::Defaults;
 use crate::{explained, queries, views};
 
 /// It runs with the table of commands, which lies above: see [`run`].
@@ -71,14 +72,14 @@ fn explain(
         let source = explained::open(context, &named_target(database, command, name)?)?;
         if source.view().is_some() {
             let aggregate = match name {
-                "find" => views::find(command, &*source),
-                "count" => views::count(command, &*source),
-                _ => views::distinct(command, &*source),
+                "find" => views::find(context, command, &*source),
+                "count" => views::count(context, command, &*source),
+                _ => views::distinct(context, command, &*source),
             };
             return explained::aggregate(context, &aggregate?, &source, command, verbosity);
         }
     }
-    let default = collation_of(context, database, command);
+    let default = Defaults::of(context, collation_of(context, database, command));
     let (find, wrapping) = match name {
         "find" => (find::Asked::parse(command, default)?.find, Wrapping::None),
         "count" => (count::parse(command, default)?.find(), Wrapping::Count),
@@ -146,20 +147,16 @@ fn only_statement<'a>(
     }
 }
 
-fn only_delete(
-    command: Document<'_>,
-    default: Option<Arc<Collation>>,
-) -> Result<Find, CommandError> {
+fn only_delete(command: Document<'_>, default: Defaults) -> Result<Find, CommandError> {
     let statement = only_statement(command, "delete", "deletes")?;
-    delete::Statement::parse(statement)?.find(None, default)
+    let variables = Arguments::within("delete", command).document("let")?;
+    delete::Statement::parse(statement)?.find(variables, default)
 }
 
-fn only_update(
-    command: Document<'_>,
-    default: Option<Arc<Collation>>,
-) -> Result<Find, CommandError> {
+fn only_update(command: Document<'_>, default: Defaults) -> Result<Find, CommandError> {
     let statement = only_statement(command, "update", "updates")?;
+    let variables = Arguments::within("update", command).document("let")?;
     Ok(update::Statement::parse(statement)?
-        .prepare(None, default)?
+        .prepare(variables, default)?
         .find)
 }

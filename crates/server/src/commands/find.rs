@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Collation, Document, Type, ValueRef, doc};
+use windrow_document::{Document, Type, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, Hint, Source};
 use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, whole};
-use crate::collation;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -18,7 +17,7 @@ use crate::errors::OrCommandError;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
 use crate::metrics::Kind;
-use crate::queries::{self, QueryBatches, Running};
+use crate::queries::{self, Defaults, QueryBatches, Running};
 use crate::stable_api;
 use crate::tailing::Tailing;
 use crate::views;
@@ -98,7 +97,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);
     }
-    let mut asked = Asked::parse(body, source.collation())?;
+    let mut asked = Asked::parse(body, Defaults::of(context, source.collation()))?;
     asked.find.allow_disk_use = queries::may_use_disk(context, body);
     if asked.tailable {
         return tail(context, &target, body, asked);
@@ -161,7 +160,7 @@ fn run_on_view(
     for name in ["skip", "limit"] {
         count(body, name)?;
     }
-    let mut of_view = views::find(body, &**source)?;
+    let mut of_view = views::find(context, body, &**source)?;
     of_view.allow_disk_use = queries::may_use_disk(context, body);
     let cursor = views::open(context, &of_view, source)?;
     let batches = QueryBatches::of_pipeline(cursor);
@@ -180,10 +179,7 @@ pub struct Asked {
 
 impl Asked {
     /// Reads the arguments of a find command; `default`: how the collection compares.
-    pub fn parse(
-        body: Document<'_>,
-        default: Option<Arc<Collation>>,
-    ) -> Result<Asked, CommandError> {
+    pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
         check_types(body)?;
         let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
         let tailable = switch("tailable");
@@ -215,12 +211,12 @@ impl Asked {
     }
 }
 
-fn read_find(body: Document<'_>, default: Option<Arc<Collation>>) -> Result<Find, CommandError> {
+fn read_find(body: Document<'_>, default: Defaults) -> Result<Find, CommandError> {
     let document = |name: &str| body.get(name).and_then(ValueRef::as_document);
     let filled = |name: &str| document(name).filter(|document| !document.is_empty());
     let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
-    let collation = collation::of(document("collation"), default)?;
-    let environment = queries::environment(document("let"), collation.clone())?;
+    let environment = default.environment(document("let"), document("collation"))?;
+    let collation = environment.collation.clone();
     let filter = queries::filter(document("filter"), &environment)?;
     let projection = filled("projection")
         .map(|projection| Projection::parse_with(projection, &filter, &environment));

@@ -1,9 +1,7 @@
 //! `findAndModify`: changes or removes one document and gives it, as it was or as it is now.
 
-use std::sync::Arc;
-
 use windrow_collection::{Change, Done, Kept};
-use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::Meta;
 use windrow_mql::expression::Variables;
 use windrow_mql::filter::{Environment, Filter};
@@ -15,7 +13,6 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::changes::{self, Updated, Updating};
-use crate::collation;
 use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::{Context, Saving};
@@ -23,7 +20,7 @@ use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::joined;
 use crate::metrics::Kind;
-use crate::queries::{self, Examined};
+use crate::queries::{self, Defaults, Examined};
 use crate::retries::{self, Modification};
 use crate::views;
 use crate::writes::{self, Storing, acknowledge};
@@ -75,7 +72,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let namespace = queries::named(request.database(), body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
-    let default = collation::default_of(context, &namespace);
+    let default = Defaults::of_collection(context, &namespace);
     let asked = Asked::parse(body, default)?;
     let done = context.joined.map(|it| it.done_alone());
     let done = done.transpose()?.flatten();
@@ -214,10 +211,7 @@ impl Asked {
     }
 
     /// Reads the arguments of a findAndModify command; `default`: how the collection compares.
-    pub fn parse(
-        body: Document<'_>,
-        default: Option<Arc<Collation>>,
-    ) -> Result<Asked, CommandError> {
+    pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
         check_names(body)?;
         let arguments = Arguments::within("findAndModify", body);
         let document = |name: &str| match arguments.get(name) {
@@ -228,8 +222,9 @@ impl Asked {
         let array_filters = writes::array_filters(&arguments)?;
         flags.check(&arguments)?;
         let storing = Storing::parse(&arguments)?;
-        let collation = collation::of(arguments.document("collation")?, default)?;
-        let environment = queries::environment(document("let")?, collation.clone())?;
+        let environment =
+            default.environment(document("let")?, arguments.document("collation")?)?;
+        let collation = environment.collation.clone();
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
         let filter = queries::filter(document("query")?, &environment)?;

@@ -1,9 +1,7 @@
 //! `planCacheClear` and the commands of index filters.
 
-use std::sync::Arc;
-
 use windrow_collection::Namespace;
-use windrow_document::{ArrayBuf, Collation, Document, Value, ValueRef, doc};
+use windrow_document::{ArrayBuf, Document, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Find, IndexFilter, IndexName, Shape, ShapeParts};
@@ -12,7 +10,8 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::{collation, namespace, queries, views};
+use crate::queries::Defaults;
+use crate::{namespace, queries, views};
 
 pub const PLAN_CACHE_CLEAR: Command = Command {
     name: "planCacheClear",
@@ -81,15 +80,15 @@ impl<'a> Given<'a> {
     }
 
     /// A query of the shape; None where none is given. Error 2 for parts of a shape without it.
-    fn find(&self, default: Option<Arc<Collation>>) -> Result<Option<Find>, CommandError> {
+    fn find(&self, default: Defaults) -> Result<Option<Find>, CommandError> {
         let Some(filter) = self.query else {
             let parts = self.sort.or(self.projection).or(self.collation);
             let message = "sort, projection, or collation provided without query";
             return parts.map_or(Ok(None), |_| Err(bad_value(message)));
         };
         let filled = |part: Option<Document<'a>>| part.filter(|part| !part.is_empty());
-        let collation = collation::of(self.collation, default)?;
-        let environment = queries::environment(None, collation.clone())?;
+        let environment = default.environment(None, self.collation)?;
+        let collation = environment.collation.clone();
         let filter = queries::filter(Some(filter), &environment)?;
         let projection = filled(self.projection)
             .map(|projection| Projection::parse_with(projection, &filter, &environment));
@@ -131,7 +130,7 @@ fn shape(
     if context.collection(&namespace)?.is_none() {
         return Ok((namespace, None));
     }
-    let default = collation::default_of(context, &namespace);
+    let default = Defaults::of_collection(context, &namespace);
     let find = Given::parse(request.body())?.find(default)?;
     Ok((namespace, find.map(|find| find.shape())))
 }
@@ -181,7 +180,7 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let indexes = parse_indexes(request.get("indexes"))?;
     let given = Given::parse(request.body())?;
-    let default = collation::default_of(context, &namespace);
+    let default = Defaults::of_collection(context, &namespace);
     let (Some(query), Some(find)) = (given.query, given.find(default)?) else {
         return Err(bad_value("required field query missing"));
     };

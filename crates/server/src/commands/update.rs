@@ -1,11 +1,10 @@
 //! `update`: changes the documents that match, or inserts one.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use windrow_collection::Kept;
-use windrow_document::{ArrayBuf, Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_mql::expression::Variables;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
@@ -14,13 +13,12 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
 use crate::changes::{self, Updated, Updating};
-use crate::collation;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::metrics::Kind;
-use crate::queries::{self, Examined};
+use crate::queries::{self, Defaults, Examined};
 use crate::views;
 use crate::writes::{self, Storing, WriteErrors, acknowledge, collection_name};
 
@@ -166,7 +164,7 @@ fn one(
         find,
         update,
         variables,
-    } = statement.prepare(variables, collation)?;
+    } = statement.prepare(variables, Defaults::of(context, collation))?;
     let updating = Updating {
         find: &find,
         update: &update,
@@ -244,10 +242,10 @@ impl<'a> Statement<'a> {
     pub fn prepare(
         &self,
         variables: Option<Document<'_>>,
-        default: Option<Arc<Collation>>,
+        default: Defaults,
     ) -> Result<Prepared, CommandError> {
-        let collation = collation::of(self.collation, default)?;
-        let environment = queries::environment(variables, collation.clone())?;
+        let environment = default.environment(variables, self.collation)?;
+        let collation = environment.collation.clone();
         let mut variables = Variables::clone(&environment.variables);
         self.add_constants(&mut variables)?;
         let update = Update::parse_with(self.update, &self.array_filters, &variables);

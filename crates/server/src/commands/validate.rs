@@ -7,10 +7,10 @@ use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use super::coll_stats::size;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
+use crate::statistics::size;
 use crate::{namespace, views};
 
 pub const VALIDATE: Command = Command {

@@ -12,7 +12,8 @@ use crate::Error;
 use crate::aggregate::documents;
 use crate::aggregate::operand;
 use crate::aggregate::output::refuse_within;
-use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline};
+use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline, not_first};
+use crate::aggregate::statistics;
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
@@ -98,7 +99,7 @@ fn elsewhere(from: Document<'_>) -> Error {
 
 /// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that do not go
 /// together or are missing, 73 for a collection beside documents, 16867 for a
-/// wrong variable, 51047 for `$out` and `$merge` within, and those of [`Fields::parse`].
+/// wrong variable, 40602 for a field that equals one of statistics, 51047 for `$out` and `$merge` within, and those of [`Fields::parse`].
 pub fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
@@ -126,6 +127,10 @@ pub fn parse(
         (None, None) if stages.is_some() => None,
         _ => return wrong("$lookup requires both or neither of 'localField' and 'foreignField'"),
     };
+    // What is equal is looked for in front of the pipeline.
+    if let (Some(_), Some(name)) = (&equality, stages.and_then(statistics::begins)) {
+        return Err(not_first(name));
+    }
     let variables = match fields.variables {
         Some(document) => parse_let(document, environment)?,
         None => Vec::new(),

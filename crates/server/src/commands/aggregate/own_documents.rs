@@ -3,15 +3,14 @@
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
+use windrow_query::aggregate::statistics::{of_collection, of_indexes, of_plans};
+use windrow_query::{Error as QueryError, Statistician, Statistics};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::given::Describe;
-use super::{
-    cluster_catalog, collection_stats, current_operations, index_stats, plan_cache_stats,
-    query_settings, session_lists,
-};
+use super::{cluster_catalog, current_operations, query_settings, session_lists};
 use crate::context::Context;
-use crate::errors::refuse;
+use crate::errors::{OrCommandError, refuse};
 use crate::generic::ReadConcern;
 use crate::views;
 
@@ -40,13 +39,15 @@ type Check =
 /// The stages, by the alphabet.
 fn find(name: &str) -> Option<Check> {
     Some(match name {
-        "$collStats" => collection_stats::describe,
+        "$collStats" => {
+            |context, namespace, wanted| tell(context, namespace, of_collection(wanted))
+        }
         "$currentOp" => |context, namespace, wanted| {
             current_operations::describe(context, namespace, names_none(namespace), wanted)
         },
         "$indexStats" => |context, namespace, wanted| {
             check_front(context, namespace, "$indexStats")?;
-            index_stats::describe(context, namespace, wanted)
+            tell(context, namespace, of_indexes(wanted))
         },
         "$listClusterCatalog" => |context, namespace, wanted| {
             cluster_catalog::describe(context, namespace, names_none(namespace), wanted)
@@ -61,13 +62,27 @@ fn find(name: &str) -> Option<Check> {
                 return refuse(ErrorCode::InvalidNamespace, message);
             }
             check_front(context, namespace, "$planCacheStats")?;
-            plan_cache_stats::describe(context, namespace, wanted)
+            tell(context, namespace, of_plans(wanted))
         },
         "$querySettings" => {
             |_, namespace, wanted| query_settings::describe(names_none(namespace), wanted)
         }
         _ => return None,
     })
+}
+
+/// What the server knows of a collection.
+fn tell<'c>(
+    context: &'c Context<'_>,
+    namespace: &'c Namespace,
+    wanted: Result<Statistics, QueryError>,
+) -> Result<Describe<'c>, CommandError> {
+    let wanted = wanted.or_command_error()?;
+    Ok(Box::new(move || {
+        let (database, collection) = (&namespace.database, &namespace.collection);
+        let told = context.state.known.tell(database, collection, &wanted);
+        told.or_command_error()
+    }))
 }
 
 /// Whether the command is `{aggregate: 1}`.

@@ -1,0 +1,247 @@
+//! `$collStats`, `$indexStats`, `$planCacheStats`: rows that say what the server knows of a collection.
+
+use windrow_document::{Array, Document, ValueRef};
+
+use super::operand;
+use super::rows::Rows;
+use super::stage::{Kind, Setting, Stage};
+use crate::Error;
+use crate::operators::BoxOperator;
+use crate::row::Row;
+use crate::source::Source;
+use crate::statistics::{CollectionStatistics, Statistics};
+
+const NO_OPTIONS: i32 = 28_803;
+const NO_DOCUMENT: i32 = 40_166;
+const NOT_EMPTY: i32 = 31_170;
+const FAILED_TO_PARSE: i32 = 9;
+const NO_BOOL: i32 = 13_111;
+const ALL_HOSTS_OF_ONE: i32 = 4_503_200;
+
+/// The stage's name, where a pipeline begins with one of these.
+pub(super) fn begins(stages: Array<'_>) -> Option<&str> {
+    let (name, _) = stages.get(0)?.as_document()?.first()?;
+    Some(name).filter(|name| ["$collStats", "$indexStats", "$planCacheStats"].contains(name))
+}
+
+/// What is asked for, and the stages behind it.
+pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {
+    match stages.split_first()? {
+        (
+            Stage {
+                kind: Kind::Statistics(wanted),
+                ..
+            },
+            rest,
+        ) => Some((wanted, rest)),
+        _ => None,
+    }
+}
+
+/// The rows of a collection, or of the name of a view.
+pub(super) fn rows(
+    wanted: &Statistics,
+    source: &dyn Source,
+    setting: &Setting,
+) -> Result<BoxOperator, Error> {
+    let namespace = source.namespace();
+    let (database, collection) = namespace.split_once('.').unwrap_or_default();
+    let told = setting
+        .collections
+        .statistics(database, collection, wanted)?;
+    let rows = told.into_iter().map(Row::of).collect();
+    Ok(Box::new(Rows::new(rows)))
+}
+
+/// Error 28803 for options.
+pub fn of_indexes(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+    match operand.as_document().is_some_and(Document::is_empty) {
+        true => Ok(Statistics::Indexes),
+        false => {
+            let message = "The $indexStats stage specification must be an empty object";
+            Err(Error::new(NO_OPTIONS, message))
+        }
+    }
+}
+
+/// Errors: 9, 13111 and 4503200 for wrong options.
+pub fn of_plans(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+    let refuse = |code, message: &str| Err(Error::new(code, message));
+    let Some(options) = operand.as_document() else {
+        return refuse(FAILED_TO_PARSE, "$planCacheStats value must be an object");
+    };
+    match (options.count(), options.first()) {
+        (0, _) | (1, Some(("allHosts", ValueRef::Bool(false)))) => Ok(Statistics::Plans),
+        (1, Some(("allHosts", ValueRef::Bool(true)))) => refuse(
+            ALL_HOSTS_OF_ONE,
+            "$planCacheStats stage supports allHosts parameter only for sharded clusters",
+        ),
+        (1, Some(("allHosts", _))) => {
+            refuse(NO_BOOL, "allHosts of $planCacheStats must be true or false")
+        }
+        _ => refuse(FAILED_TO_PARSE, "$planCacheStats takes allHosts alone"),
+    }
+}
+
+/// All is checked before anything is looked at. An option that is null is not given. Errors: 40166 for
+/// what is no document, 2, 14 and 40415 for wrong options, 31170 for options within those that take none.
+pub fn of_collection(operand: ValueRef<'_>) -> Result<Statistics, Error> {
+    let Some(options) = operand.as_document() else {
+        return Err(Error::new(
+            NO_DOCUMENT,
+            "$collStats must take a nested object",
+        ));
+    };
+    let names = ["latencyStats", "storageStats", "count", "queryExecStats"];
+    let given = operand::fields("$collStats", options, names)?;
+    let given = given.map(|value| value.filter(|value| !value.is_nullish()));
+    let [latencies, storage, count, scans] = given;
+    Ok(Statistics::Collection(CollectionStatistics {
+        latencies: latencies.map(histograms).transpose()?,
+        storage: storage.map(scale).transpose()?,
+        count: count
+            .map(|value| check_empty("count", value))
+            .transpose()?
+            .is_some(),
+        scans: scans
+            .map(|value| check_empty("queryExecStats", value))
+            .transpose()?
+            .is_some(),
+    }))
+}
+
+fn object<'v>(name: &str, value: ValueRef<'v>) -> Result<Document<'v>, Error> {
+    let wrong = || operand::wrong_type(format_args!("$collStats.{name}"), value);
+    value.as_document().ok_or_else(wrong)
+}
+
+fn check_empty(name: &str, value: ValueRef<'_>) -> Result<(), Error> {
+    match object(name, value)?.is_empty() {
+        true => Ok(()),
+        false => Err(Error::new(
+            NOT_EMPTY,
+            format!("$collStats.{name} takes an empty object"),
+        )),
+    }
+}
+
+fn histograms(value: ValueRef<'_>) -> Result<bool, Error> {
+    let path = "$collStats.latencyStats";
+    let [given] = operand::fields(path, object("latencyStats", value)?, ["histograms"])?;
+    match given {
+        None => Ok(false),
+        Some(ValueRef::Bool(given)) => Ok(given),
+        Some(other) => Err(operand::wrong_type(
+            format_args!("{path}.histograms"),
+            other,
+        )),
+    }
+}
+
+/// By what sizes are divided: at least 1, at most what 32 bits hold.
+fn scale(value: ValueRef<'_>) -> Result<u64, Error> {
+    let given = object("storageStats", value)?.get("scale");
+    match given.filter(|given| !given.is_nullish()) {
+        None => Ok(1),
+        Some(given) if !given.is_number() => {
+            Err(operand::wrong_type("$collStats.storageStats.scale", given))
+        }
+        Some(given) => match operand::nearest(given) {
+            scale if scale >= 1 => Ok(scale.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
+            scale => Err(Error::new(
+                2,
+                format!("scale has to be >= 1, and is {scale}"),
+            )),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc};
+
+    #[test]
+    fn options_are_checked_as_mongodb_does() {
+        let check =
+            |parse: fn(ValueRef<'_>) -> Result<Statistics, Error>, wanted: Value, expected| {
+                let found = parse(wanted.as_ref()).err().and_then(|error| error.code());
+                assert_eq!(found, expected, "{wanted}");
+            };
+        check(of_plans, doc! {}.into(), None);
+        check(of_plans, doc! { "allHosts": false }.into(), None);
+        check(
+            of_plans,
+            doc! { "allHosts": true }.into(),
+            Some(ALL_HOSTS_OF_ONE),
+        );
+        check(of_plans, doc! { "allHosts": 1 }.into(), Some(NO_BOOL));
+        check(of_plans, doc! { "allhosts": true }.into(), Some(9));
+        check(of_plans, doc! { "allHosts": false, "x": 1 }.into(), Some(9));
+        check(of_plans, Value::Null, Some(9));
+        check(of_indexes, doc! {}.into(), None);
+        check(of_indexes, doc! { "x": 1 }.into(), Some(28_803));
+        check(of_collection, Value::Null, Some(40_166));
+        check(of_collection, doc! { "Count": {} }.into(), Some(40_415));
+        check(of_collection, doc! { "count": 1 }.into(), Some(14));
+        check(
+            of_collection,
+            doc! { "count": { "x": 1 } }.into(),
+            Some(31_170),
+        );
+        check(
+            of_collection,
+            doc! { "queryExecStats": { "x": 1 } }.into(),
+            Some(31_170),
+        );
+        check(
+            of_collection,
+            doc! { "latencyStats": true }.into(),
+            Some(14),
+        );
+        check(
+            of_collection,
+            doc! { "latencyStats": { "x": 1 } }.into(),
+            Some(40_415),
+        );
+        check(
+            of_collection,
+            doc! { "latencyStats": { "histograms": null } }.into(),
+            Some(14),
+        );
+        check(of_collection, doc! { "storageStats": [] }.into(), Some(14));
+        check(
+            of_collection,
+            doc! { "storageStats": { "scale": 0 } }.into(),
+            Some(2),
+        );
+        check(
+            of_collection,
+            doc! { "storageStats": { "scale": "x" } }.into(),
+            Some(14),
+        );
+    }
+
+    #[test]
+    fn what_is_asked_of_a_collection_is_read() {
+        let check = |wanted: Value, expected| {
+            assert_eq!(
+                of_collection(wanted.as_ref()).unwrap(),
+                Statistics::Collection(expected)
+            );
+        };
+        let all = CollectionStatistics {
+            latencies: Some(true),
+            storage: Some(1024),
+            count: true,
+            scans: true,
+        };
+        let wanted = doc! {
+            "latencyStats": { "histograms": true }, "storageStats": { "scale": 1024, "x": 1 },
+            "count": {}, "queryExecStats": {},
+        };
+        check(wanted.into(), all);
+        let nothing = doc! { "count": null, "storageStats": null };
+        check(nothing.into(), CollectionStatistics::default());
+    }
+}

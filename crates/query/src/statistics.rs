@@ -1,0 +1,49 @@
+//! What a pipeline may ask a server of a collection, besides its documents. What the server answers
+//! are documents, too.
+
+use windrow_document::DocumentBuf;
+
+use crate::Error;
+
+const NOT_IMPLEMENTED: i32 = 238;
+
+/// A stage that asks.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Statistics {
+    /// `$collStats`
+    Collection(CollectionStatistics),
+    /// `$indexStats`
+    Indexes,
+    /// `$planCacheStats`
+    Plans,
+}
+
+/// What `$collStats` is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CollectionStatistics {
+    /// Whether with histograms.
+    pub latencies: Option<bool>,
+    /// By what sizes are divided.
+    pub storage: Option<u64>,
+    pub count: bool,
+    pub scans: bool,
+}
+
+/// Who knows.
+pub trait Statistician: Send + Sync {
+    /// The documents; the names are those of a database and of a collection or view in it.
+    fn tell(
+        &self,
+        database: &str,
+        collection: &str,
+        wanted: &Statistics,
+    ) -> Result<Vec<DocumentBuf>, Error>;
+}
+
+/// The error where nobody knows.
+pub fn unknown() -> Error {
+    Error::new(
+        NOT_IMPLEMENTED,
+        "only a server has statistics of collections",
+    )
+}

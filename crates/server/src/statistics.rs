@@ -1,0 +1,44 @@
+//! What the server knows of collections besides their documents, for the stages that ask for it.
+
+mod of_collection;
+mod of_indexes;
+mod of_plans;
+
+use std::sync::Arc;
+
+use windrow_collection::{Engine, Namespace};
+use windrow_document::DocumentBuf;
+use windrow_query::{Error, Guidance, Statistician, Statistics};
+
+use crate::usage::Usage;
+pub use of_collection::{describe, size};
+
+/// Where what is known stands.
+pub struct Known {
+    pub engine: Arc<Engine>,
+    pub guidance: Arc<Guidance>,
+    pub usage: Arc<Usage>,
+    /// "host:port", as replies name the server.
+    pub host: String,
+}
+
+impl Statistician for Known {
+    fn tell(
+        &self,
+        database: &str,
+        collection: &str,
+        wanted: &Statistics,
+    ) -> Result<Vec<DocumentBuf>, Error> {
+        let namespace = Namespace {
+            database: database.to_owned(),
+            collection: collection.to_owned(),
+        };
+        match wanted {
+            Statistics::Collection(wanted) => {
+                of_collection::tell(self, &namespace, wanted).map(|stats| vec![stats])
+            }
+            Statistics::Indexes => Ok(of_indexes::tell(self, &namespace)),
+            Statistics::Plans => of_plans::tell(self, &namespace),
+        }
+    }
+}

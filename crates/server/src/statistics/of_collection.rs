@@ -1,0 +1,132 @@
+//! `$collStats` and `collStats`: what is known of one collection, in one document.
+
+use std::time::SystemTime;
+
+use windrow_collection::{Collection, Namespace};
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_query::{CollectionStatistics, Error};
+
+use super::Known;
+use crate::{clock, latency};
+
+const NOT_FOUND: i32 = 26;
+const NOTHING_TO_COUNT: i32 = 40_481;
+
+/// Errors: 166 of views, 26 and 40481 where there is no collection.
+pub fn tell(
+    known: &Known,
+    namespace: &Namespace,
+    wanted: &CollectionStatistics,
+) -> Result<DocumentBuf, Error> {
+    let mut stats = doc! {
+        "ns": (namespace.to_string()), "host": (&known.host),
+        "localTime": (clock::date(SystemTime::now())),
+    };
+    if let Some(histograms) = wanted.latencies {
+        let latencies = known.usage.latencies(&namespace.to_string());
+        stats.push("latencyStats", latency::describe(&latencies, histograms));
+    }
+    if wanted.storage.is_some() || wanted.count || wanted.scans {
+        match known.engine.collection(namespace) {
+            Some(collection) => add(wanted, &collection, &mut stats),
+            None => return Err(missing(known, wanted, namespace)?),
+        }
+    }
+    Ok(stats)
+}
+
+fn add(wanted: &CollectionStatistics, collection: &Collection, stats: &mut DocumentBuf) {
+    if let Some(scale) = wanted.storage {
+        stats.push("storageStats", describe(collection, scale));
+    }
+    if wanted.count {
+        stats.push("count", size(collection.count()));
+    }
+    if wanted.scans {
+        let scans = collection.scans();
+        let counted = doc! {
+            "total": (scans.all() as i64), "nonTailable": (scans.not_tailable() as i64),
+        };
+        stats.push("queryExecStats", doc! { "collectionScans": counted });
+    }
+}
+
+/// The error where there is no collection of that name.
+fn missing(
+    known: &Known,
+    wanted: &CollectionStatistics,
+    namespace: &Namespace,
+) -> Result<Error, Error> {
+    if known.engine.view(namespace)?.is_some() {
+        return Ok(windrow_collection::Error::IsView(namespace.to_string()).into());
+    }
+    let (code, what) = match wanted {
+        wanted if wanted.storage.is_some() => (NOT_FOUND, "storageStats"),
+        wanted if wanted.count => (NOTHING_TO_COUNT, "count"),
+        _ => (NOT_FOUND, "queryExecStats"),
+    };
+    let message = format!("Unable to retrieve {what}: {namespace} does not exist");
+    Ok(Error::new(code, message))
+}
+
+/// A whole number of the smallest type that holds it, as MongoDB's sizes are.
+pub fn size(bytes: u64) -> Value {
+    match i32::try_from(bytes) {
+        Ok(small) => Value::Int32(small),
+        Err(_) => Value::Int64(bytes as i64),
+    }
+}
+
+/// Sizes are true figures: of run files, and of what is in memory and in no file yet.
+pub fn describe(collection: &Collection, scale: u64) -> DocumentBuf {
+    let statistics = collection.statistics();
+    let cap = collection.cap();
+    let storage = statistics.bytes_stored + statistics.tail_bytes;
+    let indexes: u64 = statistics.indexes.iter().map(|one| one.bytes()).sum();
+    let (mut sizes, mut details, mut builds) = (DocumentBuf::new(), DocumentBuf::new(), Vec::new());
+    for index in &statistics.indexes {
+        sizes.push(&index.name, size(index.bytes() / scale));
+        details.push(
+            &index.name,
+            doc! {
+                "entriesStored": (size(index.entries_stored)), "sections": (size(index.sections)),
+            },
+        );
+        if !index.is_ready {
+            builds.push(index.name.clone());
+        }
+    }
+    let mut described = doc! {
+        "size": (size(statistics.bytes / scale)), "count": (size(statistics.documents)),
+    };
+    if let Some(average) = statistics.bytes.checked_div(statistics.documents) {
+        described.push("avgObjSize", size(average));
+    }
+    let rest = doc! {
+        "storageSize": (size(storage / scale)),
+        "freeStorageSize": 0,
+        "capped": (cap.is_some()),
+        "windrow": {
+            "bytesInRuns": (size(statistics.bytes_stored / scale)),
+            "bytesInTails": (size(statistics.tail_bytes / scale)),
+            "sections": (size(statistics.sections)),
+        },
+        "nindexes": (statistics.indexes.len() as i32),
+        "indexDetails": details,
+        "indexBuilds": builds,
+        "totalIndexSize": (size(indexes / scale)),
+        "totalSize": (size((storage + indexes) / scale)),
+        "indexSizes": sizes,
+        "scaleFactor": (size(scale)),
+    };
+    rest.iter()
+        .for_each(|(name, value)| described.push(name, value));
+    if collection.is_clustered() {
+        described.push("clustered", true);
+    }
+    if let Some(cap) = cap {
+        described.push("max", size(cap.documents.unwrap_or(0)));
+        described.push("maxSize", size(cap.bytes / scale));
+    }
+    described
+}

@@ -1,0 +1,34 @@
+//! `$indexStats`: how often each index has been used.
+
+use std::time::SystemTime;
+
+use windrow_collection::{Index, Namespace};
+use windrow_document::{DocumentBuf, doc};
+
+use super::Known;
+use crate::clock;
+
+/// One document an index.
+pub fn tell(known: &Known, namespace: &Namespace) -> Vec<DocumentBuf> {
+    let collection = known.engine.collection(namespace);
+    let indexes = collection.map(|collection| collection.indexes());
+    let indexes = indexes.iter().flatten();
+    let indexes = indexes.filter(|index| !index.definition.clustered);
+    indexes.map(|index| of_index(known, index)).collect()
+}
+
+fn of_index(known: &Known, index: &Index) -> DocumentBuf {
+    let since = SystemTime::now().checked_sub(index.counting_since().elapsed());
+    let since = clock::date(since.unwrap_or(SystemTime::UNIX_EPOCH));
+    let definition = &index.definition;
+    let mut stats = doc! {
+        "name": (&definition.name), "key": (definition.key_pattern()),
+        "host": (&known.host),
+        "accesses": { "ops": (index.uses() as i64), "since": since },
+        "spec": (definition.specification.clone()),
+    };
+    if !index.is_ready() {
+        stats.push("building", true);
+    }
+    stats
+}

@@ -1,0 +1,74 @@
+//! `$planCacheStats`: what is remembered of the plans of a collection's queries.
+
+use windrow_collection::Namespace;
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
+use windrow_query::plan_cache::{Candidate, Details};
+use windrow_query::{CachedPlan, EngineCollections, Error};
+
+use super::Known;
+use crate::clock;
+
+const NO_COLLECTION: i32 = 50_933;
+
+/// One document a plan. Error 50933 where there is no collection.
+pub fn tell(known: &Known, namespace: &Namespace) -> Result<Vec<DocumentBuf>, Error> {
+    let name = namespace.to_string();
+    if known.engine.collection(namespace).is_none() {
+        return Err(Error::new(NO_COLLECTION, format!("{name} does not exist")));
+    }
+    let source = EngineCollections::of(known.engine.clone()).open(namespace)?;
+    let plans = known.guidance.plans.list(&name, &source.indexes());
+    let describe = |plan: &CachedPlan| {
+        let mut shown = of_plan(plan);
+        let is_set = known
+            .guidance
+            .restrictions
+            .filter(&name, &plan.shape)
+            .is_some();
+        shown.push("indexFilterSet", is_set);
+        shown.push("estimatedSizeBytes", plan.bytes as i64);
+        shown.push("host", &known.host);
+        shown
+    };
+    Ok(plans.iter().map(describe).collect())
+}
+
+fn of_plan(plan: &CachedPlan) -> DocumentBuf {
+    let shape = plan.shape.hash();
+    let mut shown = doc! {
+        "version": "1", "queryHash": (shape.as_str()), "planCacheShapeHash": (shape.as_str()),
+        "planCacheKey": (plan.key.text()), "isActive": (plan.is_active),
+        "works": (plan.remembered.works as i64), "timeOfCreation": (clock::date(plan.created)),
+    };
+    let details = plan.details.as_deref().map(of_details).unwrap_or_default();
+    for (name, value) in details.iter() {
+        shown.push(name, value);
+    }
+    shown
+}
+
+fn of_details(details: &Details) -> DocumentBuf {
+    let all = || details.candidates.iter();
+    let chosen = all().next();
+    let plan = chosen.map(|chosen| chosen.plan.clone()).unwrap_or_default();
+    let counted: ArrayBuf = all().map(of_candidate).collect();
+    let least = chosen.map_or(0.0, |chosen| chosen.works);
+    // Of nothing to do any plan makes the best.
+    let score = |one: &Candidate| Value::from(1.0 + least.max(1.0) / one.works.max(1.0));
+    let scores: ArrayBuf = all().map(score).collect();
+    doc! {
+        "createdFromQuery": (details.query.to_document()), "cachedPlan": plan, "creationExecStats": counted,
+        "candidatePlanScores": scores,
+    }
+}
+
+/// Plans are counted, not tried: nothing was returned, and no time was spent.
+fn of_candidate(candidate: &Candidate) -> Value {
+    doc! {
+        "nReturned": 0, "executionTimeMillisEstimate": 0,
+        "totalKeysExamined": (candidate.keys as i64),
+        "totalDocsExamined": (candidate.documents as i64),
+        "executionStages": (candidate.plan.clone()),
+    }
+    .into()
+}
