@@ -89,3 +89,17 @@ def test_nothing_is_written_before_the_first_batch(database, collection, target)
     assert reply["cursor"]["id"] != 0 and database.fresh.count_documents({}) == 0
     database.command("getMore", reply["cursor"]["id"], collection=collection.name)
     assert database.fresh.count_documents({}) == 2
+
+
+@pytest.mark.parametrize("stage, code", [
+    ({"$fill": {"output": {"a": {"value": 1}}}}, 72), ({"$densify": {}}, 72), ({"$rankFusion": {}}, 72),
+    ({"$queryStats": {}}, 72), ({"$changeStreamSplitLargeEvent": {}}, 72), ({"$nothing": {}}, 40324),
+    ({"$set": {"a": 1}, "$unset": "b"}, 40323),
+])
+def test_stages_that_an_updating_pipeline_may_not_have(database, stage, code):
+    database.c.insert_one({"_id": 1})
+    for run in (lambda: database.c.aggregate([{"$merge": {"into": "d", "whenMatched": [stage]}}]),
+                lambda: database.c.update_one({}, [stage])):
+        with pytest.raises(OperationFailure) as refused:
+            run()
+        assert refused.value.code == code
