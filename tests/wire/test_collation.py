@@ -135,3 +135,19 @@ def test_a_view_has_a_collation_of_its_own(words, database):
         with pytest.raises(OperationFailure) as error:
             refused()
         assert error.value.code == 167
+
+
+def test_variables_of_a_command_are_compared_as_it_compares(database):
+    """A command's let was computed by bytes, whatever the command's collation."""
+    let = {"same": {"$eq": ["a", "A"]}}
+    insensitive = {"locale": "en", "strength": 2}
+    database.create_collection("c", collation=insensitive)
+    database.c.insert_one({"_id": 1})
+    database.plain.insert_one({"_id": 1})
+    for collection, collation, expected in (("c", None, True), ("c", {"locale": "simple"}, False),
+                                            ("plain", insensitive, True), ("plain", None, False)):
+        options = {"let": let, **({"collation": collation} if collation else {})}
+        aggregate = {"aggregate": collection, "pipeline": [{"$set": {"same": "$$same"}}], "cursor": {}, **options}
+        find = {"find": collection, "projection": {"same": "$$same"}, **options}
+        for command in (aggregate, find):
+            assert database.command(command)["cursor"]["firstBatch"] == [{"_id": 1, "same": expected}]

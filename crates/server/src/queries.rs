@@ -398,17 +398,22 @@ impl Defaults {
         collation: Option<Document<'_>>,
     ) -> Result<Environment, CommandError> {
         let collation = collation::of(collation, self.collation)?;
-        let now = now_millis();
         let mut known = Variables::new();
         if let Some(time) = self.cluster_time {
             known.set(CLUSTER_TIME, Some(Value::Timestamp(time)));
         }
-        let_variables(variables.unwrap_or(Document::EMPTY), now, &mut known)?;
-        Ok(Environment {
-            now,
+        let mut environment = Environment {
+            now: now_millis(),
             collation,
-            variables: Arc::new(known),
-        })
+            ..Environment::default()
+        };
+        let_variables(
+            variables.unwrap_or(Document::EMPTY),
+            &environment,
+            &mut known,
+        )?;
+        environment.variables = Arc::new(known);
+        Ok(environment)
     }
 }
 
@@ -431,7 +436,7 @@ const LET_READS_DOCUMENT: ErrorCode = ErrorCode(4_890_500);
 /// Adds the values of a `let`: expressions that see no document, but the variables before them.
 fn let_variables(
     definitions: Document<'_>,
-    now: i64,
+    environment: &Environment,
     variables: &mut Variables,
 ) -> Result<(), CommandError> {
     for (name, definition) in definitions {
@@ -446,7 +451,8 @@ fn let_variables(
             return Err(CommandError::new(LET_READS_DOCUMENT, message));
         }
         let context = ExpressionContext::new(Document::EMPTY)
-            .with_now(now)
+            .with_now(environment.now)
+            .with_collation(environment.collation.as_deref())
             .with_variables(variables);
         let value = expression.evaluate(&context).or_command_error()?;
         variables
@@ -474,7 +480,11 @@ mod tests {
     #[test]
     fn lets_see_the_variables_before_them_and_no_document() {
         let values = |definitions: DocumentBuf| {
-            let found = let_variables(definitions.as_document(), 0, &mut Variables::new());
+            let found = let_variables(
+                definitions.as_document(),
+                &Environment::default(),
+                &mut Variables::new(),
+            );
             found.map(drop).map_err(|error| error.code.number())
         };
         let cases = [
