@@ -16,6 +16,8 @@ from raw import Raw, message, op_msg, section  # noqa: E402
 PING = op_msg(section({"ping": 1, "$db": "admin"}))
 
 
+# A driver that lacks the library for a way only warns, and does not compress.
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("way", ["snappy", "zlib", "zstd"])
 def test_a_driver_that_compresses(server, database, way):
     with pymongo.MongoClient(server.uri, compressors=way) as client:
