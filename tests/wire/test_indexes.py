@@ -118,6 +118,28 @@ def test_a_covered_query_reads_no_document(database):
     assert (stats["totalDocsExamined"], stats["totalKeysExamined"]) == (0, 10)
 
 
+# The index on `_id` went on saying 1 where the document said 1.0: covered queries gave it, and validate
+# found an entry missing.
+@pytest.mark.parametrize("options", [{}, {"clusteredIndex": {"key": {"_id": 1}, "unique": True}}])
+@pytest.mark.parametrize("change", [
+    lambda collection: collection.replace_one({"_id": 1}, {"_id": 1.0}),
+    lambda collection: collection.update_one({"_id": 1}, [{"$set": {"_id": 1.0}}]),
+])
+def test_an_id_that_becomes_an_equal_one_of_another_type(database, options, change):
+    database.create_collection("c", **options)
+    database.c.insert_many([{"_id": 1, "a": 1}, {"_id": 2}])
+    change(database.c)
+    [covered] = database.c.find({"_id": {"$lt": 2}}, {"_id": 1})
+    whole = database.c.find_one({"_id": 1})
+    assert type(covered["_id"]) is type(whole["_id"]) is float
+    assert database.command("validate", "c", full=True)["valid"]
+    with pytest.raises(DuplicateKeyError):
+        database.c.insert_one({"_id": 1})
+    assert database.c.delete_one({"_id": 1}).deleted_count == 1
+    database.c.insert_one({"_id": 1})
+    assert database.command("validate", "c", full=True)["valid"]
+
+
 def test_listing_and_dropping(collection):
     assert collection.create_index([("a", 1), ("b", -1)]) == "a_1_b_-1"
     assert collection.create_index("c", name="mine", sparse=True) == "mine"

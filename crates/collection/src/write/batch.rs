@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::MutexGuard;
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{Document, DocumentBuf, Type};
 use windrow_fold::HashedKey;
 use windrow_index::{Scratch, is_mark};
 use windrow_mql::update::Description;
@@ -305,7 +305,9 @@ impl<'c> Batch<'c> {
         let mut unique = Vec::new();
         for state in &self.collection.state().indexes {
             let index = &state.index;
-            if index.definition.is_of_ids() || !is_touched(index, old, new) {
+            // An `_id` stays equal, but 1 may become 1.0: its key does not change, what stands beside it
+            // does. Where the index carries the documents, its entry is the document.
+            if index.definition.clustered || !is_touched(index, old, new) {
                 continue;
             }
             check_fits(&index.definition, new, &mut scratch)?;
@@ -502,17 +504,19 @@ fn is_touched(index: &Index, old: Document<'_>, new: Document<'_>) -> bool {
     if !definition.reads_only_its_paths() {
         return true;
     }
-    let top = |document: Document<'_>, name: &str| {
-        let mut elements = document.elements();
-        let found = std::iter::from_fn(|| elements.next_raw())
-            .find(|element| element.name == name.as_bytes());
-        found.map(|element| (element.type_of, element.bytes.to_vec()))
-    };
     definition
         .fields
         .iter()
         .filter_map(|field| field.path.components().first())
         .any(|part| top(old, part.name()) != top(new, part.name()))
+}
+
+/// A value of a document as it stands, by its name.
+fn top<'d>(document: Document<'d>, name: &str) -> Option<(Type, &'d [u8])> {
+    let mut elements = document.elements();
+    let found =
+        std::iter::from_fn(|| elements.next_raw()).find(|element| element.name == name.as_bytes());
+    found.map(|element| (element.type_of, element.bytes))
 }
 
 fn difference(
