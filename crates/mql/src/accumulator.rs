@@ -149,7 +149,7 @@ impl Accumulator {
             Operator::Top { count, .. } => count.as_ref(),
             _ => None,
         };
-        count.is_none_or(|count| count.constant().is_some())
+        count.is_none_or(Expression::is_constant)
     }
 
     /// Whether only the first value of a group matters.

@@ -8,7 +8,7 @@ use windrow_document::{Array, Collation, Document, Value, ValueRef};
 
 use windrow_document::collation;
 
-use crate::memory::{check_variables, heap_bytes};
+use crate::memory::{LIVE_BYTES_MAX, heap_bytes, within};
 use crate::{Error, Meta};
 
 /// Variables from outside the expression: an aggregate's `let`, a `$lookup`'s `let`, and those that a
@@ -16,6 +16,8 @@ use crate::{Error, Meta};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
     values: Vec<(Box<str>, Option<Value>)>,
+    /// What all values take.
+    bytes: usize,
 }
 
 impl Variables {
@@ -25,17 +27,26 @@ impl Variables {
 
     /// Gives a variable its value, in place of one it had.
     pub fn set(&mut self, name: &str, value: Option<Value>) {
+        self.bytes += bytes_of(&value);
         match self.values.iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, slot)) => *slot = value,
+            Some((_, slot)) => self.bytes -= bytes_of(&std::mem::replace(slot, value)),
             None => self.values.push((name.into(), value)),
         }
     }
 
     /// The same with a value that was computed. Error 146 where all of them come to too much.
     pub fn set_computed(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
+        self.set_within(name, value, LIVE_BYTES_MAX)
+    }
+
+    fn set_within(
+        &mut self,
+        name: &str,
+        value: Option<Value>,
+        bytes_max: usize,
+    ) -> Result<(), Error> {
         self.set(name, value);
-        let values = self.values.iter().filter_map(|(_, value)| value.as_ref());
-        check_variables(values.map(|value| heap_bytes(value.as_ref())).sum())
+        within("let", self.bytes, bytes_max)
     }
 
     /// None: no such variable; Some(None): its value is missing.
@@ -46,10 +57,11 @@ impl Variables {
 
     /// Of all of them those that are there without anybody's `let`.
     pub fn of_server(&self) -> Variables {
-        let of_server = |(name, _): &&(Box<str>, _)| **name == *CLUSTER_TIME;
-        Variables {
-            values: self.values.iter().filter(of_server).cloned().collect(),
+        let mut of_server = Variables::new();
+        if let Some(time) = self.get(CLUSTER_TIME) {
+            of_server.set(CLUSTER_TIME, time.map(ValueRef::to_value));
         }
+        of_server
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
@@ -59,6 +71,10 @@ impl Variables {
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
+}
+
+fn bytes_of(value: &Option<Value>) -> usize {
+    value.as_ref().map_or(0, |value| heap_bytes(value.as_ref()))
 }
 
 /// The variable that members of replica sets have, of [`Variables`].
@@ -256,12 +272,14 @@ mod tests {
     #[test]
     fn a_variable_that_is_computed_anew_counts_once() {
         let mut variables = Variables::new();
-        let text = || Some(Value::from("x".repeat(100 << 20)));
+        let mut set = |name: &str| {
+            let text = Some(Value::from("x".repeat(100)));
+            variables.set_within(name, text, 250)
+        };
         for _ in 0..4 {
-            variables.set_computed("v", text()).unwrap();
+            set("v").unwrap();
         }
-        variables.set_computed("w", text()).unwrap();
-        let error = variables.set_computed("x", text()).unwrap_err();
-        assert_eq!(error.code, 146);
+        set("w").unwrap();
+        assert_eq!(set("x").unwrap_err().code, 146);
     }
 }

@@ -138,7 +138,7 @@ fn parse_points(
         );
         Error::new(code, message)
     };
-    let Some(points) = points.constant() else {
+    let Some(points) = points.to_constant()? else {
         return Err(error(7750300, format!("{value}, which is not constant")));
     };
     let points = points.as_ref();

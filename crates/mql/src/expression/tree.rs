@@ -13,7 +13,7 @@ use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
 use crate::Error;
 use crate::filter::regex::Regex;
-use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes};
+use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes, within};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,20 +55,31 @@ impl Expression {
         if !foldable {
             return Ok(self);
         }
-        let value = match self.evaluate(&Context::new(Document::EMPTY)) {
-            Ok(value) => value.into_value(),
-            Err(error) => return Err(error.of_constants()),
-        };
-        let Some(value) = value else {
+        let Some(value) = self.evaluate_constant()?.into_value() else {
             return Ok(self);
         };
         match &self.0 {
             Node::Call(call) if call.compares_strings() => Ok(self),
-            Node::Call(call) if call.is_short_for(&value) => {
+            _ if self.is_short_for(&value) => {
                 Ok(Kept::new(value).map_or(self, |kept| Expression(Node::Kept(kept))))
             }
             _ => Ok(Expression::constant_of(value)),
         }
+    }
+
+    /// Whether the value that it gives is longer than itself (`$range`), or made of one that is:
+    /// then only [`Kept`] may hold it.
+    fn is_short_for(&self, value: &Value) -> bool {
+        match &self.0 {
+            Node::Document(fields) => fields.iter().any(|(_, field)| field.is_kept()),
+            Node::Array(elements) => elements.iter().any(Expression::is_kept),
+            Node::Call(call) => call.is_short_for(value),
+            Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => false,
+        }
+    }
+
+    fn is_kept(&self) -> bool {
+        matches!(self.0, Node::Kept(_))
     }
 
     /// Whether no document changes what it gives.
@@ -80,13 +91,50 @@ impl Expression {
         matches!(self.0, Node::Absent)
     }
 
-    /// The value where it is a constant.
+    /// The value where it is a constant and there was room to keep it.
     pub fn constant(&self) -> Option<&Value> {
         match &self.0 {
             Node::Constant(value) => Some(value),
             Node::Kept(kept) => Some(kept.value()),
             _ => None,
         }
+    }
+
+    /// The value where it is a constant, whether or not there was room to keep it. 146 where it is
+    /// longer than what it was made of, and long: who asks holds it beyond [`Kept`].
+    pub fn to_constant(&self) -> Result<Option<Value>, Error> {
+        const BYTES_MAX: usize = 1 << 10;
+        if let Node::Constant(value) = &self.0 {
+            return Ok(Some(value.clone()));
+        }
+        if !self.is_constant() {
+            return Ok(None);
+        }
+        let value = self.evaluate_constant()?;
+        let bytes = value.as_ref().map_or(0, heap_bytes);
+        within("a computed constant", bytes, BYTES_MAX)?;
+        Ok(value.into_value())
+    }
+
+    /// Whether its operators always give the same of its constants, whatever the collation.
+    pub(crate) fn is_constant(&self) -> bool {
+        match &self.0 {
+            Node::Absent | Node::Constant(_) | Node::Kept(_) => true,
+            Node::Path(_) => false,
+            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
+            Node::Array(elements) => elements.iter().all(Expression::is_constant),
+            Node::Call(call) => {
+                let mut arguments = call.arguments.iter();
+                call.operator.is_pure
+                    && arguments.all(Expression::is_constant)
+                    && !call.compares_strings()
+            }
+        }
+    }
+
+    fn evaluate_constant(&self) -> Result<Computed<'_>, Error> {
+        self.evaluate(&Context::new(Document::EMPTY))
+            .map_err(Error::of_constants)
     }
 
     /// The dotted path where the expression is nothing but a path in the document: `"$a.b"`.
@@ -245,10 +293,13 @@ impl Call {
         self.operator.is_pure && self.arguments.iter().all(Expression::is_fixed)
     }
 
-    /// Whether a collation may change what it gives of its constants.
+    /// Whether a collation may change what it gives of its arguments, all of them constants.
     fn compares_strings(&self) -> bool {
-        let mut constants = self.arguments.iter().filter_map(Expression::constant);
-        self.operator.compares && constants.any(|value| has_strings(value.as_ref()))
+        let has_strings = |argument: &Expression| match argument.evaluate_constant() {
+            Ok(value) => value.as_ref().is_some_and(has_strings),
+            Err(_) => false,
+        };
+        self.operator.compares && self.arguments.iter().any(has_strings)
     }
 
     pub fn evaluate<'a>(&'a self, context: &Context<'a>) -> Answer<'a> {
@@ -264,11 +315,14 @@ impl Call {
         Ok(answer)
     }
 
-    /// Whether the value that it gives is much longer than itself (`$range`).
+    /// Whether the value that it gives is longer than itself. What is kept is no part of its length.
     fn is_short_for(&self, value: &Value) -> bool {
-        const BYTES_MAX: usize = 1 << 10;
-        let constants = self.arguments.iter().filter_map(Expression::constant);
-        let bytes: usize = constants.map(|one| heap_bytes(one.as_ref())).sum();
+        const BYTES_MAX: usize = 128;
+        let bytes = |argument: &Expression| match &argument.0 {
+            Node::Constant(value) => heap_bytes(value.as_ref()),
+            _ => 0,
+        };
+        let bytes: usize = self.arguments.iter().map(bytes).sum();
         heap_bytes(value.as_ref()) > bytes.max(BYTES_MAX)
     }
 
@@ -328,5 +382,28 @@ impl fmt::Debug for Call {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.operator.name)?;
         formatter.debug_list().entries(&self.arguments).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::expression::Scope;
+
+    /// A call that could not be kept remains one, and what is around it too.
+    #[test]
+    fn a_constant_is_one_whether_or_not_there_is_room_to_keep_it() {
+        let parse = |value: Value| Expression::parse(value.as_ref(), &Scope::new()).unwrap();
+        let array = |one: Expression| Expression(Node::Array(Box::new([one])));
+        let text = |bytes: usize| Value::from("x".repeat(bytes));
+        let is_constant = |one: Expression| one.to_constant().map(|value| value.is_some());
+
+        assert_eq!(is_constant(array(parse(text(9)))), Ok(true));
+        assert_eq!(is_constant(array(parse(Value::from("$a")))), Ok(false));
+        let random = windrow_document::doc! { "$rand": {} };
+        assert_eq!(is_constant(array(parse(random.into()))), Ok(false));
+        let long = is_constant(array(parse(text(1 << 10)))).unwrap_err();
+        assert_eq!(long.code, 146);
+        assert_eq!(is_constant(parse(text(1 << 10))), Ok(true));
     }
 }

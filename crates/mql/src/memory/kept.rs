@@ -8,35 +8,57 @@ use windrow_document::Value;
 
 use super::limits::heap_bytes;
 
-/// Bytes of all of them: `$range` makes much of little, and a pipeline can have as many as it likes.
-const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Room for all of them: `$range` makes much of little, and a pipeline can have as many as it likes.
+static ROOM: Room = Room::of(256 * 1024 * 1024);
 
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// How many bytes are still free.
+#[derive(Debug)]
+struct Room(AtomicUsize);
+
+impl Room {
+    const fn of(bytes: usize) -> Room {
+        Room(AtomicUsize::new(bytes))
+    }
+}
 
 /// A value that all copies of an expression share.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Kept(Arc<Counted>);
 
-#[derive(Debug, PartialEq)]
-struct Counted(Value);
+#[derive(Debug)]
+struct Counted {
+    value: Value,
+    room: &'static Room,
+}
 
 impl Kept {
     /// None where there is no room: then it is made anew for each document.
     pub fn new(value: Value) -> Option<Kept> {
+        Kept::within(&ROOM, value)
+    }
+
+    fn within(room: &'static Room, value: Value) -> Option<Kept> {
         let bytes = heap_bytes(value.as_ref());
-        let room = |kept: usize| kept.checked_add(bytes).filter(|all| *all <= KEPT_BYTES_MAX);
-        KEPT.fetch_update(Relaxed, Relaxed, room).ok()?;
-        Some(Kept(Arc::new(Counted(value))))
+        let take = |free: usize| free.checked_sub(bytes);
+        room.0.fetch_update(Relaxed, Relaxed, take).ok()?;
+        Some(Kept(Arc::new(Counted { value, room })))
     }
 
     pub fn value(&self) -> &Value {
-        &self.0.0
+        &self.0.value
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        KEPT.fetch_sub(heap_bytes(self.0.as_ref()), Relaxed);
+        let bytes = heap_bytes(self.value.as_ref());
+        self.room.0.fetch_add(bytes, Relaxed);
+    }
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Counted) -> bool {
+        self.value == other.value
     }
 }
 
@@ -46,16 +68,15 @@ mod tests {
 
     #[test]
     fn what_is_kept_has_an_end() {
-        let text = || Value::from("x".repeat(KEPT_BYTES_MAX / 3 - (1 << 20)));
-        let kept: Vec<Kept> = std::iter::from_fn(|| Kept::new(text())).collect();
+        static SMALL: Room = Room::of(1000);
+        let text = || Value::from("x".repeat(330));
+        let keep = || Kept::within(&SMALL, text());
+        let kept: Vec<Kept> = std::iter::from_fn(keep).collect();
         assert_eq!(kept.len(), 3);
         let copies = kept.clone();
         drop(kept);
-        assert!(Kept::new(text()).is_none());
+        assert!(keep().is_none());
         drop(copies);
-        assert_eq!(
-            Kept::new(text()).map(|kept| kept.value() == &text()),
-            Some(true)
-        );
+        assert_eq!(keep().map(|kept| kept.value() == &text()), Some(true));
     }
 }

@@ -7,7 +7,7 @@ use crate::Error;
 /// Bytes that one value may take.
 pub(crate) const VALUE_BYTES_MAX: usize = 100 * 1024 * 1024;
 /// Bytes of all values that the evaluations of a thread hold at one time.
-pub(super) const LIVE_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub(crate) const LIVE_BYTES_MAX: usize = 256 * 1024 * 1024;
 /// Bytes of the values that one function gives to a partition.
 const WINDOWS_BYTES_MAX: usize = 512 * 1024 * 1024;
 /// Bytes that a document between stages may take.
@@ -31,7 +31,8 @@ pub(super) fn field_bytes(name: impl AsRef<[u8]>, value: ValueRef<'_>) -> usize 
     name.as_ref().len() + heap_bytes(value)
 }
 
-pub(super) fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
+/// 146 where so many bytes are too many.
+pub(crate) fn within(what: &str, bytes: usize, bytes_max: usize) -> Result<(), Error> {
     match bytes > bytes_max {
         true => Err(exceeded(what, bytes, bytes_max)),
         false => Ok(()),
@@ -60,11 +61,6 @@ pub(crate) fn check_accumulated(name: &str, bytes: usize) -> Result<(), Error> {
         "{name} used too much memory and cannot spill to disk. Used: {bytes} bytes. Memory limit: {VALUE_BYTES_MAX} bytes"
     );
     Err(Error::new(146, message))
-}
-
-/// 146 where the variables of a `let` come to so much.
-pub(crate) fn check_variables(bytes: usize) -> Result<(), Error> {
-    within("let", bytes, LIVE_BYTES_MAX)
 }
 
 /// 146 where the values of the windows of a partition come to so much.

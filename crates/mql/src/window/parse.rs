@@ -281,9 +281,9 @@ impl Place<'_> {
             return wrong("$shift requires 'by' as an integer value");
         };
         let default = default.map(|value| self.expression(value)).transpose()?;
-        let default = match default.as_ref().map(Expression::constant) {
+        let default = match default.as_ref().map(Expression::to_constant).transpose()? {
             None => Value::Null,
-            Some(Some(constant)) => constant.clone(),
+            Some(Some(constant)) => constant,
             Some(None) => return wrong("'default' of $shift must be a constant"),
         };
         Ok(Kind::Shift {
@@ -356,7 +356,7 @@ fn bound<T>(
         _ => {}
     }
     let expression = Expression::parse(value, scope)?;
-    let Some(constant) = expression.constant() else {
+    let Some(constant) = expression.to_constant()? else {
         return wrong("Window bounds expression must be a constant.");
     };
     match offset(constant.as_ref()) {

@@ -61,19 +61,37 @@ fn a_long_constant_is_made_once() {
     let source = json::parse(r#"{"$size": [{"$concatArrays": [{"$range": [0, 9000]}, "$list"]}]}"#);
     let size = Expression::parse(source.as_ref(), &Scope::new()).unwrap();
     assert!(size.constant().is_none());
-    let source = json::parse(r#"{"$range": [0, 9000]}"#);
-    let range = Expression::parse(source.as_ref(), &Scope::new()).unwrap();
-    let copy = range.clone();
-    let bytes = |range: &Expression| match range.constant() {
-        Some(Value::Array(array)) => (
-            array.as_array().as_bytes().as_ptr(),
-            array.as_array().count(),
-        ),
-        other => panic!("{other:?}"),
+    for source in [
+        r#"{"$range": [0, 9000]}"#,
+        r#"[{"$range": [0, 9000]}]"#,
+        r#"{"a": {"$range": [0, 9000]}}"#,
+        r#"{"$reverseArray": {"$range": [0, 9000]}}"#,
+        r#"{"a": {"$reverseArray": [[1, [{"$range": [0, 9000]}]]]}}"#,
+    ] {
+        let expression = parse(source);
+        let copy = expression.clone();
+        let bytes = |one: &Expression| match one.constant() {
+            Some(Value::Array(array)) => array.as_array().as_bytes().as_ptr_range(),
+            Some(Value::Document(document)) => document.as_bytes().as_ptr_range(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(bytes(&expression), bytes(&copy), "{source}");
+        assert_eq!(expression, copy);
+    }
+    let size = parse(r#"{"$size": [[{"$range": [0, 9000]}]]}"#);
+    assert_eq!(size.constant(), Some(&Value::Int32(1)));
+}
+
+/// What stages hold of a constant is no longer than it stands there.
+#[test]
+fn the_points_of_a_percentile_are_no_long_array_that_is_computed() {
+    let percentile = |points: &str| {
+        format!(r#"{{"$percentile": {{"input": 1, "method": "approximate", "p": {points}}}}}"#)
     };
-    assert_eq!(bytes(&range).1, 9000);
-    assert_eq!(bytes(&range), bytes(&copy));
-    assert_eq!(range, copy);
+    let long = r#"{"$map": {"input": {"$range": [0, 9000]}, "in": 1}}"#;
+    refuse(&[(&percentile(long), 146)]);
+    let short = r#"{"$map": {"input": {"$range": [0, 2]}, "in": 1}}"#;
+    check(&[(&percentile(short), "[1.0, 1.0]")]);
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 
 fn constant(value: ValueRef<'_>, environment: &Environment, code: i32) -> Result<Value, Error> {
     let expression = operand::expression(value, environment)?;
-    expression.constant().cloned().ok_or_else(|| {
+    expression.to_constant()?.ok_or_else(|| {
         Error::new(
             code,
             format!("The $bucket bounds and default must be constant values, but found: {value}"),
