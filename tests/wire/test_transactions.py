@@ -58,6 +58,16 @@ def test_nobody_sees_a_transaction_before_its_commit(client, database):
     assert (one.find_one(), other.find_one()) == ({"_id": 1, "n": 2}, {"_id": 2})
 
 
+def test_statistics_are_refused_behind_a_view_too(client, database):
+    database.c.insert_one({"_id": 1})
+    database.command("create", "told", viewOn="c", pipeline=[{"$collStats": {"count": {}}}])
+    assert database.told.find_one()["count"] == 1
+    with client.start_session() as session, session.start_transaction():
+        with pytest.raises(OperationFailure) as refused:
+            database.told.find_one(session=session)
+    assert refused.value.code == 263
+
+
 def test_an_error_leaves_nothing(client, collection):
     collection.insert_one({"_id": 1})
     with client.start_session() as session:

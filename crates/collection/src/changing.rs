@@ -164,7 +164,7 @@ impl Collection {
             Ok::<DocumentBuf, Error>(new)
         })?;
         self.tell_of_conversion()?;
-        self.cap().map_or(Ok(()), |cap| self.trim(&cap, give_up))
+        self.cap().map_or(Ok(()), |cap| self.trim(&cap, 0, give_up))
     }
 
     /// Gives a capped collection other limits; what is too much goes at the next insert, as in MongoDB.

@@ -85,6 +85,7 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let written = write_all(core, &tasks, &sinks)?;
     let sessions = write_retries(core, &sinks.passing, position)?;
     sinks.finish(core)?;
+    bring_keys(core, &tasks);
     let folded = written.iter().map(|it| it.sections.len()).sum();
     let position = position.min(all_folded(collections));
     adopt(core, &tasks, written, &sessions, position)?;
@@ -303,7 +304,6 @@ fn adopt(
         }
     }
     let sections = core.adopt(changes, wanted, unwanted)?;
-    bring_keys(core, tasks);
     show(tasks, &places, &sections);
     old.iter().try_for_each(|it| core.close_section(it))
 }

@@ -204,11 +204,13 @@ impl Generation {
         }
     }
 
-    /// The keys that it brings an index, up to its end, where somebody has asked for some before.
+    /// The keys that it brings an index, up to its end, where somebody has asked for most of them: to hash
+    /// the others, who asks for one would have to wait.
     pub fn brought(&self, index: &Index) -> Option<Brought> {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
-        if keys.position == keys.from {
+        let (unasked, all) = (self.commits_since(keys.position), self.commits.read().len());
+        if unasked.len() * UNASKED_PART > all {
             return None;
         }
         self.take_in(index, self.newest(), &mut keys);
@@ -269,6 +271,9 @@ impl Generation {
             .saturating_sub(settled)
     }
 }
+
+/// So great a part of a generation's commits may have keys that nobody has asked for.
+const UNASKED_PART: usize = 4;
 
 /// Up to where who has taken in the commits up to at least `position` has come.
 fn reached(commits: &[Arc<Commit>], position: u64) -> u64 {

@@ -17,20 +17,24 @@ use windrow_fold::{HashedKey, KeyFilter, Section};
 pub struct RecentKeys(Mutex<Option<Recent>>);
 
 /// What is known at a moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recent {
     /// Oldest first, at most [`FILTERS_MAX`]: the last one takes what comes.
-    filters: Vec<Arc<Filter>>,
-    /// Sections up to this position may have other keys.
-    from: u64,
+    filters: Vec<Since>,
     /// All keys up to here are known.
     until: u64,
 }
 
+/// A filter, and which sections it speaks for with those behind it: all that were folded behind this
+/// position have no keys but theirs.
+#[derive(Clone, Debug)]
+struct Since {
+    from: u64,
+    filter: Arc<Filter>,
+}
+
 #[derive(Debug)]
 struct Filter {
-    /// The keys of commits behind this position.
-    from: u64,
     keys: KeyFilter,
     count: AtomicU64,
     capacity: u64,
@@ -51,6 +55,8 @@ const FILTERS_MAX: usize = 2;
 const FOLDS: u64 = 16;
 /// Not worth its memory where it would soon be full.
 const FOLDS_MIN: u64 = 2;
+/// One filter takes at most so great a part of the memory for all.
+const BUDGET_PART: u64 = 4;
 const BITS_PER_KEY: u64 = 16;
 
 /// The hashes of the keys of some commits.
@@ -78,15 +84,15 @@ impl Budget {
 
 impl Filter {
     /// None where there is no memory for a useful one.
-    fn new(from: u64, keys: u64, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
-        let capacity = (keys * FOLDS).min(budget.left() * 8 / BITS_PER_KEY);
+    fn new(keys: u64, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
+        let bytes_max = budget.left().min(budget.bytes_max / BUDGET_PART);
+        let capacity = (keys * FOLDS).min(bytes_max * 8 / BITS_PER_KEY);
         if keys == 0 || capacity < keys * FOLDS_MIN {
             return None;
         }
         let keys = KeyFilter::new((capacity * BITS_PER_KEY) as usize);
         budget.bytes.fetch_add(keys.bytes(), Ordering::Relaxed);
         Some(Arc::new(Filter {
-            from,
             keys,
             count: AtomicU64::new(0),
             capacity,
@@ -117,20 +123,47 @@ impl RecentKeys {
         self.0.lock().clone()
     }
 
-    /// Takes what a fold brings, before its section is shown. None: its keys are not at hand.
+    /// Takes what a fold brings, before its section is shown. None: its keys are not at hand. One fold at a
+    /// time; merges may come between.
     pub fn fold(&self, brought: Option<Brought>, budget: &Arc<Budget>) {
+        let taken = brought.and_then(|brought| {
+            // Who asks does not wait for this: a filter may have more keys than are told of.
+            let filter = self.filter_for(&brought, budget)?;
+            filter.add(&brought.hashes);
+            Some((brought, filter))
+        });
         let mut recent = self.0.lock();
         let before = recent.take();
-        *recent = brought.and_then(|brought| extended(before, brought, budget));
+        *recent = taken.map(|(brought, filter)| {
+            let goes_on = before.filter(|before| before.until == brought.from);
+            goes_on.unwrap_or_default().with(&brought, filter)
+        });
     }
 
-    /// Says that these sections are about to become one.
+    /// The last filter, where what is brought follows and fits, or a new one.
+    fn filter_for(&self, brought: &Brought, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
+        let keys = brought.hashes.len() as u64;
+        let before = self.get().filter(|before| before.until == brought.from);
+        let last = before.and_then(|mut before| before.filters.pop());
+        let fitting = last.filter(|last| last.filter.has_room(keys));
+        match fitting {
+            Some(last) => Some(last.filter),
+            None => Filter::new(keys, budget),
+        }
+    }
+
+    /// Says that these sections are about to become one, which has the position of the newest. A filter
+    /// that speaks for some of them alone does not speak for that.
     pub fn merge(&self, sections: &[Arc<Section>]) {
+        let positions = sections.iter().map(|it| it.descriptor().position);
+        let (Some(oldest), Some(newest)) = (positions.clone().min(), positions.max()) else {
+            return;
+        };
         if let Some(recent) = self.0.lock().as_mut() {
-            let mut descriptors = sections.iter().map(|section| section.descriptor());
-            if !descriptors.clone().all(|it| recent.covers(it.position)) {
-                let newest = descriptors.by_ref().map(|it| it.position).max();
-                recent.from = recent.from.max(newest.unwrap_or(0));
+            for since in &mut recent.filters {
+                if (oldest..newest).contains(&since.from) {
+                    since.from = newest;
+                }
             }
         }
     }
@@ -141,45 +174,33 @@ impl RecentKeys {
     }
 }
 
-fn extended(before: Option<Recent>, brought: Brought, budget: &Arc<Budget>) -> Option<Recent> {
-    let keys = brought.hashes.len() as u64;
-    let mut recent = before
-        .filter(|before| before.until == brought.from)
-        .unwrap_or(Recent {
-            filters: Vec::new(),
-            from: brought.from,
-            until: brought.from,
-        });
-    if !recent
-        .filters
-        .last()
-        .is_some_and(|last| last.has_room(keys))
-    {
-        if recent.filters.len() == FILTERS_MAX {
-            recent.filters.remove(0);
-            let from = recent.filters.first().map_or(brought.from, |it| it.from);
-            recent.from = recent.from.max(from);
-        }
-        recent
-            .filters
-            .push(Filter::new(brought.from, keys, budget)?);
-    }
-    recent.filters.last()?.add(&brought.hashes);
-    recent.until = brought.until;
-    Some(recent)
-}
-
 impl Recent {
+    fn with(mut self, brought: &Brought, filter: Arc<Filter>) -> Recent {
+        let is_last = |last: &Since| Arc::ptr_eq(&last.filter, &filter);
+        if !self.filters.last().is_some_and(is_last) {
+            if self.filters.len() == FILTERS_MAX {
+                self.filters.remove(0);
+            }
+            self.filters.push(Since {
+                from: brought.from,
+                filter,
+            });
+        }
+        self.until = brought.until;
+        self
+    }
+
     /// Whether a section that was folded at this position has no keys but those that are known.
     pub fn covers(&self, position: u64) -> bool {
-        position > self.from
+        let first = self.filters.first();
+        first.is_some_and(|first| position > first.from)
     }
 
     /// Which of these keys may be among those that are known.
     pub fn may_hold(&self, keys: &[HashedKey<'_>]) -> Vec<bool> {
         let mut held = vec![false; keys.len()];
-        for filter in &self.filters {
-            filter.keys.note_held(keys, &mut held);
+        for since in &self.filters {
+            since.filter.keys.note_held(keys, &mut held);
         }
         held
     }
@@ -249,15 +270,16 @@ mod tests {
 
     #[test]
     fn where_no_memory_is_left_nothing_is_known() {
-        let (recent, budget) = (RecentKeys::default(), Budget::new(2_000));
+        let (recent, budget) = (RecentKeys::default(), Budget::new(BUDGET_PART * 3_000));
         recent.fold(brought(0, 1), &budget);
         assert!(recent.get().is_none());
-        let budget = Budget::new(5_000);
+        let budget = Budget::new(BUDGET_PART * 5_000);
+        let others: Vec<_> = (0..3).filter_map(|_| Filter::new(1_000, &budget)).collect();
         recent.fold(brought(0, 1), &budget);
-        assert!(recent.get().is_some());
         recent.fold(brought(1, 2), &budget);
         assert_eq!(known(&recent.get().unwrap(), &hashes(0, 2_000)), 2_000);
         recent.fold(brought(2, 3), &budget);
         assert!(recent.get().is_none());
+        assert_eq!(others.len(), 3);
     }
 }

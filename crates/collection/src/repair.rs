@@ -123,6 +123,7 @@ impl Work<'_> {
             sink.finish()?;
         }
         if let Target::Index(index) = &self.target {
+            // What was missing in the index no commit brings.
             index.recent_keys().forget();
         }
         merging::replace(self.core, self.collection, map, &old, made.sections)

@@ -80,7 +80,7 @@ impl Collection {
         let inserting = self.arrivals.begin();
         let inserted = self.insert_patiently(&documents, ordered, terms)?;
         if inserted.count > 0 {
-            self.trim(&cap, terms.give_up)?;
+            self.trim(&cap, inserted.count, terms.give_up)?;
         }
         drop(inserting);
         Ok(inserted)

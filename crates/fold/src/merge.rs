@@ -10,7 +10,7 @@ use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, Sectio
 
 /// So many sections of like size, next to each other in age, are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
-/// Sections smaller than this count as being of one size. Whatever is added to such a stretch of sections
+/// Sections smaller than this, before compression, count as being of one size. Whatever is added to such a stretch of sections
 /// writes all of it once more: were it larger, what single folds add to it were written often.
 const TIER_BYTES_MIN: u64 = 1 << 17;
 /// Sections with more than this, before compression, are merged only with what overlaps them: writing
@@ -146,7 +146,7 @@ impl Last {
 pub fn choose(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
     choose_by(
         sections.len(),
-        |at| tier(sections[at].descriptor().bytes_stored),
+        |at| tier(sections[at].descriptor().bytes_raw),
         |range| is_worthwhile(&sections[range]),
     )
 }

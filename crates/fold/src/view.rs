@@ -248,29 +248,23 @@ pub fn held_in_section(
     keys: &[HashedKey<'_>],
     ask: impl Fn(usize) -> bool,
 ) -> Result<Vec<usize>, StorageError> {
-    let mut held = section.passing(keys, ask)?;
-    if held.is_empty() {
-        return Ok(held);
+    let passing = section.passing(keys, ask)?;
+    if passing.is_empty() {
+        return Ok(passing);
     }
     let alone: Chain = Arc::new(vec![section.clone()]);
     let chains = std::iter::once(&alone);
     let mut cursor = Cursor::new(chains, std::iter::empty(), snapshot, Direction::Forward);
-    let mut is_there = |number: &usize| match keys.get(*number) {
-        None => Ok(false),
-        Some(wanted) => {
+    let mut held = Vec::new();
+    for number in passing {
+        if let Some(wanted) = keys.get(number) {
             cursor.seek(wanted.key, 0)?;
-            Ok(cursor.next()? && cursor.key() == wanted.key)
+            if cursor.next()? && cursor.key() == wanted.key {
+                held.push(number);
+            }
         }
-    };
-    let mut failed = Ok(());
-    held.retain(|number| {
-        let found = is_there(number);
-        found.unwrap_or_else(|error| {
-            failed = Err(error);
-            false
-        })
-    });
-    failed.map(|()| held)
+    }
+    Ok(held)
 }
 
 /// Whether a section may have entries between two places.

@@ -18,6 +18,17 @@ pub enum Statistics {
     Plans,
 }
 
+impl Statistics {
+    /// The name of the stage.
+    pub fn stage(&self) -> &'static str {
+        match self {
+            Statistics::Collection(_) => "$collStats",
+            Statistics::Indexes => "$indexStats",
+            Statistics::Plans => "$planCacheStats",
+        }
+    }
+}
+
 /// What `$collStats` is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CollectionStatistics {

@@ -21,6 +21,8 @@ pub const DEPTH_MAX: usize = 20;
 const DEPTH_EXCEEDED: i32 = 165;
 const NOT_ON_VIEWS: i32 = 166;
 
+const NOT_IN_TRANSACTIONS: i32 = 263;
+
 /// The collections and views of an engine, as everybody sees them or as a transaction does.
 #[derive(Clone)]
 pub struct EngineCollections {
@@ -190,6 +192,10 @@ impl Collections for EngineCollections {
         collection: &str,
         wanted: &Statistics,
     ) -> Result<Vec<DocumentBuf>, Error> {
+        if self.transaction.is_some() {
+            let message = format!("{} cannot be used in a transaction", wanted.stage());
+            return Err(Error::new(NOT_IN_TRANSACTIONS, message));
+        }
         match &self.statistician {
             Some(statistician) => statistician.tell(database, collection, wanted),
             None => Err(unknown()),

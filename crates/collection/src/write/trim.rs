@@ -14,8 +14,9 @@ use crate::holds::GiveUp;
 
 impl Collection {
     /// Deletes the oldest documents until the rest is within the limits. Where it is given up before, the
-    /// next insert goes on: after `collMod` there may be very many.
-    pub(crate) fn trim(&self, cap: &Cap, give_up: &GiveUp<'_>) -> Result<(), Error> {
+    /// next insert goes on: after `collMod` there may be very many. As many as have just come go in any case,
+    /// so that they do not become ever more.
+    pub(crate) fn trim(&self, cap: &Cap, come: usize, give_up: &GiveUp<'_>) -> Result<(), Error> {
         let (mut count, mut bytes) = (self.count(), self.bytes());
         if !cap.is_exceeded(count, bytes) {
             return Ok(());
@@ -23,7 +24,9 @@ impl Collection {
         let reader = self.reader()?;
         let mut oldest = reader.records(Direction::Forward);
         let mut batch = self.batch();
-        while cap.is_exceeded(count, bytes) && !give_up() && oldest.next()? {
+        let mut trimmed = 0;
+        while cap.is_exceeded(count, bytes) && (trimmed < come || !give_up()) && oldest.next()? {
+            trimmed += 1;
             batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Trim))?;
             count = count.saturating_sub(1);
             bytes = bytes.saturating_sub(oldest.document().len() as u64);

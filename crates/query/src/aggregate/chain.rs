@@ -9,7 +9,7 @@ use windrow_mql::filter::{Environment, Filter};
 use super::front;
 use super::origin;
 use super::rows::Rows;
-use super::stage::{Kind, Pipeline, Setting, Stage, check_joint};
+use super::stage::{Kind, Pipeline, Setting, Stage, check_joint, not_first};
 use super::statistics;
 use super::transform::{Count, Match, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
@@ -134,8 +134,7 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
             setting.allow_disk_use,
             input,
         )),
-        // It stands nowhere but in front, where it is asked for by itself.
-        Kind::Statistics(_) => input,
+        Kind::Statistics(wanted) => return Err(not_first(wanted.stage())),
         Kind::Unwind(unwind) => Box::new(UnwindOperator::new(unwind.clone(), input)),
         Kind::Other(other) => other.open(input, setting)?,
     })

@@ -295,8 +295,8 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
-/// Whether stages may stand behind others: `$text` and those that bring rows only as the first of all. Errors:
-/// 17313, 40602.
+/// Whether stages may stand behind others: `$text` and those that bring rows only as the first of all.
+/// Errors: 17313, 40602.
 pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     match before.is_empty() {
         true => Ok(()),

@@ -99,7 +99,8 @@ fn elsewhere(from: Document<'_>) -> Error {
 
 /// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that do not go
 /// together or are missing, 73 for a collection beside documents, 16867 for a
-/// wrong variable, 40602 for a field that equals one of statistics, 51047 for `$out` and `$merge` within, and those of [`Fields::parse`].
+/// wrong variable, 40602 for a field that equals one of statistics, 51047 for `$out` and `$merge` within,
+/// and those of [`Fields::parse`].
 pub fn parse(
     operand: ValueRef<'_>,
     environment: &Environment,
