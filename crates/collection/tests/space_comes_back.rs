@@ -57,6 +57,28 @@ fn overwrite(collection: &Collection, round: i32) {
     batch.commit().unwrap();
 }
 
+/// Documents that compress very well stood in front of what came later in small pieces, which were never
+/// merged: each fold left a section for ever.
+#[test]
+fn small_pieces_behind_what_compresses_well_become_few() {
+    let engine = open(AtBlock(Arc::new(|| ())));
+    let namespace = Namespace::new("d", "c").unwrap();
+    let collection = engine.create(&namespace, Document::EMPTY).unwrap();
+    let insert = |from: i32, to: i32, pad: &str| {
+        let document = |id| doc! { "_id": id, "pad": pad }.into_bytes();
+        let bytes: Vec<u8> = (from..to).flat_map(document).collect();
+        collection.insert(Bytes::from(bytes), true).unwrap();
+        engine.work(Work::Fold).unwrap();
+    };
+    insert(0, 1_000, &"x".repeat(10_000));
+    for id in 1_000..1_100 {
+        insert(id, id + 1, "little");
+        while engine.work(Work::Merge).unwrap() {}
+    }
+    let sections = collection.statistics().sections;
+    assert!(sections < 20, "{sections}");
+}
+
 fn stored(collection: &Collection) -> u64 {
     collection.statistics().bytes_stored
 }
