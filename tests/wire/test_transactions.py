@@ -62,8 +62,8 @@ def test_statistics_are_refused_behind_a_view_too(client, database):
     database.c.insert_one({"_id": 1})
     database.command("create", "told", viewOn="c", pipeline=[{"$collStats": {"count": {}}}])
     assert database.told.find_one()["count"] == 1
-    with client.start_session() as session, session.start_transaction():
-        with pytest.raises(OperationFailure) as refused:
+    with client.start_session() as session:
+        with pytest.raises(OperationFailure) as refused, session.start_transaction():
             database.told.find_one(session=session)
     assert refused.value.code == 263
 
