@@ -248,8 +248,11 @@ def test_pipelines_within_others_fail_as_their_stages_do(database):
                               ("v", {"$indexStats": {}}, 40602), ("v", {"$collStats": {}}, 40602)):
         union = {"$unionWith": {"coll": coll, "pipeline": [stage]}}
         assert refused(database, {"aggregate": "c", "pipeline": [union]}) == code
-    by_field = {"from": "c", "localField": "a", "foreignField": "a", "as": "x", "pipeline": [{"$indexStats": {}}]}
-    assert refused(database, {"aggregate": "c", "pipeline": [{"$lookup": by_field}]}) == 40602
+    # A join by fields stands in front of the pipeline.
+    for stage, code in (({"$indexStats": {}}, 40602), ({"$match": {"$text": {"$search": "x"}}}, 17313),
+                        ({"$geoNear": {"near": [0, 0], "distanceField": "d"}}, 40602)):
+        by_field = {"from": "c", "localField": "a", "foreignField": "a", "as": "x", "pipeline": [stage]}
+        assert refused(database, {"aggregate": "c", "pipeline": [{"$lookup": by_field}]}) == code
     empty = {"$unionWith": {"coll": "none", "pipeline": [{"$indexStats": {}}]}}
     assert list(database.c.aggregate([{"$project": {"_id": 0}}, empty])) == [{}]
 

@@ -295,13 +295,20 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
     found
 }
 
-/// Whether stages may stand behind others: `$text` and those that bring rows only as the first of all.
-/// Errors: 17313, 40602.
+/// See [`check_behind`].
 pub fn check_joint(before: &[Stage], behind: &[Stage]) -> Result<(), Error> {
     match before.is_empty() {
         true => Ok(()),
-        false if behind.iter().any(Stage::has_text) => Err(text_is_late()),
-        false => behind.iter().try_for_each(Stage::check_late),
+        false => check_behind(behind),
+    }
+}
+
+/// Whether stages may stand behind others: `$text` and those that bring rows only as the first of all.
+/// Errors: 17313, 40602.
+pub fn check_behind(stages: &[Stage]) -> Result<(), Error> {
+    match stages.iter().any(Stage::has_text) {
+        true => Err(text_is_late()),
+        false => stages.iter().try_for_each(Stage::check_late),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `$collStats`, `$indexStats`, `$planCacheStats`: rows that say what the server knows of a collection.
 
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Document, ValueRef};
 
 use super::operand;
 use super::rows::Rows;
@@ -17,12 +17,6 @@ const NOT_EMPTY: i32 = 31_170;
 const FAILED_TO_PARSE: i32 = 9;
 const NO_BOOL: i32 = 13_111;
 const ALL_HOSTS_OF_ONE: i32 = 4_503_200;
-
-/// The stage's name, where a pipeline begins with one of these.
-pub(super) fn begins(stages: Array<'_>) -> Option<&str> {
-    let (name, _) = stages.get(0)?.as_document()?.first()?;
-    Some(name).filter(|name| ["$collStats", "$indexStats", "$planCacheStats"].contains(name))
-}
 
 /// What is asked for, and the stages behind it.
 pub(super) fn first(stages: &[Stage]) -> Option<(&Statistics, &[Stage])> {

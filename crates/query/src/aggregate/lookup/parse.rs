@@ -12,8 +12,7 @@ use crate::Error;
 use crate::aggregate::documents;
 use crate::aggregate::operand;
 use crate::aggregate::output::refuse_within;
-use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline, not_first};
-use crate::aggregate::statistics;
+use crate::aggregate::stage::{Kind, NO_COLLECTION, ParsePipeline, check_behind};
 
 fn wrong<T>(message: impl Into<String>) -> Result<T, Error> {
     Err(Error::new(9, message))
@@ -99,7 +98,7 @@ fn elsewhere(from: Document<'_>) -> Error {
 
 /// Parses `{from, localField, foreignField, let, pipeline, as}`. Errors: 9 for fields that do not go
 /// together or are missing, 73 for a collection beside documents, 16867 for a
-/// wrong variable, 40602 for a field that equals one of statistics, 51047 for `$out` and `$merge` within,
+/// wrong variable, 17313 and 40602 for a field that equals one of what has to come first, 51047 for `$out` and `$merge` within,
 /// and those of [`Fields::parse`].
 pub fn parse(
     operand: ValueRef<'_>,
@@ -128,10 +127,6 @@ pub fn parse(
         (None, None) if stages.is_some() => None,
         _ => return wrong("$lookup requires both or neither of 'localField' and 'foreignField'"),
     };
-    // What is equal is looked for in front of the pipeline.
-    if let (Some(_), Some(name)) = (&equality, stages.and_then(statistics::begins)) {
-        return Err(not_first(name));
-    }
     let variables = match fields.variables {
         Some(document) => parse_let(document, environment)?,
         None => Vec::new(),
@@ -141,7 +136,16 @@ pub fn parse(
     }
     let names = variables.iter().map(|(name, _)| name.as_str());
     let pipeline = match stages {
-        Some(stages) => Some(parse_pipeline(stages, names, environment, parse)?),
+        Some(stages) => {
+            let is_behind = equality.is_some();
+            Some(parse_pipeline(
+                stages,
+                names,
+                environment,
+                parse,
+                is_behind,
+            )?)
+        }
         None => None,
     };
     Ok(vec![Kind::of(Lookup {
@@ -184,11 +188,13 @@ fn parse_let(
 
 /// Parses once with variables that have no value, for the errors; that is the pipeline where it uses
 /// none.
+/// `is_behind`: what is equal is looked for in front of it.
 fn parse_pipeline<'n>(
     stages: Array<'_>,
     names: impl Iterator<Item = &'n str>,
     environment: &Environment,
     parse: ParsePipeline,
+    is_behind: bool,
 ) -> Result<SubPipeline, Error> {
     refuse_within(stages, 51047, "$lookup")?;
     let mut variables: Variables = (*environment.variables).clone();
@@ -202,6 +208,9 @@ fn parse_pipeline<'n>(
         ..environment.clone()
     };
     let parsed = parse(stages, &inner)?;
+    if is_behind {
+        check_behind(&parsed.stages)?;
+    }
     let fixed = (count == 0).then_some(parsed);
     Ok(SubPipeline {
         stages: Value::Array(stages.to_buf()),
