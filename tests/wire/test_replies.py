@@ -314,6 +314,15 @@ def test_a_member_knows_the_time_of_its_set(member):
     assert database.c.delete_many(is_newer).deleted_count == 3
 
 
+def test_the_statements_of_a_command_see_one_time(member):
+    database = member.client().moment
+    database.c.insert_many([{"_id": number} for number in range(200)])
+    seen = [{"$set": {"now": "$$NOW", "then": "$$CLUSTER_TIME"}}]
+    updates = [{"q": {"_id": number}, "u": seen} for number in range(200)]
+    assert database.command("update", "c", updates=updates)["nModified"] == 200
+    assert len(database.c.distinct("now")) == len(database.c.distinct("then")) == 1
+
+
 def test_a_server_of_no_set_has_no_such_time(database):
     project = [{"$project": {"now": "$$CLUSTER_TIME"}}]
     database.create_collection("v", viewOn="c", pipeline=project)

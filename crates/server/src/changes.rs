@@ -21,7 +21,7 @@ use crate::collection_uuid::Target;
 use crate::context::{Context, Saving};
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::operations::Operation;
-use crate::queries::{self, Examined, Running};
+use crate::queries::{Examined, Running};
 use crate::retries;
 use crate::storable::{check_depth, with_id_in_front};
 
@@ -399,7 +399,7 @@ pub fn id(document: &DocumentBuf) -> ValueRef<'_> {
     document.get("_id").unwrap_or(ValueRef::Null)
 }
 
-/// The time and the timestamp of one command's updates.
-pub fn update_context() -> UpdateContext<'static> {
-    UpdateContext::at(queries::now_millis(), clock::timestamp())
+/// The time of a command, and a timestamp of its own for an update.
+pub fn update_context(now: i64) -> UpdateContext<'static> {
+    UpdateContext::at(now, clock::timestamp())
 }

@@ -15,6 +15,11 @@ pub(crate) fn timestamp() -> Timestamp {
     Timestamp::from_bits(next(last.unwrap_or_default()))
 }
 
+/// Milliseconds since 1970.
+pub(crate) fn now_millis() -> i64 {
+    millis(SystemTime::now())
+}
+
 /// Milliseconds since 1970, as a BSON date.
 pub(crate) fn date(time: SystemTime) -> Value {
     Value::DateTime(millis(time))

@@ -1,14 +1,16 @@
 //! What a command has at hand while it runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use windrow_collection::{
     Collection, DocumentValidation, Exclusion, GiveUp, Kept, Namespace, Statements, Terms,
     Transaction,
 };
+use windrow_document::Timestamp;
 use windrow_wire::CommandError;
 
 use crate::client::Client;
+use crate::clock::now_millis;
 use crate::errors::OrCommandError;
 use crate::generic::Generic;
 use crate::joined::Joined;
@@ -23,6 +25,20 @@ pub struct Saving<'a> {
     pub statements: Option<Statements<'a>>,
 }
 
+/// The time that all expressions of a command see, `$$NOW` and `$$CLUSTER_TIME`: that at which the first of
+/// them asks.
+#[derive(Debug, Default)]
+pub struct Moment(OnceLock<Times>);
+
+/// See [`Moment`].
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// Milliseconds since 1970.
+    pub now: i64,
+    /// Only members of replica sets have it.
+    pub cluster: Option<Timestamp>,
+}
+
 /// The surroundings of one command.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
@@ -35,12 +51,25 @@ pub struct Context<'a> {
     pub generic: &'a Generic,
     /// The transaction or retryable write that it is part of.
     pub joined: Option<&'a Joined>,
+    pub moment: &'a Moment,
 }
 
 impl<'a> Context<'a> {
     /// Fails where the command should not go on. See [`Operation::check`].
     pub fn check(&self) -> Result<(), CommandError> {
         self.operation.check()
+    }
+
+    /// The same for all statements of the command.
+    pub fn times(&self) -> Times {
+        *self.moment.0.get_or_init(|| {
+            let newest = || self.state.services.engine.newest_time();
+            let member = self.state.member.as_ref();
+            Times {
+                now: now_millis(),
+                cluster: member.map(|member| member.time(newest())),
+            }
+        })
     }
 
     /// How a statement of the command is saved: with the numbers that its documents have as statements

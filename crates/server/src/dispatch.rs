@@ -13,7 +13,7 @@ use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::command::{Accepted, Command};
 use crate::commands::{COMMANDS, find};
-use crate::context::Context;
+use crate::context::{Context, Moment};
 use crate::generic::{Generic, is_generic};
 use crate::joined::Joined;
 use crate::joining;
@@ -132,6 +132,7 @@ fn execute(
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
     operation.set_recorded_from(recorder::recorded_from(state));
+    let moment = Moment::default();
     let run = |joined: Option<&Joined>| {
         let context = Context {
             state,
@@ -139,6 +140,7 @@ fn execute(
             operation,
             generic,
             joined,
+            moment: &moment,
         };
         let asked = Arc::clone(&running.operation);
         let ask = Arc::new(move || {

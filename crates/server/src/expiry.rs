@@ -14,8 +14,8 @@ use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Filter;
 use windrow_query::{Error, Find, Hint, Snapshot, Uninterrupted};
 
+use crate::clock::now_millis;
 use crate::log::Severity;
-use crate::queries::now_millis;
 use crate::state::State;
 use crate::verbosity::Component;
 

@@ -80,6 +80,7 @@ mod tests {
 
     use super::*;
     use crate::client::Client;
+    use crate::context::Moment;
     use crate::cursors::tests::{Numbers, owner, with_operation};
     use crate::generic::Generic;
     use crate::state::Services;
@@ -98,6 +99,7 @@ mod tests {
                     operation,
                     generic: &generic,
                     joined: None,
+                    moment: &Moment::default(),
                 };
                 let source = Box::new(Numbers(0..count));
                 let first = FirstBatch { limit, single };

@@ -19,14 +19,15 @@ use windrow_query::{
 };
 use windrow_wire::{Batch, CommandError, ErrorCode, Request};
 
-use crate::context::Context;
+use crate::clock::now_millis;
+use crate::context::{Context, Times};
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
 use crate::errors::OrCommandError;
 use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::{clock, collation, plan_summary};
+use crate::{collation, plan_summary};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -364,8 +365,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
 pub struct Defaults {
     /// How its collection compares strings.
     collation: Option<Arc<Collation>>,
-    /// `$$CLUSTER_TIME`, which only members of replica sets have.
-    cluster_time: Option<Timestamp>,
+    times: Times,
 }
 
 impl Defaults {
@@ -373,16 +373,17 @@ impl Defaults {
     pub fn new(collation: Option<Arc<Collation>>) -> Defaults {
         Defaults {
             collation,
-            cluster_time: Some(Timestamp::from_bits(0)),
+            times: Times {
+                now: now_millis(),
+                cluster: Some(Timestamp::from_bits(0)),
+            },
         }
     }
 
     pub fn of(context: &Context<'_>, collation: Option<Arc<Collation>>) -> Defaults {
-        let newest = context.state.services.engine.newest_time();
-        let member = context.state.member.as_ref();
         Defaults {
             collation,
-            cluster_time: member.map(|member| member.time(newest)),
+            times: context.times(),
         }
     }
 
@@ -399,11 +400,11 @@ impl Defaults {
     ) -> Result<Environment, CommandError> {
         let collation = collation::of(collation, self.collation)?;
         let mut known = Variables::new();
-        if let Some(time) = self.cluster_time {
+        if let Some(time) = self.times.cluster {
             known.set(CLUSTER_TIME, Some(Value::Timestamp(time)));
         }
         let mut environment = Environment {
-            now: now_millis(),
+            now: self.times.now,
             collation,
             ..Environment::default()
         };
@@ -423,11 +424,6 @@ pub fn may_use_disk(context: &Context<'_>, body: Document<'_>) -> bool {
         Some(ValueRef::Bool(allowed)) => allowed,
         _ => context.state.parameters.flag(DISK_USE),
     }
-}
-
-/// Milliseconds since 1970.
-pub fn now_millis() -> i64 {
-    clock::millis(std::time::SystemTime::now())
 }
 
 /// MongoDB's code of a `let` that looks at a document.

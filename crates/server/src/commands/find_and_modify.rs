@@ -115,7 +115,7 @@ impl Asked {
                 filter: Some(&self.find.filter),
                 variables: Some(&self.environment.variables),
                 keeps_zero_timestamps: self.storing.keeps_zero_timestamps,
-                ..changes::update_context()
+                ..changes::update_context(context.times().now)
             },
             many: false,
             upsert: self.upsert,

@@ -172,7 +172,7 @@ fn one(
             filter: Some(&find.filter),
             variables: Some(&variables),
             keeps_zero_timestamps: storing.keeps_zero_timestamps,
-            ..changes::update_context()
+            ..changes::update_context(context.times().now)
         },
         many: statement.many,
         upsert: statement.upsert,

@@ -44,7 +44,7 @@ impl Merging {
         let merging = Merging {
             merge: merge.clone(),
             environment: environment.clone(),
-            context: changes::update_context(),
+            context: changes::update_context(environment.now),
         };
         match merging.is_unique(target) {
             true => Ok(merging),
