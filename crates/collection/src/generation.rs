@@ -143,8 +143,7 @@ impl Generation {
     /// The commits after a position.
     pub fn commits_since(&self, position: u64) -> Vec<Arc<Commit>> {
         let commits = self.commits.read();
-        let first = commits.partition_point(|commit| commit.position <= position);
-        commits.get(first..).unwrap_or_default().to_vec()
+        behind(&commits, position).to_vec()
     }
 
     /// The parts of the map by record id up to at least `position`.
@@ -191,7 +190,6 @@ impl Generation {
         let mut keys = tail.keys.lock();
         self.take_in(index, position, &mut keys);
         keys.set.note_held(wanted, held);
-        self.held.add(keys.set.grown() as u64);
     }
 
     fn take_in(&self, index: &Index, position: u64, keys: &mut Keys) {
@@ -201,6 +199,7 @@ impl Generation {
                 add_hashes(index, commit, &mut keys.set);
             }
             keys.position = reached(&commits, position);
+            self.held.add(keys.set.grown() as u64);
         }
     }
 
@@ -209,8 +208,11 @@ impl Generation {
     pub fn brought(&self, index: &Index) -> Option<Brought> {
         let tail = self.index_tail(index);
         let mut keys = tail.keys.lock();
-        let (unasked, all) = (self.commits_since(keys.position), self.commits.read().len());
-        if unasked.len() * UNASKED_PART > all {
+        let is_asked_for = {
+            let commits = self.commits.read();
+            behind(&commits, keys.position).len() * UNASKED_PART <= commits.len()
+        };
+        if !is_asked_for {
             return None;
         }
         self.take_in(index, self.newest(), &mut keys);
@@ -274,6 +276,12 @@ impl Generation {
 
 /// So great a part of a generation's commits may have keys that nobody has asked for.
 const UNASKED_PART: usize = 4;
+
+/// The commits after a position, of all in order.
+fn behind(commits: &[Arc<Commit>], position: u64) -> &[Arc<Commit>] {
+    let first = commits.partition_point(|commit| commit.position <= position);
+    commits.get(first..).unwrap_or_default()
+}
 
 /// Up to where who has taken in the commits up to at least `position` has come.
 fn reached(commits: &[Arc<Commit>], position: u64) -> u64 {

@@ -13,8 +13,6 @@ pub type ByHash = BuildHasherDefault<Hashed>;
 pub struct KeySet {
     hashes: Vec<u64>,
     filter: KeyFilter,
-    /// How many keys the filter has room for.
-    room: usize,
     /// What [`grown`](Self::grown) has told of.
     bytes_told: usize,
 }
@@ -27,8 +25,7 @@ impl Default for KeySet {
     fn default() -> KeySet {
         KeySet {
             hashes: Vec::new(),
-            filter: KeyFilter::new(0),
-            room: 0,
+            filter: KeyFilter::new(0, BITS_PER_KEY),
             bytes_told: 0,
         }
     }
@@ -38,13 +35,13 @@ impl KeySet {
     pub fn add(&mut self, hashes: impl IntoIterator<Item = u64>) {
         let before = self.hashes.len();
         self.hashes.extend(hashes);
-        if self.hashes.len() <= self.room {
-            self.filter
-                .add(self.hashes.get(before..).unwrap_or_default());
+        let new = self.hashes.get(before..).unwrap_or_default();
+        if self.filter.has_room(new.len()) {
+            self.filter.add(new);
             return;
         }
-        self.room = (2 * self.hashes.len()).max(ROOM_MIN);
-        self.filter = KeyFilter::new(self.room * BITS_PER_KEY);
+        let room = (2 * self.hashes.len()).max(ROOM_MIN);
+        self.filter = KeyFilter::new(room, BITS_PER_KEY);
         self.filter.add(&self.hashes);
     }
 

@@ -36,8 +36,6 @@ struct Since {
 #[derive(Debug)]
 struct Filter {
     keys: KeyFilter,
-    count: AtomicU64,
-    capacity: u64,
     budget: Arc<Budget>,
 }
 
@@ -52,12 +50,12 @@ pub struct Budget {
 const FILTERS_MAX: usize = 2;
 /// A filter has room for so many folds like the one that it begins with: as many as are merged at once,
 /// twice, have then become two sections.
-const FOLDS: u64 = 16;
+const FOLDS: usize = 16;
 /// Not worth its memory where it would soon be full.
-const FOLDS_MIN: u64 = 2;
+const FOLDS_MIN: usize = 2;
 /// One filter takes at most so great a part of the memory for all.
 const BUDGET_PART: u64 = 4;
-const BITS_PER_KEY: u64 = 16;
+const BITS_PER_KEY: usize = 16;
 
 /// The hashes of the keys of some commits.
 #[derive(Debug)]
@@ -84,29 +82,18 @@ impl Budget {
 
 impl Filter {
     /// None where there is no memory for a useful one.
-    fn new(keys: u64, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
+    fn new(keys: usize, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
         let bytes_max = budget.left().min(budget.bytes_max / BUDGET_PART);
-        let capacity = (keys * FOLDS).min(bytes_max * 8 / BITS_PER_KEY);
-        if keys == 0 || capacity < keys * FOLDS_MIN {
+        let room = (keys * FOLDS).min(bytes_max as usize * 8 / BITS_PER_KEY);
+        if keys == 0 || room < keys * FOLDS_MIN {
             return None;
         }
-        let keys = KeyFilter::new((capacity * BITS_PER_KEY) as usize);
+        let keys = KeyFilter::new(room, BITS_PER_KEY);
         budget.bytes.fetch_add(keys.bytes(), Ordering::Relaxed);
         Some(Arc::new(Filter {
             keys,
-            count: AtomicU64::new(0),
-            capacity,
             budget: budget.clone(),
         }))
-    }
-
-    fn has_room(&self, keys: u64) -> bool {
-        self.count.load(Ordering::Relaxed) + keys <= self.capacity
-    }
-
-    fn add(&self, hashes: &[u64]) {
-        self.keys.add(hashes);
-        self.count.fetch_add(hashes.len() as u64, Ordering::Relaxed);
     }
 }
 
@@ -129,7 +116,7 @@ impl RecentKeys {
         let taken = brought.and_then(|brought| {
             // Who asks does not wait for this: a filter may have more keys than are told of.
             let filter = self.filter_for(&brought, budget)?;
-            filter.add(&brought.hashes);
+            filter.keys.add(&brought.hashes);
             Some((brought, filter))
         });
         let mut recent = self.0.lock();
@@ -142,10 +129,10 @@ impl RecentKeys {
 
     /// The last filter, where what is brought follows and fits, or a new one.
     fn filter_for(&self, brought: &Brought, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
-        let keys = brought.hashes.len() as u64;
+        let keys = brought.hashes.len();
         let before = self.get().filter(|before| before.until == brought.from);
         let last = before.and_then(|mut before| before.filters.pop());
-        let fitting = last.filter(|last| last.filter.has_room(keys));
+        let fitting = last.filter(|last| last.filter.keys.has_room(keys));
         match fitting {
             Some(last) => Some(last.filter),
             None => Filter::new(keys, budget),
@@ -210,6 +197,9 @@ impl Recent {
 mod tests {
     use super::*;
 
+    /// Folds that a filter has room for.
+    const ROOM: u64 = FOLDS as u64;
+
     fn hashes(from: u64, until: u64) -> Vec<u64> {
         let hash = |number: u64| HashedKey::of(&number.to_be_bytes()).hash;
         (from..until).map(hash).collect()
@@ -258,13 +248,13 @@ mod tests {
     #[test]
     fn full_filters_go() {
         let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
-        for position in 0..3 * FOLDS {
+        for position in 0..3 * ROOM {
             recent.fold(brought(position, position + 1), &budget);
         }
         let known_now = recent.get().unwrap();
-        assert!(!known_now.covers(FOLDS));
-        assert!(known_now.covers(FOLDS + 1));
-        let all = hashes(FOLDS * 1_000, 3 * FOLDS * 1_000);
+        assert!(!known_now.covers(ROOM));
+        assert!(known_now.covers(ROOM + 1));
+        let all = hashes(ROOM * 1_000, 3 * ROOM * 1_000);
         assert_eq!(known(&known_now, &all), all.len());
     }
 

@@ -78,8 +78,11 @@ pub fn may_hold(page: &[u8], hash: u64) -> bool {
 #[derive(Debug)]
 pub struct KeyFilter {
     lines: Box<[Line]>,
-    /// Held by who adds: bits are set by reading and writing words, which two at once must not do.
-    adding: Mutex<()>,
+    /// How many keys it is made for.
+    room: usize,
+    /// How many were added. Held by who adds: bits are set by reading and writing words, which two at once
+    /// must not do.
+    added: Mutex<usize>,
 }
 
 const WORD_BITS: usize = u64::BITS as usize;
@@ -97,17 +100,24 @@ impl Line {
 }
 
 impl KeyFilter {
-    /// An empty one of about so many bits.
-    pub fn new(bits: usize) -> KeyFilter {
-        let lines = bits.div_ceil(LINE_BYTES * 8).max(1);
+    /// An empty one for so many keys, with so many bits for each.
+    pub fn new(room: usize, bits_per_key: usize) -> KeyFilter {
+        let lines = (room * bits_per_key).div_ceil(LINE_BYTES * 8).max(1);
         KeyFilter {
             lines: (0..lines).map(|_| Line::default()).collect(),
-            adding: Mutex::default(),
+            room,
+            added: Mutex::default(),
         }
     }
 
+    /// Whether it is made for so many keys more.
+    pub fn has_room(&self, keys: usize) -> bool {
+        *self.added.lock() + keys <= self.room
+    }
+
     pub fn add(&self, hashes: &[u64]) {
-        let _adding = self.adding.lock();
+        let mut added = self.added.lock();
+        *added += hashes.len();
         for together in hashes.chunks(ADDED_TOGETHER) {
             self.touch(together.iter().copied());
             for hash in together {
@@ -187,7 +197,7 @@ mod tests {
 
     #[test]
     fn keys_are_added_to_a_filter_in_memory() {
-        let filter = KeyFilter::new(20_000 * 16);
+        let filter = KeyFilter::new(20_000, 16);
         let hash_of = |number: u64| hash(&number.to_be_bytes());
         assert!(!(0..20_000).any(|number| filter.may_hold(hash_of(number))));
         let hashes: Vec<u64> = (0..20_000).map(hash_of).collect();
