@@ -240,6 +240,11 @@ pub enum Value {
 }
 
 impl Value {
+    /// A whole number of the smallest type that holds it.
+    pub fn whole(number: i64) -> Value {
+        i32::try_from(number).map_or(Value::Int64(number), Value::Int32)
+    }
+
     /// The same value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {

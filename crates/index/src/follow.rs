@@ -19,7 +19,8 @@ const AMBIGUOUS: i32 = 16_746;
 
 /// Follows a path through documents, and into arrays by number, up to its end or an array. An array that
 /// the path ends at by its place in another is a value, as it is to a filter and to a sort, unless it is
-/// empty: filters look for that as they do for any empty array. Error 16746 for a number that is a place in an array and a name in its documents.
+/// empty: filters look for that as they do for any empty array. Error 16746 for a number that is a place in
+/// an array and a name in its documents.
 pub(crate) fn follow<'a>(state: State<'a>, path: &Path) -> Result<State<'a>, Error> {
     let State::At(mut value, mut part) = state else {
         return Ok(state);

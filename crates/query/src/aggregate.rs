@@ -235,10 +235,7 @@ fn print_stages(
     printed.extend(output.map(|output| output.source.clone()));
     for (document, count) in printed.iter_mut().zip(counts) {
         let count = i64::try_from(*count).unwrap_or(i64::MAX);
-        document.push(
-            "nReturned",
-            i32::try_from(count).map_or(Value::Int64(count), Value::Int32),
-        );
+        document.push("nReturned", Value::whole(count));
         document.push("executionTimeMillisEstimate", 0);
     }
     let list: ArrayBuf = printed.into_iter().map(Value::Document).collect();

@@ -64,5 +64,5 @@ pub use source::{
     Collections, Direction, EntryCursor, NoCollection, RecordCursor, RecordId, Source, SourceIndex,
     ViewParts,
 };
-pub use statistics::{CollectionStatistics, Statistician, Statistics};
+pub use statistics::{CollectionStatistics, Statistician, Statistics, checked_scale};
 pub use view::EngineCollections;

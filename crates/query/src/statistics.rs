@@ -5,6 +5,7 @@ use windrow_document::DocumentBuf;
 
 use crate::Error;
 
+const BAD_VALUE: i32 = 2;
 const NOT_IMPLEMENTED: i32 = 238;
 
 /// A stage that asks.
@@ -38,6 +39,17 @@ pub struct CollectionStatistics {
     pub storage: Option<u64>,
     pub count: bool,
     pub scans: bool,
+}
+
+/// By what sizes are divided: at least 1, at most what 32 bits hold.
+pub fn checked_scale(given: i64) -> Result<u64, Error> {
+    match given >= 1 {
+        true => Ok(given.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
+        false => Err(Error::new(
+            BAD_VALUE,
+            format!("scale has to be >= 1, and is {given}"),
+        )),
+    }
 }
 
 /// Who knows.

@@ -25,12 +25,7 @@ pub struct Saving<'a> {
     pub statements: Option<Statements<'a>>,
 }
 
-/// The time that all expressions of a command see, `$$NOW` and `$$CLUSTER_TIME`: that at which the first of
-/// them asks.
-#[derive(Debug, Default)]
-pub struct Moment(OnceLock<Times>);
-
-/// See [`Moment`].
+/// The time that all expressions of a command see, `$$NOW` and `$$CLUSTER_TIME`.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
     /// Milliseconds since 1970.
@@ -51,7 +46,8 @@ pub struct Context<'a> {
     pub generic: &'a Generic,
     /// The transaction or retryable write that it is part of.
     pub joined: Option<&'a Joined>,
-    pub moment: &'a Moment,
+    /// Those at which the first expression asked.
+    pub times: &'a OnceLock<Times>,
 }
 
 impl<'a> Context<'a> {
@@ -62,7 +58,7 @@ impl<'a> Context<'a> {
 
     /// The same for all statements of the command.
     pub fn times(&self) -> Times {
-        *self.moment.0.get_or_init(|| {
+        *self.times.get_or_init(|| {
             let newest = || self.state.services.engine.newest_time();
             let member = self.state.member.as_ref();
             Times {

@@ -1,8 +1,8 @@
 //! From a request to its reply: which command, may it run, run it, note how it went.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use windrow_document::{DocumentBuf, doc};
@@ -13,7 +13,7 @@ use crate::arguments::Arguments;
 use crate::client::Client;
 use crate::command::{Accepted, Command};
 use crate::commands::{COMMANDS, find};
-use crate::context::{Context, Moment};
+use crate::context::Context;
 use crate::generic::{Generic, is_generic};
 use crate::joined::Joined;
 use crate::joining;
@@ -132,7 +132,7 @@ fn execute(
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
     operation.set_recorded_from(recorder::recorded_from(state));
-    let moment = Moment::default();
+    let times = OnceLock::new();
     let run = |joined: Option<&Joined>| {
         let context = Context {
             state,
@@ -140,7 +140,7 @@ fn execute(
             operation,
             generic,
             joined,
-            moment: &moment,
+            times: &times,
         };
         let asked = Arc::clone(&running.operation);
         let ask = Arc::new(move || {

@@ -74,13 +74,12 @@ pub fn resumable(reply: Reply, token: Option<DocumentBuf>) -> Reply {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, OnceLock};
 
     use windrow_document::ValueRef;
 
     use super::*;
     use crate::client::Client;
-    use crate::context::Moment;
     use crate::cursors::tests::{Numbers, owner, with_operation};
     use crate::generic::Generic;
     use crate::state::Services;
@@ -99,7 +98,7 @@ mod tests {
                     operation,
                     generic: &generic,
                     joined: None,
-                    moment: &Moment::default(),
+                    times: &OnceLock::new(),
                 };
                 let source = Box::new(Numbers(0..count));
                 let first = FirstBatch { limit, single };

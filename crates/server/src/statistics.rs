@@ -11,7 +11,7 @@ use windrow_document::DocumentBuf;
 use windrow_query::{Error, Guidance, Statistician, Statistics};
 
 use crate::usage::Usage;
-pub use of_collection::{describe, size};
+pub use of_collection::describe;
 
 /// Where what is known stands.
 pub struct Known {

@@ -260,7 +260,7 @@ impl<'k> Decoder<'k, '_> {
             } else {
                 whole as i64
             };
-            return Some(i32::try_from(signed).map_or(Value::Int64(signed), Value::Int32));
+            return Some(Value::whole(signed));
         }
         let magnitude = whole as f64 + self.fraction(mask)?;
         Some(Value::Double(if negative { -magnitude } else { magnitude }))

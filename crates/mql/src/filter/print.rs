@@ -130,11 +130,13 @@ fn append_plain(node: &Node, builder: &mut DocumentBuilder) {
                 builder.append("$options", ValueRef::String(regex.options()));
             }
         }
-        Node::Size { size, .. } => builder.append("$size", number(*size).as_ref()),
+        Node::Size { size, .. } => builder.append("$size", Value::whole(*size).as_ref()),
         Node::Mod {
             divisor, remainder, ..
         } => {
-            let list: ArrayBuf = [number(*divisor), number(*remainder)].into_iter().collect();
+            let list: ArrayBuf = [Value::whole(*divisor), Value::whole(*remainder)]
+                .into_iter()
+                .collect();
             builder.append("$mod", ValueRef::Array(list.as_array()));
         }
         Node::Bits { bits, .. } => {
@@ -144,8 +146,4 @@ fn append_plain(node: &Node, builder: &mut DocumentBuilder) {
         }
         _ => {}
     }
-}
-
-fn number(number: i64) -> Value {
-    i32::try_from(number).map_or(Value::Int64(number), Value::Int32)
 }

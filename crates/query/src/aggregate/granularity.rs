@@ -154,9 +154,7 @@ impl Granularity {
 fn power_of_two(value: ValueRef<'_>, power: f64) -> Value {
     let whole = ValueRef::Double(power).as_whole();
     match (value, whole) {
-        (ValueRef::Int32(_), Some(whole)) => {
-            i32::try_from(whole).map_or(Value::Int64(whole), Value::Int32)
-        }
+        (ValueRef::Int32(_), Some(whole)) => Value::whole(whole),
         (ValueRef::Int64(_), Some(whole)) => Value::Int64(whole),
         _ => Value::Double(power),
     }

@@ -277,7 +277,7 @@ impl RankFusion {
             match rank {
                 None => doc! { "inputPipelineName": name, "rank": "NA" }.into(),
                 Some(rank) => doc! {
-                    "inputPipelineName": name, "rank": (whole(*rank)), "weight": (input.weight),
+                    "inputPipelineName": name, "rank": (Value::whole(*rank as i64)), "weight": (input.weight),
                     "details": [],
                 }
                 .into(),
@@ -291,14 +291,6 @@ impl RankFusion {
                             document is output, from:",
             "details": details,
         }
-    }
-}
-
-/// A number of the smallest type that holds it.
-fn whole(number: u64) -> Value {
-    match i32::try_from(number) {
-        Ok(small) => Value::Int32(small),
-        Err(_) => Value::Int64(number as i64),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::Error;
 use crate::operators::BoxOperator;
 use crate::row::Row;
 use crate::source::Source;
-use crate::statistics::{CollectionStatistics, Statistics};
+use crate::statistics::{CollectionStatistics, Statistics, checked_scale};
 
 const NO_OPTIONS: i32 = 28_803;
 const NO_DOCUMENT: i32 = 40_166;
@@ -132,7 +132,7 @@ fn histograms(value: ValueRef<'_>) -> Result<bool, Error> {
     }
 }
 
-/// By what sizes are divided: at least 1, at most what 32 bits hold.
+/// By what sizes are divided.
 fn scale(value: ValueRef<'_>) -> Result<u64, Error> {
     let given = object("storageStats", value)?.get("scale");
     match given.filter(|given| !given.is_nullish()) {
@@ -140,13 +140,7 @@ fn scale(value: ValueRef<'_>) -> Result<u64, Error> {
         Some(given) if !given.is_number() => {
             Err(operand::wrong_type("$collStats.storageStats.scale", given))
         }
-        Some(given) => match operand::nearest(given) {
-            scale if scale >= 1 => Ok(scale.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
-            scale => Err(Error::new(
-                2,
-                format!("scale has to be >= 1, and is {scale}"),
-            )),
-        },
+        Some(given) => checked_scale(operand::nearest(given)),
     }
 }
 

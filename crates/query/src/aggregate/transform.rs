@@ -162,10 +162,7 @@ impl Operator for Count {
         }
         self.counters.returned += 1;
         let mut document = DocumentBuf::new();
-        document.push(
-            &self.name,
-            i32::try_from(count).map_or(Value::Int64(count), Value::Int32),
-        );
+        document.push(&self.name, Value::whole(count));
         Ok(Some(Row::of(document)))
     }
 

@@ -1,12 +1,14 @@
 //! `collStats`: the sizes of a collection and its indexes.
 
-use windrow_document::{DocumentBuf, doc};
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_document::{DocumentBuf, Value, doc};
+use windrow_query::checked_scale;
+use windrow_wire::{CommandError, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::statistics::{describe, size};
+use crate::errors::OrCommandError;
+use crate::statistics::describe;
 use crate::{namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
@@ -38,21 +40,15 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(reply))
 }
 
-/// By what sizes are divided: at least 1, at most what 32 bits hold.
+/// By what sizes are divided.
 pub fn scale(arguments: &Arguments<'_>) -> Result<u64, CommandError> {
-    match arguments.whole_number("scale")? {
-        None => Ok(1),
-        Some(scale) if scale >= 1 => Ok(scale.unsigned_abs().min(i32::MAX.unsigned_abs().into())),
-        Some(scale) => {
-            let message = format!("scale has to be >= 1, and is {scale}");
-            Err(CommandError::new(ErrorCode::BadValue, message))
-        }
-    }
+    let given = arguments.whole_number("scale")?.unwrap_or(1);
+    checked_scale(given).or_command_error()
 }
 
 fn of_nothing(scale: u64) -> DocumentBuf {
     doc! {
         "size": 0, "count": 0, "storageSize": 0, "totalSize": 0, "nindexes": 0,
-        "totalIndexSize": 0, "indexDetails": {}, "indexSizes": {}, "scaleFactor": (size(scale)),
+        "totalIndexSize": 0, "indexDetails": {}, "indexSizes": {}, "scaleFactor": (Value::whole(scale as i64)),
     }
 }

@@ -2,14 +2,13 @@
 //! same files, so that those of the others become smaller too.
 
 use windrow_collection::Collection;
-use windrow_document::doc;
+use windrow_document::{Value, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::statistics;
 use crate::{namespace, views};
 
 pub const COMPACT: Command = Command {
@@ -46,7 +45,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     context.check()?;
     let freed = before.saturating_sub(stored(&collection));
-    Ok(Reply::ok(doc! { "bytesFreed": (statistics::size(freed)) }))
+    Ok(Reply::ok(
+        doc! { "bytesFreed": (Value::whole(freed as i64)) },
+    ))
 }
 
 fn stored(collection: &Collection) -> u64 {

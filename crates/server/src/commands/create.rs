@@ -6,7 +6,7 @@ pub mod of_view;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
-use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef, doc};
+use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_index::check_options_of_ids;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -15,7 +15,6 @@ use crate::collation;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::statistics;
 use crate::{namespace, stable_api, validators};
 
 pub const CREATE: Command = Command {
@@ -69,7 +68,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .iter()
         .for_each(|(name, value)| options.push(name, value));
     if let Some((size, max)) = cap {
-        let mut capped = doc! { "capped": true, "size": (statistics::size(size)) };
+        let mut capped = doc! { "capped": true, "size": (Value::whole(size as i64)) };
         if max > 0 {
             capped.push("max", max as i32);
         }

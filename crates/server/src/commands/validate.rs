@@ -10,7 +10,6 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::statistics::size;
 use crate::{namespace, views};
 
 pub const VALIDATE: Command = Command {
@@ -212,7 +211,7 @@ impl Description {
         let validation = &self.validation;
         let (mut keys, mut details) = (DocumentBuf::new(), DocumentBuf::new());
         for index in &validation.indexes {
-            keys.push(&index.name, size(index.keys));
+            keys.push(&index.name, Value::whole(index.keys as i64));
             details.push(
                 &index.name,
                 detail(index, self.specifications.get(&index.name)),
@@ -232,9 +231,15 @@ impl Description {
         };
         let mut reply = doc! { "ns": namespace, "uuid": uuid };
         if counts {
-            reply.push("nInvalidDocuments", size(validation.corrupt.len() as u64));
-            reply.push("nNonCompliantDocuments", size(validation.not_conforming));
-            reply.push("nrecords", size(validation.documents));
+            reply.push(
+                "nInvalidDocuments",
+                Value::whole(validation.corrupt.len() as i64),
+            );
+            reply.push(
+                "nNonCompliantDocuments",
+                Value::whole(validation.not_conforming as i64),
+            );
+            reply.push("nrecords", Value::whole(validation.documents as i64));
         }
         let rest = doc! {
             "nIndexes": (validation.indexes.len() as i32),

@@ -69,12 +69,9 @@ fn missing(
     Ok(Error::new(code, message))
 }
 
-/// A whole number of the smallest type that holds it, as MongoDB's sizes are.
-pub fn size(bytes: u64) -> Value {
-    match i32::try_from(bytes) {
-        Ok(small) => Value::Int32(small),
-        Err(_) => Value::Int64(bytes as i64),
-    }
+/// As MongoDB's sizes are.
+fn size(bytes: u64) -> Value {
+    Value::whole(bytes as i64)
 }
 
 /// Sizes are true figures: of run files, and of what is in memory and in no file yet.
