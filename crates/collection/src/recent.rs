@@ -48,9 +48,12 @@ pub struct Budget {
 
 /// When the second is full, the first goes.
 const FILTERS_MAX: usize = 2;
-/// A filter has room for so many folds like the one that it begins with: as many as are merged at once,
-/// twice, have then become two sections.
+/// The first filter has room for so many folds like the one that it begins with: as many as are merged at
+/// once, twice, have then become two sections.
 const FOLDS: usize = 16;
+/// Each has so many times the room of the one before it: where keys go on coming, the sections that none
+/// speaks for are ever fewer.
+const GROWTH: usize = 2;
 /// Not worth its memory where it would soon be full.
 const FOLDS_MIN: usize = 2;
 /// One filter takes at most so great a part of the memory for all.
@@ -81,10 +84,12 @@ impl Budget {
 }
 
 impl Filter {
-    /// None where there is no memory for a useful one.
-    fn new(keys: usize, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
+    /// One for folds of so many keys, behind another. None where there is no memory for a useful one.
+    fn new(keys: usize, before: Option<&Filter>, budget: &Arc<Budget>) -> Option<Arc<Filter>> {
         let bytes_max = budget.left().min(budget.bytes_max / BUDGET_PART);
-        let room = (keys * FOLDS).min(bytes_max as usize * 8 / BITS_PER_KEY);
+        let wanted = before.map_or(0, |before| before.keys.room() * GROWTH);
+        let room = wanted.max(keys * FOLDS);
+        let room = room.min(bytes_max as usize * 8 / BITS_PER_KEY);
         if keys == 0 || room < keys * FOLDS_MIN {
             return None;
         }
@@ -132,10 +137,9 @@ impl RecentKeys {
         let keys = brought.hashes.len();
         let before = self.get().filter(|before| before.until == brought.from);
         let last = before.and_then(|mut before| before.filters.pop());
-        let fitting = last.filter(|last| last.filter.keys.has_room(keys));
-        match fitting {
-            Some(last) => Some(last.filter),
-            None => Filter::new(keys, budget),
+        match last.map(|last| last.filter) {
+            Some(last) if last.keys.has_room(keys) => Some(last),
+            last => Filter::new(keys, last.as_deref(), budget),
         }
     }
 
@@ -248,13 +252,13 @@ mod tests {
     #[test]
     fn full_filters_go() {
         let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
-        for position in 0..3 * ROOM {
+        for position in 0..4 * ROOM {
             recent.fold(brought(position, position + 1), &budget);
         }
         let known_now = recent.get().unwrap();
         assert!(!known_now.covers(ROOM));
         assert!(known_now.covers(ROOM + 1));
-        let all = hashes(ROOM * 1_000, 3 * ROOM * 1_000);
+        let all = hashes(ROOM * 1_000, 4 * ROOM * 1_000);
         assert_eq!(known(&known_now, &all), all.len());
     }
 
@@ -264,7 +268,9 @@ mod tests {
         recent.fold(brought(0, 1), &budget);
         assert!(recent.get().is_none());
         let budget = Budget::new(BUDGET_PART * 5_000);
-        let others: Vec<_> = (0..3).filter_map(|_| Filter::new(1_000, &budget)).collect();
+        let others: Vec<_> = (0..3)
+            .filter_map(|_| Filter::new(1_000, None, &budget))
+            .collect();
         recent.fold(brought(0, 1), &budget);
         recent.fold(brought(1, 2), &budget);
         assert_eq!(known(&recent.get().unwrap(), &hashes(0, 2_000)), 2_000);

@@ -110,6 +110,11 @@ impl KeyFilter {
         }
     }
 
+    /// How many keys it is made for.
+    pub fn room(&self) -> usize {
+        self.room
+    }
+
     /// Whether it is made for so many keys more.
     pub fn has_room(&self, keys: usize) -> bool {
         *self.added.lock() + keys <= self.room

@@ -52,6 +52,10 @@ const DELETED: u32 = 1 << 31;
 const ELSEWHERE: u32 = 1 << 30;
 /// Arena and offset.
 const REFERENCE_BYTES: u32 = 8;
+/// What a processor fetches from memory at once.
+const LINE_BYTES: usize = 64;
+/// Behind so many lines the processor goes on by itself.
+const LINES_TOUCHED: usize = 4;
 
 /// Entries, immutable. Cheap to read from many threads.
 #[derive(Debug)]
@@ -163,10 +167,24 @@ impl Pile {
     /// Fetches the keys of these entries from memory together, as far as they do not stand in their slots:
     /// for who goes through entries whose keys stand in another order than they do.
     pub(crate) fn touch_keys(&self, numbers: Range<usize>) {
-        let end = numbers.end.min(self.slots.len());
-        let slots = self.slots.get(numbers.start..end).unwrap_or_default();
+        let slots = self.slots_of(numbers);
         let long = slots.iter().filter(|slot| slot.key_bytes_in_arena() > 0);
         ahead::touch(long.filter_map(|slot| self.arena_bytes(slot, 0, 1).first().copied()));
+    }
+
+    /// The same with payloads, of entries whose keys were fetched: the first [`LINES_TOUCHED`] lines of each.
+    pub(crate) fn touch_payloads(&self, numbers: Range<usize>) {
+        let lines = |slot| {
+            let bytes = self.payload_of(slot).iter();
+            bytes.step_by(LINE_BYTES).take(LINES_TOUCHED).copied()
+        };
+        let slots = self.slots_of(numbers).iter();
+        ahead::touch(slots.flat_map(lines));
+    }
+
+    fn slots_of(&self, numbers: Range<usize>) -> &[Slot] {
+        let end = numbers.end.min(self.slots.len());
+        self.slots.get(numbers.start..end).unwrap_or_default()
     }
 
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {

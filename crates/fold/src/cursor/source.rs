@@ -31,7 +31,7 @@ enum Kind {
     Chain(Box<ChainPlace>),
 }
 
-/// So many keys of a chunk are fetched from memory together.
+/// So many keys and payloads of a chunk are fetched from memory together.
 const TOUCHED: usize = 16;
 
 /// How much of a stretch is decoded at once.
@@ -248,9 +248,9 @@ impl Source {
             && number.is_multiple_of(TOUCHED)
             && self.direction == Direction::Forward
         {
-            chunk
-                .pile()
-                .touch_keys(number + TOUCHED..number + 2 * TOUCHED);
+            let ahead = |groups: usize| number + groups * TOUCHED..number + (groups + 1) * TOUCHED;
+            chunk.pile().touch_keys(ahead(2));
+            chunk.pile().touch_payloads(ahead(1));
         }
         self.prefix = match &self.kind {
             Kind::Chunk(chunk) => chunk.prefix(number),
