@@ -280,6 +280,10 @@ def test_views_ask_of_what_they_are_on(database):
     database.c.insert_one({"a": 1})
     view("indexes", "plain", {"$indexStats": {}}, {"$project": {"name": 1}})
     assert list(database.indexes.find()) == [{"name": "_id_"}]
+    assert [one["name"] for one in database.plain.aggregate([{"$indexStats": {}}])] == ["_id_"]
+    assert list(database.plain.aggregate([{"$planCacheStats": {}}])) == []
+    view("filtered", "c", {"$match": {}})
+    assert refused(database, {"aggregate": "filtered", "pipeline": [{"$indexStats": {}}]}) == 40602
     assert database.indexes.count_documents({"name": "x"}) == 0
     union = {"$unionWith": {"coll": "plain", "pipeline": [{"$indexStats": {}}, {"$project": {"name": 1}}]}}
     assert list(database.c.aggregate([{"$match": {"_id": 0}}, union])) == [{"name": "_id_"}]

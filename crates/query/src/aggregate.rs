@@ -46,7 +46,7 @@ mod rank_fusion;
 mod rows;
 mod sample;
 mod stage;
-pub mod statistics;
+mod statistics;
 mod transform;
 mod union;
 mod unwind;
@@ -101,16 +101,19 @@ impl Aggregate {
         Ok(Cursor::of(operator))
     }
 
-    /// The query that the pipeline begins with, and what it reads.
+    /// The query that the pipeline begins with, and what it reads. None where it begins with statistics.
     pub fn front<C: Collections + 'static>(
         &self,
         source: &Arc<dyn Source>,
         collections: &Arc<C>,
-    ) -> Result<(Find, Arc<dyn Source>), Error> {
+    ) -> Result<Option<(Find, Arc<dyn Source>)>, Error> {
         let setting = self.setting(&**source, collections.clone());
         let (base, stages) = self.pipeline.over_base(source, &setting)?;
+        if statistics::first(&stages).is_some() {
+            return Ok(None);
+        }
         let (find, _) = front::split(&stages, &**base, self.hint.clone(), self.allow_disk_use)?;
-        Ok((find, base.clone()))
+        Ok(Some((find, base.clone())))
     }
 
     fn setting(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> Setting {

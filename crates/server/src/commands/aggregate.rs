@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Array, Document, Type, ValueRef};
-use windrow_query::{Aggregate, Hint, ParsePipeline, Pipeline, Source, Verbosity};
+use windrow_query::{Aggregate, Hint, NoCollection, ParsePipeline, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -113,7 +113,7 @@ fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Sou
     if !context.operation.is_recorded() {
         return;
     }
-    if let Ok((find, base)) = aggregate.front(source, &queries::collections(context)) {
+    if let Ok(Some((find, base))) = aggregate.front(source, &queries::collections(context)) {
         queries::note_plan(&find, &*base, context.operation);
     }
 }
@@ -205,6 +205,7 @@ pub fn explain(
         return Ok(explained::stages(context, stages, command));
     }
     context.operation.set_namespace(&namespace.to_string());
+    own_documents::check_read_concern(context, command)?;
     if let Some(begun) = own_documents::begin(context, namespace, command)? {
         let defaults = Defaults::of(context, None);
         let aggregate = parse_stages(
@@ -221,8 +222,7 @@ pub fn explain(
         let over = (&aggregate, &given);
         return explained::behind(context, begun.first, over, command, verbosity);
     }
-    let source = explained::open(context, &target)?;
-    check_view(command, &*source)?;
+    let source = source(context, &target, command)?;
     let aggregate = parse(command, Defaults::of(context, source.collation()))?;
     explained::aggregate(context, &aggregate, &source, command, verbosity)
 }
@@ -234,6 +234,7 @@ fn prepare(
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     let namespace = &target.namespace;
+    own_documents::check_read_concern(context, body)?;
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
         let defaults = Defaults::of(context, None);
         let mut aggregate = parse_stages(
@@ -259,19 +260,27 @@ fn prepare(
         };
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
     }
-    let source = target.source(context)?;
-    check_view(body, &*source)?;
+    let source = source(context, target, body)?;
     let mut aggregate = parse(body, Defaults::of(context, source.collation()))?;
     aggregate.allow_disk_use = queries::may_use_disk(context, body);
     Ok((aggregate, source))
 }
 
-/// A view is read as it compares.
-fn check_view(body: Document<'_>, source: &dyn Source) -> Result<(), CommandError> {
-    match source.view() {
-        Some(_) => views::collation(body, source).map(drop),
-        None => Ok(()),
+/// What a pipeline reads. A view is read as it compares; `$collStats` asks of the view itself.
+fn source(
+    context: &Context<'_>,
+    target: &Target,
+    body: Document<'_>,
+) -> Result<Arc<dyn Source>, CommandError> {
+    if own_documents::first_stage(body).map(|(name, _)| name) == Some("$collStats") {
+        let namespace = target.namespace.to_string();
+        return Ok(Arc::new(NoCollection { namespace }));
     }
+    let source = target.source(context)?;
+    if source.view().is_some() {
+        views::collation(body, &*source)?;
+    }
+    Ok(source)
 }
 
 /// Reads all arguments but the cursor.

@@ -3,16 +3,13 @@
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
-use windrow_query::aggregate::statistics::{of_collection, of_indexes, of_plans};
-use windrow_query::{Error as QueryError, Statistician, Statistics};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::given::Describe;
 use super::{cluster_catalog, current_operations, query_settings, session_lists};
 use crate::context::Context;
-use crate::errors::{OrCommandError, refuse};
+use crate::errors::refuse;
 use crate::generic::ReadConcern;
-use crate::views;
 
 /// A first stage that has been checked, and the stages behind it.
 pub struct Begun<'c> {
@@ -39,15 +36,8 @@ type Check =
 /// The stages, by the alphabet.
 fn find(name: &str) -> Option<Check> {
     Some(match name {
-        "$collStats" => {
-            |context, namespace, wanted| tell(context, namespace, of_collection(wanted))
-        }
         "$currentOp" => |context, namespace, wanted| {
             current_operations::describe(context, namespace, names_none(namespace), wanted)
-        },
-        "$indexStats" => |context, namespace, wanted| {
-            check_front(context, namespace, "$indexStats")?;
-            tell(context, namespace, of_indexes(wanted))
         },
         "$listClusterCatalog" => |context, namespace, wanted| {
             cluster_catalog::describe(context, namespace, names_none(namespace), wanted)
@@ -56,33 +46,11 @@ fn find(name: &str) -> Option<Check> {
             session_lists::local(context, names_none(namespace), wanted)
         },
         "$listSessions" => session_lists::stored,
-        "$planCacheStats" => |context, namespace, wanted| {
-            if names_none(namespace) {
-                let message = "$planCacheStats must be run against a collection";
-                return refuse(ErrorCode::InvalidNamespace, message);
-            }
-            check_front(context, namespace, "$planCacheStats")?;
-            tell(context, namespace, of_plans(wanted))
-        },
         "$querySettings" => {
             |_, namespace, wanted| query_settings::describe(names_none(namespace), wanted)
         }
         _ => return None,
     })
-}
-
-/// What the server knows of a collection.
-fn tell<'c>(
-    context: &'c Context<'_>,
-    namespace: &'c Namespace,
-    wanted: Result<Statistics, QueryError>,
-) -> Result<Describe<'c>, CommandError> {
-    let wanted = wanted.or_command_error()?;
-    Ok(Box::new(move || {
-        let (database, collection) = (&namespace.database, &namespace.collection);
-        let told = context.state.known.tell(database, collection, &wanted);
-        told.or_command_error()
-    }))
 }
 
 /// Whether the command is `{aggregate: 1}`.
@@ -99,9 +67,9 @@ pub fn begin<'c>(
 ) -> Result<Option<Begun<'c>>, CommandError> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let first = stages.and_then(|stages| stages.get(0)?.as_document());
-    let Some((first, name, check, wanted)) = first.and_then(|first| {
+    let Some((first, check, wanted)) = first.and_then(|first| {
         let (name, wanted) = first.first()?;
-        Some((first, name, find(name)?, wanted))
+        Some((first, find(name)?, wanted))
     }) else {
         return Ok(None);
     };
@@ -109,7 +77,6 @@ pub fn begin<'c>(
         let message = "A pipeline stage specification object must contain exactly one field.";
         return refuse(40_323, message);
     }
-    check_read_concern(context, name)?;
     let rest = stages.into_iter().flat_map(|stages| stages.iter()).skip(1);
     Ok(Some(Begun {
         first: first.to_buf(),
@@ -126,28 +93,14 @@ const LOCAL_ONLY: [&str; 4] = [
     "$planCacheStats",
 ];
 
-fn check_read_concern(context: &Context<'_>, stage: &str) -> Result<(), CommandError> {
+/// Fails where the first stage cannot be read as the command wishes.
+pub fn check_read_concern(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
     let is_local = context.generic.read_concern == ReadConcern::Local;
-    match is_local || !LOCAL_ONLY.contains(&stage) {
-        true => Ok(()),
-        false => {
+    match first_stage(body) {
+        Some((stage, _)) if !is_local && LOCAL_ONLY.contains(&stage) => {
             let message = format!("{stage} can only be run with a read concern of 'local'");
             refuse(ErrorCode::InvalidOptions, message)
         }
-    }
-}
-
-/// In a view its own stages stand in front.
-fn check_front(
-    context: &Context<'_>,
-    namespace: &Namespace,
-    stage: &str,
-) -> Result<(), CommandError> {
-    match views::refuse(context, namespace) {
-        Ok(()) => Ok(()),
-        Err(_) => refuse(
-            40_602,
-            format!("{stage} is only valid as the first stage in a pipeline"),
-        ),
+        _ => Ok(()),
     }
 }
