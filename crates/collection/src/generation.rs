@@ -13,19 +13,26 @@
 //!
 //! So a new version of a document concerns, besides the indexes whose keys change, that one map.
 
+mod entries;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use windrow_document::{Document, ValueRef};
-use windrow_fold::{Entry, HashedKey, Part, Pile, PileBuilder, SharedPayload, Tail};
-use windrow_index::{Definition, Scratch};
+use windrow_fold::{HashedKey, Part, Tail};
+use windrow_index::Definition;
 
 use crate::index::Index;
 use crate::keys::KeySet;
 use crate::recent::Brought;
-use crate::record::{self, Commit, IndexChange, Operation};
+use crate::record::{Commit, Operation};
+use crate::sought::Sought;
+use entries::{
+    add_hashes, documents_by_id, documents_by_record, entries_of, ids_by_record, index_entries,
+};
+
+pub(crate) use entries::append_id_key;
 
 /// See the module.
 #[derive(Debug)]
@@ -47,8 +54,19 @@ struct IndexTail {
     tail: Tail,
     keys: Mutex<Keys>,
     settled_bytes: AtomicU64,
+    /// How many bytes of records were looked through for keys since.
+    searched_bytes: AtomicU64,
     /// How many entries were made the last time.
     last_entries: AtomicUsize,
+}
+
+/// What commits do of which no entries were made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Behind {
+    Nothing,
+    /// They only insert documents.
+    Additions,
+    Changes,
 }
 
 /// The keys of the commits behind one position up to another: made when somebody asks for some first.
@@ -174,8 +192,47 @@ impl Generation {
             tail.last_entries.store(made.len(), Ordering::Relaxed);
             self.held.add(made.bytes() as u64);
             tail.settled_bytes.store(bytes, Ordering::Release);
+            tail.searched_bytes.store(0, Ordering::Relaxed);
             (Part::from(made), settled)
         })
+    }
+
+    /// The parts of an index that are made, and what the commits behind them do.
+    pub fn index_made(&self, index: &Index) -> (Arc<Vec<Arc<Part>>>, Behind) {
+        let (parts, settled) = self.index_tail(index).tail.made();
+        let commits = self.commits.read();
+        let commits = behind(&commits, settled);
+        let mut operations = commits.iter().flat_map(|commit| &commit.operations);
+        let rest = match operations.all(|it| matches!(it, Operation::Insert { .. })) {
+            true if commits.is_empty() => Behind::Nothing,
+            true => Behind::Additions,
+            false => Behind::Changes,
+        };
+        (parts, rest)
+    }
+
+    /// The parts of an index that have what there is of a key up to at least `position`: one is made of what
+    /// the commits without entries have of it.
+    pub fn index_of(
+        &self,
+        index: &Index,
+        position: u64,
+        sought: &Sought<'_>,
+    ) -> Arc<Vec<Arc<Part>>> {
+        let tail = self.index_tail(index);
+        let (mut parts, settled) = tail.tail.made();
+        if settled >= position {
+            return parts;
+        }
+        let bytes = self.bytes_unsettled(index);
+        if tail.searched_bytes.fetch_add(bytes, Ordering::Relaxed) > SEARCHES * bytes {
+            return self.index(index, position);
+        }
+        let found = entries_of(index, &self.commits_since(settled), sought);
+        if !found.is_empty() {
+            Arc::make_mut(&mut parts).push(Arc::new(Part::from(found)));
+        }
+        parts
     }
 
     /// Notes which of these keys of an index its commits up to at least `position` may have.
@@ -255,6 +312,7 @@ impl Generation {
                 tail: Tail::new(position),
                 keys: Mutex::new(keys),
                 settled_bytes: AtomicU64::new(0),
+                searched_bytes: AtomicU64::new(0),
                 last_entries: AtomicUsize::new(0),
             })
         };
@@ -274,6 +332,9 @@ impl Generation {
     }
 }
 
+/// What nobody has made entries of is searched for keys about so often: making entries takes as long as
+/// ten searches.
+const SEARCHES: u64 = 4;
 /// So great a part of a generation's commits may have keys that nobody has asked for.
 const UNASKED_PART: usize = 4;
 
@@ -287,218 +348,4 @@ fn behind(commits: &[Arc<Commit>], position: u64) -> &[Arc<Commit>] {
 fn reached(commits: &[Arc<Commit>], position: u64) -> u64 {
     let last = commits.last();
     last.map_or(position, |last| last.position.max(position))
-}
-
-fn base_of(commits: &[Arc<Commit>]) -> u64 {
-    commits.first().map_or(0, |commit| commit.position)
-}
-
-fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
-    Entry {
-        key,
-        id,
-        position,
-        deleted: true,
-        payload: b"",
-    }
-}
-
-fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), commits.len());
-    each_document(
-        commits,
-        &mut builder,
-        |builder, _, id, position, payload| {
-            builder.add_shared(b"", id, position, payload);
-        },
-        |builder, id, position, _| builder.add(deletion(b"", id, position)),
-    );
-    builder.finish()
-}
-
-/// The documents of a clustered collection. `entries`: about how many are expected.
-fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), entries);
-    let mut key = Vec::new();
-    each_document(
-        commits,
-        &mut builder,
-        |builder, document, id, position, payload| {
-            append_id_key(&of_ids.definition, document, &mut key);
-            builder.add_shared(&key, id, position, payload);
-        },
-        |builder, id, position, changes| add_changes(of_ids, id, position, changes, builder),
-    );
-    builder.finish()
-}
-
-/// Visits every version of a document that the commits have, and every deletion.
-fn each_document(
-    commits: &[Arc<Commit>],
-    builder: &mut PileBuilder,
-    mut add: impl FnMut(&mut PileBuilder, Document<'_>, u64, u64, SharedPayload),
-    mut delete: impl FnMut(&mut PileBuilder, u64, u64, &[IndexChange]),
-) {
-    for commit in commits {
-        let position = commit.position;
-        for operation in &commit.operations {
-            match operation {
-                Operation::Insert {
-                    first, documents, ..
-                } => {
-                    let arena = builder.share(documents.clone());
-                    for ((offset, document), id) in record::documents(documents).zip(*first..) {
-                        let payload = SharedPayload {
-                            arena,
-                            offset: offset as u32,
-                            length: document.as_bytes().len() as u32,
-                        };
-                        add(builder, document, id, position, payload);
-                    }
-                }
-                Operation::Update { id, document, .. } => {
-                    let payload = SharedPayload {
-                        arena: builder.share(document.clone()),
-                        offset: 0,
-                        length: document.len() as u32,
-                    };
-                    let document = Document::from_validated(document);
-                    add(builder, document, *id, position, payload);
-                }
-                Operation::Delete { id, changes, .. } => delete(builder, *id, position, changes),
-            }
-        }
-    }
-}
-
-/// Where the `_id`s of a clustered collection's records stand. An update never changes that.
-fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), commits.len());
-    let mut key = Vec::new();
-    for commit in commits {
-        let position = commit.position;
-        for operation in &commit.operations {
-            match operation {
-                Operation::Insert {
-                    first, documents, ..
-                } => {
-                    for ((_, document), id) in record::documents(documents).zip(*first..) {
-                        append_id_key(of_ids, document, &mut key);
-                        builder.add(Entry {
-                            key: &id.to_be_bytes(),
-                            id: 0,
-                            position,
-                            deleted: false,
-                            payload: &key,
-                        });
-                    }
-                }
-                Operation::Update { .. } => {}
-                Operation::Delete { id, .. } => {
-                    builder.add(deletion(&id.to_be_bytes(), 0, position));
-                }
-            }
-        }
-    }
-    builder.finish()
-}
-
-/// The key of a document in the index on `_id`, in place of what `key` held.
-pub(crate) fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<u8>) {
-    key.clear();
-    of_ids.append_only_value(key, document.get("_id").unwrap_or(ValueRef::Null));
-}
-
-/// `entries`: about how many are expected.
-fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), entries);
-    let mut scratch = Scratch::default();
-    for commit in commits {
-        let position = commit.position;
-        for operation in &commit.operations {
-            match operation {
-                Operation::Insert {
-                    first, documents, ..
-                } => {
-                    for ((_, document), id) in record::documents(documents).zip(*first..) {
-                        let mut add = |key: &[u8], payload: &[u8]| {
-                            builder.add(Entry {
-                                key,
-                                id,
-                                position,
-                                deleted: false,
-                                payload,
-                            });
-                        };
-                        add_entries(index, document, &mut scratch, &mut add);
-                    }
-                }
-                Operation::Update { id, changes, .. } | Operation::Delete { id, changes, .. } => {
-                    add_changes(index, *id, position, changes, &mut builder);
-                }
-            }
-        }
-    }
-    builder.finish()
-}
-
-/// Adds the hashes of the keys that a commit gives to an index.
-fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
-    let mut scratch = Scratch::default();
-    for operation in &commit.operations {
-        match operation {
-            Operation::Insert {
-                documents, hashes, ..
-            } => match hashes.iter().find(|made| made.map == index.map) {
-                Some(made) => set.add(made.hashes.iter().copied()),
-                None => {
-                    for (_, document) in record::documents(documents) {
-                        let mut add = |key: &[u8], _: &[u8]| set.add([HashedKey::of(key).hash]);
-                        add_entries(index, document, &mut scratch, &mut add);
-                    }
-                }
-            },
-            Operation::Update { changes, .. } | Operation::Delete { changes, .. } => {
-                let changes = changes.iter().filter(|change| change.map == index.map);
-                for (key, _) in changes.flat_map(|change| &change.come) {
-                    set.add([HashedKey::of(key).hash]);
-                }
-            }
-        }
-    }
-}
-
-/// The writer has made sure that the document has entries; one that has none after all (its rules
-/// changed between versions of Windrow) contributes none.
-fn add_entries(
-    index: &Index,
-    document: Document<'_>,
-    scratch: &mut Scratch,
-    add: &mut dyn FnMut(&[u8], &[u8]),
-) {
-    let made = index.definition.entries(document, scratch, add);
-    debug_assert!(made.is_ok(), "{made:?}");
-}
-
-fn add_changes(
-    index: &Index,
-    id: u64,
-    position: u64,
-    changes: &[IndexChange],
-    builder: &mut PileBuilder,
-) {
-    for change in changes.iter().filter(|change| change.map == index.map) {
-        for key in &change.gone {
-            builder.add(deletion(key, id, position));
-        }
-        for (key, payload) in &change.come {
-            builder.add(Entry {
-                key,
-                id,
-                position,
-                deleted: false,
-                payload,
-            });
-        }
-    }
 }

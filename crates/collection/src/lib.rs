@@ -7,7 +7,7 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
 //! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
@@ -47,6 +47,7 @@ mod retries;
 mod rows;
 mod rules;
 mod scans;
+mod sought;
 mod state;
 mod statistics;
 mod told;

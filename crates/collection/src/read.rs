@@ -1,5 +1,6 @@
 //! Reading: a snapshot of a collection's documents and indexes.
 
+use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -9,7 +10,8 @@ use windrow_fold::{Cursor, Direction, EntrySum, HashedKey, Part, Snapshot, View,
 use windrow_index::{Definition, MARK, Multikey, is_mark};
 
 use crate::error::Error;
-use crate::generation::{Generation, append_id_key};
+use crate::generation::{Behind, Generation, append_id_key};
+use crate::sought::Sought;
 use crate::state::{IndexState, State};
 
 /// The number of a document in its collection, given in order of insertion.
@@ -325,11 +327,14 @@ impl Reader {
         &self.0.indexes
     }
 
-    fn index_view(&self, number: usize) -> Result<&View, Error> {
+    /// An index, and where its view stands once it is made.
+    fn index_at(&self, number: usize) -> Result<(&ReaderIndex, &OnceLock<View>), Error> {
         let found = self.0.indexes.get(number).zip(self.0.views.get(number));
-        let Some((ReaderIndex { state }, view)) = found else {
-            return Err(Error::IndexNotFound(format!("number {number}")));
-        };
+        found.ok_or_else(|| Error::IndexNotFound(format!("number {number}")))
+    }
+
+    fn index_view(&self, number: usize) -> Result<&View, Error> {
+        let (ReaderIndex { state }, view) = self.index_at(number)?;
         Ok(view.get_or_init(|| self.make_view(state)))
     }
 
@@ -369,12 +374,31 @@ impl Reader {
     /// more, some may stay until merges have dropped what they met.
     pub fn multikey(&self, index: usize) -> Result<Multikey, Error> {
         self.check()?;
-        let found = self.0.indexes.get(index);
-        let fields = found.map_or(0, |index| index.definition().fields.len());
-        Ok(match self.index_view(index)?.marks(MARK)? {
-            Some(marks) => Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)),
-            None => Multikey(vec![u32::MAX; fields]),
-        })
+        let Ok((ReaderIndex { state }, view)) = self.index_at(index) else {
+            return Ok(Multikey::default());
+        };
+        let definition = &state.index.definition;
+        if view.get().is_none()
+            && definition.has_plain_keys()
+            && let Some(made) = self.made_view(state)
+        {
+            let multikey = multikey_of(&made, definition)?;
+            if multikey.is_whole(&definition.fields) {
+                return Ok(multikey);
+            }
+        }
+        multikey_of(self.index_view(index)?, definition)
+    }
+
+    /// An index without what nobody has made entries of yet, where there is such and only adds to it.
+    fn made_view(&self, state: &IndexState) -> Option<View> {
+        let behind = Cell::new(Behind::Nothing);
+        let made = self.view(&state.sections, |generation, _| {
+            let (parts, rest) = generation.index_made(&state.index);
+            behind.set(behind.get().max(rest));
+            parts
+        });
+        (behind.get() == Behind::Additions).then_some(made)
     }
 
     /// The keys of an index, in order or backward.
@@ -392,7 +416,19 @@ impl Reader {
     /// The entries of an index from exactly this key on. Filters spare reads where the key is not
     /// there; entries of other keys, which may follow, are not complete.
     pub fn postings(&self, index: usize, key: &[u8]) -> Result<EntryCursor, Error> {
-        let mut cursor = self.index_view(index)?.cursor_of_key(key)?;
+        let (ReaderIndex { state }, view) = self.index_at(index)?;
+        let sought = match view.get() {
+            None => Sought::of(&state.index.definition, key),
+            Some(_) => None,
+        };
+        let mut cursor = match sought {
+            Some(sought) => self
+                .view(&state.sections, |generation, position| {
+                    generation.index_of(&state.index, position, &sought)
+                })
+                .cursor_of_key(key)?,
+            None => self.index_view(index)?.cursor_of_key(key)?,
+        };
         cursor.seek(key, 0)?;
         Ok(EntryCursor {
             cursor,
@@ -548,4 +584,12 @@ impl EntryCursor {
     pub fn payload_bytes(&mut self) -> Bytes {
         self.cursor.payload_bytes()
     }
+}
+
+fn multikey_of(view: &View, definition: &Definition) -> Result<Multikey, Error> {
+    let fields = definition.fields.len();
+    Ok(match view.marks(MARK)? {
+        Some(marks) => Multikey::of_marks(fields, marks.iter().map(Vec::as_slice)),
+        None => Multikey(vec![u32::MAX; fields]),
+    })
 }

@@ -28,6 +28,8 @@ pub struct Tail {
     state: Mutex<State>,
     /// Whether there are parts that should be joined.
     is_untidy: AtomicBool,
+    /// Held by who makes some, before the state.
+    making: Mutex<()>,
     /// Held by who joins some.
     tidying: Mutex<()>,
 }
@@ -57,18 +59,32 @@ impl Tail {
         position: u64,
         make: impl FnOnce(u64) -> (Part, u64),
     ) -> Arc<Vec<Arc<Part>>> {
+        let (parts, settled) = self.made();
+        if settled >= position {
+            return parts;
+        }
+        let _alone = self.making.lock();
+        let (parts, from) = self.made();
+        if from >= position {
+            return parts;
+        }
+        drop(parts);
+        let (part, settled) = make(from);
         let mut state = self.state.lock();
-        if state.settled < position {
-            let (part, settled) = make(state.settled);
-            state.settled = settled.max(state.settled);
-            if !part.is_empty() {
-                let parts = Arc::make_mut(&mut state.parts);
-                parts.iter_mut().for_each(Part::shed);
-                let is_tidy = push(parts, part);
-                self.is_untidy.store(!is_tidy, Ordering::Relaxed);
-            }
+        state.settled = settled.max(from);
+        if !part.is_empty() {
+            let parts = Arc::make_mut(&mut state.parts);
+            parts.iter_mut().for_each(Part::shed);
+            let is_tidy = push(parts, part);
+            self.is_untidy.store(!is_tidy, Ordering::Relaxed);
         }
         state.parts.clone()
+    }
+
+    /// The parts that are made, and up to which position. Does not wait for who makes others.
+    pub fn made(&self) -> (Arc<Vec<Arc<Part>>>, u64) {
+        let state = self.state.lock();
+        (state.parts.clone(), state.settled)
     }
 
     /// Whether [`tidy`](Self::tidy) would find something to do.

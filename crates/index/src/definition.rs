@@ -161,6 +161,12 @@ impl Definition {
         self.text.is_some()
     }
 
+    /// Whether its keys are the values of its paths as they stand in documents.
+    pub fn has_plain_keys(&self) -> bool {
+        let is_plain = self.fields.iter().all(|field| field.kind.is_plain());
+        is_plain && self.collation.is_none() && !self.is_wildcard()
+    }
+
     pub fn is_wildcard(&self) -> bool {
         self.wildcard.is_some()
     }

@@ -8,6 +8,8 @@
 //! them with the last. No value's key bytes begin with zero: marks stand before all keys, and no range
 //! of values meets one.
 
+use crate::definition::KeyField;
+
 /// For every field of a key, which parts of its path met an array: bit 0 for the first part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Multikey(pub Vec<u32>);
@@ -28,6 +30,15 @@ impl Multikey {
             }
         }
         multikey
+    }
+
+    /// Whether all paths of these fields met arrays wherever they can: no document adds anything.
+    pub fn is_whole(&self, fields: &[KeyField]) -> bool {
+        let is_whole = |(parts, field): (&u32, &KeyField)| {
+            let possible = field.path.components().len().min(u32::BITS as usize) as u32;
+            parts.trailing_ones() >= possible
+        };
+        self.0.iter().zip(fields).all(is_whole)
     }
 
     /// Whether any path met an array.

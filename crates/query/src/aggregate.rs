@@ -106,7 +106,7 @@ impl Aggregate {
         &self,
         source: &Arc<dyn Source>,
         collections: &Arc<C>,
-    ) -> Result<Option<(Find, Arc<dyn Source>)>, Error> {
+    ) -> Result<Option<Front>, Error> {
         let setting = self.setting(&**source, collections.clone());
         let (base, stages) = self.pipeline.over_base(source, &setting)?;
         if statistics::first(&stages).is_some() {
@@ -200,6 +200,9 @@ impl Aggregate {
         }
     }
 }
+
+/// The query that a pipeline begins with, and what it reads.
+pub type Front = (Find, Arc<dyn Source>);
 
 /// What opens the rows of a pipeline's front.
 type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;

@@ -1,0 +1,264 @@
+//! The entries that commits give to the maps of a collection.
+
+use std::sync::Arc;
+
+use windrow_document::{Document, ValueRef};
+use windrow_fold::{Entry, HashedKey, Pile, PileBuilder, SharedPayload};
+use windrow_index::{Definition, Scratch};
+
+use crate::index::Index;
+use crate::keys::KeySet;
+use crate::record::{self, Commit, IndexChange, Operation};
+use crate::sought::Sought;
+
+fn base_of(commits: &[Arc<Commit>]) -> u64 {
+    commits.first().map_or(0, |commit| commit.position)
+}
+
+fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
+    Entry {
+        key,
+        id,
+        position,
+        deleted: true,
+        payload: b"",
+    }
+}
+
+pub fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), commits.len());
+    each_document(
+        commits,
+        &mut builder,
+        |builder, _, id, position, payload| {
+            builder.add_shared(b"", id, position, payload);
+        },
+        |builder, id, position, _| builder.add(deletion(b"", id, position)),
+    );
+    builder.finish()
+}
+
+/// The documents of a clustered collection. `entries`: about how many are expected.
+pub fn documents_by_id(of_ids: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), entries);
+    let mut key = Vec::new();
+    each_document(
+        commits,
+        &mut builder,
+        |builder, document, id, position, payload| {
+            append_id_key(&of_ids.definition, document, &mut key);
+            builder.add_shared(&key, id, position, payload);
+        },
+        |builder, id, position, changes| add_changes(of_ids, id, position, changes, builder),
+    );
+    builder.finish()
+}
+
+/// Visits every version of a document that the commits have, and every deletion.
+fn each_document(
+    commits: &[Arc<Commit>],
+    builder: &mut PileBuilder,
+    mut add: impl FnMut(&mut PileBuilder, Document<'_>, u64, u64, SharedPayload),
+    mut delete: impl FnMut(&mut PileBuilder, u64, u64, &[IndexChange]),
+) {
+    for commit in commits {
+        let position = commit.position;
+        for operation in &commit.operations {
+            match operation {
+                Operation::Insert {
+                    first, documents, ..
+                } => {
+                    let arena = builder.share(documents.clone());
+                    for ((offset, document), id) in record::documents(documents).zip(*first..) {
+                        let payload = SharedPayload {
+                            arena,
+                            offset: offset as u32,
+                            length: document.as_bytes().len() as u32,
+                        };
+                        add(builder, document, id, position, payload);
+                    }
+                }
+                Operation::Update { id, document, .. } => {
+                    let payload = SharedPayload {
+                        arena: builder.share(document.clone()),
+                        offset: 0,
+                        length: document.len() as u32,
+                    };
+                    let document = Document::from_validated(document);
+                    add(builder, document, *id, position, payload);
+                }
+                Operation::Delete { id, changes, .. } => delete(builder, *id, position, changes),
+            }
+        }
+    }
+}
+
+/// Where the `_id`s of a clustered collection's records stand. An update never changes that.
+pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), commits.len());
+    let mut key = Vec::new();
+    for commit in commits {
+        let position = commit.position;
+        for operation in &commit.operations {
+            match operation {
+                Operation::Insert {
+                    first, documents, ..
+                } => {
+                    for ((_, document), id) in record::documents(documents).zip(*first..) {
+                        append_id_key(of_ids, document, &mut key);
+                        builder.add(Entry {
+                            key: &id.to_be_bytes(),
+                            id: 0,
+                            position,
+                            deleted: false,
+                            payload: &key,
+                        });
+                    }
+                }
+                Operation::Update { .. } => {}
+                Operation::Delete { id, .. } => {
+                    builder.add(deletion(&id.to_be_bytes(), 0, position));
+                }
+            }
+        }
+    }
+    builder.finish()
+}
+
+/// The key of a document in the index on `_id`, in place of what `key` held.
+pub fn append_id_key(of_ids: &Definition, document: Document<'_>, key: &mut Vec<u8>) {
+    key.clear();
+    of_ids.append_only_value(key, document.get("_id").unwrap_or(ValueRef::Null));
+}
+
+/// `entries`: about how many are expected.
+pub fn index_entries(index: &Index, commits: &[Arc<Commit>], entries: usize) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), entries);
+    each_entry(index, commits, |_| true, |entry| builder.add(entry));
+    builder.finish()
+}
+
+/// The entries of one key.
+pub fn entries_of(index: &Index, commits: &[Arc<Commit>], sought: &Sought<'_>) -> Pile {
+    let mut builder = PileBuilder::new(base_of(commits), 0);
+    let may_have = |documents: &[u8]| sought.may_be_in(documents);
+    each_entry(index, commits, may_have, |entry| {
+        if entry.key == sought.key {
+            builder.add(entry);
+        }
+    });
+    builder.finish()
+}
+
+/// Visits the entries of commits, without those of inserted documents in whose bytes `is_wanted` sees
+/// nothing: it is asked of all of an operation first.
+fn each_entry(
+    index: &Index,
+    commits: &[Arc<Commit>],
+    is_wanted: impl Fn(&[u8]) -> bool,
+    mut visit: impl FnMut(Entry<'_>),
+) {
+    let mut scratch = Scratch::default();
+    for commit in commits {
+        let position = commit.position;
+        for operation in &commit.operations {
+            match operation {
+                Operation::Insert {
+                    first, documents, ..
+                } if is_wanted(documents) => {
+                    let numbered = record::documents(documents).zip(*first..);
+                    let wanted = numbered.filter(|((_, it), _)| is_wanted(it.as_bytes()));
+                    for ((_, document), id) in wanted {
+                        let mut add = |key: &[u8], payload: &[u8]| {
+                            visit(Entry {
+                                key,
+                                id,
+                                position,
+                                deleted: false,
+                                payload,
+                            });
+                        };
+                        add_entries(index, document, &mut scratch, &mut add);
+                    }
+                }
+                Operation::Insert { .. } => {}
+                Operation::Update { id, changes, .. } | Operation::Delete { id, changes, .. } => {
+                    each_change(index, *id, position, changes, &mut visit);
+                }
+            }
+        }
+    }
+}
+
+/// Adds the hashes of the keys that a commit gives to an index.
+pub fn add_hashes(index: &Index, commit: &Commit, set: &mut KeySet) {
+    let mut scratch = Scratch::default();
+    for operation in &commit.operations {
+        match operation {
+            Operation::Insert {
+                documents, hashes, ..
+            } => match hashes.iter().find(|made| made.map == index.map) {
+                Some(made) => set.add(made.hashes.iter().copied()),
+                None => {
+                    for (_, document) in record::documents(documents) {
+                        let mut add = |key: &[u8], _: &[u8]| set.add([HashedKey::of(key).hash]);
+                        add_entries(index, document, &mut scratch, &mut add);
+                    }
+                }
+            },
+            Operation::Update { changes, .. } | Operation::Delete { changes, .. } => {
+                let changes = changes.iter().filter(|change| change.map == index.map);
+                for (key, _) in changes.flat_map(|change| &change.come) {
+                    set.add([HashedKey::of(key).hash]);
+                }
+            }
+        }
+    }
+}
+
+/// The writer has made sure that the document has entries; one that has none after all (its rules
+/// changed between versions of Windrow) contributes none.
+fn add_entries(
+    index: &Index,
+    document: Document<'_>,
+    scratch: &mut Scratch,
+    add: &mut dyn FnMut(&[u8], &[u8]),
+) {
+    let made = index.definition.entries(document, scratch, add);
+    debug_assert!(made.is_ok(), "{made:?}");
+}
+
+fn add_changes(
+    index: &Index,
+    id: u64,
+    position: u64,
+    changes: &[IndexChange],
+    builder: &mut PileBuilder,
+) {
+    each_change(index, id, position, changes, &mut |entry| {
+        builder.add(entry)
+    });
+}
+
+fn each_change(
+    index: &Index,
+    id: u64,
+    position: u64,
+    changes: &[IndexChange],
+    visit: &mut dyn FnMut(Entry<'_>),
+) {
+    for change in changes.iter().filter(|change| change.map == index.map) {
+        for key in &change.gone {
+            visit(deletion(key, id, position));
+        }
+        for (key, payload) in &change.come {
+            visit(Entry {
+                key,
+                id,
+                position,
+                deleted: false,
+                payload,
+            });
+        }
+    }
+}

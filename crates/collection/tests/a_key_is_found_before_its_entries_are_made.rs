@@ -1,0 +1,180 @@
+//! Whoever looks for one key sees what there is of it at his snapshot, whether or not anybody has made the
+//! entries of the newest commits.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use common::{collection, namespace, open};
+use windrow_collection::{BuildControl, Change, Collection, Direction, Error, Reader, Work};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_index::Definition;
+use windrow_storage::MemoryDisk;
+
+/// The tags of each document that is there.
+type Model = BTreeMap<i32, Vec<String>>;
+
+/// The indexes behind the one on `_id`.
+const ASCENDING: usize = 1;
+const DESCENDING: usize = 2;
+const COMPOUND: usize = 3;
+
+fn build(collection: &Collection) {
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| (),
+    };
+    let keys = [
+        doc! { "tags": 1 },
+        doc! { "tags": (-1) },
+        doc! { "n": 1, "tags": 1 },
+    ];
+    let definitions = keys.iter().enumerate().map(|(number, key)| {
+        let index = doc! { "key": (key.clone()), "name": (format!("i{number}")) };
+        Definition::parse(index.as_document()).unwrap()
+    });
+    collection
+        .create_indexes(definitions.collect(), &control)
+        .unwrap();
+}
+
+/// Three of thirty.
+fn tags(seed: u64) -> Vec<String> {
+    let tag = |shift: u64| format!("tag-{:02}", (seed >> shift) % 30);
+    [8, 16, 24].map(tag).into()
+}
+
+fn document(id: i32, tags: &[String]) -> DocumentBuf {
+    let tags: ArrayBuf = tags.iter().map(|tag| Value::from(tag.as_str())).collect();
+    doc! { "_id": id, "n": (id % 2), "tags": tags }
+}
+
+fn insert(collection: &Collection, model: &mut Model, documents: Vec<(i32, Vec<String>)>) {
+    let bytes = documents
+        .iter()
+        .flat_map(|(id, tags)| document(*id, tags).into_bytes());
+    let inserted = collection.insert(Bytes::from(bytes.collect::<Vec<u8>>()), true);
+    assert!(inserted.unwrap().errors.is_empty());
+    model.extend(documents);
+}
+
+fn change(collection: &Collection, id: i32, change: &Change) {
+    let reader = collection.reader().unwrap();
+    let record = reader.find_id(ValueRef::Int32(id)).unwrap().unwrap();
+    let mut batch = collection.batch();
+    let changed = batch.change(record, |_| Ok::<Change, Error>(change.clone()));
+    changed.unwrap();
+    batch.commit().unwrap();
+}
+
+/// The records of a key.
+fn found(reader: &Reader, index: usize, key: &[u8]) -> Vec<u64> {
+    let mut cursor = reader.postings(index, key).unwrap();
+    let mut records = Vec::new();
+    while cursor.next().unwrap() && cursor.key() == key {
+        records.push(cursor.id().0);
+    }
+    records
+}
+
+fn check(reader: &Reader, model: &Model, tag: &str) {
+    let with_tag = |n: Option<i32>| {
+        let ids = model
+            .iter()
+            .filter(|(id, tags)| n.is_none_or(|n| *id % 2 == n) && tags.iter().any(|it| it == tag));
+        let record = |(id, _): (&i32, &Vec<String>)| {
+            reader.find_id(ValueRef::Int32(*id)).unwrap().unwrap().0
+        };
+        let mut records: Vec<u64> = ids.map(record).collect();
+        records.sort_unstable();
+        records
+    };
+    let value = ValueRef::String(tag);
+    let (mut ascending, mut descending, mut compound) = (Vec::new(), Vec::new(), Vec::new());
+    key::append(&mut ascending, value);
+    key::append_directed(&mut descending, value, true);
+    key::append(&mut compound, ValueRef::Int32(1));
+    key::append(&mut compound, value);
+    assert_eq!(found(reader, ASCENDING, &ascending), with_tag(None));
+    assert_eq!(found(reader, DESCENDING, &descending), with_tag(None));
+    assert_eq!(found(reader, COMPOUND, &compound), with_tag(Some(1)));
+}
+
+/// As a scan in order sees it, which has all entries made.
+fn is_multikey(reader: &Reader) -> bool {
+    let multikey = reader.multikey(ASCENDING).unwrap();
+    drop(reader.entries(ASCENDING, Direction::Forward).unwrap());
+    assert_eq!(reader.multikey(ASCENDING).unwrap(), multikey);
+    multikey.any()
+}
+
+#[test]
+fn whatever_is_written_read_and_folded_meanwhile() {
+    let engine = open(&MemoryDisk::new());
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    build(&created);
+    let mut model = Model::new();
+    let mut older: Vec<(Reader, Model)> = Vec::new();
+    let mut seed = 7u64;
+    for step in 0..1_500 {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let some = model.keys().nth((seed >> 40) as usize % model.len().max(1));
+        match ((seed >> 33) % 8, some.copied()) {
+            (0, Some(id)) => {
+                change(&created, id, &Change::Delete);
+                model.remove(&id);
+            }
+            (1 | 2, Some(id)) => {
+                let tags = tags(seed);
+                change(&created, id, &Change::Replace(document(id, &tags)));
+                model.insert(id, tags);
+            }
+            _ => {
+                let ids = (step * 3..).take(1 + seed as usize % 3);
+                let new = ids.map(|id| (id, tags(seed.rotate_left(id as u32))));
+                insert(&created, &mut model, new.collect());
+            }
+        }
+        if step % 97 == 0 {
+            engine.work(Work::Fold).unwrap();
+        }
+        let reader = created.reader().unwrap();
+        for number in 0..seed % 4 {
+            check(&reader, &model, &format!("tag-{:02}", (seed + number) % 30));
+        }
+        if step % 5 == 0 {
+            older.push((reader, model.clone()));
+        }
+        if let Some((reader, model)) = older.get(step as usize % 7) {
+            check(reader, model, &format!("tag-{:02}", seed % 30));
+        }
+        if older.len() > 6 {
+            older.remove(0);
+        }
+    }
+}
+
+#[test]
+fn arrays_are_known_without_entries_and_forgotten_at_once() {
+    let engine = open(&MemoryDisk::new());
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    build(&created);
+    let mut model = Model::new();
+    let plain = doc! { "_id": (-1), "tags": "tag-01" };
+    let inserted = created.insert(Bytes::from(plain.into_bytes()), true);
+    assert!(inserted.unwrap().errors.is_empty());
+    assert!(!is_multikey(&created.reader().unwrap()));
+    for id in 0..4 {
+        insert(&created, &mut model, vec![(id, tags(id as u64))]);
+        assert!(is_multikey(&created.reader().unwrap()));
+    }
+    for id in 0..4 {
+        assert!(is_multikey(&created.reader().unwrap()));
+        change(&created, id, &Change::Delete);
+    }
+    let healed = collection(&engine).reader().unwrap();
+    assert!(!is_multikey(&healed));
+}
