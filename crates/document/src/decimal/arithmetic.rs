@@ -55,6 +55,12 @@ impl Decimal128 {
         }
     }
 
+    /// The same number with zeros behind its digits, as far as 34 digits and the exponent go.
+    pub fn to_all_digits(self) -> Decimal128 {
+        let least_zero = Decimal128(0);
+        self.add(least_zero)
+    }
+
     pub fn subtract(self, other: Decimal128) -> Decimal128 {
         self.add(other.negated())
     }

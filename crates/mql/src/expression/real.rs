@@ -249,6 +249,9 @@ pub(crate) fn log<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         );
         return Err(Error::new(28759, message));
     }
+    if is_nan(number) || is_nan(base) {
+        return Ok(f64::NAN.into());
+    }
     Ok(match number.pair(base) {
         Pair::Decimal(number, base) => decimal::ln(number).divide(decimal::ln(base)).into(),
         _ => (number.to_f64().ln() / base.to_f64().ln()).into(),
@@ -280,7 +283,7 @@ pub(crate) fn pow<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         ));
     }
     Ok(match base.pair(exponent) {
-        Pair::Decimal(base, exponent) => decimal::pow(base, exponent).into(),
+        Pair::Decimal(base, exponent) => decimal::pow(base, exponent).to_all_digits().into(),
         Pair::Double(base, exponent) => base.powf(exponent).into(),
         Pair::Int(base, exponent) => match whole_power(base.into(), exponent.into()) {
             Some(power) => Number::int_or_long(power).into(),

@@ -140,9 +140,14 @@ fn rounded(number: Number, place: i32, toward: Rounding) -> Result<Number, Error
     })
 }
 
-/// With exactly so many places, zeros added where there are fewer and 34 digits allow it.
+/// With exactly so many places, zeros added where there are fewer, as far as 34 digits go.
 fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
     match number.parts() {
+        Parts::Finite {
+            negative,
+            coefficient: 0,
+            ..
+        } => Decimal128::rounded(negative, 0u8.into(), -place, false),
         Parts::Finite {
             negative,
             coefficient,
@@ -156,7 +161,7 @@ fn quantized(number: Decimal128, place: i32, toward: Rounding) -> Decimal128 {
                 Some(padded) if padded < 10u128.pow(34) => {
                     Decimal128::rounded(negative, padded.into(), -place, false)
                 }
-                _ => number,
+                _ => number.to_all_digits(),
             }
         }
         _ => number.to_places(place, toward),

@@ -188,7 +188,23 @@ fn arithmetic_widens_and_overflows() {
         (r#"{"$pow": [2, -1]}"#, "0.5"),
         (
             r#"{"$pow": [{"$numberDecimal": "1.5"}, 2]}"#,
-            r#"{"$numberDecimal": "2.25"}"#,
+            r#"{"$numberDecimal": "2.250000000000000000000000000000000"}"#,
+        ),
+        (
+            r#"{"$pow": [{"$numberDecimal": "0"}, 2]}"#,
+            r#"{"$numberDecimal": "0E-6176"}"#,
+        ),
+        (
+            r#"{"$type": {"$log": [{"$numberDecimal": "NaN"}, 10]}}"#,
+            r#""double""#,
+        ),
+        (
+            r#"{"$round": [{"$numberDecimal": "1.298"}, 100]}"#,
+            r#"{"$numberDecimal": "1.298000000000000000000000000000000"}"#,
+        ),
+        (
+            r#"{"$round": [{"$numberDecimal": "0"}, 100]}"#,
+            r#"{"$numberDecimal": "0E-100"}"#,
         ),
         (r#"{"$log": [100, 10]}"#, r#"{"$numberDouble": "2"}"#),
         (r#"{"$bitAnd": [12, 10]}"#, "8"),
