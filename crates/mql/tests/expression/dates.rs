@@ -225,6 +225,19 @@ fn null_among_dates_and_units_comes_before_what_is_wrong() {
     )]);
     refuse(&[
         (r#"{"$dateFromParts": {"year": 0}}"#, 40523),
+        (r#"{"$dateFromParts": {"year": 1970, "isoWeek": 1}}"#, 40489),
+        (
+            r#"{"$dateFromString": {"dateString": "2017-07-12T22:23:55 America/New_York"}}"#,
+            241,
+        ),
+        (
+            r#"{"$dateFromParts": {"isoWeekYear": 1970, "month": 1}}"#,
+            40525,
+        ),
+        (
+            r#"{"$dateFromParts": {"year": 1970, "millisecond": {"$numberLong": "9223372036854776"}}}"#,
+            159,
+        ),
         (
             r#"{"$dateTrunc": {"date": "$text", "unit": "day"}}"#,
             5166307,
@@ -272,6 +285,15 @@ fn dates_go_to_text_and_back() {
             r#"{"$dateFromString": {"dateString": "bad", "onError": "oops"}}"#,
             r#""oops""#,
         ),
+        // What is no text is an error before what is null besides is looked at.
+        (
+            r#"{"$dateFromString": {"dateString": 5, "format": null, "onError": "oops"}}"#,
+            r#""oops""#,
+        ),
+        (
+            r#"{"$dateFromString": {"dateString": 5, "timezone": null, "onError": "oops"}}"#,
+            r#""oops""#,
+        ),
         (
             r#"{"$dateFromString": {"dateString": "14 Jul 2019", "format": "%d %b %Y"}}"#,
             r#"{"$date": {"$numberLong": "1563062400000"}}"#,
@@ -285,4 +307,33 @@ fn dates_go_to_text_and_back() {
             r#"{"$numberLong": "4"}"#,
         ),
     ]);
+}
+
+#[test]
+fn dates_are_read_as_people_write_them() {
+    let by = |text: &str, format: &str| {
+        format!(r#"{{"$dateFromString": {{"dateString": "{text}", "format": "{format}"}}}}"#)
+    };
+    let free = |text: &str| format!(r#"{{"$dateFromString": {{"dateString": "{text}"}}}}"#);
+    let cases = [
+        // Digits of a fraction stand behind its point, however few they are.
+        (by("2017-07-04T11:56:02.81Z", "%Y-%m-%dT%H:%M:%S.%LZ"), 810),
+        (by("2017-07-04T11:56:02.8Z", "%Y-%m-%dT%H:%M:%S.%LZ"), 800),
+        (free("2017-07-04T11:56.02.813"), 813),
+        (free("2017-07-04T11.56.02"), 0),
+        (by("2017-07-04 13:56:02 GMT+02", "%Y-%m-%d %H:%M:%S%z"), 0),
+        (by("2017-07-04 06:56:02 EST", "%Y-%m-%d %H:%M:%S %z"), 0),
+        (free("July 4th, 2017 11am"), -56 * 60_000 - 2_000),
+        (free("July 4th, 2017 12pm"), 4 * 60_000 - 2_000),
+        (free("2017-Jul-04 noon"), 4 * 60_000 - 2_000),
+        (free("7/4/17"), -716 * 60_000 - 2_000),
+        (free("04-07-2017"), -716 * 60_000 - 2_000),
+        (free("2017-07-04T12:56:02 A"), 0),
+        (free("2017-07-04T22:56:02 L"), 0),
+        (free("2017-07-04T08:56:02 P"), 0),
+    ];
+    for (expression, millis) in cases {
+        let expected = Value::DateTime(1_499_169_362_000 + millis);
+        assert_eq!(evaluate(&expression), Ok(Some(expected)), "{expression}");
+    }
 }

@@ -32,7 +32,8 @@ const ISO_WEEK_YEAR: usize = 3;
 const HOUR: usize = 6;
 const ZONE: usize = 10;
 
-/// 40516 without a year, 40489 where both calendars are mixed.
+/// 40516 without a year; 40489 where days of weeks stand beside a year, 40525 where those of months stand
+/// beside a year of weeks.
 pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
     let given = |place: usize| !call.argument(place).is_absent();
     let (has_year, has_week_year) = (given(YEAR), given(ISO_WEEK_YEAR));
@@ -40,14 +41,14 @@ pub(crate) fn prepare(call: &mut Call) -> Result<(), Error> {
         let message = "$dateFromParts requires either 'year' or 'isoWeekYear' to be present";
         return Err(Error::new(40516, message));
     }
-    let mixed = if has_year {
-        ISO_WEEK_YEAR..HOUR
+    let (mixed, code) = if has_year {
+        (ISO_WEEK_YEAR..HOUR, 40489)
     } else {
-        YEAR..ISO_WEEK_YEAR
+        (YEAR..ISO_WEEK_YEAR, 40525)
     };
     if mixed.into_iter().any(given) {
         let message = "$dateFromParts does not allow mixing natural dates with ISO dates";
-        return Err(Error::new(40489, message));
+        return Err(Error::new(code, message));
     }
     prepare_with(call, ZONE, None)
 }
@@ -120,13 +121,16 @@ pub(crate) fn date_from_parts<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         return Ok(Computed::NULL);
     };
     let small = days * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS;
+    // MongoDB counts the milliseconds in microseconds.
+    let in_range = millisecond.checked_mul(1000).is_some();
     let millis = second
         .checked_mul(SECOND_MS)
-        .and_then(|millis| millis.checked_add(millisecond));
-    match millis.and_then(|millis| millis.checked_add(small)) {
+        .and_then(|millis| millis.checked_add(millisecond))
+        .and_then(|millis| millis.checked_add(small));
+    match millis.filter(|_| in_range) {
         Some(local) => Ok(ValueRef::DateTime(zone.utc(local)).into()),
         None => Err(Error::new(
-            9,
+            159,
             "'second' and 'millisecond' give a date out of range",
         )),
     }

@@ -45,31 +45,38 @@ pub(crate) fn date_from_string<'a>(call: &'a Call, context: &Context<'a>) -> Ans
             false => call.value(4, context),
         };
     }
-    let Some(zone) = zone.filter(|_| !has_format || format.is_some()) else {
-        return Ok(Computed::NULL);
-    };
     let has_zone = !call.argument(1).is_absent();
-    match read_value(&text, format.as_deref(), &zone, has_zone) {
-        Ok(millis) => Ok(ValueRef::DateTime(millis).into()),
+    let read = text_of(&text).and_then(|text| {
+        let Some(zone) = zone.filter(|_| !has_format || format.is_some()) else {
+            return Ok(Computed::NULL);
+        };
+        let millis = read_text(text, format.as_deref(), &zone, has_zone)?;
+        Ok(ValueRef::DateTime(millis).into())
+    });
+    match read {
+        Ok(date) => Ok(date),
         Err(_) if !call.argument(3).is_absent() => call.value(3, context),
         Err(error) => Err(error),
     }
 }
 
-fn read_value(
-    value: &Computed<'_>,
-    format: Option<&Format>,
-    zone: &Zone,
-    has_zone: bool,
-) -> Result<i64, Error> {
-    let Some(text) = value.as_str() else {
+fn text_of<'v>(value: &'v Computed<'_>) -> Result<&'v str, Error> {
+    value.as_str().ok_or_else(|| {
         let found = value.type_name();
         let message = format!(
             "$dateFromString requires that 'dateString' be a string, found: {found} with value {}",
             value.or_null()
         );
-        return Err(Error::new(241, message));
-    };
+        Error::new(241, message)
+    })
+}
+
+fn read_text(
+    text: &str,
+    format: Option<&Format>,
+    zone: &Zone,
+    has_zone: bool,
+) -> Result<i64, Error> {
     let moment = match format {
         Some(format) => read::by_format(text, format),
         None => read::freely(text),
@@ -89,5 +96,5 @@ fn read_value(
 
 /// Text as a date in UTC, as `$toDate` reads it.
 pub(crate) fn to_date(text: &str) -> Result<i64, Error> {
-    read_value(&ValueRef::String(text).into(), None, &Zone::UTC, false)
+    read_text(text, None, &Zone::UTC, false)
 }

@@ -2,7 +2,7 @@
 
 use super::calendar::{DAY_MS, Date, IsoWeek, month_of_name};
 use super::format::{Format, Item};
-use super::zone::{Zone, parse_offset};
+use super::zone::parse_offset;
 use crate::Error;
 
 /// What a text says: the clock's time, and its offset where the text has one.
@@ -75,8 +75,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Three digits at most count; the rest is cut.
-    fn fraction(&mut self) -> Option<i64> {
-        let count = self.0.bytes().take_while(u8::is_ascii_digit).count();
+    fn fraction(&mut self, digits_max: usize) -> Option<i64> {
+        let digits = self.0.bytes().take(digits_max);
+        let count = digits.take_while(u8::is_ascii_digit).count();
         if count == 0 {
             return None;
         }
@@ -163,14 +164,14 @@ pub(crate) fn by_format(text: &str, format: &Format) -> Option<Moment> {
 fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
     match letter {
         'Y' => fields.year = Some(reader.digits(4, 4)?),
-        'G' => fields.iso_year = Some(reader.digits(4, 4)?),
+        'G' => fields.iso_year = Some(reader.number(4)?),
         'm' => fields.month = Some(reader.number(2)?),
         'd' => fields.day = Some(reader.number(2)?),
         'b' | 'B' => fields.month = Some(month_of_name(reader.word())?),
         'H' => fields.hour = reader.number(2)?,
         'M' => fields.minute = reader.number(2)?,
         'S' => fields.second = reader.number(2)?,
-        'L' => fields.millisecond = reader.number(3)?,
+        'L' => fields.millisecond = reader.fraction(3)?,
         'u' => fields.iso_day = Some(reader.number(1)?),
         'V' => fields.iso_week = Some(reader.number(2)?),
         'z' => fields.offset = Some(read_zone(reader)?),
@@ -184,8 +185,14 @@ fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut Fields) -> Op
     Some(())
 }
 
-/// "Z", "+01:30", "GMT", "America/New_York" has no fixed offset and is not read here.
+/// "Z", "+01:30", " GMT", "GMT+02", "A" to "Y" as soldiers say; not "America/New_York", which has no fixed
+/// offset.
 fn read_zone(reader: &mut Reader<'_>) -> Option<i64> {
+    reader.skip_any(&[' ', '\t']);
+    reader.attempt(|reader| {
+        reader.skip("GMT")?;
+        reader.0.starts_with(['+', '-']).then_some(())
+    });
     if reader.0.starts_with(['+', '-']) {
         return [6, 5, 3].into_iter().find_map(|length| {
             reader.attempt(|reader| {
@@ -195,7 +202,8 @@ fn read_zone(reader: &mut Reader<'_>) -> Option<i64> {
             })
         });
     }
-    let hours = match reader.word().to_ascii_uppercase().as_str() {
+    let word = reader.word().to_ascii_uppercase();
+    let hours = match word.as_str() {
         "Z" | "UTC" | "GMT" | "WET" => 0,
         "CET" | "BST" => 1,
         "CEST" | "EET" => 2,
@@ -205,9 +213,22 @@ fn read_zone(reader: &mut Reader<'_>) -> Option<i64> {
         "CST" | "MDT" => -6,
         "MST" | "PDT" => -7,
         "PST" => -8,
-        _ => return None,
+        word => military_hours(word)?,
     };
     Some(hours * 3600)
+}
+
+/// East of Greenwich A to M without J, west of it N to Y.
+fn military_hours(word: &str) -> Option<i64> {
+    let [letter] = *word.as_bytes() else {
+        return None;
+    };
+    match letter {
+        b'A'..=b'I' => Some(i64::from(letter - b'A') + 1),
+        b'K'..=b'M' => Some(i64::from(letter - b'K') + 10),
+        b'N'..=b'Y' => Some(-(i64::from(letter - b'N') + 1)),
+        _ => None,
+    }
 }
 
 /// Reads the notations that people write: ISO 8601 with and without time and zone, "07/04/2017",
@@ -229,7 +250,7 @@ pub(crate) fn freely(text: &str) -> Option<Moment> {
         reader.skip_any(&[' ']);
     }
     if !reader.is_at_end() {
-        fields.offset = Some(read_any_zone(&mut reader, &fields)?);
+        fields.offset = Some(read_zone(&mut reader)?);
     }
     if reader.is_at_end() {
         fields.moment()
@@ -248,92 +269,146 @@ fn skip_weekday(reader: &mut Reader<'_>) {
     });
 }
 
+type Form = fn(&mut Reader<'_>) -> Option<Date>;
+
+/// Each from its front; the first that fits counts.
+const DATE_FORMS: [Form; 7] = [
+    year_month_day,
+    year_name_day,
+    digits_alone,
+    month_day_year,
+    day_month_year,
+    name_day_year,
+    day_name_year,
+];
+
 fn read_date(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
-    let forms: [fn(&mut Reader<'_>) -> Option<Date>; 5] = [
-        |reader| {
-            let year = reader.digits(4, 4)?;
-            let separator = if reader.skip("-").is_some() {
-                "-"
-            } else {
-                reader.skip("/").map(|()| "/")?
-            };
-            let month = reader.number(2)?;
-            reader.skip(separator)?;
-            Some(Date {
-                year,
-                month,
-                day: reader.number(2)?,
-            })
-        },
-        |reader| {
-            let (year, month) = (reader.digits(4, 4)?, reader.digits(2, 2)?);
-            Some(Date {
-                year,
-                month,
-                day: reader.digits(2, 2)?,
-            })
-        },
-        |reader| {
-            let month = reader.number(2)?;
-            reader.skip("/")?;
-            let day = reader.number(2)?;
-            reader.skip("/")?;
-            Some(Date {
-                year: reader.digits(4, 4)?,
-                month,
-                day,
-            })
-        },
-        |reader| {
-            let month = month_of_name(reader.word())?;
-            reader.skip_any(&[' ', '.', '-']);
-            let day = reader.number(2)?;
-            skip_ordinal(reader);
-            reader.skip_any(&[' ', ',', '-']);
-            Some(Date {
-                year: reader.digits(4, 4)?,
-                month,
-                day,
-            })
-        },
-        |reader| {
-            let day = reader.number(2)?;
-            skip_ordinal(reader);
-            reader.skip_any(&[' ', '-']);
-            let month = month_of_name(reader.word())?;
-            reader.skip_any(&[' ', ',', '.', '-']);
-            Some(Date {
-                year: reader.digits(4, 4)?,
-                month,
-                day,
-            })
-        },
-    ];
-    let date = forms.into_iter().find_map(|form| reader.attempt(form))?;
+    let mut forms = DATE_FORMS.into_iter();
+    let date = forms.find_map(|form| reader.attempt(form))?;
     (fields.year, fields.month, fields.day) = (Some(date.year), Some(date.month), Some(date.day));
     Some(())
+}
+
+/// "2017-07-04", "2017/7/4".
+fn year_month_day(reader: &mut Reader<'_>) -> Option<Date> {
+    let year = reader.digits(4, 4)?;
+    let separator = if reader.skip("-").is_some() {
+        "-"
+    } else {
+        reader.skip("/").map(|()| "/")?
+    };
+    let month = reader.number(2)?;
+    reader.skip(separator)?;
+    let day = reader.number(2)?;
+    Some(Date { year, month, day })
+}
+
+/// "2017-Jul-04".
+fn year_name_day(reader: &mut Reader<'_>) -> Option<Date> {
+    let year = reader.digits(4, 4)?;
+    reader.skip_any(&[' ', '.', '-']);
+    let month = month_of_name(reader.word())?;
+    reader.skip_any(&[' ', '.', '-']);
+    let day = reader.number(2)?;
+    Some(Date { year, month, day })
+}
+
+/// "20170704".
+fn digits_alone(reader: &mut Reader<'_>) -> Option<Date> {
+    let (year, month) = (reader.digits(4, 4)?, reader.digits(2, 2)?);
+    let day = reader.digits(2, 2)?;
+    Some(Date { year, month, day })
+}
+
+/// "7/4/2017", "7/4/17".
+fn month_day_year(reader: &mut Reader<'_>) -> Option<Date> {
+    let month = reader.number(2)?;
+    reader.skip("/")?;
+    let day = reader.number(2)?;
+    reader.skip("/")?;
+    let year = reader.attempt(|reader| reader.digits(4, 4));
+    let year = match year {
+        Some(year) => year,
+        None => reader.digits(2, 2).map(full_year)?,
+    };
+    Some(Date { year, month, day })
+}
+
+/// Of two digits: from 1970 to 2069.
+fn full_year(year: i64) -> i64 {
+    if year < 70 { year + 2000 } else { year + 1900 }
+}
+
+/// "04-07-2017", "4.7.2017".
+fn day_month_year(reader: &mut Reader<'_>) -> Option<Date> {
+    let day = reader.number(2)?;
+    reader.attempt(|reader| matches!(reader.take(1), "-" | ".").then_some(()))?;
+    let month = reader.number(2)?;
+    reader.attempt(|reader| matches!(reader.take(1), "-" | ".").then_some(()))?;
+    let year = reader.digits(4, 4)?;
+    Some(Date { year, month, day })
+}
+
+/// "July 4th, 2017".
+fn name_day_year(reader: &mut Reader<'_>) -> Option<Date> {
+    let month = month_of_name(reader.word())?;
+    reader.skip_any(&[' ', '.', '-']);
+    let day = reader.number(2)?;
+    skip_ordinal(reader);
+    reader.skip_any(&[' ', ',', '-']);
+    let year = reader.digits(4, 4)?;
+    Some(Date { year, month, day })
+}
+
+/// "4 Jul 2017".
+fn day_name_year(reader: &mut Reader<'_>) -> Option<Date> {
+    let day = reader.number(2)?;
+    skip_ordinal(reader);
+    reader.skip_any(&[' ', '-']);
+    let month = month_of_name(reader.word())?;
+    reader.skip_any(&[' ', ',', '.', '-']);
+    let year = reader.digits(4, 4)?;
+    Some(Date { year, month, day })
 }
 
 fn skip_ordinal(reader: &mut Reader<'_>) {
     reader.attempt(|reader| matches!(reader.word(), "st" | "nd" | "rd" | "th").then_some(()));
 }
 
-/// "12:10", "12:10:40.787", "121040", "3:10 PM".
+/// "12:10", "12:10:40.787", "12:10.40", "121040", "3:10 PM", "3pm", "noon", "midnight".
 fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
+    let named = reader.attempt(|reader| match reader.word().to_ascii_lowercase().as_str() {
+        "noon" => Some(12),
+        "midnight" => Some(0),
+        _ => None,
+    });
+    if let Some(hour) = named {
+        fields.hour = hour;
+        return Some(());
+    }
     fields.hour = reader.number(2)?;
-    let colons = reader.skip(":").is_some();
+    if read_half_of_day(reader, fields).is_some() {
+        return Some(());
+    }
+    let separated = skip_separator(reader).is_some();
     fields.minute = reader.digits(2, 2)?;
-    let more = if colons {
-        reader.skip(":").is_some()
+    let more = if separated {
+        skip_separator(reader).is_some()
     } else {
         reader.0.starts_with(|next: char| next.is_ascii_digit())
     };
     if more {
         fields.second = reader.digits(2, 2)?;
         if reader.skip(".").is_some() {
-            fields.millisecond = reader.fraction()?;
+            fields.millisecond = reader.fraction(usize::MAX)?;
         }
     }
+    read_half_of_day(reader, fields);
+    Some(())
+}
+
+/// "am" and "pm", which an hour from 1 to 12 stands before.
+fn read_half_of_day(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
     reader.attempt(|reader| {
         reader.skip_any(&[' ']);
         let afternoon = match reader.word().to_ascii_lowercase().as_str() {
@@ -343,16 +418,9 @@ fn read_time(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> {
         };
         fields.hour = fields.hour % 12 + afternoon;
         Some(())
-    });
-    Some(())
+    })
 }
 
-/// An offset, an abbreviation, or a name of the time zone database at that time.
-fn read_any_zone(reader: &mut Reader<'_>, fields: &Fields) -> Option<i64> {
-    if let Some(offset) = reader.attempt(read_zone).filter(|_| reader.is_at_end()) {
-        return Some(offset);
-    }
-    let zone = Zone::parse(reader.take(reader.0.len())).ok()?;
-    let local = fields.moment()?.local_millis;
-    Some((local - zone.utc(local)) / 1000)
+fn skip_separator(reader: &mut Reader<'_>) -> Option<()> {
+    reader.attempt(|reader| matches!(reader.take(1), ":" | ".").then_some(()))
 }
