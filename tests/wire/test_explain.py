@@ -208,3 +208,34 @@ def test_the_options_of_a_stage_are_checked_though_it_does_not_run(collection):
     with pytest.raises(OperationFailure) as failure:
         explain("explain", wrong, verbosity="queryPlanner")
     assert failure.value.code == 40415
+
+
+def explained_pipeline(database, stages, verbosity="queryPlanner"):
+    command = {"aggregate": "c", "pipeline": stages, "cursor": {}}
+    return database.command("explain", command, verbosity=verbosity)
+
+
+def test_a_pipeline_that_is_one_query_says_so(filled):
+    explained = explained_pipeline(filled.database, [{"$match": {"a": 5}}, {"$sort": {"b": 1}}])
+    assert explained["queryPlanner"]["optimizedPipeline"] is True
+    explained = explained_pipeline(filled.database, [{"$group": {"_id": "$a"}}])
+    assert "optimizedPipeline" not in explained["stages"][0]["$cursor"]["queryPlanner"]
+
+
+@pytest.mark.parametrize("stage, shown", [
+    ({"$out": "d"}, {"$out": {"coll": "d", "db": "NAME"}}),
+    ({"$out": {"db": "e", "coll": "d"}}, {"$out": {"coll": "d", "db": "e"}}),
+    ({"$merge": "d"}, {"$merge": {"into": {"db": "NAME", "coll": "d"}, "on": "_id", "whenMatched": "merge",
+                                  "whenNotMatched": "insert"}}),
+    ({"$merge": {"into": {"db": "e", "coll": "d"}, "on": ["b", "a"], "let": {"x": 1},
+                 "whenMatched": [{"$set": {"x": "$$x"}}], "whenNotMatched": "discard"}},
+     {"$merge": {"into": {"db": "e", "coll": "d"}, "on": ["b", "a"], "let": {"x": 1, "new": "$$ROOT"},
+                 "whenMatched": [{"$set": {"x": "$$x"}}], "whenNotMatched": "discard"}}),
+])
+def test_what_would_be_written_is_told_and_not_written(filled, stage, shown):
+    database = filled.database
+    last = explained_pipeline(database, [stage])["stages"][-1]
+    assert str(last) == str(shown).replace("NAME", database.name)
+    last = explained_pipeline(database, [stage], "executionStats")["stages"][-1]
+    assert last["nReturned"] == 0
+    assert "d" not in database.list_collection_names()

@@ -71,5 +71,5 @@ def test_a_view_is_no_target(database, source):
 def test_explain_does_not_write(database, source):
     pipeline = [{"$out": "t"}]
     explained = database.command("aggregate", source.name, pipeline=pipeline, explain=True)
-    assert explained["stages"][-1] == {"$out": "t"}
+    assert explained["stages"][-1] == {"$out": {"coll": "t", "db": database.name}}
     assert "t" not in names(database)

@@ -65,7 +65,6 @@ use crate::operators::BoxOperator;
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 pub use events::EventPipeline;
-use output::Output;
 pub(crate) use place::visit;
 use stage::{Kind, Setting, Stage};
 pub use stage::{ParsePipeline, Pipeline};
@@ -150,10 +149,10 @@ impl Aggregate {
         }
         let (find, rest) =
             front::split(&stages, &**source, self.hint.clone(), self.allow_disk_use)?;
-        let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
         if rest.is_empty() && self.pipeline.output.is_none() {
-            return Ok(cursor);
+            return find.explain(source, verbosity, Wrapping::Pipeline, interrupt);
         }
+        let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());
@@ -184,20 +183,17 @@ impl Aggregate {
         verbosity: Verbosity,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
-        let output = self.explained_output(verbosity)?;
-        let counts = match verbosity.runs() {
+        let mut counts = match verbosity.runs() {
             true => run_counted(open()?, rest, setting, interrupt)?,
             false => Vec::new(),
         };
-        Ok(print_stages(first, rest, output, &counts))
-    }
-
-    /// Where the documents would go. Fails where the pipeline is to run, but must not write.
-    fn explained_output(&self, verbosity: Verbosity) -> Result<Option<&Output>, Error> {
-        match self.pipeline.output.as_ref() {
-            Some(output) if verbosity.runs() => Err(output.not_run_by_explain()),
-            output => Ok(output),
+        let output = self.pipeline.output.as_ref();
+        if verbosity.runs() && output.is_some() {
+            // A stage that writes takes its rows and gives none; explain does not let it write.
+            counts.push(0);
         }
+        let output = output.map(|output| output.shown(&setting.database));
+        Ok(print_stages(first, rest, output, &counts))
     }
 }
 
@@ -233,12 +229,12 @@ fn run_counted(
 fn print_stages(
     first: DocumentBuf,
     rest: &[Stage],
-    output: Option<&Output>,
+    output: Option<DocumentBuf>,
     counts: &[u64],
 ) -> DocumentBuf {
     let mut printed = vec![first];
     printed.extend(rest.iter().map(|stage| stage.source.clone()));
-    printed.extend(output.map(|output| output.source.clone()));
+    printed.extend(output);
     for (document, count) in printed.iter_mut().zip(counts) {
         let count = i64::try_from(*count).unwrap_or(i64::MAX);
         document.push("nReturned", Value::whole(count));

@@ -47,6 +47,8 @@ impl Verbosity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapping {
     None,
+    /// A pipeline of which the query is the whole.
+    Pipeline,
     Count,
     Delete,
     Update,
@@ -97,6 +99,9 @@ fn planner(
     let key = standing.key.text();
     builder.append("planCacheKey", ValueRef::String(&key));
     builder.append("optimizationTimeMillis", number(millis));
+    if wrapping == Wrapping::Pipeline {
+        builder.append("optimizedPipeline", ValueRef::Bool(true));
+    }
     for name in [
         "maxIndexedOrSolutionsReached",
         "maxIndexedAndSolutionsReached",
@@ -138,7 +143,10 @@ fn execution(
     let totals = totals(&*operator);
     let mut builder = DocumentBuilder::new();
     builder.append("executionSuccess", ValueRef::Bool(true));
-    let returned = if wrapping == Wrapping::None { count } else { 0 };
+    let returned = match wrapping {
+        Wrapping::None | Wrapping::Pipeline => count,
+        _ => 0,
+    };
     builder.append("nReturned", number(returned));
     builder.append("executionTimeMillis", number(millis));
     builder.append("totalKeysExamined", number(totals.keys_examined as i64));
@@ -171,7 +179,7 @@ fn totals(operator: &dyn Operator) -> Counters {
 fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
     let inner = print(plan, run.map(|(operator, _)| operator));
     let (name, counted) = match wrapping {
-        Wrapping::None => return inner,
+        Wrapping::None | Wrapping::Pipeline => return inner,
         Wrapping::Count => ("COUNT", "nCounted"),
         Wrapping::Delete => ("DELETE", "nWouldDelete"),
         Wrapping::Update => ("UPDATE", "nWouldModify"),

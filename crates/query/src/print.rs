@@ -29,6 +29,10 @@ pub(crate) fn number(value: i64) -> ValueRef<'static> {
     i32::try_from(value).map_or(ValueRef::Int64(value), ValueRef::Int32)
 }
 
+fn count(value: u64) -> ValueRef<'static> {
+    number(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
 /// The same, with what was done.
 pub(crate) fn print(plan: &Plan, run: Option<&dyn Operator>) -> DocumentBuf {
     let mut builder = DocumentBuilder::new();
@@ -144,7 +148,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
             );
             builder.append("memLimit", number(SORT_BYTES));
             if let Some(limit) = limit {
-                builder.append("limitAmount", number(*limit as i64));
+                builder.append("limitAmount", count(*limit));
             }
             let kind = if sort.needs_text_score() {
                 "default"
@@ -153,8 +157,8 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
             };
             builder.append("type", ValueRef::String(kind));
         }
-        Plan::Skip { amount, .. } => builder.append("skipAmount", number(*amount as i64)),
-        Plan::Limit { amount, .. } => builder.append("limitAmount", number(*amount as i64)),
+        Plan::Skip { amount, .. } => builder.append("skipAmount", count(*amount)),
+        Plan::Limit { amount, .. } => builder.append("limitAmount", count(*amount)),
         Plan::Projection { projection, .. } => {
             builder.append("transformBy", ValueRef::Document(projection.source()));
         }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, ValueRef};
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::expression::{Context, Expression, Variables, check_variable_for_writing};
 use windrow_mql::filter::Environment;
 use windrow_mql::update::Update;
@@ -15,8 +15,8 @@ use crate::Error;
 /// The last stage of a pipeline that writes.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The stage as it was written, for explain.
-    pub source: DocumentBuf,
+    /// The stage as it was written.
+    source: DocumentBuf,
     pub target: Target,
     pub kind: OutputKind,
 }
@@ -380,15 +380,40 @@ fn parse_variables(
 }
 
 impl Output {
-    /// Explain does not write. 51029 for `$out`, 51184 for `$merge`.
-    pub(super) fn not_run_by_explain(&self) -> Error {
-        let (code, name) = match self.kind {
-            OutputKind::Out => (51029, "$out"),
-            OutputKind::Merge(_) => (51184, "$merge"),
+    /// The stage as explain shows it: with all that it goes by, also where it was not written.
+    /// `database` is the pipeline's.
+    pub(super) fn shown(&self, database: &str) -> DocumentBuf {
+        let database = self.target.database.as_deref().unwrap_or(database);
+        let collection = self.target.collection.as_str();
+        let OutputKind::Merge(merge) = &self.kind else {
+            return doc! { "$out": { "coll": collection, "db": database } };
         };
-        let message =
-            format!("{name} cannot be explained with a verbosity other than 'queryPlanner'");
-        Error::new(code, message)
+        let mut shown = doc! { "into": { "db": database, "coll": collection } };
+        match merge.keys().as_slice() {
+            [path] => shown.push("on", *path),
+            paths => {
+                let paths = paths.iter().map(|path| ValueRef::String(path));
+                shown.push("on", paths.collect::<ArrayBuf>());
+            }
+        }
+        let written = self.source.get("$merge").and_then(ValueRef::as_document);
+        let field = |name| {
+            written
+                .and_then(|it| it.get(name))
+                .filter(|it| !it.is_nullish())
+        };
+        let matched = field("whenMatched").unwrap_or(ValueRef::String("merge"));
+        if matched.as_array().is_some() {
+            let given = field("let").and_then(ValueRef::as_document);
+            let given = given.into_iter().flatten();
+            let mut variables: DocumentBuf = given.filter(|(name, _)| *name != NEW).collect();
+            variables.push(NEW, "$$ROOT");
+            shown.push("let", variables);
+        }
+        shown.push("whenMatched", matched.to_value());
+        let not_matched = field("whenNotMatched").unwrap_or(ValueRef::String("insert"));
+        shown.push("whenNotMatched", not_matched.to_value());
+        doc! { "$merge": shown }
     }
 }
 
@@ -457,7 +482,7 @@ pub(super) fn check_last(stages: Array<'_>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::{Value, doc};
+    use windrow_document::Value;
 
     #[test]
     fn what_is_wrong_is_refused() {
