@@ -241,6 +241,11 @@ def test_geo_near_shows_distances(collection):
     stage = {"near": [0, 0], "distanceField": "d", "spherical": True, "maxDistance": 0.05}
     found = list(collection.aggregate([{"$geoNear": stage}, {"$limit": 2}, {"$project": {"d": 1}}]))
     assert [one["d"] for one in found] == pytest.approx([0, math.radians(1)])
+    collection.update_one({"_id": 0}, {"$set": {"list": [{"d": 1}, {"d": 2}]}})
+    for shown, expected in (({"distanceField": "list.d"}, {"list": {"d": 0}}),
+                            ({"distanceField": "x", "includeLocs": "x"}, {"x": point((0, 0))})):
+        nearest = collection.aggregate([{"$geoNear": stage | shown}]).next()
+        assert nearest | expected == nearest
     shown = {"$addFields": {"again": {"$meta": "geoNearDistance"}}}
     found = list(collection.aggregate([{"$geoNear": stage}, shown]))
     assert all(one["again"] == one["d"] for one in found)

@@ -11,7 +11,7 @@ use super::origin;
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Stage, check_joint, not_first};
 use super::statistics;
-use super::transform::{Count, Match, RedactRows, ReplaceRows, ReshapeRows};
+use super::transform::{Count, Match, NearRows, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
 use crate::Error;
 use crate::cursor::Cursor;
@@ -119,7 +119,7 @@ fn open(kind: &Kind, input: BoxOperator, setting: &Setting) -> Result<BoxOperato
     let environment = || setting.environment.clone();
     Ok(match kind {
         Kind::Count(name) => Box::new(Count::new(name.clone(), input)),
-        Kind::GeoNear(near) => Box::new(ReshapeRows::new(near.added.clone(), environment(), input)),
+        Kind::GeoNear(near) => Box::new(NearRows::new(near.shown.clone(), environment(), input)),
         Kind::Limit(amount) => Box::new(Limit::new(*amount, input)),
         Kind::Match(filter) => Box::new(Match::new(filter.clone(), input)),
         Kind::Redact(redact) => Box::new(RedactRows::new(redact.clone(), environment(), input)),

@@ -4,15 +4,16 @@
 //! values only when its pipeline is parsed again for a document; before, nothing is near.
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_geo::Near;
 use windrow_index::{Definition, KeyKind};
-use windrow_mql::expression::{Context, Scope};
+use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
-use windrow_mql::reshape::Reshape;
 
 use super::operand;
+use super::place::with_value;
 use crate::Error;
+use crate::row::Row;
 use crate::source::Source;
 
 const TYPE_MISMATCH: i32 = 14;
@@ -46,8 +47,16 @@ pub struct GeoNear {
     /// The path of the place; None: that of the one index there is.
     key: Option<Path>,
     query: Filter,
-    /// Adds the distance, and the place where that is asked for.
-    pub added: Reshape,
+    /// The fields that rows get.
+    pub shown: Shown,
+}
+
+/// What each row gets: fields that take the place of whatever was there.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    distance: Path,
+    multiplier: Option<f64>,
+    place: Option<Path>,
 }
 
 impl GeoNear {
@@ -79,7 +88,7 @@ impl GeoNear {
             near,
             key: key(options)?,
             query,
-            added: added(options, environment)?,
+            shown: shown(options, environment)?,
         })
     }
 
@@ -188,8 +197,7 @@ fn key(options: Document<'_>) -> Result<Option<Path>, Error> {
     }
 }
 
-/// The fields that each row gets.
-fn added(options: Document<'_>, environment: &Environment) -> Result<Reshape, Error> {
+fn shown(options: Document<'_>, environment: &Environment) -> Result<Shown, Error> {
     let Some(ValueRef::String(distance_field)) = options.get("distanceField") else {
         return Err(Error::new(
             NO_DISTANCE_FIELD,
@@ -201,28 +209,38 @@ fn added(options: Document<'_>, environment: &Environment) -> Result<Reshape, Er
         let message = "distanceMultiplier must be a number";
         return Err(Error::new(TYPE_MISMATCH, message));
     }
-    let distance = doc! { "$meta": "geoNearDistance" };
-    let mut fields = DocumentBuf::new();
-    match number(options, "distanceMultiplier", environment)? {
-        None => fields.push(distance_field, distance),
-        Some(factor) => fields.push(distance_field, doc! { "$multiply": [distance, factor] }),
-    }
-    operand::check_path(distance_field)?;
-    match options.get("includeLocs") {
-        None => {}
-        Some(ValueRef::String(field)) => {
-            operand::check_path(field)?;
-            fields.push(field, doc! { "$meta": "geoNearPoint" });
-        }
+    let multiplier = number(options, "distanceMultiplier", environment)?;
+    let distance = operand::check_path(distance_field)?;
+    let place = match options.get("includeLocs") {
+        None => None,
+        Some(ValueRef::String(field)) => Some(operand::check_path(field)?),
         Some(_) => {
             return Err(Error::new(
                 NO_LOCATION_FIELD,
                 "$geoNear requires that 'includeLocs' option is a String",
             ));
         }
+    };
+    Ok(Shown {
+        distance,
+        multiplier,
+        place,
+    })
+}
+
+impl Shown {
+    /// The row's document with its distance, and its place where that is asked for.
+    pub fn apply(&self, row: &Row) -> DocumentBuf {
+        let Some(nearest) = &row.meta.nearest else {
+            return row.document().to_buf();
+        };
+        let distance = ValueRef::Double(nearest.distance * self.multiplier.unwrap_or(1.0));
+        let shown = with_value(row.document(), &self.distance, Some(distance));
+        match &self.place {
+            Some(path) => with_value(shown.as_document(), path, Some(nearest.point.as_ref())),
+            None => shown,
+        }
     }
-    let operand = ValueRef::Document(fields.as_document());
-    Ok(Reshape::parse_add_fields(operand, &Scope::default())?)
 }
 
 /// The place of the one `2d` index, or else of the one `2dsphere` index.

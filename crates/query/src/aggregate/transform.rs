@@ -6,6 +6,7 @@ use windrow_mql::expression::Context;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
 
+use super::geo_near::Shown;
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Part, count_rows, counted, parts_over};
 use crate::row::{Interrupt, Row};
@@ -72,6 +73,13 @@ row_by_row! {
     ReshapeRows, reshape: Reshape, |this, row| {
         let context = context(row, &this.environment);
         Ok(Some(this.reshape.apply(row.document(), &context)?))
+    }
+}
+
+row_by_row! {
+    /// `$geoNear`: the distance, and the place.
+    NearRows, shown: Shown, |this, row| {
+        Ok(Some(this.shown.apply(row)))
     }
 }
 
