@@ -1,6 +1,7 @@
 """$merge: the documents of a pipeline meet those of a collection."""
 
 import pytest
+from pymongo import ASCENDING, GEO2D, GEOSPHERE
 from pymongo.errors import OperationFailure
 
 NEW = [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]
@@ -102,4 +103,25 @@ def test_stages_that_an_updating_pipeline_may_not_have(database, stage, code):
                 lambda: database.c.update_one({}, [stage])):
         with pytest.raises(OperationFailure) as refused:
             run()
+        assert refused.value.code == code
+
+
+@pytest.mark.parametrize("keys, on", [
+    ([("a", ASCENDING), ("p", GEOSPHERE)], ["a", "p"]), ([("p", GEO2D)], "p"), ([("p", GEOSPHERE)], "p"),
+])
+def test_only_indexes_by_value_say_that_fields_name_one_document(database, keys, on):
+    database.c.insert_one({"_id": 1})
+    database.d.create_index(keys, unique=True)
+    with pytest.raises(OperationFailure) as refused:
+        database.c.aggregate([{"$merge": {"into": "d", "on": on}}])
+    assert refused.value.code == 51183
+
+
+def test_a_field_within_an_array_is_missing(database):
+    database.c.insert_one({"_id": 1, "a": [{"b": 1}], "c": [1]})
+    database.d.create_index("a.b", unique=True)
+    database.d.create_index("c", unique=True)
+    for on, code in (("a.b", 51132), ("c", 51185)):
+        with pytest.raises(OperationFailure) as refused:
+            database.c.aggregate([{"$merge": {"into": "d", "on": on}}])
         assert refused.value.code == code

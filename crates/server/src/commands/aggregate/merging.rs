@@ -74,7 +74,8 @@ impl Merging {
             names.sort_unstable();
             let is_whole = definition.partial.is_none() && index.is_ready();
             let is_alike = definition.collation == *collation;
-            definition.unique && is_whole && is_alike && names == keys
+            let is_plain = pattern.iter().all(|(_, order)| order.is_number());
+            definition.unique && is_whole && is_alike && is_plain && names == keys
         })
     }
 
@@ -235,27 +236,21 @@ impl Merging {
 fn key<'a>(document: Document<'a>, path: &str) -> Result<ValueRef<'a>, CommandError> {
     let mut value = Some(ValueRef::Document(document));
     for name in Path::parse(path).components() {
-        let inner = match value {
-            Some(ValueRef::Array(_)) => return array_on(path),
-            other => other.and_then(ValueRef::as_document),
-        };
+        // Nothing is looked for within arrays.
+        let inner = value.and_then(ValueRef::as_document);
         value = inner.and_then(|inner| inner.get(name.name()));
     }
     match value {
-        Some(ValueRef::Array(_)) => array_on(path),
+        Some(ValueRef::Array(_)) => refuse(
+            51_185,
+            format!("$merge write error: 'on' field '{path}' cannot be an array"),
+        ),
         None | Some(ValueRef::Null | ValueRef::Undefined) => refuse(
             51_132,
             format!("$merge write error: 'on' field '{path}' cannot be missing, null or undefined"),
         ),
         Some(value) => Ok(value),
     }
-}
-
-fn array_on<T>(path: &str) -> Result<T, CommandError> {
-    refuse(
-        51_185,
-        format!("$merge write error: 'on' field '{path}' cannot be an array"),
-    )
 }
 
 /// The old document with the new one's fields, as `$set` puts them: in their old places, and behind
