@@ -228,3 +228,33 @@ def test_larger_than_a_batch_and_than_memory_is_polite(collection):
     backwards = run(collection, {"$sort": {"g": 1, "_id": -1}}, {"$project": {"g": 1}})
     assert [(one["g"], one["_id"]) for one in backwards] == \
         sorted(((one % 5_000, one) for one in range(50_000)), key=lambda pair: (pair[0], -pair[1]))
+
+
+@pytest.mark.parametrize("stages", [
+    [{"$sample": {"size": 1}}, {"$project": {"value": "$_id"}}],
+    [{"$limit": 1}, {"$project": {"value": {"$rand": {}}}}],
+])
+def test_what_is_left_to_chance_is_looked_up_anew_for_each_document(collection, stages):
+    collection.insert_many([{} for _ in range(50)])
+    lookup = {"from": collection.name, "pipeline": stages, "as": "found"}
+    found = run(collection, {"$lookup": lookup}, {"$unwind": "$found"})
+    assert len({one["found"]["value"] for one in found}) > 1
+
+
+def test_no_field_is_added_of_an_empty_specification(sales):
+    assert run(sales, {"$addFields": {}}) == run(sales, {"$set": {}}) == SALES
+
+
+def test_an_object_may_have_no_name_with_a_null_byte(collection):
+    collection.insert_one({"pair": [["a\0b", 1]], "entry": [{"k": "a\0b", "v": 1}]})
+    for field, code in (("pair", 4940400), ("entry", 4940401)):
+        with pytest.raises(OperationFailure) as refused:
+            run(collection, {"$replaceWith": {"$arrayToObject": f"${field}"}})
+        assert refused.value.code == code
+
+
+def test_parts_of_a_reference_are_projected(collection):
+    collection.insert_one({"_id": 1, "to": {"$ref": "c", "$id": 7, "$db": "d"}})
+    assert collection.database.command("aggregate", collection.name, cursor={}, pipeline=[
+        {"$project": {"to": {"$ref": 0}}}, {"$set": {"names": {"$objectToArray": "$to"}}},
+        {"$project": {"names": "$names.k"}}])["cursor"]["firstBatch"] == [{"_id": 1, "names": ["$id", "$db"]}]

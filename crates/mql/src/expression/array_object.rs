@@ -36,8 +36,12 @@ pub(crate) fn array_to_object<'a>(call: &'a Call, context: &Context<'a>) -> Answ
         pace.step()?;
         let (name, value) = parse_entry(entry, &mut form)?;
         if name.contains('\0') {
+            let code = match form {
+                Some(Form::Entry) => 4940401,
+                _ => 4940400,
+            };
             let message = "Key field cannot contain an embedded null byte";
-            return Err(Error::new(4940400, message));
+            return Err(Error::new(code, message));
         }
         match places.entry(name) {
             Entry::Vacant(place) => {

@@ -4,7 +4,7 @@ use windrow_document::{Document, ValueRef};
 
 use super::{Field, Node, Reshape, Rest};
 use crate::Error;
-use crate::expression::{Expression, Scope, check_name, is_operator};
+use crate::expression::{Expression, OF_REFERENCES, Scope, check_name, is_operator};
 
 /// Splits a dotted name and checks its parts.
 fn split(path: &str) -> Result<Vec<&str>, Error> {
@@ -158,7 +158,9 @@ fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
     let Some((name, _)) = document.first() else {
         return Ok(false);
     };
-    if !name.starts_with('$') || document.count() != 1 {
+    // The fields of a reference have names like operators.
+    let is_field = !name.starts_with('$') || OF_REFERENCES.contains(&name);
+    if is_field || document.count() != 1 {
         return Ok(false);
     }
     // `$elemMatch` belongs to find's projections; as an expression it is unknown, with 168. `$function`
@@ -214,11 +216,6 @@ pub(super) fn add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<R
         let message = format!("$addFields specification stage must be an object, got {found}");
         return Err(Error::new(40272, message));
     };
-    if document.is_empty() {
-        let message =
-            "Invalid $addFields :: caused by :: specification must have at least one field";
-        return Err(Error::new(40177, message));
-    }
     let mut root = Node::new(Rest::Kept);
     add_below(&mut root, &[], document, scope)?;
     Ok(Reshape { root })

@@ -12,6 +12,10 @@ fn text_and_numbers_are_converted() {
         (r#"{"$toDecimal": 0.0}"#, r#"{"$numberDecimal": "0"}"#),
         (r#"{"$toDecimal": -0.0}"#, r#"{"$numberDecimal": "-0"}"#),
         (
+            r#"{"$convert": {"input": "7", "to": "missing", "onError": "$text"}}"#,
+            r#""mongo""#,
+        ),
+        (
             r#"{"$convert": {"input": "x", "to": "int", "onError": "$text"}}"#,
             r#""mongo""#,
         ),

@@ -54,6 +54,8 @@ struct SubPipeline {
     stages: Value,
     /// Parsed, where it says the same for every row.
     fixed: Option<Pipeline>,
+    /// Whether what it gives is left to chance, each time anew.
+    is_random: bool,
 }
 
 impl Transformation for Lookup {
@@ -225,6 +227,9 @@ impl LookupOperator {
                 Some(found) => found,
                 None => {
                     let chain = pipeline.over_source(&self.source, None, &self.setting)?;
+                    if sub.is_random {
+                        return each(chain, interrupt, take);
+                    }
                     let mut found = Found::new(&self.lookup.from);
                     each(chain, interrupt, &mut |content| found.push(content))?;
                     found.documents

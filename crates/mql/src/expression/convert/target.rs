@@ -89,7 +89,7 @@ impl Target {
             is_big_endian: false,
         };
         match value {
-            ValueRef::String(name) => Type::from_name(name)
+            ValueRef::String(name) => by_name(name)
                 .map(target)
                 .ok_or_else(|| Error::bad_value(format!("Unknown type name: {name}"))),
             number if number.is_number() => by_number(number).map(target),
@@ -115,14 +115,24 @@ impl Target {
     }
 }
 
+/// "missing" is a type, of which nothing can be made: as with `undefined`.
+fn by_name(name: &str) -> Option<Type> {
+    match name {
+        "missing" => Some(Type::Undefined),
+        name => Type::from_name(name),
+    }
+}
+
 fn by_number(value: ValueRef<'_>) -> Result<Type, Error> {
     let Some(number) = value.as_whole() else {
         let message = "In $convert, numeric 'to' argument is not an integer";
         return Err(Error::failed_to_parse(message));
     };
-    let found = Type::ALL
-        .into_iter()
-        .find(|kind| i64::from(kind.number()) == number);
+    let mut types = Type::ALL.into_iter();
+    let found = match number {
+        0 => by_name("missing"),
+        number => types.find(|kind| i64::from(kind.number()) == number),
+    };
     found.ok_or_else(|| {
         let message = format!(
             "In $convert, numeric value for 'to' does not correspond to a BSON type: {number}"

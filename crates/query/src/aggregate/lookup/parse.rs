@@ -215,5 +215,17 @@ fn parse_pipeline<'n>(
     Ok(SubPipeline {
         stages: Value::Array(stages.to_buf()),
         fixed,
+        is_random: is_random(ValueRef::Array(stages)),
     })
+}
+
+/// Whether a value has something in it that gives another value each time.
+fn is_random(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Array(array) => array.iter().any(is_random),
+        ValueRef::Document(document) => document.iter().any(|(name, value)| {
+            matches!(name, "$sample" | "$rand" | "$sampleRate") || is_random(value)
+        }),
+        _ => false,
+    }
 }
