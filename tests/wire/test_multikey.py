@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from bson import Decimal128, Int64
+from bson import Decimal128, Int64, MaxKey, MinKey
 from pymongo.errors import DuplicateKeyError, OperationFailure, WriteError
 
 from answers import ids
@@ -94,3 +94,16 @@ def test_a_place_in_an_array_is_no_name_in_what_an_index_covers(collection):
         assert list(collection.find({"b": 1}, {"_id": 0, "a.0": 1}).hint(hint)) == [{"a": []}]
         stages = [{"$match": {"b": 1}}, {"$group": {"_id": "$a.0"}}]
         assert list(collection.aggregate(stages, hint=hint if hint == "place" else {"$natural": 1})) == [{"_id": []}]
+
+
+@pytest.mark.parametrize("condition", [{"$gt": MinKey()}, {"$lt": MaxKey()}])
+def test_an_array_of_an_end_of_all_values_is_no_end(database, condition):
+    """[MinKey] is above MinKey as an array, but its one key in an index is MinKey."""
+    values = [[MinKey()], [MaxKey()], MinKey(), MaxKey(), [MinKey(), 3], [], None, 1]
+    for name in ("plain", "indexed"):
+        database[name].insert_many({"_id": place, "a": value} for place, value in enumerate(values))
+    database.indexed.create_index("a")
+    expected = sorted(ids(database.plain.find({"a": condition})))
+    assert sorted(ids(database.indexed.find({"a": condition}))) == expected
+    assert sorted(ids(database.indexed.find({"a": condition}, sort=[("a", 1)]))) == expected
+    assert {0, 1} <= set(expected) and len(expected) == 7

@@ -34,7 +34,8 @@ pub struct Predicate {
     accepts_missing: bool,
     is_negated: bool,
     /// The negation of null: an element that is no document has null in the index, and nothing at the
-    /// path.
+    /// path. Or above MinKey, or below MaxKey: an array is, of which the index may have the one element
+    /// that is not.
     needs_no_arrays: bool,
     /// It looks at strings as such, whatever the collation: a regular expression.
     is_of_texts: bool,
@@ -165,7 +166,8 @@ impl Predicates {
             accepts_missing,
             is_negated,
             is_of_texts: leaf::has_regex(node),
-            needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child)),
+            needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child))
+                || leaf::is_all_but_an_end(node),
             pins: pins.open.clone(),
         });
     }
@@ -479,6 +481,20 @@ mod tests {
         // The array is the last part of one path alone.
         let apart = index(doc! { "a.b": 1, "a.c": 1 }, &[2, 0]);
         check(&apart, doc! { "a.b": 1, "a.c": 2 }, "[1, 1] | [2, 2]", true);
+    }
+
+    /// [MinKey] is no MinKey, but the index has MinKey of it.
+    #[test]
+    fn an_array_lies_between_the_ends_of_all_values() {
+        use windrow_document::Value::{MaxKey, MinKey};
+        let above = || doc! { "a": { "$gt": MinKey } };
+        let below = || doc! { "a": { "$lt": MaxKey } };
+        let plain = index(doc! { "a": 1 }, &[0]);
+        check(&plain, above(), "(MinKey, MaxKey]", true);
+        check(&plain, below(), "[MinKey, MaxKey)", true);
+        let arrays = index(doc! { "a": 1 }, &[1]);
+        check(&arrays, above(), "[MinKey, MaxKey]", false);
+        check(&arrays, below(), "[MinKey, MaxKey]", false);
     }
 
     #[test]

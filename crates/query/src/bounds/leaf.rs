@@ -298,6 +298,20 @@ pub fn accepts_missing(node: &Node) -> bool {
     }
 }
 
+/// Whether it holds of all values but MinKey, or all but MaxKey.
+pub fn is_all_but_an_end(node: &Node) -> bool {
+    match node {
+        Node::Compare {
+            operator, value, ..
+        } => matches!(
+            (operator, value),
+            (Comparison::Gt, Value::MinKey) | (Comparison::Lt, Value::MaxKey)
+        ),
+        Node::Or(branches) => branches.iter().any(is_all_but_an_end),
+        _ => false,
+    }
+}
+
 /// The path of a condition on one path, also of a negated one and of a `$or` of such that are not negated.
 pub fn path_of(node: &Node) -> Option<&windrow_document::path::Path> {
     match node {
