@@ -304,6 +304,8 @@ def test_near_in_updates_and_deletes(collection):
     ({"p": {"$not": {"$nearSphere": [0, 0]}}}, 2),
     ({"p": {"$nearSphere": [0, 0]}, "$text": {"$search": "x"}}, 2),
     ({"p": {"$nearSphere": [0, 100]}}, 2),
+    ({"p": {"$nearSphere": {"$geometry": point((0, 0))}, "$maxDistance": 5}}, 2),
+    ({"p": {"$nearSphere": point((0, 0)), "$maxDistance": 500_000}}, None),
     ({"p": {"$nearSphere": [0, 0], "$maxDistance": -1}}, 16896),
     ({"p": {"$nearSphere": [0, 0], "$maxDistance": float("inf")}}, 16896),
     ({"p": {"$geoWithin": {"$geometry": point((0, 0))}}}, 2),
@@ -427,3 +429,31 @@ def test_places_limit_a_partial_index(collection, operator, shape):
     assert collection.count_documents({"kind": "a", **there}, hint="some") == collection.count_documents({})\
         - collection.count_documents({"kind": "b"})
     assert collection.database.command("validate", "c")["valid"]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_the_edge_of_a_circle_is_where_the_sum_of_centre_and_radius_is(collection, indexed):
+    """5.0001 - 5 is more than 0.0001 to a double, and the point was outside."""
+    around = [(4.9999, 52), (5, 52), (5.0001, 52), (5, 52.0001), (5, 51.9999)]
+    corners = [(x, y) for x in (4.9999, 5.0001) for y in (51.9999, 52.0001)]
+    collection.insert_many({"_id": number, "p": list(place)} for number, place in enumerate(around + corners))
+    if indexed:
+        collection.create_index([("p", GEO2D)])
+    circle = {"p": {"$geoWithin": {"$center": [[5, 52], 0.0001]}}}
+    assert sorted(ids(collection.find(circle))) == [0, 1, 2, 3, 4]
+
+
+def test_points_that_repeat_at_the_end_of_a_ring_count_once(collection):
+    collection.create_index([("p", GEOSPHERE)])
+    shell = [[-3, -3], [3, -3], [3, 3], [-3, 3], [-3, -3]]
+    hole = [[-2, -2], [2, -2], [2, 2], [-2, 2], [-2, -2], [-2, -2]]
+    collection.insert_one({"_id": 1, "p": {"type": "Polygon", "coordinates": [shell, hole]}})
+    for place, expected in (((2.5, 0), [1]), ((0, 0), [])):
+        assert ids(collection.find({"p": {"$geoIntersects": {"$geometry": point(place)}}})) == expected
+
+
+def test_unique_documents_mean_nothing_to_a_stage(collection):
+    collection.create_index([("p", GEO2D)])
+    collection.insert_one({"p": [1, 1]})
+    stage = {"$geoNear": {"near": [0, 0], "distanceField": "d", "uniqueDocs": True}}
+    assert len(list(collection.aggregate([stage]))) == 1

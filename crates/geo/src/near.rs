@@ -65,6 +65,12 @@ impl Near {
         let is_spherical = name == "$nearSphere";
         let mut near = match operand {
             ValueRef::Document(fields) if fields.contains("$geometry") => {
+                if let Some((extra, value)) = operators.iter().nth(1) {
+                    return Err(Error::bad_value(format!(
+                        "geo near accepts just one argument when querying for a GeoJSON point. \
+                         Extra field found: {extra}: {value}"
+                    )));
+                }
                 let geometry = fields.get("$geometry").unwrap_or(ValueRef::Null);
                 Near::of_geometry(geometry)?.with_distances(fields, "$geometry", BESIDE_GEOMETRY)?
             }
@@ -115,8 +121,9 @@ impl Near {
             true => Measure::Radians,
             false => Measure::Plane,
         };
-        if is_spherical {
-            center.check_on_earth()?;
+        if is_spherical && !center.is_on_earth() {
+            let message = "Legacy point is out of bounds for spherical query";
+            return Err(Error::bad_value(message));
         }
         let mut near = Near::of(center, measure);
         if let Some(third) = value.as_array().and_then(|array| array.get(2)) {

@@ -109,7 +109,7 @@ impl Figure {
     pub fn contains(&self, point: Position) -> bool {
         match self {
             Figure::Box(rectangle) => rectangle.contains(point),
-            Figure::Circle { center, radius } => center.distance(point) <= *radius,
+            Figure::Circle { center, radius } => beyond(*center, *radius, point) <= 0.0,
             Figure::Polygon(corners) => polygon_contains(corners, point),
         }
     }
@@ -119,10 +119,11 @@ impl Figure {
         match self {
             Figure::Box(own) => own.overlap(rectangle),
             Figure::Circle { center, radius } => {
-                let farthest = rectangle.corners().map(|one| center.distance(one));
-                if center.distance(rectangle.nearest(*center)) > *radius {
+                let nearest = rectangle.nearest(*center);
+                let mut corners = rectangle.corners().into_iter();
+                if center.distance(nearest) > *radius && beyond(*center, *radius, nearest) > 0.0 {
                     Overlap::Outside
-                } else if farthest.iter().all(|one| one <= radius) {
+                } else if corners.all(|one| beyond(*center, *radius, one) <= 0.0) {
                     Overlap::Inside
                 } else {
                     Overlap::Partly
@@ -130,6 +131,19 @@ impl Figure {
             }
             Figure::Polygon(corners) => polygon_overlap(corners, rectangle),
         }
+    }
+}
+
+/// How far a point lies outside of a circle. Straight beside or above the centre the sum of centre and
+/// radius decides: that is where who writes 5.0001 means the edge of 0.0001 around 5.
+fn beyond(center: Position, radius: f64, point: Position) -> f64 {
+    let along = |one: f64, other: f64| one.max(other) - (one.min(other) + radius);
+    if center.x == point.x {
+        along(center.y, point.y)
+    } else if center.y == point.y {
+        along(center.x, point.x)
+    } else {
+        center.distance(point) - radius
     }
 }
 

@@ -114,8 +114,8 @@ fn one_loop(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
         ));
     }
     let mut points = ring;
-    points.pop();
     points.dedup();
+    points.pop();
     let mut found = Loop::new(points);
     if found.num_vertices() < 3 {
         return Err(Error::bad_value(

@@ -25,12 +25,14 @@ const NO_NEAR: i32 = 16605;
 const NEAR_TYPE: i32 = 5_860_401;
 const NO_DISTANCE_FIELD: i32 = 16606;
 const NO_LOCATION_FIELD: i32 = 16607;
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     "near",
     "distanceField",
     "distanceMultiplier",
     "includeLocs",
     "key",
+    // Without meaning, as in MongoDB.
+    "uniqueDocs",
     "maxDistance",
     "minDistance",
     "query",
