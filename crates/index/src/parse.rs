@@ -240,6 +240,9 @@ fn name_of(specification: Document<'_>) -> Result<String, Error> {
     match specification.get("name") {
         Some(ValueRef::String("")) => Err(cannot("index name cannot be empty".to_owned())),
         Some(ValueRef::String("*")) => Err(Error::bad_value("The index name '*' is not valid.")),
+        Some(ValueRef::String(name)) if name.contains('\0') => {
+            Err(cannot("index names cannot contain NUL bytes".to_owned()))
+        }
         Some(ValueRef::String(name)) => Ok(name.to_owned()),
         Some(other) => Err(Error::type_mismatch(format!(
             "The field 'name' must be a string, but got {}",
@@ -411,6 +414,8 @@ mod tests {
         check(doc! { "key": { "a": 0 }, "name": "x" }, Err(67));
         check(doc! { "key": { "a": "foo" }, "name": "x" }, Err(67));
         check(doc! { "key": { "a..b": 1 }, "name": "x" }, Err(67));
+        check(doc! { "key": { "a": 1 }, "name": "x\0y" }, Err(67));
+        check(doc! { "key": { "_fts": 1 }, "name": "x" }, Err(67));
         check(
             doc! { "key": { "a": "hashed", "b": "hashed" }, "name": "x" },
             Err(31303),

@@ -70,6 +70,11 @@ pub(super) fn fields(key: Document<'_>, family: Family) -> Result<Vec<KeyField>,
         let kind = kind_of(value)?;
         if kind != KeyKind::Text {
             check_path(name)?;
+            if name == "_fts" {
+                return Err(cannot(
+                    "Index key contains an illegal field name: '_fts'".to_owned(),
+                ));
+            }
         }
         let has_text = fields.iter().any(|field| field.kind == KeyKind::Text);
         if kind == KeyKind::Text && has_text {
