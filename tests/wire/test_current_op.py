@@ -4,6 +4,7 @@ they were opened."""
 import threading
 
 import pytest
+from pymongo.errors import OperationFailure
 
 
 @pytest.fixture
@@ -56,3 +57,38 @@ def test_a_cursor_was_created_once(client, collection):
     for _ in range(20):
         assert created()["createdDate"] == first["createdDate"]
     cursor.close()
+
+
+def test_operations_are_chosen_by_a_filter(client):
+    """Operators in it were refused once, though the manual shows them."""
+    def found(**wanted):
+        return client.admin.command({"currentOp": 1, **wanted})["inprog"]
+
+    assert found(secs_running={"$gte": 0}, ns={"$regex": "^admin"})
+    assert found(**{"$or": [{"op": "none"}, {"command.currentOp": {"$exists": True}}]})
+    assert found(op={"$in": ["none"]}) == []
+    with pytest.raises(OperationFailure) as failure:
+        found(op={"$wrong": 1})
+    assert failure.value.code == 2
+
+
+def test_who_waits_for_a_cursor_shows_it(client, database):
+    database.create_collection("log", capped=True, size=4096)
+    database.log.insert_one({"_id": 1})
+    first = database.command({"find": "log", "tailable": True, "awaitData": True, "comment": "tail"})["cursor"]
+    number = first["id"]
+    idle = [op for op in client.admin.aggregate([{"$currentOp": {"idleCursors": True}}])
+            if op.get("cursor", {}).get("cursorId") == number]
+    assert [op["planSummary"] for op in idle] == ["COLLSCAN"]
+    wait = {"getMore": number, "collection": "log", "maxTimeMS": 60_000}
+    waiting = threading.Thread(target=database.command, args=(wait,))
+    waiting.start()
+    wanted = {"op": "getmore", "cursor.originatingCommand.comment": "tail"}
+    shown = []
+    while not shown and waiting.is_alive():
+        shown = client.admin.command({"currentOp": 1, **wanted})["inprog"]
+    database.log.insert_one({"_id": 2})
+    waiting.join()
+    [op] = shown
+    assert op["cursor"]["cursorId"] == number and op["cursor"]["operationUsingCursorId"] == op["opid"]
+    assert (op["planSummary"], op["cursor"]["nDocsReturned"], op["cursor"]["awaitData"]) == ("COLLSCAN", 1, True)

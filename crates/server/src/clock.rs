@@ -1,7 +1,7 @@
 //! Points in time as replies and logs write them.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windrow_document::{Timestamp, Value};
 
@@ -13,6 +13,12 @@ pub(crate) fn timestamp() -> Timestamp {
     let next = |last: u64| (last + 1).max(earliest);
     let last = LAST.fetch_update(Relaxed, Relaxed, |last| Some(next(last)));
     Timestamp::from_bits(next(last.unwrap_or_default()))
+}
+
+/// The time of a moment that has been.
+pub(crate) fn at(moment: Instant) -> SystemTime {
+    let now = SystemTime::now();
+    now.checked_sub(moment.elapsed()).unwrap_or(now)
 }
 
 /// Milliseconds since 1970.

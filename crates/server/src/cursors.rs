@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 use windrow_wire::{CommandError, ErrorCode};
 
 pub use self::owner::{Asker, CursorOptions, CursorOwner};
-pub use self::shown::{CursorCounts, IdleCursor, Returned};
+pub use self::shown::{CursorCounts, Returned, ShownCursor};
 pub use self::source::{BatchSource, SourceBatch};
 use crate::operations::Operation;
 use crate::random;
@@ -121,17 +121,15 @@ impl Cursors {
             operation: operation.id,
         };
         match std::mem::replace(&mut cursor.state, in_use) {
-            State::Waiting(source) => {
-                let owner = Arc::clone(&cursor.owner);
-                Ok(Taken {
-                    cursors: self,
-                    id,
-                    owner,
-                    time_left: cursor.time_left,
-                    returned: cursor.returned,
-                    source: Some(source),
-                })
-            }
+            State::Waiting(source) => Ok(Taken {
+                cursors: self,
+                id,
+                owner: Arc::clone(&cursor.owner),
+                shown: cursor.shown(id),
+                time_left: cursor.time_left,
+                returned: cursor.returned,
+                source: Some(source),
+            }),
             State::InUse { operation } => {
                 cursor.state = State::InUse { operation };
                 let message = format!("cursor id {id} is already in use");
@@ -227,6 +225,8 @@ pub struct Taken<'a> {
     cursors: &'a Cursors,
     id: i64,
     pub owner: Arc<CursorOwner>,
+    /// The cursor as it was before.
+    pub shown: ShownCursor,
     /// What is left of the time that its command was given, and what is to be left of it when it is
     /// put back.
     pub time_left: Option<Duration>,

@@ -2,7 +2,7 @@
 //! wait for their clients.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use windrow_document::{DocumentBuf, doc};
 
@@ -25,25 +25,16 @@ pub fn connections(state: &State, idle: &[Arc<Client>]) -> Vec<DocumentBuf> {
 /// The cursors that wait for a `getMore`.
 pub fn cursors(state: &State) -> Vec<DocumentBuf> {
     let idle = state.cursors.idle().into_iter().map(|one| {
-        let options = one.owner.options;
         let mut described = doc! {
             "type": "idleCursor", "host": (state.host.as_str()), "ns": (one.owner.namespace.as_str()),
         };
         if let Some(session) = one.owner.session {
             described.push("lsid", session.to_document());
         }
-        let cursor = doc! {
-            "cursorId": (one.id),
-            "createdDate": (clock::date(one.created)),
-            "lastAccessDate": (clock::date(at(one.used))),
-            "nDocsReturned": (one.returned.documents as i64),
-            "nBatchesReturned": (one.returned.batches as i64),
-            "noCursorTimeout": (options.no_timeout),
-            "tailable": (options.tailable),
-            "awaitData": (options.await_data),
-            "originatingCommand": (one.owner.command.clone()),
-        };
-        described.push("cursor", cursor);
+        if let Some(summary) = &one.owner.plan_summary {
+            described.push("planSummary", summary.as_str());
+        }
+        described.push("cursor", one.describe());
         described
     });
     idle.collect()
@@ -54,7 +45,7 @@ pub fn transactions(state: &State) -> Vec<DocumentBuf> {
     let seconds = state.parameters.number(TRANSACTION_SECONDS).max(1);
     let lifetime = Duration::from_secs(seconds.unsigned_abs());
     let idle = state.histories.idle().into_iter().map(|one| {
-        let started = at(one.since);
+        let started = clock::at(one.since);
         let transaction = doc! {
             "parameters": { "txnNumber": (one.number), "autocommit": false },
             "startWallClockTime": (clock::iso(started)),
@@ -68,10 +59,4 @@ pub fn transactions(state: &State) -> Vec<DocumentBuf> {
         }
     });
     idle.collect()
-}
-
-/// The time of a moment that has been.
-fn at(moment: Instant) -> SystemTime {
-    let now = SystemTime::now();
-    now.checked_sub(moment.elapsed()).unwrap_or(now)
 }

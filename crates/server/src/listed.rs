@@ -114,6 +114,7 @@ fn owner(
         options: CursorOptions::default(),
         command: request.body().to_buf(),
         indexes: Vec::new(),
+        plan_summary: None,
         time_left: context.operation.time_left(),
         returned,
     }

@@ -26,6 +26,8 @@ pub struct Operation {
     command: DocumentBuf,
     /// The comment of the command that this one goes on with.
     comment: OnceLock<Value>,
+    /// The cursor that it uses.
+    cursor: OnceLock<DocumentBuf>,
     /// Microseconds after its start at which its time is over; [`NO_LIMIT`] where there is no limit.
     limit_micros: AtomicU64,
     /// The code of the error that ends the operation; 0 while it may go on.
@@ -217,6 +219,13 @@ impl Operation {
         }
     }
 
+    /// Says which cursor it uses.
+    pub fn set_cursor(&self, mut described: DocumentBuf) {
+        described.push("operationUsingCursorId", i64::from(self.id));
+        // An operation uses one cursor only.
+        let _ = self.cursor.set(described);
+    }
+
     /// The command as it is shown.
     fn command(&self) -> DocumentBuf {
         let mut command = self.command.clone();
@@ -246,6 +255,9 @@ impl Operation {
         op.push("op", self.kind.operation());
         op.push("ns", self.namespace());
         op.push("command", self.command());
+        if let Some(cursor) = self.cursor.get() {
+            op.push("cursor", cursor.clone());
+        }
         self.describe_progress(&mut op);
         let locks = doc! {
             "numYields": 0, "locks": {}, "waitingForLock": false, "lockStats": {},
@@ -326,6 +338,7 @@ impl Operations {
             client: Arc::clone(client),
             command: shown_command(request),
             comment: OnceLock::new(),
+            cursor: OnceLock::new(),
             limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),
             killed: AtomicI32::new(0),
             namespace: Mutex::new(format!("{}.$cmd", request.database())),

@@ -355,6 +355,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         options: CursorOptions::default(),
         command: command.to_buf(),
         indexes: Vec::new(),
+        plan_summary: context.operation.plan_summary(),
         time_left: None,
         returned: 0,
     }

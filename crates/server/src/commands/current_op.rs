@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
-use windrow_wire::{CommandError, ErrorCode, Reply, Request};
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_mql::filter::Filter;
+use windrow_wire::{CommandError, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
+use crate::errors::OrCommandError;
 use crate::generic::is_generic;
 use crate::idle;
 use crate::index_builds::unfinished;
 use crate::operations::Operation;
 use crate::state::State;
 
-/// Besides its own arguments it takes fields that the shown operations must have.
+/// Besides its own arguments it takes a filter of the operations to show.
 pub const CURRENT_OP: Command = Command {
     name: "currentOp",
     help: "shows the operations that run",
@@ -29,18 +31,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     // There is one user, whose operations all are.
     arguments.flag("$ownOps")?;
     let with_connections = arguments.flag("$all")?;
-    let wanted: Vec<(&str, ValueRef<'_>)> =
-        request.body().iter().skip(1).filter(is_wanted).collect();
-    if let Some((name, _)) = wanted.iter().find(|(_, value)| has_operator(*value)) {
-        let message = format!("currentOp compares with values only; '{name}' has an operator");
-        return Err(CommandError::new(ErrorCode::NotImplemented, message));
-    }
+    let wanted: DocumentBuf = request.body().iter().skip(1).filter(is_wanted).collect();
+    let wanted = Filter::parse(wanted.as_document()).or_command_error()?;
     let state = context.state;
-    let is_shown = |op: Document<'_>| {
-        wanted
-            .iter()
-            .all(|(path, value)| at(op, path).is_some_and(|found| same(found, *value)))
-    };
     let (running, idle) = state.operations.look(&state.connections);
     let mut shown: Vec<DocumentBuf> = running
         .iter()
@@ -51,9 +44,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if with_connections {
         shown.extend(idle::connections(state, &idle));
     }
-    shown.retain(|op| is_shown(op.as_document()));
-    let shown: Vec<Value> = shown.into_iter().map(Value::from).collect();
-    Ok(Reply::ok(doc! { "inprog": shown }))
+    let mut found: Vec<Value> = Vec::new();
+    for op in shown {
+        if wanted.matches(op.as_document()).or_command_error()? {
+            found.push(op.into());
+        }
+    }
+    Ok(Reply::ok(doc! { "inprog": found }))
 }
 
 /// Index builds that no client waits for: its connection is gone, or the server was started anew.
@@ -72,23 +69,4 @@ fn left_builds(state: &State, running: &[Arc<Operation>]) -> Vec<DocumentBuf> {
 
 fn is_wanted((name, _): &(&str, ValueRef<'_>)) -> bool {
     !is_generic(name) && !matches!(*name, "$all" | "$ownOps")
-}
-
-fn has_operator(value: ValueRef<'_>) -> bool {
-    let first = value.as_document().and_then(Document::first);
-    first.is_some_and(|(name, _)| name.starts_with('$'))
-}
-
-fn at<'a>(op: Document<'a>, path: &str) -> Option<ValueRef<'a>> {
-    match path.split_once('.') {
-        None => op.get(path),
-        Some((first, rest)) => at(op.get(first)?.as_document()?, rest),
-    }
-}
-
-fn same(one: ValueRef<'_>, other: ValueRef<'_>) -> bool {
-    one == other
-        || one
-            .as_f64()
-            .is_some_and(|number| other.as_f64() == Some(number))
 }

@@ -139,6 +139,7 @@ fn tail(
     if collection.count() == 0 {
         return Ok(Reply::first_batch(&text, 0, Batch::new()));
     }
+    context.operation.set_plan_summary("COLLSCAN");
     let mut owner = queries::owner(context, text, body);
     owner.options = CursorOptions {
         no_timeout: asked.no_cursor_timeout,

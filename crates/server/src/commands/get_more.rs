@@ -61,6 +61,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         operation.limit_time(left);
     }
     operation.inherit_comment(cursor.owner.command.as_document());
+    operation.set_cursor(cursor.shown.describe());
+    if let Some(summary) = &cursor.owner.plan_summary {
+        operation.set_plan_summary(summary);
+    }
     operation.note("originatingCommand", cursor.owner.command.clone());
     operation.note("cursorid", wanted.cursor);
     let SourceBatch {

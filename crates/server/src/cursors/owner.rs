@@ -33,6 +33,8 @@ pub struct CursorOwner {
     pub command: DocumentBuf,
     /// The names of the indexes that it reads.
     pub indexes: Vec<String>,
+    /// Its plan in one line.
+    pub plan_summary: Option<String>,
     /// What its command has left of the time that it was given.
     pub time_left: Option<Duration>,
     /// How many documents its first batch had.
@@ -97,6 +99,7 @@ pub(crate) mod tests {
             options,
             command: DocumentBuf::new(),
             indexes: Vec::new(),
+            plan_summary: None,
             time_left: None,
             returned: 0,
         }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Instant, SystemTime};
 
+use windrow_document::{DocumentBuf, doc};
+
 use super::{Cursor, CursorOwner, Cursors, State};
+use crate::clock;
 use crate::sync::lock;
 
 /// For `serverStatus`.
@@ -31,14 +34,43 @@ impl Returned {
     }
 }
 
-/// For `currentOp`: a cursor that no command uses.
+/// A cursor as `currentOp` shows it.
 #[derive(Clone, Debug)]
-pub struct IdleCursor {
+pub struct ShownCursor {
     pub id: i64,
     pub owner: Arc<CursorOwner>,
     pub created: SystemTime,
     pub used: Instant,
     pub returned: Returned,
+}
+
+impl ShownCursor {
+    pub fn describe(&self) -> DocumentBuf {
+        let options = self.owner.options;
+        doc! {
+            "cursorId": (self.id),
+            "createdDate": (clock::date(self.created)),
+            "lastAccessDate": (clock::date(clock::at(self.used))),
+            "nDocsReturned": (self.returned.documents as i64),
+            "nBatchesReturned": (self.returned.batches as i64),
+            "noCursorTimeout": (options.no_timeout),
+            "tailable": (options.tailable),
+            "awaitData": (options.await_data),
+            "originatingCommand": (self.owner.command.clone()),
+        }
+    }
+}
+
+impl Cursor {
+    pub(super) fn shown(&self, id: i64) -> ShownCursor {
+        ShownCursor {
+            id,
+            owner: Arc::clone(&self.owner),
+            created: self.created,
+            used: self.used,
+            returned: self.returned,
+        }
+    }
 }
 
 impl Cursors {
@@ -58,19 +90,13 @@ impl Cursors {
     }
 
     /// The cursors that no command uses, the oldest first.
-    pub fn idle(&self) -> Vec<IdleCursor> {
+    pub fn idle(&self) -> Vec<ShownCursor> {
         let open = lock(&self.open);
         let waiting = open
             .iter()
             .filter(|(_, cursor)| matches!(cursor.state, State::Waiting(_)));
-        let idle = waiting.map(|(id, cursor)| IdleCursor {
-            id: *id,
-            owner: Arc::clone(&cursor.owner),
-            created: cursor.created,
-            used: cursor.used,
-            returned: cursor.returned,
-        });
-        let mut idle: Vec<IdleCursor> = idle.collect();
+        let idle = waiting.map(|(id, cursor)| cursor.shown(*id));
+        let mut idle: Vec<ShownCursor> = idle.collect();
         drop(open);
         idle.sort_by_key(|one| (one.created, one.id));
         idle
