@@ -220,6 +220,8 @@ def test_a_pipeline_that_is_one_query_says_so(filled):
     assert explained["queryPlanner"]["optimizedPipeline"] is True
     explained = explained_pipeline(filled.database, [{"$group": {"_id": "$a"}}])
     assert "optimizedPipeline" not in explained["stages"][0]["$cursor"]["queryPlanner"]
+    find = filled.database.command("explain", {"find": "c", "filter": {"a": 5}})
+    assert "optimizedPipeline" not in find["queryPlanner"]
 
 
 @pytest.mark.parametrize("stage, shown", [
@@ -239,3 +241,54 @@ def test_what_would_be_written_is_told_and_not_written(filled, stage, shown):
     last = explained_pipeline(database, [stage], "executionStats")["stages"][-1]
     assert last["nReturned"] == 0
     assert "d" not in database.list_collection_names()
+
+
+def test_a_million_values_are_explained(collection):
+    """The bounds of so many were a reply of more bytes than a message has, and the connection was closed."""
+    collection.create_index("a")
+
+    def of_values(count):
+        return explained(collection, filter={"a": {"$in": [float(one) for one in range(count)]}})
+
+    some = of_values(200_000)
+    assert stage(some["queryPlanner"]["winningPlan"], "IXSCAN")["warning"].startswith("index bounds omitted")
+    assert "indexBounds" not in stage(some["executionStats"]["executionStages"], "IXSCAN")
+    assert some["command"]["find"] == collection.name
+    many = of_values(700_000)
+    for plan in (many["queryPlanner"]["winningPlan"], many["executionStats"]["executionStages"]):
+        assert plan["warning"] == "stats tree exceeded BSON size limit for explain"
+    assert many["executionStats"]["nReturned"] == 0
+    assert "command" not in many and "'command' has been omitted" in many["warning"]
+
+
+@pytest.mark.parametrize("arguments, returned, counts", [
+    ({"query": {"_id": 5}, "remove": True}, 1, {"nWouldDelete": 1}),
+    ({"query": {"_id": -1}, "remove": True}, 0, {"nWouldDelete": 0}),
+    ({"query": {"_id": 5}, "update": {"$set": {"x": 1}}}, 1, {"nMatched": 1, "nWouldModify": 1, "nWouldUpsert": 0}),
+    ({"query": {"_id": -1}, "update": {"$set": {"x": 1}}, "new": True}, 0, {"nMatched": 0, "nWouldUpsert": 0}),
+    ({"query": {"_id": -1}, "update": {"$set": {"x": 1}}, "upsert": True}, 0, {"nWouldModify": 0, "nWouldUpsert": 1}),
+    ({"query": {"_id": -1}, "update": {"$set": {"x": 1}}, "upsert": True, "new": True}, 1, {"nWouldUpsert": 1}),
+])
+def test_a_find_and_modify_is_explained_as_what_it_would_do(filled, arguments, returned, counts):
+    stats = filled.database.command("explain", {"findAndModify": "c", **arguments},
+                                    verbosity="executionStats")["executionStats"]
+    top = stats["executionStages"]
+    assert (stats["nReturned"], top["nReturned"]) == (returned, returned)
+    assert {name: top[name] for name in counts} == counts
+    assert filled.count_documents({}) == 1000 and filled.count_documents({"x": 1}) == 0
+
+
+def test_an_update_is_explained_with_what_it_would_insert(filled):
+    def stages_of(upsert):
+        statement = {"q": {"_id": -1}, "u": {"$set": {"x": 1}}, "upsert": upsert}
+        command = {"update": "c", "updates": [statement]}
+        reply = filled.database.command("explain", command, verbosity="executionStats")
+        return reply["executionStats"]["executionStages"]
+
+    assert [stages_of(upsert)["nWouldUpsert"] for upsert in (True, False)] == [1, 0]
+
+
+def test_a_command_for_another_database_is_not_explained(filled):
+    with pytest.raises(OperationFailure) as failure:
+        filled.database.command("explain", {"find": "c", "$db": "elsewhere"})
+    assert failure.value.code == 73

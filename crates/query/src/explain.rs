@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 
 use crate::Error;
 use crate::choose::{self, Choice};
@@ -50,8 +50,33 @@ pub enum Wrapping {
     /// A pipeline of which the query is the whole.
     Pipeline,
     Count,
-    Delete,
-    Update,
+    Delete {
+        gives: Given,
+    },
+    Update {
+        upserts: bool,
+        gives: Given,
+    },
+}
+
+/// Which document a write gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    None,
+    Before,
+    After,
+}
+
+/// Bytes of an explanation past which plans are left out of it, so that it stays a document that can be
+/// sent.
+const PLANS_BYTES_MAX: usize = 10 << 20;
+
+/// A plan as it is shown behind so many bytes.
+fn fitting(plan: DocumentBuf, bytes_before: usize) -> DocumentBuf {
+    if bytes_before + plan.as_document().as_bytes().len() <= PLANS_BYTES_MAX {
+        return plan;
+    }
+    doc! { "warning": "stats tree exceeded BSON size limit for explain" }
 }
 
 impl Find {
@@ -71,7 +96,8 @@ impl Find {
         let planner = planner(self, &**source, &choice, (wrapping, millis))?;
         builder.append("queryPlanner", ValueRef::Document(planner.as_document()));
         if verbosity.runs() {
-            let stats = execution(&choice, source, verbosity, wrapping, interrupt)?;
+            let how = (verbosity, wrapping, builder.len());
+            let stats = execution(&choice, source, how, interrupt)?;
             builder.append("executionStats", ValueRef::Document(stats.as_document()));
         }
         Ok(builder.finish())
@@ -110,17 +136,22 @@ fn planner(
     ] {
         builder.append(name, ValueRef::Bool(false));
     }
-    let winner = wrapped(&choice.winner, wrapping, None);
+    let winner = fitting(wrapped(&choice.winner, wrapping, None), builder.len());
     builder.begin_document("winningPlan");
     builder.append("isCached", ValueRef::Bool(standing.is_cached));
     for (name, value) in winner.as_document() {
         builder.append(name, value);
     }
     builder.end();
+    let mut bytes = builder.len();
     let rejected: ArrayBuf = choice
         .rejected
         .iter()
-        .map(|plan| Value::Document(print_plan(plan)))
+        .map(|plan| {
+            let shown = fitting(print_plan(plan), bytes);
+            bytes += shown.as_document().as_bytes().len();
+            Value::Document(shown)
+        })
         .collect();
     builder.append("rejectedPlans", ValueRef::Array(rejected.as_array()));
     Ok(builder.finish())
@@ -129,8 +160,7 @@ fn planner(
 fn execution(
     choice: &Choice,
     source: &Arc<dyn Source>,
-    verbosity: Verbosity,
-    wrapping: Wrapping,
+    (verbosity, wrapping, bytes_before): (Verbosity, Wrapping, usize),
     interrupt: &dyn Interrupt,
 ) -> Result<DocumentBuf, Error> {
     let started = Instant::now();
@@ -143,18 +173,15 @@ fn execution(
     let totals = totals(&*operator);
     let mut builder = DocumentBuilder::new();
     builder.append("executionSuccess", ValueRef::Bool(true));
-    let returned = match wrapping {
-        Wrapping::None | Wrapping::Pipeline => count,
-        _ => 0,
-    };
-    builder.append("nReturned", number(returned));
+    builder.append("nReturned", number(wrapping.returned(count)));
     builder.append("executionTimeMillis", number(millis));
     builder.append("totalKeysExamined", number(totals.keys_examined as i64));
     builder.append(
         "totalDocsExamined",
         number(totals.documents_examined as i64),
     );
-    let stages = wrapped(&choice.winner, wrapping, Some((&*operator, count)));
+    let run = Some((&*operator, count));
+    let stages = fitting(wrapped(&choice.winner, wrapping, run), bytes_before);
     builder.append("executionStages", ValueRef::Document(stages.as_document()));
     if verbosity == Verbosity::AllPlansExecution {
         builder.append(
@@ -175,24 +202,62 @@ fn totals(operator: &dyn Operator) -> Counters {
     sum
 }
 
+impl Wrapping {
+    /// How many documents the command gives where its query finds so many.
+    fn returned(self, found: i64) -> i64 {
+        match self {
+            Wrapping::None | Wrapping::Pipeline => found,
+            Wrapping::Count
+            | Wrapping::Delete { gives: Given::None }
+            | Wrapping::Update {
+                gives: Given::None, ..
+            } => 0,
+            Wrapping::Update {
+                upserts: true,
+                gives: Given::After,
+            } => found.max(1),
+            Wrapping::Delete { .. } | Wrapping::Update { .. } => found,
+        }
+    }
+
+    /// The name of the command's own stage, and what it counts where the query finds so many.
+    fn stage(self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
+        match self {
+            Wrapping::None | Wrapping::Pipeline => None,
+            Wrapping::Count => Some(("COUNT", vec![("nCounted", found)])),
+            Wrapping::Delete { .. } => Some(("DELETE", vec![("nWouldDelete", found)])),
+            Wrapping::Update { upserts, .. } => {
+                let upserted = i64::from(upserts && found == 0);
+                let counts = vec![
+                    ("nMatched", found),
+                    ("nWouldModify", found),
+                    ("nWouldUpsert", upserted),
+                ];
+                Some(("UPDATE", counts))
+            }
+        }
+    }
+}
+
 /// The plan with the command's own stage on top.
 fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
     let inner = print(plan, run.map(|(operator, _)| operator));
-    let (name, counted) = match wrapping {
-        Wrapping::None | Wrapping::Pipeline => return inner,
-        Wrapping::Count => ("COUNT", "nCounted"),
-        Wrapping::Delete => ("DELETE", "nWouldDelete"),
-        Wrapping::Update => ("UPDATE", "nWouldModify"),
+    let found = run.map_or(0, |(_, found)| found);
+    let Some((name, counts)) = wrapping.stage(found) else {
+        return inner;
     };
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name));
-    if let Some((_, count)) = run {
-        builder.append("nReturned", ValueRef::Int32(0));
-        builder.append("works", number(count + 1));
-        builder.append("advanced", ValueRef::Int32(0));
-        builder.append("needTime", number(count));
+    if run.is_some() {
+        let returned = number(wrapping.returned(found));
+        builder.append("nReturned", returned);
+        builder.append("works", number(found + 1));
+        builder.append("advanced", returned);
+        builder.append("needTime", number(found));
         builder.append("isEOF", ValueRef::Int32(1));
-        builder.append(counted, number(count));
+        for (name, count) in counts {
+            builder.append(name, number(count));
+        }
     }
     builder.append("inputStage", ValueRef::Document(inner.as_document()));
     builder.finish()

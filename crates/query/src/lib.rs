@@ -52,7 +52,7 @@ pub use count::Count;
 pub use cursor::Cursor;
 pub use distinct::Distinct;
 pub use error::Error;
-pub use explain::{Verbosity, Wrapping};
+pub use explain::{Given, Verbosity, Wrapping};
 pub use find::{Find, Hint};
 pub use guidance::Guidance;
 pub use plan_cache::CachedPlan;

@@ -15,6 +15,9 @@ use crate::text::TextScan;
 /// Bytes that a sort may hold, as explain says it.
 const SORT_BYTES: i64 = SORT_BYTES_MAX as i64;
 
+/// Bytes of an index's bounds past which a plan is shown without them.
+const BOUNDS_BYTES_MAX: usize = 4 << 20;
+
 /// The plan as `winningPlan` shows it.
 pub fn print_plan(plan: &Plan) -> DocumentBuf {
     print(plan, None)
@@ -241,7 +244,7 @@ fn append_one_id(id: &Value, builder: &mut DocumentBuilder) {
 }
 
 fn append_bounds(scan: &IndexScan, builder: &mut DocumentBuilder) {
-    builder.begin_document("indexBounds");
+    let mut bounds = DocumentBuilder::new();
     let fields = scan.index.definition.fields.iter().zip(&scan.bounds.fields);
     for (field, intervals) in fields.filter(|_| scan.range.is_none()) {
         let descends = field.kind == windrow_index::KeyKind::Descending;
@@ -255,9 +258,15 @@ fn append_bounds(scan: &IndexScan, builder: &mut DocumentBuilder) {
             printed.reverse();
         }
         let list: ArrayBuf = printed.into_iter().collect();
-        builder.append(&field.path.to_string(), ValueRef::Array(list.as_array()));
+        bounds.append(&field.path.to_string(), ValueRef::Array(list.as_array()));
     }
-    builder.end();
+    let bounds = bounds.finish();
+    if builder.len() + bounds.as_document().as_bytes().len() <= BOUNDS_BYTES_MAX {
+        builder.append("indexBounds", ValueRef::Document(bounds.as_document()));
+    } else {
+        let warning = "index bounds omitted due to BSON size limit for explain";
+        builder.append("warning", ValueRef::String(warning));
+    }
 }
 
 fn append_text(scan: &TextScan, builder: &mut DocumentBuilder) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_collection::DOCUMENT_BYTES_MAX;
 use windrow_document::{Array, Document, DocumentBuf, doc};
 use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
 use windrow_wire::{CommandError, Reply};
@@ -78,7 +79,14 @@ fn finish(context: &Context<'_>, mut explained: DocumentBuf, command: Document<'
     if let Some(hash) = query_shape::hash(command, &namespace) {
         explained.push("queryShapeHash", hash);
     }
-    explained.push("command", command);
+    let bytes = explained.as_document().as_bytes().len() + command.as_bytes().len();
+    match bytes < DOCUMENT_BYTES_MAX {
+        true => explained.push("command", command),
+        false => explained.push(
+            "warning",
+            "'command' has been omitted due to BSON size limit",
+        ),
+    }
     let (host, port) = context.state.host.rsplit_once(':').unwrap_or_default();
     let server = doc! {
         "host": host, "port": (port.parse::<i32>().unwrap_or_default()),

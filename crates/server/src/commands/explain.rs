@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::{Collation, Document, ValueRef};
-use windrow_query::{Find, Verbosity, Wrapping};
+use windrow_query::{Find, Given, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::{aggregate, count, delete, distinct, find, find_and_modify, update};
@@ -54,7 +54,19 @@ pub fn run(
             format!("Explain failed due to unknown command: {name}"),
         ));
     }
+    check_database(request.database(), command)?;
     explain(context, request.database(), command, verbosity)
+}
+
+/// A command that says which database it is for must be for this one.
+fn check_database(database: &str, command: Document<'_>) -> Result<(), CommandError> {
+    match Arguments::within("explain", command).string("$db")? {
+        Some(other) if other != database => Err(CommandError::new(
+            ErrorCode::InvalidNamespace,
+            format!("Mismatched $db in explain command. Expected {database} but got {other}"),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Explains a command of this database.
@@ -84,15 +96,14 @@ fn explain(
         "find" => (find::Asked::parse(command, default)?.find, Wrapping::None),
         "count" => (count::parse(command, default)?.find(), Wrapping::Count),
         "distinct" => (distinct::parse(command, default)?.find(), Wrapping::None),
-        "delete" => (only_delete(command, default)?, Wrapping::Delete),
-        "update" => (only_update(command, default)?, Wrapping::Update),
+        "delete" => {
+            let gives = Given::None;
+            (only_delete(command, default)?, Wrapping::Delete { gives })
+        }
+        "update" => only_update(command, default)?,
         "findAndModify" | "findandmodify" => {
             let asked = find_and_modify::Asked::parse(command, default)?;
-            let wrapping = if asked.removes() {
-                Wrapping::Delete
-            } else {
-                Wrapping::Update
-            };
+            let wrapping = asked.wrapping();
             (asked.find, wrapping)
         }
         other => {
@@ -153,10 +164,13 @@ fn only_delete(command: Document<'_>, default: Defaults) -> Result<Find, Command
     delete::Statement::parse(statement)?.find(variables, default)
 }
 
-fn only_update(command: Document<'_>, default: Defaults) -> Result<Find, CommandError> {
+fn only_update(command: Document<'_>, default: Defaults) -> Result<(Find, Wrapping), CommandError> {
     let statement = only_statement(command, "update", "updates")?;
     let variables = Arguments::within("update", command).document("let")?;
-    Ok(update::Statement::parse(statement)?
-        .prepare(variables, default)?
-        .find)
+    let statement = update::Statement::parse(statement)?;
+    let wrapping = Wrapping::Update {
+        upserts: statement.upserts(),
+        gives: Given::None,
+    };
+    Ok((statement.prepare(variables, default)?.find, wrapping))
 }

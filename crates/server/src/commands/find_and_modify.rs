@@ -8,7 +8,7 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_mql::update::{Update, UpdateContext, check_upsert_filter};
-use windrow_query::{Find, Hint, check_size};
+use windrow_query::{Find, Given, Hint, Wrapping, check_size};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -206,8 +206,23 @@ impl Asked {
     }
 
     /// Whether the document is removed.
-    pub fn removes(&self) -> bool {
+    fn removes(&self) -> bool {
         self.update.is_none()
+    }
+
+    /// What explain shows around the plan of its query.
+    pub fn wrapping(&self) -> Wrapping {
+        let gives = match self.new {
+            true => Given::After,
+            false => Given::Before,
+        };
+        match self.removes() {
+            true => Wrapping::Delete { gives },
+            false => Wrapping::Update {
+                upserts: self.upsert,
+                gives,
+            },
+        }
     }
 
     /// Reads the arguments of a findAndModify command; `default`: how the collection compares.
@@ -232,8 +247,9 @@ impl Asked {
             check_upsert_filter(&filter).or_command_error()?;
         }
         let hint = arguments.get("hint").map(Hint::parse).transpose();
+        let fields = parse_fields(document("fields")?, &filter, &environment)?;
         Ok(Asked {
-            fields: parse_fields(document("fields")?, &filter, &environment)?,
+            fields,
             find: Find {
                 sort: parse_sort(document("sort")?)?.map(|sort| sort.with_collation(collation)),
                 hint: hint.or_command_error()?.flatten(),

@@ -213,6 +213,11 @@ impl<'a> Statement<'a> {
         })
     }
 
+    /// Whether it inserts what it does not find.
+    pub fn upserts(&self) -> bool {
+        self.upsert
+    }
+
     /// Tells how it went, where such is told.
     fn record(&self, context: &Context<'_>, updated: &Updated, took: Duration) {
         writes::record(context, took, || self.describe(updated));
