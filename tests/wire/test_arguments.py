@@ -176,3 +176,30 @@ def test_a_list_may_mean_all_indexes(database):
     assert code(database, dropIndexes="c", index=["*", "b_1"]) == 27
     assert code(database, dropIndexes="c", index=["*"]) == 0
     assert list(database.c.index_information()) == ["_id_"]
+
+
+def test_what_changed_has_no_place_of_what_was_found(database):
+    asked = {"query": {"a": 7}, "update": {"$set": {"b": 1}}, "fields": {"a.$": 1}}
+    assert code(database, findAndModify="c", **asked) == 0
+    assert code(database, findAndModify="c", **asked, new=True) == 2
+
+
+def test_arguments_of_the_stable_api_are_booleans(database):
+    for expected, arguments in ((0, {"apiStrict": True, "apiDeprecationErrors": False}),
+                                (14, {"apiDeprecationErrors": "false"}), (14, {"apiStrict": "true"})):
+        assert code(database, ping=1, apiVersion="1", **arguments) == expected, arguments
+    for name in ("apiStrict", "apiDeprecationErrors"):
+        assert code(database, ping=1, **{name: False}) == 4886600
+
+
+def test_what_the_server_knows_is_not_changed_by_writes(database):
+    """An update of `system.views` once wrote a view that was none."""
+    database.create_collection("v", viewOn="c", pipeline=[])
+    statement = {"q": {}, "u": {"$set": {"pipeline": 5}}}
+    for name in ("system.views", "system.profile"):
+        for command in ({"update": name, "updates": [statement]}, {"delete": name, "deletes": [{"q": {}, "limit": 0}]}):
+            [error] = database.command(command)["writeErrors"]
+            assert error["code"] == 73, command
+        assert code(database, findAndModify=name, query={}, remove=True) == 73
+        assert code(database, findAndModify=name, query={}, update=statement["u"]) == 73
+    assert database.v.count_documents({}) == 3

@@ -110,6 +110,11 @@ impl Projection {
         self.0.mode
     }
 
+    /// Whether it has the positional `$`.
+    pub fn is_positional(&self) -> bool {
+        self.0.positional.is_some()
+    }
+
     /// Whether documents go through unchanged.
     pub fn is_identity(&self) -> bool {
         self.0.mode == Mode::Exclusion && self.0.root.is_empty()

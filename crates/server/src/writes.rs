@@ -182,8 +182,15 @@ pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> 
     recorder::record_statement(context.state, &statement);
 }
 
-/// Whether an upsert may create this collection.
-pub fn check_upsert_target(namespace: &Namespace, upsert: bool) -> Result<(), CommandError> {
+/// Collections of which clients change no documents: they say what the server does and knows.
+const UNCHANGED_SYSTEM: [&str; 2] = ["system.profile", "system.views"];
+
+/// Fails where documents of the collection may not be changed, or with `upsert` none be inserted.
+pub fn check_target(namespace: &Namespace, upsert: bool) -> Result<(), CommandError> {
+    if UNCHANGED_SYSTEM.contains(&namespace.collection.as_str()) {
+        let message = format!("cannot write to '{namespace}'");
+        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
+    }
     if upsert {
         writable(&namespace.database, &namespace.collection)?;
     }

@@ -94,7 +94,7 @@ impl Asked {
     fn modify(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
         let namespace = &target.namespace;
         views::refuse(context, namespace)?;
-        writes::check_upsert_target(namespace, self.upsert)?;
+        writes::check_target(namespace, self.upsert)?;
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
         match &self.update {
             Some(update) => self.update(context, target, update),
@@ -248,6 +248,11 @@ impl Asked {
         }
         let hint = arguments.get("hint").map(Hint::parse).transpose();
         let fields = parse_fields(document("fields")?, &filter, &environment)?;
+        // The place is that of what the query found, which the changed document may not have.
+        if flags.new && fields.as_ref().is_some_and(Projection::is_positional) {
+            let message = "cannot use a positional projection and return the new document";
+            return Err(CommandError::new(ErrorCode::BadValue, message));
+        }
         Ok(Asked {
             fields,
             find: Find {

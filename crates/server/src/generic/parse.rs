@@ -55,10 +55,10 @@ fn check_api(
     command: &Command,
 ) -> Result<(), CommandError> {
     let version = arguments.string("apiVersion")?;
-    let strict = arguments.bool("apiStrict")?.unwrap_or(false);
-    let other = arguments
-        .get("apiStrict")
-        .or(arguments.get("apiDeprecationErrors"));
+    let strict = arguments.bool("apiStrict")?;
+    let deprecation_errors = arguments.bool("apiDeprecationErrors")?;
+    let other = strict.or(deprecation_errors);
+    let strict = strict.unwrap_or(false);
     match version {
         None if other.is_some() => Err(CommandError::new(
             ErrorCode(4_886_600),
