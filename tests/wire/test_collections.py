@@ -86,6 +86,15 @@ def test_a_hidden_index_is_counted_anew(collection):
     assert used() == (1, shown)
 
 
+def test_an_index_that_has_all_distinct_values_is_counted(collection):
+    collection.insert_many([{"a": number % 3} for number in range(10)])
+    collection.create_index("a", name="a")
+    for place, query in enumerate(({}, {"a": {"$gt": 0}})):
+        assert len(collection.distinct("a", query)) == 3 - place
+        [stats] = collection.aggregate([{"$indexStats": {}}, {"$match": {"name": "a"}}])
+        assert stats["accesses"]["ops"] == place + 1
+
+
 def test_options_are_shown(database):
     database.create_collection("c", validationLevel="moderate")
     database.command("collMod", "c", validationAction="warn")

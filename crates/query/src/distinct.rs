@@ -194,6 +194,7 @@ impl KeyScan {
         values: &mut Values,
         interrupt: &dyn Interrupt,
     ) -> Result<(), Error> {
+        source.note_use(self.number);
         let mut cursor = source.entries(self.number, Direction::Forward)?;
         let mut pace = Pace::default();
         for (from, to) in &self.ranges.ranges {
