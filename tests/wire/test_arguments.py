@@ -94,6 +94,7 @@ def test_what_a_collation_takes(database):
                                 (9, {"locale": "en", "strength": 6}),
                                 (9, {"locale": "en", "alternate": "x"}),
                                 (14, {"locale": "en", "version": 5}),
+                                (161, {"locale": "en", "version": "0.1"}),
                                 (9, {"locale": "en", "Strength": 1})):
         assert code(database, create="collated", collation=collation) == expected, collation
 

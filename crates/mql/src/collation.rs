@@ -8,10 +8,12 @@ use windrow_document::{Collation, Document, Type, ValueRef};
 use crate::Error;
 
 const NO_SUCH_KEY: i32 = 4;
+const INCOMPATIBLE_VERSION: i32 = 161;
 const NOT_IMPLEMENTED: i32 = 238;
 
 /// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
-/// not and for options that exclude each other, 9 and 14 for wrong fields. Null is as if it were not
+/// not and for options that exclude each other, 9 and 14 for wrong fields, 161 for the version of other
+/// tables. Null is as if it were not
 /// given.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
@@ -43,9 +45,23 @@ pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
         let message = format!("'backwards' is not supported in '{}'", settings.locale);
         return Err(Error::new(NOT_IMPLEMENTED, message));
     }
-    match Collation::new(&settings) {
-        Some(found) => Ok(Some(Arc::new(found))),
-        None => Err(no_locale(collation)),
+    let found = Collation::new(&settings).ok_or_else(|| no_locale(collation))?;
+    check_version(collation, &found)?;
+    Ok(Some(Arc::new(found)))
+}
+
+/// Strings that were put in order by other tables are in another order.
+fn check_version(collation: Document<'_>, found: &Collation) -> Result<(), Error> {
+    let version = |of: Document<'_>| {
+        of.get("version")
+            .and_then(|it| it.as_str().map(str::to_owned))
+    };
+    match (version(collation), version(found.specification())) {
+        (Some(wanted), Some(ours)) if wanted != ours => Err(Error::new(
+            INCOMPATIBLE_VERSION,
+            format!("Requested collation version {wanted}, but the only one there is is {ours}"),
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -173,6 +189,8 @@ mod tests {
         check(doc! { "locale": "en", "bogus": 1 }, Err(9));
         check(doc! { "locale": "en", "caseLevel": 1 }, Err(14));
         check(doc! { "locale": "en", "version": 1 }, Err(14));
+        check(doc! { "locale": "en", "version": "57.1" }, Ok(true));
+        check(doc! { "locale": "en", "version": "58" }, Err(161));
         check(doc! { "locale": "en", "strength": null }, Ok(true));
         check(doc! { "locale": "simple", "strength": null }, Ok(false));
         check(doc! { "locale": "en", "caseFirst": "x" }, Err(9));
