@@ -93,7 +93,15 @@ pub(super) fn regex(one: &Operator<'_>) -> Result<Node, Error> {
         _ => return Err(Error::bad_value("$regex has to be a string")),
     };
     if options.is_some() && !own.is_empty() {
-        return Err(Error::new(51075, "options set in both $regex and $options"));
+        // The one that comes second is one too many.
+        let names = || one.siblings.iter().map(|(name, _)| name);
+        let code = match names().position(|name| name == "$options")
+            < names().position(|name| name == "$regex")
+        {
+            true => 51074,
+            false => 51075,
+        };
+        return Err(Error::new(code, "options set in both $regex and $options"));
     }
     let regex = Regex::new(pattern, options.unwrap_or(own))?;
     Ok(Node::Regex {
