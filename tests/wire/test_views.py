@@ -86,6 +86,25 @@ def test_circles_and_towers_are_refused(view):
     assert view.database.tower19.count_documents({}) == 5
 
 
+def test_a_view_put_under_others_counts_them(database):
+    """Views may be made before what they read: only what lay below a new one was looked at."""
+    make = database.create_collection
+    for number in range(1, 21):
+        make(f"tower{number}", viewOn=f"tower{number + 1}")
+    refused(lambda: make("tower21", viewOn="c"), 165)
+    french = {"locale": "fr"}
+    make("above", viewOn="c", pipeline=[{"$lookup": {
+        "from": "below", "localField": "a", "foreignField": "a", "as": "b"}}], collation=french)
+    refused(lambda: make("below", viewOn="c"), 167)
+    make("below", viewOn="c", collation=french)
+
+
+def test_a_pipeline_makes_no_collection(database):
+    """`create` with a pipeline that read nothing made an ordinary collection."""
+    refused(lambda: database.command("create", "w", pipeline=[{"$match": {"a": 1}}]), 72)
+    assert database.list_collection_names() == []
+
+
 def test_a_view_is_not_written_to(view):
     with pytest.raises((WriteError, BulkWriteError)) as error:
         view.insert_one({"_id": 99})

@@ -184,11 +184,50 @@ pub fn check(engine: &Engine, namespace: &Namespace, wanted: &View) -> Result<()
         own: namespace,
         seen: HashSet::new(),
     };
-    let depth = walk.below(wanted, 1)?;
+    let depth = walk.below(wanted, 1)? + height_above(engine, namespace, wanted)?;
     if depth > view::DEPTH_MAX {
         return Err(view::too_deep()).or_command_error();
     }
     Ok(())
+}
+
+/// How many views are on top of one that is wanted, since they may have been made before it. Fails
+/// where they compare otherwise.
+fn height_above(
+    engine: &Engine,
+    namespace: &Namespace,
+    wanted: &View,
+) -> Result<usize, CommandError> {
+    let mut others = Vec::new();
+    for (name, view) in engine.views(&namespace.database).or_command_error()? {
+        if name == namespace.collection {
+            continue;
+        }
+        // One that can no longer be parsed stands in nobody's way.
+        if let Ok(below) = names_below(&view) {
+            others.push((below, name, view));
+        }
+    }
+    let mut level = vec![namespace.collection.clone()];
+    for height in 0..view::DEPTH_MAX {
+        let reads = |(below, ..): &&(Vec<String>, String, View)| {
+            below.iter().any(|name| level.contains(name))
+        };
+        let above: Vec<_> = others.iter().filter(reads).collect();
+        if above.is_empty() {
+            return Ok(height);
+        }
+        if let Some((_, name, _)) = above
+            .iter()
+            .find(|(.., view)| view.collation != wanted.collation)
+        {
+            let message = format!("View {name} has a collation other than {namespace}");
+            let code = ErrorCode::OptionNotSupportedOnView;
+            return Err(CommandError::new(code, message));
+        }
+        level = above.iter().map(|(_, name, _)| name.clone()).collect();
+    }
+    Ok(view::DEPTH_MAX)
 }
 
 /// Stages that write, or are not about documents.

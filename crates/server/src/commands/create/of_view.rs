@@ -17,7 +17,13 @@ const IS_A_COLLECTION: ErrorCode = ErrorCode(17_399);
 pub fn wanted(arguments: &Arguments<'_>) -> Result<Option<View>, CommandError> {
     let pipeline = pipeline(arguments)?;
     let Some(on) = arguments.string("viewOn")? else {
-        return Ok(None);
+        return match pipeline {
+            Some(stages) if !stages.is_empty() => {
+                let message = "'pipeline' requires 'viewOn' to also be specified";
+                Err(CommandError::new(ErrorCode::InvalidOptions, message))
+            }
+            _ => Ok(None),
+        };
     };
     if on.is_empty() {
         return Err(bad_value("'viewOn' cannot be empty".to_owned()));
