@@ -295,6 +295,18 @@ def test_near_in_updates_and_deletes(collection):
     assert collection.distinct("_id", {"p": {"$near": [0, 0], "$maxDistance": 4}}) == [3, 4]
 
 
+def test_near_behind_a_field_that_must_only_be_there(collection):
+    """An index served only where the filter restricted its first field."""
+    collection.create_index([("a", 1), ("p", GEOSPHERE)])
+    collection.insert_many([{"_id": 0, "a": 1, "p": [2, 0]}, {"_id": 1, "p": [0, 0]},
+                            {"_id": 2, "a": None, "p": [1, 0]}])
+    near = {"$nearSphere": [0, 0]}
+    assert ids(collection.find({"a": {"$exists": True}, "p": near})) == [2, 0]
+    with pytest.raises(OperationFailure) as error:
+        list(collection.find({"p": near}))
+    assert error.value.code == 291
+
+
 @pytest.mark.parametrize("query, code", [
     ({"q": {"$near": [0, 0]}}, 291),
     ({"p": {"$near": [0, 0]}}, 291),

@@ -77,7 +77,9 @@ fn scan_of(
     let is_place = |field: &windrow_index::KeyField| field.kind.is_geo() && field.path == *path;
     let field = index.definition.fields.iter().position(is_place)?;
     let bounds = IndexBounds::of(&index, predicates);
-    let usable = cells.answers(near) && (field == 0 || bounds.restricts());
+    let first = index.definition.fields.first()?;
+    let is_asked_for = || predicates.list.iter().any(|one| one.path == first.path);
+    let usable = cells.answers(near) && (field == 0 || bounds.restricts() || is_asked_for());
     usable.then(|| NearScan {
         index,
         cells,
