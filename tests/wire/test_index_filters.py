@@ -100,7 +100,10 @@ def test_notablescan_refuses_filters_without_an_index(collection):
             with pytest.raises(OperationFailure) as error:
                 refused()
             assert error.value.code == 291
-        assert len(list(collection.find())) == 100
+        with pytest.raises(OperationFailure, match="hint .natural is not allowed") as error:
+            list(collection.find({"a": 1}).hint([("$natural", 1)]))
+        assert error.value.code == 291
+        assert len(list(collection.find().hint([("$natural", 1)]))) == 100
         assert len(list(collection.find({"a": 1}))) == 10
         assert collection.find_one({"_id": 5})["b"] == 5
     finally:

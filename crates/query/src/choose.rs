@@ -118,7 +118,7 @@ fn check_table_scans(find: &Find, plan: &Plan, source: &dyn Source) -> Result<()
     let forbids = source
         .guidance()
         .is_some_and(|guidance| guidance.restrictions.forbids_table_scans());
-    if !forbids || matches!(find.filter.root(), Node::AlwaysTrue) || find.natural().is_some() {
+    if !forbids || matches!(find.filter.root(), Node::AlwaysTrue) {
         return Ok(());
     }
     let namespace = source.namespace();
@@ -127,9 +127,13 @@ fn check_table_scans(find: &Find, plan: &Plan, source: &dyn Source) -> Result<()
         .is_some_and(|(database, collection)| {
             OWN_DATABASES.contains(&database) || collection.starts_with("system.")
         });
-    match !is_own && scans_collection(plan) {
-        true => Err(no_plan()),
-        false => Ok(()),
+    match (!is_own && scans_collection(plan), find.natural()) {
+        (true, Some(_)) => {
+            let message = "hint $natural is not allowed, because 'notablescan' is enabled";
+            Err(Error::new(NO_PLANS, message))
+        }
+        (true, None) => Err(no_plan()),
+        (false, _) => Ok(()),
     }
 }
 
