@@ -349,6 +349,15 @@ impl Intervals {
             .all(|one| is_free(&one.low) && is_free(&one.high))
     }
 
+    /// Whether what is inside has the same order in every order of strings: there are none, in it or within
+    /// it.
+    pub fn has_one_order(&self) -> bool {
+        let kinds = [Type::String, Type::Document, Type::Array];
+        kinds
+            .into_iter()
+            .all(|kind| self.share_of(kind) == Share::None)
+    }
+
     /// Everything else.
     pub fn complement(&self) -> Intervals {
         let collation = self.0.iter().find_map(|one| one.collation.clone());

@@ -14,9 +14,7 @@ pub fn direction(
     order: Option<&Sort>,
 ) -> Option<Direction> {
     let order = order?;
-    if order.collation() != index.definition.collation.as_deref() {
-        return None;
-    }
+    let compares_alike = order.collation() == index.definition.collation.as_deref();
     let pattern = order.pattern();
     let mut fields = index
         .definition
@@ -41,7 +39,12 @@ pub fn direction(
         if field.path != *path || !field.kind.is_plain() {
             return None;
         }
-        if parts_with_arrays(index, number) != 0 && !orders_arrays(index, bounds, number) {
+        let has_arrays = parts_with_arrays(index, number) != 0;
+        if has_arrays && !orders_arrays(index, bounds, number) {
+            return None;
+        }
+        // An array may hold strings out of bounds.
+        if !compares_alike && (has_arrays || !intervals.has_one_order()) {
             return None;
         }
         let same = (field.kind == KeyKind::Descending) == *descending;
@@ -88,7 +91,7 @@ mod tests {
     use super::*;
     use crate::bounds::predicates;
     use std::sync::Arc;
-    use windrow_document::{DocumentBuf, doc};
+    use windrow_document::{DocumentBuf, Value, doc};
     use windrow_index::{Definition, Multikey};
     use windrow_mql::filter::Filter;
 
@@ -108,6 +111,44 @@ mod tests {
             expected,
             "{filter} {sort}"
         );
+    }
+
+    #[test]
+    fn what_is_no_string_has_one_order_in_all_collations() {
+        let french = doc! { "locale": "fr" };
+        let french = windrow_mql::collation::parse(french.as_document()).unwrap();
+        let check = |key: DocumentBuf, filter: DocumentBuf, arrays: &[u32], expected: bool| {
+            let specification = doc! { "key": key, "name": "i" };
+            let definition = Arc::new(Definition::parse(specification.as_document()).unwrap());
+            let index = SourceIndex {
+                number: 0,
+                definition,
+                multikey: Multikey(arrays.to_vec()),
+            };
+            let parsed = Filter::parse(filter.as_document()).unwrap();
+            let bounds = IndexBounds::of(&index, &predicates(parsed.root(), french.as_ref()));
+            let order = Sort::parse(doc! { "a": 1 }.as_document()).unwrap();
+            let order = order.with_collation(french.clone());
+            let found = direction(&index, &bounds, Some(&order));
+            assert_eq!(found.is_some(), expected, "{filter}");
+        };
+        let one = || doc! { "a": 1 };
+        let least = Value::DateTime(0);
+        check(one(), doc! { "a": { "$gte": 2 } }, &[0], true);
+        check(one(), doc! { "a": { "$lt": least.clone() } }, &[0], true);
+        check(one(), doc! { "a": { "$gte": 2 } }, &[1], false);
+        check(one(), doc! { "a": { "$gte": "x" } }, &[0], false);
+        check(
+            one(),
+            doc! { "a": { "$gte": doc! { "b": "x" } } },
+            &[0],
+            false,
+        );
+        check(one(), doc! { "a": { "$ne": 2 } }, &[0], false);
+        check(one(), doc! {}, &[0], false);
+        let two = || doc! { "b": 1, "a": 1 };
+        check(two(), doc! { "a": { "$gte": 2 }, "b": 5 }, &[0, 0], true);
+        check(two(), doc! { "a": { "$gte": 2 }, "b": "x" }, &[0, 0], false);
     }
 
     #[test]
