@@ -81,6 +81,22 @@ def test_an_error_leaves_nothing(client, collection):
         assert ids(collection.find()) == [1]
 
 
+def test_a_transaction_ends_with_the_first_error(client, collection):
+    """Statements behind it ran where they were not ordered, though the transaction had failed."""
+    collection.insert_one({"_id": 1, "s": "x"})
+    wrong = {"q": {"_id": 1}, "u": {"$inc": {"s": 1}}}
+    for command, statements in [("insert", {"documents": [{}, {"_id": 1}, {}, {"_id": 1}]}),
+                                ("update", {"updates": [{"q": {}, "u": {"$set": {"a": 1}}}, wrong,
+                                                        wrong]})]:
+        with client.start_session() as session:
+            session.start_transaction()
+            reply = collection.database.command(command, collection.name, ordered=False,
+                                                session=session, **statements)
+            assert (reply["n"], [one["index"] for one in reply["writeErrors"]]) == (1, [1])
+            session.abort_transaction()
+    assert list(collection.find()) == [{"_id": 1, "s": "x"}]
+
+
 def test_a_transaction_that_meets_another_is_run_again(client, collection):
     collection.insert_one({"_id": 1, "n": 0})
 

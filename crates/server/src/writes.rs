@@ -120,6 +120,13 @@ pub fn target<S>(
     Ok((target, statements))
 }
 
+/// Whether the first statement that fails ends the command: where it does not say otherwise, and always in
+/// a transaction, which has failed with it.
+pub fn are_ordered(context: &Context<'_>, arguments: &Arguments<'_>) -> Result<bool, CommandError> {
+    let ordered = arguments.bool("ordered")?.unwrap_or(true);
+    Ok(ordered || context.transaction().is_some())
+}
+
 /// Runs a command's statements, each with its number: all of them, or where they are ordered those up to
 /// the first that fails.
 pub fn each<S>(

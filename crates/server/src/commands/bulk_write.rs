@@ -62,7 +62,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         namespaces: parse_namespaces(&namespaces)?,
         variables: arguments.document("let")?,
         storing: Storing::parse(&arguments)?,
-        ordered: arguments.bool("ordered")?.unwrap_or(true),
+        ordered: writes::are_ordered(context, &arguments)?,
     };
     let operations = statements(request, "ops")?;
     let operations: Vec<Operation> = operations

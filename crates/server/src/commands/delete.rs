@@ -62,7 +62,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let arguments = Arguments::new(request);
     // A name that cannot be is told before anything else.
     collection_name(request)?;
-    let ordered = arguments.bool("ordered")?.unwrap_or(true);
+    let ordered = writes::are_ordered(context, &arguments)?;
     writes::validation(&arguments)?;
     let variables = arguments.document("let")?;
     let (target, parsed) = writes::target(request, context, parse(request))?;

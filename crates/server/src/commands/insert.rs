@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 10;
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let arguments = Arguments::new(request);
     let name = collection_name(request)?;
-    let ordered = arguments.bool("ordered")?.unwrap_or(true);
+    let ordered = writes::are_ordered(context, &arguments)?;
     let storing = Storing::parse(&arguments)?;
     let how = How { ordered, storing };
     let documents = statements(request, "documents")?;
