@@ -305,6 +305,9 @@ def test_find_and_modify(collection):
     assert collection.find_one_and_delete({"_id": 0}) is None
     assert collection.find_one_and_update({"_id": 9}, {"$set": {"x": 1}}, upsert=True,
                                           return_document=after) == {"_id": 9, "x": 1}
+    with pytest.raises(OperationFailure) as error:
+        collection.find_one_and_delete({}, projection={"k": {"$meta": "sortKey"}}, sort=[("n", 1)])
+    assert error.value.code == 2 and collection.count_documents({}) == 3
 
 
 def test_distinct(collection):

@@ -347,5 +347,12 @@ fn parse_fields(
 ) -> Result<Option<Projection>, CommandError> {
     let fields = fields.filter(|fields| !fields.is_empty());
     let fields = fields.map(|fields| Projection::parse_with(fields, filter, environment));
-    fields.transpose().or_command_error()
+    let fields = fields.transpose().or_command_error()?;
+    match &fields {
+        Some(fields) if fields.dependencies().sort_key => {
+            let message = "Cannot use a $meta sortKey projection in findAndModify commands.";
+            Err(CommandError::new(ErrorCode::BadValue, message))
+        }
+        _ => Ok(fields),
+    }
 }
