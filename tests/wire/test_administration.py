@@ -51,6 +51,22 @@ def test_all_operations_are_kept(database):
     assert database["system.profile"].count_documents({}) == kept
 
 
+def test_what_is_of_no_collection_is_not_kept(client, database):
+    """The first document was always the command that began to keep them."""
+    database.c.insert_one({})
+    database.command("profile", 2)
+    database.command("ping")
+    assert database.list_collection_names(filter={"name": "c"}) == ["c"]
+    database.command({"find": "c", "comment": "kept"})
+    database.command("profile", 0)
+    kept = database["system.profile"].find()
+    assert [next(iter(one["command"])) for one in kept] == ["find"]
+    database.command("profile", 2)
+    client.drop_database(database.name)
+    assert database.name not in client.list_database_names()
+    assert database.command("profile", -1)["was"] == 0
+
+
 def test_slow_operations_are_logged_and_kept(database, server):
     database.c.insert_one({"a": 1})
     try:

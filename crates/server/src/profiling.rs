@@ -103,6 +103,11 @@ impl Profiling {
         self.has_databases.store(true, Relaxed);
     }
 
+    /// The settings of a database go with it.
+    pub fn forget(&self, name: &str) {
+        lock(&self.databases).remove(name);
+    }
+
     /// Whether nothing is done about an operation that took so long, whatever it was.
     pub fn passes_over(&self, millis: i64) -> bool {
         !self.has_databases.load(Relaxed) && millis < self.slow_ms.load(Relaxed)

@@ -142,8 +142,9 @@ fn tell(state: &State, described: &Described<'_>) {
     if verdict.log || is_logged {
         described.log(state);
     }
-    let keeps = verdict.keep && described.kept;
-    if keeps && !collection.is_empty() && collection != PROFILE {
+    // What is of no collection is not kept, the command that begins to keep them among it.
+    let is_of_one = !collection.is_empty() && !collection.starts_with("$cmd");
+    if verdict.keep && described.kept && is_of_one && collection != PROFILE {
         keep(state, database, described.profile());
     }
 }
