@@ -55,6 +55,7 @@ def test_every_listed_command_has_a_help_text(client):
                  "listIndexes", "collStats", "dbStats", "validate", "currentOp", "shutdown",
                  "killCursors", "hello", "ping"]:
         assert isinstance(commands[name]["help"], str), name
+    assert list(commands) == sorted(commands)
 
 
 def test_sessions_start_and_end(client, database):

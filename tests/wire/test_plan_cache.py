@@ -115,6 +115,7 @@ def test_the_cache_is_cleared(collection):
     lambda collection: collection.drop_index("a_1"),
     lambda collection: collection.database.command(
         "collMod", collection.name, index={"name": "a_1", "hidden": True}),
+    lambda collection: collection.database.command("reIndex", collection.name),
     lambda collection: (collection.drop(), collection.insert_one({})),
 ])
 def test_a_change_of_the_indexes_clears_the_cache(collection, change):

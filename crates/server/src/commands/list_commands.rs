@@ -14,6 +14,8 @@ pub const LIST_COMMANDS: Command = Command {
 };
 
 pub fn run(table: &[&Command]) -> Result<Reply, CommandError> {
+    let mut table = table.to_vec();
+    table.sort_unstable_by_key(|command| command.name);
     let mut commands = DocumentBuf::new();
     for command in table {
         commands.push(command.name, describe(command));

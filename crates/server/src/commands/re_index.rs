@@ -40,6 +40,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     engine
         .rebuild(&collection, &names, &stop)
         .or_command_error()?;
+    let plans = &context.state.guidance.plans;
+    plans.clear(&namespace.to_string(), None);
     let after = collection.indexes();
     let described = after
         .iter()
