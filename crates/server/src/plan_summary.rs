@@ -1,8 +1,7 @@
 //! A plan in one line, as logs and `currentOp` show it: "IXSCAN { a: 1 }", "COLLSCAN".
 
+use windrow_document::{Document, ValueRef};
 use windrow_query::plan::Plan;
-
-use crate::shell_text;
 
 /// The places that the plan reads from, in order.
 pub fn of(plan: &Plan) -> String {
@@ -23,11 +22,11 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
         }
         | Plan::ClusteredScan(_) => leaves.push("CLUSTERED_IXSCAN".to_owned()),
         Plan::IndexScan(scan) => {
-            let key = shell_text::document(scan.index.definition.key_pattern());
+            let key = key_pattern(scan.index.definition.key_pattern());
             leaves.push(format!("IXSCAN {key}"));
         }
         Plan::Text(scan) => {
-            let key = shell_text::document(scan.definition.key_pattern());
+            let key = key_pattern(scan.definition.key_pattern());
             leaves.push(format!("TEXT_MATCH {key}"));
         }
         other => other
@@ -35,6 +34,17 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
             .into_iter()
             .for_each(|input| collect(input, leaves)),
     }
+}
+
+/// Of numbers only the direction counts, whatever type they were given in.
+fn key_pattern(pattern: Document<'_>) -> String {
+    let field = |(name, value): (&str, ValueRef<'_>)| match value {
+        ValueRef::String(kind) => format!("{name}: \"{kind}\""),
+        number if number.as_f64().is_some_and(|number| number < 0.0) => format!("{name}: -1"),
+        _ => format!("{name}: 1"),
+    };
+    let fields: Vec<String> = pattern.iter().map(field).collect();
+    format!("{{ {} }}", fields.join(", "))
 }
 
 /// Whether a step of the plan puts rows in order.
@@ -80,5 +90,12 @@ mod tests {
             "COLLSCAN",
         );
         check(Plan::Or(vec![id(), scan()]), "IDHACK, COLLSCAN");
+    }
+
+    #[test]
+    fn a_key_pattern_shows_directions_and_kinds() {
+        let pattern = doc! { "a": 1.0, "b": (-2i64), "c": "2dsphere" };
+        let expected = r#"{ a: 1, b: -1, c: "2dsphere" }"#;
+        assert_eq!(key_pattern(pattern.as_document()), expected);
     }
 }
