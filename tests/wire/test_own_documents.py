@@ -80,6 +80,7 @@ def test_cursors_that_wait_are_shown_where_that_is_asked_for(client, collection)
     assert told["cursorId"] == cursor.cursor_id and told["noCursorTimeout"] and not told["tailable"]
     assert (told["nDocsReturned"], told["nBatchesReturned"]) == (2, 1)
     assert told["originatingCommand"]["filter"] == {"_id": {"$gte": 0}}
+    assert shown["planSummary"] == "IXSCAN { _id: 1 }"
     assert shown["lsid"] and told["createdDate"] <= told["lastAccessDate"]
     next(cursor), next(cursor)
     told = waiting(idleCursors=True)[0]["cursor"]

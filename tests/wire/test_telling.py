@@ -155,7 +155,7 @@ def test_slow_lines_and_profiles_have_mongodbs_fields(server, database):
         "durationMillis"]
     assert ("COMMAND", "command", "update") in told and ("WRITE", "remove", "q") in told
     more = told["COMMAND", "command", "getMore"]
-    assert more["originatingCommand"]["find"] == "c"
+    assert more["originatingCommand"]["find"] == "c" and more["planSummary"] == "COLLSCAN"
 
     kept = {one["op"]: one for one in database["system.profile"].find({}, {"_id": 0})}
     assert kept["update"]["command"]["multi"] and kept["remove"]["ndeleted"] == 1
@@ -224,6 +224,23 @@ def test_a_wait_that_a_client_wants_is_no_work(client):
     after = commands()
     assert after["ops"] - before["ops"] >= 3
     assert after["latency"] - before["latency"] < 500_000
+
+
+def test_work_is_counted(client, collection):
+    """Monitors read of it whether queries look at more than they give."""
+    def metrics():
+        all_of_them = client.admin.command("serverStatus")["metrics"]
+        return [all_of_them["document"][name] for name in (
+            "inserted", "returned", "updated", "deleted")] + [
+            all_of_them["queryExecutor"]["scanned"], all_of_them["queryExecutor"]["scannedObjects"],
+            all_of_them["operation"]["scanAndOrder"]]
+
+    before = metrics()
+    collection.insert_many([{"_id": one, "n": one % 3} for one in range(9)])
+    list(collection.find({"n": 1}, sort=[("n", 1)], batch_size=2))
+    collection.update_many({"_id": {"$gte": 7}}, {"$set": {"n": 5}})
+    collection.delete_one({"_id": 8})
+    assert [now - then for now, then in zip(metrics(), before)] == [9, 3, 2, 1, 3, 12, 1]
 
 
 def test_disk_use_is_set_for_all(client, collection):

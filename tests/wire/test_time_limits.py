@@ -1,13 +1,18 @@
-"""What takes too long ends: by maxTimeMS, by the limit that all reads have, and by killOp."""
+"""What takes too long ends: by maxTimeMS, by the limit that all reads have, by killOp, and with its client."""
 
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from answers import refused
 from pymongo.errors import OperationFailure
 
 from windrow_server import Server
+
+sys.path.insert(0, str(Path(__file__).parent))
+from raw import Raw, op_msg, section  # noqa: E402
 
 COUNT = 3_000
 
@@ -130,6 +135,24 @@ def test_a_command_that_is_killed_is_interrupted(client, database, name):
     admin.command("killOp", op=running[0]["opid"])
     thread.join(10)
     assert found == [11601]
+
+
+@pytest.mark.parametrize("name", ["find", "count", "distinct", "group"])
+def test_a_read_ends_with_its_client(server, client, database, name):
+    """It went on to its end, for nobody."""
+    ask = {"currentOp": 1, "command.comment": f"left {name}"}
+    before = client.admin.command("serverStatus")["metrics"]["operation"]
+    with Raw(server) as connection:
+        connection.send(op_msg(section({**BUSY[name], "comment": f"left {name}", "$db": "limits"})))
+        while not client.admin.command(ask)["inprog"]:
+            time.sleep(0.01)
+    for _ in range(200):
+        if not client.admin.command(ask)["inprog"]:
+            break
+        time.sleep(0.1)
+    assert client.admin.command(ask)["inprog"] == []
+    after = client.admin.command("serverStatus")["metrics"]["operation"]
+    assert after["killedDueToClientDisconnect"] == before["killedDueToClientDisconnect"] + 1
 
 
 def test_a_cursor_has_what_its_command_left(database):

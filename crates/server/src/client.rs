@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -144,6 +146,15 @@ impl Connections {
 
     pub(crate) fn remove(&self, id: i32) {
         lock(&self.open).remove(&id);
+    }
+
+    /// Whether the other side has closed the connection, or it broke.
+    pub(crate) fn is_gone(&self, id: i32) -> bool {
+        lock(&self.open).get(&id).is_some_and(|one| {
+            let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+            let looked = recv(&*one.stream, &mut [0u8; 1][..], flags);
+            !matches!(looked, Ok((1.., _)) | Err(Errno::AGAIN | Errno::INTR))
+        })
     }
 
     /// Ends reading, so that each connection finishes its command and goes; or both ways at once.

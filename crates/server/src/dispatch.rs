@@ -132,6 +132,9 @@ fn execute(
             .start(request, client, command.kind, generic.session, time_limit);
     let operation = &*running.operation;
     operation.set_recorded_from(recorder::recorded_from(state));
+    if (command.is_limited_read)(request.body()) {
+        operation.end_with_client();
+    }
     let times = OnceLock::new();
     let run = |joined: Option<&Joined>| {
         let context = Context {
@@ -160,6 +163,7 @@ fn execute(
     if let Err(error) = &outcome {
         count_killed(state, request, command, error);
     }
+    operation.count_work(&state.metrics);
     let took = operation.worked();
     state.metrics.took(command.class(), took);
     let namespace = operation.namespace();

@@ -113,8 +113,8 @@ fn owner(
         transaction: context.joined.and_then(Joined::transaction_number),
         options: CursorOptions::default(),
         command: request.body().to_buf(),
-        indexes: Vec::new(),
         plan_summary: None,
+        indexes: Vec::new(),
         time_left: context.operation.time_left(),
         returned,
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::{Document, DocumentBuf, doc};
 
 use crate::latency::{CLASSES, Class, Latencies, Shared};
 
@@ -58,6 +58,14 @@ pub struct Metrics {
     /// Documents that TTL indexes have expired, and how often they were looked at.
     pub ttl_deleted: AtomicU64,
     pub ttl_passes: AtomicU64,
+    pub documents_deleted: AtomicU64,
+    pub documents_inserted: AtomicU64,
+    pub documents_matched: AtomicU64,
+    pub documents_returned: AtomicU64,
+    /// What plans have looked at, and how many of them had to sort.
+    pub keys_examined: AtomicU64,
+    pub documents_examined: AtomicU64,
+    pub sorts: AtomicU64,
     /// By the class of commands.
     latencies: [Shared; CLASSES],
     pub bytes_in: AtomicU64,
@@ -87,6 +95,29 @@ impl Metrics {
             Kind::Insert | Kind::Update | Kind::Delete => return,
         }
         .fetch_add(1, Relaxed);
+    }
+
+    /// Adds what an operation has noted of its work. That it sorts may stand there twice.
+    pub fn add_work(&self, notes: Document<'_>) {
+        let mut sorts = false;
+        for (name, value) in notes {
+            let counter = match name {
+                "docsExamined" => &self.documents_examined,
+                "keysExamined" => &self.keys_examined,
+                "nMatched" => &self.documents_matched,
+                "ndeleted" => &self.documents_deleted,
+                "ninserted" => &self.documents_inserted,
+                "nreturned" => &self.documents_returned,
+                "hasSortStage" => {
+                    sorts = true;
+                    continue;
+                }
+                _ => continue,
+            };
+            let count = value.as_whole().and_then(|count| u64::try_from(count).ok());
+            counter.fetch_add(count.unwrap_or(0), Relaxed);
+        }
+        self.sorts.fetch_add(sorts.into(), Relaxed);
     }
 
     /// The counts of a command; `all`: the names of those that there are.

@@ -10,7 +10,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::client::{Client, Connections};
 use crate::clock;
-use crate::metrics::Kind;
+use crate::metrics::{Kind, Metrics};
 use crate::sessions::SessionId;
 use crate::sync::lock;
 
@@ -32,6 +32,7 @@ pub struct Operation {
     limit_micros: AtomicU64,
     /// The code of the error that ends the operation; 0 while it may go on.
     killed: AtomicI32,
+    ends_with_client: AtomicBool,
     namespace: Mutex<String>,
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
@@ -44,6 +45,9 @@ pub struct Operation {
     /// Microseconds that it has waited for something that its client wanted to wait for.
     waited_micros: AtomicU64,
 }
+
+/// How long an operation runs before anybody asks whether its client is still there.
+const UNWATCHED: Duration = Duration::from_millis(500);
 
 /// See [`Operation::limit_micros`].
 const NO_LIMIT: u64 = u64::MAX;
@@ -106,6 +110,11 @@ impl Operation {
 
     pub fn is_killed(&self) -> bool {
         self.killed.load(Relaxed) != 0
+    }
+
+    /// Says that it does nothing but answer, which is of no use once its client is gone.
+    pub fn end_with_client(&self) {
+        self.ends_with_client.store(true, Relaxed);
     }
 
     /// What is left of `maxTimeMS`; `None` where there is no limit.
@@ -192,6 +201,11 @@ impl Operation {
     /// Adds what the log of slow operations should say: `keysExamined`, `nreturned` …
     pub fn note(&self, name: &str, value: impl Into<Value>) {
         lock(&self.notes).push(name, value);
+    }
+
+    /// Counts the work that it has noted.
+    pub fn count_work(&self, metrics: &Metrics) {
+        metrics.add_work(lock(&self.notes).as_document());
     }
 
     /// What the log of a slow operation says about it.
@@ -341,6 +355,7 @@ impl Operations {
             cursor: OnceLock::new(),
             limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),
             killed: AtomicI32::new(0),
+            ends_with_client: AtomicBool::new(false),
             namespace: Mutex::new(format!("{}.$cmd", request.database())),
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
@@ -377,6 +392,15 @@ impl Operations {
             .values()
             .filter(|one| is_meant(one))
             .for_each(|one| one.kill(code));
+    }
+
+    /// Ends what only answers clients that are gone. Most operations are over before anybody looks.
+    pub fn end_of_gone(&self, connections: &Connections) {
+        self.kill_where(ErrorCode::ClientDisconnect, |one| {
+            one.ends_with_client.load(Relaxed)
+                && one.started.elapsed() > UNWATCHED
+                && connections.is_gone(one.connection())
+        });
     }
 
     /// The operations that run, in the order of their numbers, and the clients that have none: both as

@@ -354,8 +354,8 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         transaction: context.joined.and_then(Joined::transaction_number),
         options: CursorOptions::default(),
         command: command.to_buf(),
-        indexes: Vec::new(),
         plan_summary: context.operation.plan_summary(),
+        indexes: Vec::new(),
         time_left: None,
         returned: 0,
     }

@@ -205,9 +205,11 @@ fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets go of transactions that last too long, and of sessions and cursors that nobody uses any more.
+/// Lets go of transactions that last too long, of sessions and cursors that nobody uses any more, and of
+/// work for clients that are gone.
 fn keep_house(state: &State) {
     while !state.stop.wait(Duration::from_secs(1)) {
+        state.operations.end_of_gone(&state.connections);
         let now = Instant::now();
         let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
         for session in state

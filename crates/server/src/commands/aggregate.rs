@@ -92,6 +92,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (aggregate, source) = prepare(context, &target, body)?;
     let collections = queries::collections(context);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
+    note_front(context, &aggregate, &source);
     let owner = queries::owner(context, text, body);
     let batches: Box<dyn BatchSource> = match aggregate.pipeline.output() {
         Some(output) => {
@@ -103,9 +104,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
-    let reply = first_batch::reply(context, owner, batches, first);
-    note_front(context, &aggregate, &source);
-    reply
+    first_batch::reply(context, owner, batches, first)
 }
 
 /// Tells the log and the profile of the query that the pipeline begins with.
@@ -119,7 +118,7 @@ fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Sou
 }
 
 /// Whether the pipeline ends with a stage that writes what it gives.
-fn writes_documents(body: Document<'_>) -> bool {
+pub(super) fn writes_documents(body: Document<'_>) -> bool {
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let last = stages.and_then(|stages| stages.iter().last());
     let last = last.and_then(ValueRef::as_document);

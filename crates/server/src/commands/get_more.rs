@@ -6,6 +6,7 @@ use windrow_document::{Type, ValueRef};
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use super::aggregate;
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
@@ -67,6 +68,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     operation.note("originatingCommand", cursor.owner.command.clone());
     operation.note("cursorid", wanted.cursor);
+    if !aggregate::writes_documents(cursor.owner.command.as_document()) {
+        operation.end_with_client();
+    }
     let SourceBatch {
         documents,
         finished,

@@ -223,9 +223,9 @@ fn memory() -> DocumentBuf {
 }
 
 fn metrics(state: &State) -> DocumentBuf {
-    let counts = state.cursors.counts();
+    let (counts, metrics) = (state.cursors.counts(), &state.metrics);
     doc! {
-        "commands": (state.metrics.commands()),
+        "commands": (metrics.commands()),
         "cursor": {
             "timedOut": (counts.timed_out as i64),
             "totalOpened": (counts.opened as i64),
@@ -235,14 +235,25 @@ fn metrics(state: &State) -> DocumentBuf {
                 "total": (counts.open as i64),
             },
         },
+        "document": {
+            "deleted": (int(&metrics.documents_deleted)),
+            "inserted": (int(&metrics.documents_inserted)),
+            "returned": (int(&metrics.documents_returned)),
+            "updated": (int(&metrics.documents_matched)),
+        },
         "operation": {
-            "killedDueToClientDisconnect": (int(&state.metrics.killed_by_disconnect)),
-            "killedDueToDefaultMaxTimeMSExpired": (int(&state.metrics.killed_by_default_limit)),
-            "killedDueToMaxTimeMSExpired": (int(&state.metrics.killed_by_limit)),
+            "killedDueToClientDisconnect": (int(&metrics.killed_by_disconnect)),
+            "killedDueToDefaultMaxTimeMSExpired": (int(&metrics.killed_by_default_limit)),
+            "killedDueToMaxTimeMSExpired": (int(&metrics.killed_by_limit)),
+            "scanAndOrder": (int(&metrics.sorts)),
+        },
+        "queryExecutor": {
+            "scanned": (int(&metrics.keys_examined)),
+            "scannedObjects": (int(&metrics.documents_examined)),
         },
         "ttl": {
-            "deletedDocuments": (int(&state.metrics.ttl_deleted)),
-            "passes": (int(&state.metrics.ttl_passes)),
+            "deletedDocuments": (int(&metrics.ttl_deleted)),
+            "passes": (int(&metrics.ttl_passes)),
         },
     }
 }

@@ -31,10 +31,10 @@ pub struct CursorOwner {
     pub options: CursorOptions,
     /// The command that opened it, for the log of slow operations.
     pub command: DocumentBuf,
+    /// How the plan that it follows reads, for the log and `currentOp`.
+    pub plan_summary: Option<String>,
     /// The names of the indexes that it reads.
     pub indexes: Vec<String>,
-    /// Its plan in one line.
-    pub plan_summary: Option<String>,
     /// What its command has left of the time that it was given.
     pub time_left: Option<Duration>,
     /// How many documents its first batch had.
@@ -98,8 +98,8 @@ pub(crate) mod tests {
             transaction: None,
             options,
             command: DocumentBuf::new(),
-            indexes: Vec::new(),
             plan_summary: None,
+            indexes: Vec::new(),
             time_left: None,
             returned: 0,
         }
