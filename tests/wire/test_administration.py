@@ -67,6 +67,19 @@ def test_what_is_of_no_collection_is_not_kept(client, database):
     assert database.command("profile", -1)["was"] == 0
 
 
+def test_large_statements_are_kept_without_their_text(database):
+    """They did not fit into the profile, so that it had nothing of them."""
+    text = "x" * 2_000_000
+    database.c.insert_many([{"_id": one, "a": text} for one in range(4)])
+    database.command("profile", 2)
+    database.c.update_one({"a": text}, {"$set": {"b": 1}})
+    assert len(list(database.c.find({"a": text}, batch_size=2, comment="long"))) == 4
+    database.command("profile", 0)
+    kept = {one["op"]: one for one in database["system.profile"].find()}
+    assert list(kept["update"]["command"]) == ["$truncated"] and kept["update"]["nMatched"] == 1
+    assert list(kept["getmore"]["originatingCommand"]) == ["$truncated", "comment"]
+
+
 def test_slow_operations_are_logged_and_kept(database, server):
     database.c.insert_one({"a": 1})
     try:

@@ -23,6 +23,9 @@ pub const PROFILE: &str = "system.profile";
 /// The size of that collection where it is made by itself, as in MongoDB.
 const PROFILE_BYTES: i64 = 1 << 20;
 
+/// The size of the commands that are told as they came, as in MongoDB.
+const COMMAND_BYTES_MAX: usize = 50 << 10;
+
 /// An operation that has ended.
 pub struct Ended<'a> {
     pub client: &'a Client,
@@ -263,7 +266,7 @@ impl Described<'_> {
                 Some(ValueRef::String("query" | "getmore")) if *name == "type" => {
                     attr.push(name, Kind::Command.operation());
                 }
-                Some(value) => attr.push(name, value),
+                Some(value) => append(&mut attr, name, value),
                 None => {}
             }
         }
@@ -284,7 +287,7 @@ impl Described<'_> {
                 Some(_) if matches!(*name, "millis" | "workingMillis") => {
                     profile.push(name, self.millis as i32);
                 }
-                Some(value) => profile.push(name, value),
+                Some(value) => append(&mut profile, name, value),
                 None => {}
             }
         }
@@ -297,6 +300,23 @@ impl Described<'_> {
         profile.push("user", "");
         profile
     }
+}
+
+/// Adds a field; of a command or statement above the size nothing but that, and its comment. The collection
+/// of profiles would not take most of them.
+fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
+    let ValueRef::Document(command) = value else {
+        return told.push(name, value);
+    };
+    let bytes = command.as_bytes().len();
+    if bytes <= COMMAND_BYTES_MAX {
+        return told.push(name, value);
+    }
+    let mut shortened = doc! { "$truncated": (format!("{bytes} bytes")) };
+    if let Some(comment) = command.get("comment") {
+        shortened.push("comment", comment);
+    }
+    told.push(name, shortened);
 }
 
 /// What cannot be kept is not: the operation itself has ended already.
