@@ -28,8 +28,8 @@ enum Engine {
     Backtracking(Box<fancy_regex::Regex>),
 }
 
-/// The longest pattern, in bytes.
-const PATTERN_BYTES_MAX: usize = 16_384;
+/// The longest pattern, in bytes, as PCRE has it.
+const PATTERN_BYTES_MAX: usize = 32_764;
 
 /// Characters that mean something else than themselves.
 const SPECIAL: &[char] = &[
