@@ -1,5 +1,6 @@
 //! What expressions give, case by case: `check` evaluates each on one document.
 
+mod constants;
 mod conversions;
 mod dates;
 #[path = "../json/mod.rs"]
@@ -53,45 +54,6 @@ fn refuse(cases: &[(&str, i32)]) {
             Ok(found) => panic!("{expression} gave {found:?}"),
         }
     }
-}
-
-/// Constants longer than 64 KB were made anew for each document.
-#[test]
-fn a_long_constant_is_made_once() {
-    let source = json::parse(r#"{"$size": [{"$concatArrays": [{"$range": [0, 9000]}, "$list"]}]}"#);
-    let size = Expression::parse(source.as_ref(), &Scope::new()).unwrap();
-    assert!(size.constant().is_none());
-    for source in [
-        r#"{"$range": [0, 9000]}"#,
-        r#"[{"$range": [0, 9000]}]"#,
-        r#"{"a": {"$range": [0, 9000]}}"#,
-        r#"{"$reverseArray": {"$range": [0, 9000]}}"#,
-        r#"{"a": {"$reverseArray": [[1, [{"$range": [0, 9000]}]]]}}"#,
-    ] {
-        let expression = parse(source);
-        let copy = expression.clone();
-        let bytes = |one: &Expression| match one.constant() {
-            Some(Value::Array(array)) => array.as_array().as_bytes().as_ptr_range(),
-            Some(Value::Document(document)) => document.as_bytes().as_ptr_range(),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(bytes(&expression), bytes(&copy), "{source}");
-        assert_eq!(expression, copy);
-    }
-    let size = parse(r#"{"$size": [[{"$range": [0, 9000]}]]}"#);
-    assert_eq!(size.constant(), Some(&Value::Int32(1)));
-}
-
-/// What stages hold of a constant is no longer than it stands there.
-#[test]
-fn the_points_of_a_percentile_are_no_long_array_that_is_computed() {
-    let percentile = |points: &str| {
-        format!(r#"{{"$percentile": {{"input": 1, "method": "approximate", "p": {points}}}}}"#)
-    };
-    let long = r#"{"$map": {"input": {"$range": [0, 9000]}, "in": 1}}"#;
-    refuse(&[(&percentile(long), 146)]);
-    let short = r#"{"$map": {"input": {"$range": [0, 2]}, "in": 1}}"#;
-    check(&[(&percentile(short), "[1.0, 1.0]")]);
 }
 
 #[test]
@@ -548,27 +510,6 @@ fn parse(source: &str) -> Expression {
 }
 
 #[test]
-fn constants_are_computed_while_parsing() {
-    let folded = parse(r#"{"$add": [1, {"$multiply": [2, 3]}]}"#);
-    assert_eq!(folded.constant(), Some(&Value::Int32(7)));
-    assert_eq!(parse(r#"{"$add": ["$a", 1]}"#).constant(), None);
-    assert_eq!(parse(r#"{"$rand": {}}"#).constant(), None);
-    refuse(&[(r#"{"$cond": ["$null", {"$divide": [1, 0]}, 1]}"#, 16608)]);
-}
-
-#[test]
-fn dependencies_name_what_is_read() {
-    let found = parse(
-        r#"{"$cond": [{"$gt": ["$a.b", 1]}, {"$map": {"input": "$list", "in": "$$this.x"}}, {"$meta": "textScore"}]}"#,
-    )
-    .paths();
-    assert_eq!(found.paths.into_iter().collect::<Vec<_>>(), ["a.b", "list"]);
-    assert!(found.text_score && !found.whole);
-    assert!(parse(r#"{"$type": "$$ROOT"}"#).paths().whole);
-    assert_eq!(parse(r#""$a.b""#).field_path().as_deref(), Some("a.b"));
-}
-
-#[test]
 fn values_within_the_document_are_not_copied() {
     let document: DocumentBuf = windrow_document::doc! { "a": { "b": "text" } };
     let path = parse(r#"{"$ifNull": ["$a.x", "$a.b"]}"#);
@@ -578,34 +519,4 @@ fn values_within_the_document_are_not_copied() {
         panic!("{found:?}");
     };
     assert!(document.as_bytes().as_ptr_range().contains(&text.as_ptr()));
-}
-
-#[test]
-fn constants_compare_by_the_collation_too() {
-    let settings = json::parse(r#"{"locale": "en", "strength": 2}"#);
-    let collation = windrow_mql::collation::parse(settings.as_ref().as_document().unwrap());
-    let collation = collation.unwrap().unwrap();
-    let check = |source: &str, expected: &str| {
-        let parsed = Expression::parse(json::parse(source).as_ref(), &Scope::new()).expect(source);
-        let context = Context::new(windrow_document::Document::EMPTY);
-        let context = context.with_collation(Some(&*collation));
-        let found = parsed.evaluate(&context).expect(source).into_value();
-        assert_eq!(found, Some(json::parse(expected)), "{source}");
-    };
-    check(r#"{"$eq": ["a", "A"]}"#, "true");
-    check(r#"{"$cmp": ["B", "a"]}"#, "1");
-    check(r#"{"$max": ["B", "a"]}"#, r#""B""#);
-    check(r#"{"$in": ["A", ["a"]]}"#, "true");
-    check(r#"{"$indexOfArray": [["a", "b"], "B"]}"#, "1");
-    check(r#"{"$setUnion": [["a"], ["A", "b"]]}"#, r#"["a", "b"]"#);
-    check(r#"{"$setDifference": [["a", "b"], ["A"]]}"#, r#"["b"]"#);
-    check(
-        r#"{"$sortArray": {"input": ["b", "C", "a"], "sortBy": 1}}"#,
-        r#"["a", "b", "C"]"#,
-    );
-    check(
-        r#"{"$maxN": {"input": ["b", "C", "a"], "n": 2}}"#,
-        r#"["C", "b"]"#,
-    );
-    check(r#"{"$cond": [{"$eq": ["a", "A"]}, 1, 2]}"#, "1");
 }
