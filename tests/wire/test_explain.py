@@ -292,3 +292,29 @@ def test_a_command_for_another_database_is_not_explained(filled):
     with pytest.raises(OperationFailure) as failure:
         filled.database.command("explain", {"find": "c", "$db": "elsewhere"})
     assert failure.value.code == 73
+
+
+@pytest.mark.parametrize("index, query, fetched", [
+    ({"t": 1}, {"t": {"$regex": "7"}}, "matching"),
+    ({"t": -1}, {"t": {"$regex": "7"}, "b": {"$gte": 0}}, "matching"),
+    ({"b": 1, "t": 1}, {"b": {"$gte": 0}, "t": {"$regex": "7"}}, "matching"),
+    ({"n.b": 1}, {"n.b": {"$mod": [7, 1]}}, "matching"),
+    # What is missing is null in an index, and an array's element is not the array.
+    ({"gone": 1}, {"gone": {"$exists": True}}, "all"),
+    ({"list": 1}, {"list": {"$regex": "7"}}, "all"),
+    ({"list": 1, "t": 1}, {"t": {"$regex": "7"}}, "matching"),
+])
+def test_who_does_not_match_by_his_key_is_not_fetched(collection, index, query, fetched):
+    documents = [{"_id": i, "b": i, "t": f"text {i}", "n": {"b": i}, "list": [f"{i}", "x"]} for i in range(200)]
+    collection.insert_many(documents + [{"_id": 200, "gone": 1}])
+    collection.create_index(list(index.items()), name="i")
+    stats = explained(collection, filter=query, hint="i")["executionStats"]
+    found = list(collection.find(query).hint("i").sort("_id"))
+    assert found == list(collection.find(query).hint({"$natural": 1}).sort("_id"))
+    assert stats["nReturned"] == len(found) > 0
+    expected = len(found) if fetched == "matching" else stats["totalKeysExamined"]
+    # An array's document comes by its elements, and is fetched once.
+    expected = min(expected, 200) if "list" in index else expected
+    assert stats["totalDocsExamined"] == expected
+    window = collection.find(query).hint("i").skip(1).limit(2)
+    assert [one["_id"] for one in window] == [one["_id"] for one in collection.find(query).hint("i")][1:3]

@@ -159,6 +159,25 @@ impl Filter {
         &self.root
     }
 
+    /// Of the conditions that all have to hold those that are wanted, and the others; None where there are
+    /// none.
+    pub fn split(&self, is_wanted: impl Fn(&Node) -> bool) -> (Option<Filter>, Option<Filter>) {
+        let part = |wanted: bool| {
+            let of = |root: &Node| {
+                let all = root.conditions().iter();
+                let some = all.filter(|node| is_wanted(node) == wanted);
+                Node::and(some.cloned().collect())
+            };
+            let root = of(&self.root);
+            (!matches!(root, Node::AlwaysTrue)).then(|| Filter {
+                as_written: Arc::new(of(&self.as_written)),
+                root: Arc::new(root),
+                collation: self.collation.clone(),
+            })
+        };
+        (part(true), part(false))
+    }
+
     /// What of a document the filter reads.
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = Dependencies::default();

@@ -350,11 +350,16 @@ fn assemble(find: &Find, access: Access) -> Plan {
 }
 
 fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
+    let mut filter = (!certain).then(|| find.filter.clone());
     if find.return_key || find.shows_index_keys() {
         scan.output = KeyOutput::Flat;
+    } else if let Some(whole) = &filter {
+        // Who does not match by his key is not fetched.
+        (scan.filter, filter) =
+            whole.split(|node| access::is_settled_by_keys(&scan.index, node, find));
     }
     let scan = Plan::IndexScan(scan);
-    if certain && ordered {
+    if filter.is_none() && ordered {
         let skipped = scan.skipped(find.skip);
         // The keys are all that is asked for.
         let rows = match find.return_key {
@@ -363,7 +368,7 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
         };
         return project(find, rows.limited(find.limit), false);
     }
-    let fetched = scan.fetched((!certain).then(|| find.filter.clone()));
+    let fetched = scan.fetched(filter);
     project(
         find,
         window(find, sort(find, fetched, ordered), ordered),

@@ -196,6 +196,15 @@ impl Node {
     }
 
     /// All of them; conjunctions among them are taken apart.
+    /// The conditions that all have to hold.
+    pub(super) fn conditions(&self) -> &[Node] {
+        match self {
+            Node::And(children) => children,
+            Node::AlwaysTrue => &[],
+            one => std::slice::from_ref(one),
+        }
+    }
+
     pub(super) fn and(conditions: Vec<Node>) -> Node {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {

@@ -286,11 +286,7 @@ impl<'s> Scene<'s> {
         }
         let settles = match bounds.certainty {
             Certainty::Exact => true,
-            Certainty::Key => self
-                .predicates
-                .list
-                .iter()
-                .all(|predicate| has_plain(index, &predicate.path)),
+            Certainty::Key => has_all_plain(index, &self.predicates),
             Certainty::Document => false,
         };
         let Some(mut paths) = find.needed_paths().filter(|_| settles && !find.return_key) else {
@@ -299,6 +295,21 @@ impl<'s> Scene<'s> {
         paths.extend(find.order().into_iter().flat_map(sorted_paths));
         paths.iter().all(|path| has_plain(index, path))
     }
+}
+
+/// Whether an index's bounds do not tell if a condition holds, and the documents that its keys make do.
+pub fn is_settled_by_keys(index: &SourceIndex, condition: &Node, find: &Find) -> bool {
+    if index.definition.clustered || !index.definition.has_plain_keys() {
+        return false;
+    }
+    let predicates = predicates(condition, find.filter.collation_shared());
+    let certainty = IndexBounds::of(index, &predicates).certainty;
+    certainty == Certainty::Key && has_all_plain(index, &predicates)
+}
+
+fn has_all_plain(index: &SourceIndex, predicates: &Predicates) -> bool {
+    let mut list = predicates.list.iter();
+    list.all(|predicate| has_plain(index, &predicate.path))
 }
 
 fn starts_with(order: &Sort, first: &Path) -> bool {
