@@ -258,3 +258,12 @@ def test_parts_of_a_reference_are_projected(collection):
     assert collection.database.command("aggregate", collection.name, cursor={}, pipeline=[
         {"$project": {"to": {"$ref": 0}}}, {"$set": {"names": {"$objectToArray": "$to"}}},
         {"$project": {"names": "$names.k"}}])["cursor"]["firstBatch"] == [{"_id": 1, "names": ["$id", "$db"]}]
+
+
+def test_a_view_that_samples_is_joined_anew_for_each_document(collection):
+    database = collection.database
+    database.large.insert_many({"_id": one} for one in range(1000))
+    database.create_collection("sampled", viewOn="large", pipeline=[{"$sample": {"size": 1}}])
+    collection.insert_many({"_id": one} for one in range(20))
+    joined = collection.aggregate([{"$lookup": {"from": "sampled", "pipeline": [], "as": "x"}}])
+    assert len({one["x"][0]["_id"] for one in joined}) > 1

@@ -469,3 +469,19 @@ def test_unique_documents_mean_nothing_to_a_stage(collection):
     collection.insert_one({"p": [1, 1]})
     stage = {"$geoNear": {"near": [0, 0], "distanceField": "d", "uniqueDocs": True}}
     assert len(list(collection.aggregate([stage]))) == 1
+
+
+@pytest.mark.parametrize("ring", [
+    [[1, 1]] * 4, [[1, 1], [1, 1], [2, 2], [1, 1]], [[1, 1], [2, 2], [2, 2], [1, 1], [1, 1]],
+])
+def test_a_ring_of_fewer_than_three_places_is_none(collection, ring):
+    """One of a single place ended a build, at every start anew."""
+    polygon = {"type": "Polygon", "coordinates": [ring]}
+    with pytest.raises(OperationFailure) as error:
+        list(collection.find({"p": {"$geoWithin": {"$geometry": polygon}}}))
+    assert error.value.code == 2
+    collection.insert_one({"p": polygon})
+    with pytest.raises(OperationFailure) as error:
+        collection.create_index([("p", GEOSPHERE)])
+    assert error.value.code == 16755
+    assert list(collection.index_information()) == ["_id_"]

@@ -241,6 +241,11 @@ def test_work_is_counted(client, collection):
     collection.update_many({"_id": {"$gte": 7}}, {"$set": {"n": 5}})
     collection.delete_one({"_id": 8})
     assert [now - then for now, then in zip(metrics(), before)] == [9, 3, 2, 1, 3, 12, 1]
+    before = metrics()
+    client.admin.command({"bulkWrite": 1, "nsInfo": [{"ns": collection.full_name}], "ops": [
+        {"insert": 0, "document": {"_id": 20}}, {"update": 0, "filter": {"_id": 1}, "updateMods": {"$set": {"n": 7}}},
+        {"delete": 0, "filter": {"_id": 2}}]})
+    assert [now - then for now, then in zip(metrics(), before)][:4] == [1, 0, 1, 1]
 
 
 def test_disk_use_is_set_for_all(client, collection):

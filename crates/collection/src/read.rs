@@ -374,9 +374,7 @@ impl Reader {
     /// more, some may stay until merges have dropped what they met.
     pub fn multikey(&self, index: usize) -> Result<Multikey, Error> {
         self.check()?;
-        let Ok((ReaderIndex { state }, view)) = self.index_at(index) else {
-            return Ok(Multikey::default());
-        };
+        let (ReaderIndex { state }, view) = self.index_at(index)?;
         let definition = &state.index.definition;
         if view.get().is_none()
             && definition.has_plain_keys()
@@ -418,8 +416,9 @@ impl Reader {
     pub fn postings(&self, index: usize, key: &[u8]) -> Result<EntryCursor, Error> {
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let sought = match view.get() {
-            None => Sought::of(&state.index.definition, key),
-            Some(_) => None,
+            // What a transaction has written is seen as it stood when it was looked at first.
+            None if self.0.own.is_none() => Sought::of(&state.index.definition, key),
+            _ => None,
         };
         let mut cursor = match sought {
             Some(sought) => self

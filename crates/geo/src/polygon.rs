@@ -116,12 +116,12 @@ fn one_loop(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
     let mut points = ring;
     points.dedup();
     points.pop();
-    let mut found = Loop::new(points);
-    if found.num_vertices() < 3 {
+    if points.len() < 3 {
         return Err(Error::bad_value(
             "Loop must have at least 3 different vertices",
         ));
     }
+    let mut found = Loop::new(points);
     found
         .validate()
         .map_err(|problem| Error::bad_value(format!("Loop is not valid: {problem}")))?;

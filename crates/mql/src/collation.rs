@@ -13,8 +13,7 @@ const NOT_IMPLEMENTED: i32 = 238;
 
 /// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
 /// not and for options that exclude each other, 9 and 14 for wrong fields, 161 for the version of other
-/// tables. Null is as if it were not
-/// given.
+/// tables. Null is as if it were not given.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);

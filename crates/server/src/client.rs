@@ -150,9 +150,10 @@ impl Connections {
 
     /// Whether the other side has closed the connection, or it broke.
     pub(crate) fn is_gone(&self, id: i32) -> bool {
-        lock(&self.open).get(&id).is_some_and(|one| {
+        let stream = lock(&self.open).get(&id).map(|one| one.stream.clone());
+        stream.is_some_and(|stream| {
             let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-            let looked = recv(&*one.stream, &mut [0u8; 1][..], flags);
+            let looked = recv(&*stream, &mut [0u8; 1][..], flags);
             !matches!(looked, Ok((1.., _)) | Err(Errno::AGAIN | Errno::INTR))
         })
     }

@@ -1,6 +1,7 @@
 //! The commands that run right now: who asked for them, how far they are, and whether to go on.
 
 use std::collections::{BTreeMap, HashSet};
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
@@ -27,7 +28,7 @@ pub struct Operation {
     /// The comment of the command that this one goes on with.
     comment: OnceLock<Value>,
     /// The cursor that it uses.
-    cursor: OnceLock<DocumentBuf>,
+    cursor: OnceLock<Described>,
     /// Microseconds after its start at which its time is over; [`NO_LIMIT`] where there is no limit.
     limit_micros: AtomicU64,
     /// The code of the error that ends the operation; 0 while it may go on.
@@ -44,6 +45,15 @@ pub struct Operation {
     waits: AtomicBool,
     /// Microseconds that it has waited for something that its client wanted to wait for.
     waited_micros: AtomicU64,
+}
+
+/// What is only described when somebody looks.
+struct Described(Box<dyn Fn() -> DocumentBuf + Send + Sync>);
+
+impl fmt::Debug for Described {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Described")
+    }
 }
 
 /// How long an operation runs before anybody asks whether its client is still there.
@@ -234,10 +244,9 @@ impl Operation {
     }
 
     /// Says which cursor it uses.
-    pub fn set_cursor(&self, mut described: DocumentBuf) {
-        described.push("operationUsingCursorId", i64::from(self.id));
+    pub fn set_cursor(&self, described: impl Fn() -> DocumentBuf + Send + Sync + 'static) {
         // An operation uses one cursor only.
-        let _ = self.cursor.set(described);
+        let _ = self.cursor.set(Described(Box::new(described)));
     }
 
     /// The command as it is shown.
@@ -270,7 +279,9 @@ impl Operation {
         op.push("ns", self.namespace());
         op.push("command", self.command());
         if let Some(cursor) = self.cursor.get() {
-            op.push("cursor", cursor.clone());
+            let mut cursor = cursor.0();
+            cursor.push("operationUsingCursorId", i64::from(self.id));
+            op.push("cursor", cursor);
         }
         self.describe_progress(&mut op);
         let locks = doc! {
@@ -396,11 +407,14 @@ impl Operations {
 
     /// Ends what only answers clients that are gone. Most operations are over before anybody looks.
     pub fn end_of_gone(&self, connections: &Connections) {
-        self.kill_where(ErrorCode::ClientDisconnect, |one| {
-            one.ends_with_client.load(Relaxed)
-                && one.started.elapsed() > UNWATCHED
-                && connections.is_gone(one.connection())
-        });
+        // Sockets are asked while no command waits to begin or end.
+        let is_watched = |one: &Arc<Operation>| {
+            one.ends_with_client.load(Relaxed) && one.started.elapsed() > UNWATCHED
+        };
+        let watched = self.all().into_iter().filter(is_watched);
+        watched
+            .filter(|one| connections.is_gone(one.connection()))
+            .for_each(|one| one.kill(ErrorCode::ClientDisconnect));
     }
 
     /// The operations that run, in the order of their numbers, and the clients that have none: both as

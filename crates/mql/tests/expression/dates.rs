@@ -336,4 +336,9 @@ fn dates_are_read_as_people_write_them() {
         let expected = Value::DateTime(1_499_169_362_000 + millis);
         assert_eq!(evaluate(&expression), Ok(Some(expected)), "{expression}");
     }
+    refuse(&[
+        (&free("2017-07-04 0am"), 241),
+        (&free("2017-07-04 13pm"), 241),
+        (&free("2017-07-04 13:00 PM"), 241),
+    ]);
 }

@@ -227,7 +227,10 @@ impl LookupOperator {
                 Some(found) => found,
                 None => {
                     let chain = pipeline.over_source(&self.source, None, &self.setting)?;
-                    if sub.is_random {
+                    let view = self.source.view();
+                    if sub.is_random
+                        || view.is_some_and(|view| parse::is_random(ValueRef::Array(view.stages)))
+                    {
                         return each(chain, interrupt, take);
                     }
                     let mut found = Found::new(&self.lookup.from);

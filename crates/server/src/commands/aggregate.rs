@@ -92,7 +92,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (aggregate, source) = prepare(context, &target, body)?;
     let collections = queries::collections(context);
     let cursor = aggregate.open(&source, &collections).or_command_error()?;
-    note_front(context, &aggregate, &source);
+    let is_noted = note_front(context, &aggregate, &source);
     let owner = queries::owner(context, text, body);
     let batches: Box<dyn BatchSource> = match aggregate.pipeline.output() {
         Some(output) => {
@@ -104,17 +104,23 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         }
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
-    first_batch::reply(context, owner, batches, first)
+    let reply = first_batch::reply(context, owner, batches, first);
+    // One that turns out to be slow is recorded, which nobody knew before.
+    if !is_noted {
+        note_front(context, &aggregate, &source);
+    }
+    reply
 }
 
-/// Tells the log and the profile of the query that the pipeline begins with.
-fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Source>) {
+/// Tells the log and the profile of the query that the pipeline begins with; whether it is recorded.
+fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Source>) -> bool {
     if !context.operation.is_recorded() {
-        return;
+        return false;
     }
     if let Ok(Some((find, base))) = aggregate.front(source, &queries::collections(context)) {
         queries::note_plan(&find, &*base, context.operation);
     }
+    true
 }
 
 /// Whether the pipeline ends with a stage that writes what it gives.

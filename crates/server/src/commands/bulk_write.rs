@@ -78,6 +78,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     bulk.run(context, &operations, &mut results)?;
     writes::sync_if_wanted(context)?;
     let (documents, counts) = results.finish();
+    counts.note(context.operation);
     let mut reply = listed::cursor(request, context, NAMESPACE, documents)?;
     counts.add_to(&mut reply);
     Ok(Reply::ok(reply))

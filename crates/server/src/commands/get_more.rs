@@ -62,7 +62,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         operation.limit_time(left);
     }
     operation.inherit_comment(cursor.owner.command.as_document());
-    operation.set_cursor(cursor.shown.describe());
+    let shown = cursor.shown.clone();
+    operation.set_cursor(move || shown.describe());
     if let Some(summary) = &cursor.owner.plan_summary {
         operation.set_plan_summary(summary);
     }

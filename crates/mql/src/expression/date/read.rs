@@ -416,6 +416,9 @@ fn read_half_of_day(reader: &mut Reader<'_>, fields: &mut Fields) -> Option<()> 
             "pm" => 12,
             _ => return None,
         };
+        if !(1..=12).contains(&fields.hour) {
+            return None;
+        }
         fields.hour = fields.hour % 12 + afternoon;
         Some(())
     })

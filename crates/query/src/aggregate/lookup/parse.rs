@@ -220,7 +220,7 @@ fn parse_pipeline<'n>(
 }
 
 /// Whether a value has something in it that gives another value each time.
-fn is_random(value: ValueRef<'_>) -> bool {
+pub(super) fn is_random(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::Array(array) => array.iter().any(is_random),
         ValueRef::Document(document) => document.iter().any(|(name, value)| {

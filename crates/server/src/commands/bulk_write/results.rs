@@ -4,6 +4,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::CommandError;
 
 use crate::changes::{self, Updated};
+use crate::operations::Operation;
 use crate::writes;
 
 /// The results so far.
@@ -25,6 +26,19 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Tells the log, the profile and the metrics.
+    pub fn note(&self, operation: &Operation) {
+        let counts = [
+            ("ninserted", self.inserted),
+            ("nMatched", self.matched),
+            ("nModified", self.modified),
+            ("nUpserted", self.upserted),
+            ("ndeleted", self.deleted),
+        ];
+        let some = counts.iter().filter(|(_, count)| *count > 0);
+        some.for_each(|(name, count)| operation.note(name, *count as i64));
+    }
+
     pub fn add_to(&self, reply: &mut DocumentBuf) {
         let counts = [
             ("nErrors", self.errors),
