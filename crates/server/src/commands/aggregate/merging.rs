@@ -303,6 +303,6 @@ mod tests {
         check("a.x", Err(51_132));
         check("n", Err(51_132));
         check("c", Err(51_185));
-        check("c.0", Err(51_185));
+        check("c.0", Err(51_132));
     }
 }
