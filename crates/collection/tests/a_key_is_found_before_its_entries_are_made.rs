@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{BuildControl, Change, Collection, Direction, Error, Reader, Work};
-use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, doc, key};
+use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, doc, key};
 use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
@@ -177,4 +177,67 @@ fn arrays_are_known_without_entries_and_forgotten_at_once() {
     }
     let healed = collection(&engine).reader().unwrap();
     assert!(!is_multikey(&healed));
+}
+
+/// Every value that is looked for by its bytes, or is not, is found as where all entries are made.
+#[test]
+fn values_of_all_types() {
+    let values: Vec<Value> = vec![
+        Value::String("text of some length".into()),
+        Value::String("zero\0and one\u{1}".into()),
+        Value::String("abc".into()),
+        Value::String(String::new()),
+        Value::Symbol("a symbol".into()),
+        Value::String("a symbol".into()),
+        Value::ObjectId(ObjectId(*b"\0\x01twelve\xFF\0ab")),
+        Value::Binary {
+            subtype: 4,
+            bytes: b"sixteen bytes...".to_vec(),
+        },
+        Value::Regex {
+            pattern: "pattern".into(),
+            options: "i".into(),
+        },
+        Value::Document(doc! { "text of some length": "within" }),
+        Value::Int32(5),
+        Value::Double(5.0),
+        Value::Null,
+        Value::MinKey,
+        Value::MaxKey,
+    ];
+    let engine = open(&MemoryDisk::new());
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    build(&created);
+    let indexes = [(ASCENDING, false), (DESCENDING, true)];
+    for (id, value) in (0..).zip(&values) {
+        let other = values.get(id as usize / 2).unwrap();
+        let tags: ArrayBuf = [value.clone(), other.clone()].into_iter().collect();
+        let document = doc! { "_id": id, "n": 1, "tags": tags };
+        let inserted = created.insert(Bytes::from(document.into_bytes()), true);
+        assert!(inserted.unwrap().errors.is_empty());
+        let all = || {
+            let reader = created.reader().unwrap();
+            let keys = values.iter().flat_map(|value| {
+                indexes.map(|(index, descends)| {
+                    let mut key = Vec::new();
+                    key::append_directed(&mut key, value.as_ref(), descends);
+                    (index, key)
+                })
+            });
+            keys.map(|(index, key)| found(&reader, index, &key))
+                .collect::<Vec<_>>()
+        };
+        let before = all();
+        assert!(
+            before
+                .iter()
+                .any(|records| records.contains(&(id as u64 + 1))),
+            "{value}"
+        );
+        let reader = created.reader().unwrap();
+        indexes.iter().for_each(|(index, _)| {
+            drop(reader.entries(*index, Direction::Forward).unwrap());
+        });
+        assert_eq!(before, all(), "{value}");
+    }
 }
