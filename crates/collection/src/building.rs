@@ -13,6 +13,7 @@ mod unique;
 
 pub use control::{BuildControl, BuildPhase};
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -62,7 +63,7 @@ impl Collection {
         (control.on_phase)(&BuildPhase::Registered {
             indexes: indexes.clone(),
         });
-        let built = self.build(&core, &indexes, control);
+        let built = self.build_caught(&core, &indexes, control);
         if let Err(error) = built {
             self.abandon(&core, &indexes);
             return Err(error);
@@ -71,6 +72,21 @@ impl Collection {
             before,
             after,
             created,
+        })
+    }
+
+    /// Builds; a panic is a failure like others. It would come again at every start of a build that was only
+    /// left.
+    fn build_caught(
+        &self,
+        core: &Core,
+        indexes: &[Arc<Index>],
+        control: &BuildControl<'_>,
+    ) -> Result<(), Error> {
+        let build = AssertUnwindSafe(|| self.build(core, indexes, control));
+        catch_unwind(build).unwrap_or_else(|_| {
+            let message = "the index build ended unexpectedly: the server's log has the details";
+            Err(Error::Interrupted(message.to_owned()))
         })
     }
 
@@ -338,7 +354,10 @@ pub(crate) fn resume(core: &Arc<Core>, build: &Unfinished) {
         should_stop: &should_stop,
         on_phase: &|_| {},
     };
-    let Err(error) = build.collection.build(core, &build.indexes, &control) else {
+    let built = build
+        .collection
+        .build_caught(core, &build.indexes, &control);
+    let Err(error) = built else {
         return;
     };
     if core.is_closing() {

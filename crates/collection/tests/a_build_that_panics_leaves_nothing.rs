@@ -1,0 +1,40 @@
+//! A build that panics fails: no index stays that would be built again at every start.
+
+mod common;
+
+use bytes::Bytes;
+use common::{collection, namespace, open};
+use windrow_collection::{BuildControl, BuildPhase, Error};
+use windrow_document::doc;
+use windrow_index::Definition;
+use windrow_storage::MemoryDisk;
+
+#[test]
+fn a_build_that_panics_leaves_nothing() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    let document = Bytes::from(doc! { "_id": 1, "a": 1 }.into_bytes());
+    assert!(created.insert(document, true).unwrap().errors.is_empty());
+    let build = |on_phase: &(dyn Fn(&BuildPhase) + Sync)| {
+        let control = BuildControl {
+            should_stop: &|| None,
+            on_phase,
+        };
+        let index = doc! { "key": doc! { "a": 1 }, "name": "a_1" };
+        let definition = Definition::parse(index.as_document()).unwrap();
+        created.create_indexes(vec![definition], &control)
+    };
+    let panics = |phase: &BuildPhase| {
+        assert!(!matches!(phase, BuildPhase::Scanned { .. }));
+    };
+    assert!(matches!(build(&panics), Err(Error::Interrupted(_))));
+    assert_eq!(created.indexes().len(), 1);
+    // It can be built now, and is there after a start.
+    build(&|_| ()).unwrap();
+    drop((created, engine));
+    let engine = open(&disk);
+    let indexes = collection(&engine).indexes();
+    assert_eq!(indexes.len(), 2);
+    assert!(indexes.iter().all(|index| index.is_ready()));
+}
