@@ -197,18 +197,22 @@ impl Generation {
         })
     }
 
-    /// The parts of an index that are made, and what the commits behind them do.
-    pub fn index_made(&self, index: &Index) -> (Arc<Vec<Arc<Part>>>, Behind) {
-        let (parts, settled) = self.index_tail(index).tail.made();
+    /// The parts of an index that are made.
+    pub fn index_made(&self, index: &Index) -> Arc<Vec<Arc<Part>>> {
+        self.index_tail(index).tail.made().0
+    }
+
+    /// What the commits do of which an index has no entries yet.
+    pub fn behind(&self, index: &Index) -> Behind {
+        let settled = self.index_tail(index).tail.settled();
         let commits = self.commits.read();
         let commits = behind(&commits, settled);
         let mut operations = commits.iter().flat_map(|commit| &commit.operations);
-        let rest = match operations.all(|it| matches!(it, Operation::Insert { .. })) {
+        match operations.all(|it| matches!(it, Operation::Insert { .. })) {
             true if commits.is_empty() => Behind::Nothing,
             true => Behind::Additions,
             false => Behind::Changes,
-        };
-        (parts, rest)
+        }
     }
 
     /// The parts of an index that have what there is of a key up to at least `position`: one is made of what

@@ -1,6 +1,5 @@
 //! Reading: a snapshot of a collection's documents and indexes.
 
-use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -376,10 +375,11 @@ impl Reader {
         self.check()?;
         let (ReaderIndex { state }, view) = self.index_at(index)?;
         let definition = &state.index.definition;
-        if view.get().is_none()
-            && definition.has_plain_keys()
-            && let Some(made) = self.made_view(state)
-        {
+        if view.get().is_none() && definition.has_plain_keys() && self.only_adds_behind(state) {
+            // Where all that can meet arrays has, what nobody has made entries of yet adds nothing.
+            let made = self.view(&state.sections, |generation, _| {
+                generation.index_made(&state.index)
+            });
             let multikey = multikey_of(&made, definition)?;
             if multikey.is_whole(&definition.fields) {
                 return Ok(multikey);
@@ -388,15 +388,12 @@ impl Reader {
         multikey_of(self.index_view(index)?, definition)
     }
 
-    /// An index without what nobody has made entries of yet, where there is such and only adds to it.
-    fn made_view(&self, state: &IndexState) -> Option<View> {
-        let behind = Cell::new(Behind::Nothing);
-        let made = self.view(&state.sections, |generation, _| {
-            let (parts, rest) = generation.index_made(&state.index);
-            behind.set(behind.get().max(rest));
-            parts
-        });
-        (behind.get() == Behind::Additions).then_some(made)
+    /// Whether there are commits of which an index has no entries yet, and all of them only add some.
+    fn only_adds_behind(&self, state: &IndexState) -> bool {
+        let own = self.0.own.iter().map(|own| &own.tail);
+        let generations = self.0.state.generations().chain(own);
+        let behind = generations.map(|generation| generation.behind(&state.index));
+        behind.max() == Some(Behind::Additions)
     }
 
     /// The keys of an index, in order or backward.

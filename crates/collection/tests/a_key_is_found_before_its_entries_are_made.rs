@@ -4,10 +4,13 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{BuildControl, Change, Collection, Direction, Error, Reader, Work};
+use windrow_collection::{
+    BuildControl, Change, Collection, Direction, Engine, Error, Reader, Work,
+};
 use windrow_document::{ArrayBuf, DocumentBuf, ObjectId, Value, ValueRef, doc, key};
 use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
@@ -19,6 +22,14 @@ type Model = BTreeMap<i32, Vec<String>>;
 const ASCENDING: usize = 1;
 const DESCENDING: usize = 2;
 const COMPOUND: usize = 3;
+
+/// An engine, and its collection with the indexes.
+fn setting() -> (Arc<Engine>, Arc<Collection>) {
+    let engine = open(&MemoryDisk::new());
+    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
+    build(&created);
+    (engine, created)
+}
 
 fn build(collection: &Collection) {
     let control = BuildControl {
@@ -51,12 +62,17 @@ fn document(id: i32, tags: &[String]) -> DocumentBuf {
 }
 
 fn insert(collection: &Collection, model: &mut Model, documents: Vec<(i32, Vec<String>)>) {
-    let bytes = documents
-        .iter()
-        .flat_map(|(id, tags)| document(*id, tags).into_bytes());
+    save(
+        collection,
+        documents.iter().map(|(id, tags)| document(*id, tags)),
+    );
+    model.extend(documents);
+}
+
+fn save(collection: &Collection, documents: impl IntoIterator<Item = DocumentBuf>) {
+    let bytes = documents.into_iter().flat_map(DocumentBuf::into_bytes);
     let inserted = collection.insert(Bytes::from(bytes.collect::<Vec<u8>>()), true);
     assert!(inserted.unwrap().errors.is_empty());
-    model.extend(documents);
 }
 
 fn change(collection: &Collection, id: i32, change: &Change) {
@@ -111,9 +127,7 @@ fn is_multikey(reader: &Reader) -> bool {
 
 #[test]
 fn whatever_is_written_read_and_folded_meanwhile() {
-    let engine = open(&MemoryDisk::new());
-    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
-    build(&created);
+    let (engine, created) = setting();
     let mut model = Model::new();
     let mut older: Vec<(Reader, Model)> = Vec::new();
     let mut seed = 7u64;
@@ -159,13 +173,9 @@ fn whatever_is_written_read_and_folded_meanwhile() {
 
 #[test]
 fn arrays_are_known_without_entries_and_forgotten_at_once() {
-    let engine = open(&MemoryDisk::new());
-    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
-    build(&created);
+    let (engine, created) = setting();
     let mut model = Model::new();
-    let plain = doc! { "_id": (-1), "tags": "tag-01" };
-    let inserted = created.insert(Bytes::from(plain.into_bytes()), true);
-    assert!(inserted.unwrap().errors.is_empty());
+    save(&created, [doc! { "_id": (-1), "tags": "tag-01" }]);
     assert!(!is_multikey(&created.reader().unwrap()));
     for id in 0..4 {
         insert(&created, &mut model, vec![(id, tags(id as u64))]);
@@ -205,16 +215,12 @@ fn values_of_all_types() {
         Value::MinKey,
         Value::MaxKey,
     ];
-    let engine = open(&MemoryDisk::new());
-    let created = engine.create(&namespace(), doc! {}.as_document()).unwrap();
-    build(&created);
+    let (_engine, created) = setting();
     let indexes = [(ASCENDING, false), (DESCENDING, true)];
     for (id, value) in (0..).zip(&values) {
         let other = values.get(id as usize / 2).unwrap();
         let tags: ArrayBuf = [value.clone(), other.clone()].into_iter().collect();
-        let document = doc! { "_id": id, "n": 1, "tags": tags };
-        let inserted = created.insert(Bytes::from(document.into_bytes()), true);
-        assert!(inserted.unwrap().errors.is_empty());
+        save(&created, [doc! { "_id": id, "n": 1, "tags": tags }]);
         let all = || {
             let reader = created.reader().unwrap();
             let keys = values.iter().flat_map(|value| {

@@ -162,20 +162,34 @@ impl Filter {
     /// Of the conditions that all have to hold those that are wanted, and the others; None where there are
     /// none.
     pub fn split(&self, is_wanted: impl Fn(&Node) -> bool) -> (Option<Filter>, Option<Filter>) {
-        let part = |wanted: bool| {
-            let of = |root: &Node| {
-                let all = root.conditions().iter();
-                let some = all.filter(|node| is_wanted(node) == wanted);
-                Node::and(some.cloned().collect())
+        let all = self.root.conditions();
+        let wanted = all.iter().filter(|node| is_wanted(node)).count();
+        // Conditions can be long: where they stay together, none is copied.
+        if wanted == 0 || wanted == all.len() {
+            let whole = (!all.is_empty()).then(|| self.clone());
+            return match wanted {
+                0 => (None, whole),
+                _ => (whole, None),
             };
-            let root = of(&self.root);
-            (!matches!(root, Node::AlwaysTrue)).then(|| Filter {
-                as_written: Arc::new(of(&self.as_written)),
-                root: Arc::new(root),
+        }
+        let parts = |root: &Node| {
+            let all = root.conditions().iter().cloned();
+            let (wanted, others): (Vec<Node>, Vec<Node>) = all.partition(&is_wanted);
+            (Arc::new(Node::and(wanted)), Arc::new(Node::and(others)))
+        };
+        let (wanted, others) = parts(&self.root);
+        let (wanted_as_written, others_as_written) = parts(&self.as_written);
+        let part = |root, as_written| {
+            Some(Filter {
+                as_written,
+                root,
                 collation: self.collation.clone(),
             })
         };
-        (part(true), part(false))
+        (
+            part(wanted, wanted_as_written),
+            part(others, others_as_written),
+        )
     }
 
     /// What of a document the filter reads.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use windrow_collection::DOCUMENT_BYTES_MAX;
 use windrow_document::{Array, Document, DocumentBuf, doc};
 use windrow_query::{Aggregate, Find, Source, Verbosity, Wrapping};
+use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply};
 
 use crate::collection_uuid::Target;

@@ -15,6 +15,14 @@ fn base_of(commits: &[Arc<Commit>]) -> u64 {
     commits.first().map_or(0, |commit| commit.position)
 }
 
+/// The operations of commits in order, with the positions of these.
+fn operations(commits: &[Arc<Commit>]) -> impl Iterator<Item = (u64, &Operation)> {
+    commits.iter().flat_map(|commit| {
+        let operations = commit.operations.iter();
+        operations.map(|operation| (commit.position, operation))
+    })
+}
+
 fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
     Entry {
         key,
@@ -61,34 +69,31 @@ fn each_document(
     mut add: impl FnMut(&mut PileBuilder, Document<'_>, u64, u64, SharedPayload),
     mut delete: impl FnMut(&mut PileBuilder, u64, u64, &[IndexChange]),
 ) {
-    for commit in commits {
-        let position = commit.position;
-        for operation in &commit.operations {
-            match operation {
-                Operation::Insert {
-                    first, documents, ..
-                } => {
-                    let arena = builder.share(documents.clone());
-                    for ((offset, document), id) in record::documents(documents).zip(*first..) {
-                        let payload = SharedPayload {
-                            arena,
-                            offset: offset as u32,
-                            length: document.as_bytes().len() as u32,
-                        };
-                        add(builder, document, id, position, payload);
-                    }
-                }
-                Operation::Update { id, document, .. } => {
+    for (position, operation) in operations(commits) {
+        match operation {
+            Operation::Insert {
+                first, documents, ..
+            } => {
+                let arena = builder.share(documents.clone());
+                for ((offset, document), id) in record::documents(documents).zip(*first..) {
                     let payload = SharedPayload {
-                        arena: builder.share(document.clone()),
-                        offset: 0,
-                        length: document.len() as u32,
+                        arena,
+                        offset: offset as u32,
+                        length: document.as_bytes().len() as u32,
                     };
-                    let document = Document::from_validated(document);
-                    add(builder, document, *id, position, payload);
+                    add(builder, document, id, position, payload);
                 }
-                Operation::Delete { id, changes, .. } => delete(builder, *id, position, changes),
             }
+            Operation::Update { id, document, .. } => {
+                let payload = SharedPayload {
+                    arena: builder.share(document.clone()),
+                    offset: 0,
+                    length: document.len() as u32,
+                };
+                let document = Document::from_validated(document);
+                add(builder, document, *id, position, payload);
+            }
+            Operation::Delete { id, changes, .. } => delete(builder, *id, position, changes),
         }
     }
 }
@@ -97,28 +102,25 @@ fn each_document(
 pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
     let mut builder = PileBuilder::new(base_of(commits), commits.len());
     let mut key = Vec::new();
-    for commit in commits {
-        let position = commit.position;
-        for operation in &commit.operations {
-            match operation {
-                Operation::Insert {
-                    first, documents, ..
-                } => {
-                    for ((_, document), id) in record::documents(documents).zip(*first..) {
-                        append_id_key(of_ids, document, &mut key);
-                        builder.add(Entry {
-                            key: &id.to_be_bytes(),
-                            id: 0,
-                            position,
-                            deleted: false,
-                            payload: &key,
-                        });
-                    }
+    for (position, operation) in operations(commits) {
+        match operation {
+            Operation::Insert {
+                first, documents, ..
+            } => {
+                for ((_, document), id) in record::documents(documents).zip(*first..) {
+                    append_id_key(of_ids, document, &mut key);
+                    builder.add(Entry {
+                        key: &id.to_be_bytes(),
+                        id: 0,
+                        position,
+                        deleted: false,
+                        payload: &key,
+                    });
                 }
-                Operation::Update { .. } => {}
-                Operation::Delete { id, .. } => {
-                    builder.add(deletion(&id.to_be_bytes(), 0, position));
-                }
+            }
+            Operation::Update { .. } => {}
+            Operation::Delete { id, .. } => {
+                builder.add(deletion(&id.to_be_bytes(), 0, position));
             }
         }
     }
@@ -159,32 +161,29 @@ fn each_entry(
     mut visit: impl FnMut(Entry<'_>),
 ) {
     let mut scratch = Scratch::default();
-    for commit in commits {
-        let position = commit.position;
-        for operation in &commit.operations {
-            match operation {
-                Operation::Insert {
-                    first, documents, ..
-                } if is_wanted(documents) => {
-                    let numbered = record::documents(documents).zip(*first..);
-                    let wanted = numbered.filter(|((_, it), _)| is_wanted(it.as_bytes()));
-                    for ((_, document), id) in wanted {
-                        let mut add = |key: &[u8], payload: &[u8]| {
-                            visit(Entry {
-                                key,
-                                id,
-                                position,
-                                deleted: false,
-                                payload,
-                            });
-                        };
-                        add_entries(index, document, &mut scratch, &mut add);
-                    }
+    for (position, operation) in operations(commits) {
+        match operation {
+            Operation::Insert {
+                first, documents, ..
+            } if is_wanted(documents) => {
+                let numbered = record::documents(documents).zip(*first..);
+                let wanted = numbered.filter(|((_, it), _)| is_wanted(it.as_bytes()));
+                for ((_, document), id) in wanted {
+                    let mut add = |key: &[u8], payload: &[u8]| {
+                        visit(Entry {
+                            key,
+                            id,
+                            position,
+                            deleted: false,
+                            payload,
+                        });
+                    };
+                    add_entries(index, document, &mut scratch, &mut add);
                 }
-                Operation::Insert { .. } => {}
-                Operation::Update { id, changes, .. } | Operation::Delete { id, changes, .. } => {
-                    each_change(index, *id, position, changes, &mut visit);
-                }
+            }
+            Operation::Insert { .. } => {}
+            Operation::Update { id, changes, .. } | Operation::Delete { id, changes, .. } => {
+                each_change(index, *id, position, changes, &mut visit);
             }
         }
     }

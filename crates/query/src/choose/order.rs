@@ -95,14 +95,18 @@ mod tests {
     use windrow_index::{Definition, Multikey};
     use windrow_mql::filter::Filter;
 
-    fn check(filter: DocumentBuf, sort: DocumentBuf, arrays: &[u32], expected: Option<Direction>) {
-        let specification = doc! { "key": { "a": 1, "b": -1, "c": 1 }, "name": "i" };
-        let definition = Arc::new(Definition::parse(specification.as_document()).unwrap());
-        let index = SourceIndex {
+    fn index(key: DocumentBuf, arrays: &[u32]) -> SourceIndex {
+        let specification = doc! { "key": key, "name": "i" };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        SourceIndex {
             number: 0,
-            definition,
+            definition: Arc::new(definition),
             multikey: Multikey(arrays.to_vec()),
-        };
+        }
+    }
+
+    fn check(filter: DocumentBuf, sort: DocumentBuf, arrays: &[u32], expected: Option<Direction>) {
+        let index = index(doc! { "a": 1, "b": -1, "c": 1 }, arrays);
         let parsed = Filter::parse(filter.as_document()).unwrap();
         let bounds = IndexBounds::of(&index, &predicates(parsed.root(), None));
         let order = Sort::parse(sort.as_document()).unwrap();
@@ -118,13 +122,7 @@ mod tests {
         let french = doc! { "locale": "fr" };
         let french = windrow_mql::collation::parse(french.as_document()).unwrap();
         let check = |key: DocumentBuf, filter: DocumentBuf, arrays: &[u32], expected: bool| {
-            let specification = doc! { "key": key, "name": "i" };
-            let definition = Arc::new(Definition::parse(specification.as_document()).unwrap());
-            let index = SourceIndex {
-                number: 0,
-                definition,
-                multikey: Multikey(arrays.to_vec()),
-            };
+            let index = index(key, arrays);
             let parsed = Filter::parse(filter.as_document()).unwrap();
             let bounds = IndexBounds::of(&index, &predicates(parsed.root(), french.as_ref()));
             let order = Sort::parse(doc! { "a": 1 }.as_document()).unwrap();

@@ -86,7 +86,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&text);
     let target = named_target(context, namespace, body)?;
     let namespace = &target.namespace;
-    if own_documents::first_stage(body).map(|(name, _)| name) == Some(change_stream::STAGE) {
+    if own_documents::first_name(body) == Some(change_stream::STAGE) {
         return open_stream(context, namespace.clone(), body, first);
     }
     let (aggregate, source) = prepare(context, &target, body)?;
@@ -156,7 +156,7 @@ fn named_target(
         let message = format!("{COLLECTION_UUID} is not supported for a {what}");
         refuse(code, message)
     };
-    let first = own_documents::first_stage(body).map(|(name, _)| name);
+    let first = own_documents::first_name(body);
     if first == Some(change_stream::STAGE) {
         return unsupported(4_928_900, "change stream");
     }
@@ -203,14 +203,13 @@ pub fn explain(
     let namespace = named(database, command)?;
     let target = named_target(context, namespace, command)?;
     let namespace = &target.namespace;
-    if own_documents::first_stage(command).map(|(name, _)| name) == Some(change_stream::STAGE) {
+    if own_documents::first_name(command) == Some(change_stream::STAGE) {
         check_names(command)?;
         let scope = watched(namespace.clone());
         let stages = change_stream::explain(context, &scope, command)?;
         return Ok(explained::stages(context, stages, command));
     }
     context.operation.set_namespace(&namespace.to_string());
-    own_documents::check_read_concern(context, command)?;
     if let Some(begun) = own_documents::begin(context, namespace, command)? {
         let defaults = Defaults::of(context, None);
         let aggregate = parse_stages(
@@ -239,7 +238,6 @@ fn prepare(
     body: Document<'_>,
 ) -> Result<(Aggregate, Arc<dyn Source>), CommandError> {
     let namespace = &target.namespace;
-    own_documents::check_read_concern(context, body)?;
     if let Some(begun) = own_documents::begin(context, namespace, body)? {
         let defaults = Defaults::of(context, None);
         let mut aggregate = parse_stages(
@@ -252,8 +250,7 @@ fn prepare(
         let given = Given::source(namespace.to_string(), (begun.describe)()?);
         return Ok((aggregate, given));
     }
-    let brings_documents =
-        own_documents::first_stage(body).map(|(name, _)| name) == Some("$documents");
+    let brings_documents = own_documents::first_name(body) == Some("$documents");
     if brings_documents != (namespace.collection == NO_COLLECTION) {
         if let Some(stages) = body.get("pipeline").and_then(ValueRef::as_array) {
             Pipeline::check_forms(stages).or_command_error()?;
@@ -277,7 +274,7 @@ fn source(
     target: &Target,
     body: Document<'_>,
 ) -> Result<Arc<dyn Source>, CommandError> {
-    if own_documents::first_stage(body).map(|(name, _)| name) == Some("$collStats") {
+    if own_documents::first_name(body) == Some("$collStats") {
         let namespace = target.namespace.to_string();
         return Ok(Arc::new(NoCollection { namespace }));
     }

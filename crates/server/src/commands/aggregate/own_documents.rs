@@ -23,10 +23,11 @@ pub struct Begun<'c> {
 /// How the pipelines of `{aggregate: 1}` call their collection.
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
-/// The name and the operand of the first stage.
-pub fn first_stage(body: Document<'_>) -> Option<(&str, ValueRef<'_>)> {
+/// The name of the first stage.
+pub fn first_name(body: Document<'_>) -> Option<&str> {
     let stages = body.get("pipeline").and_then(ValueRef::as_array)?;
-    stages.get(0)?.as_document()?.first()
+    let (name, _) = stages.get(0)?.as_document()?.first()?;
+    Some(name)
 }
 
 /// Checks a stage, and where it stands.
@@ -65,6 +66,7 @@ pub fn begin<'c>(
     namespace: &'c Namespace,
     body: Document<'_>,
 ) -> Result<Option<Begun<'c>>, CommandError> {
+    check_read_concern(context, body)?;
     let stages = body.get("pipeline").and_then(ValueRef::as_array);
     let first = stages.and_then(|stages| stages.get(0)?.as_document());
     let Some((first, check, wanted)) = first.and_then(|first| {
@@ -94,10 +96,10 @@ const LOCAL_ONLY: [&str; 4] = [
 ];
 
 /// Fails where the first stage cannot be read as the command wishes.
-pub fn check_read_concern(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
+fn check_read_concern(context: &Context<'_>, body: Document<'_>) -> Result<(), CommandError> {
     let is_local = context.generic.read_concern == ReadConcern::Local;
-    match first_stage(body) {
-        Some((stage, _)) if !is_local && LOCAL_ONLY.contains(&stage) => {
+    match first_name(body) {
+        Some(stage) if !is_local && LOCAL_ONLY.contains(&stage) => {
             let message = format!("{stage} can only be run with a read concern of 'local'");
             refuse(ErrorCode::InvalidOptions, message)
         }
