@@ -11,14 +11,39 @@ use windrow_wire::{CommandError, Documents, ErrorCode, Request};
 pub struct Arguments<'a> {
     command: &'a str,
     body: Document<'a>,
+    names: Names,
+}
+
+/// Which names there may be in a document. Most arguments of a command are not given, and to go through a
+/// short command for each of them takes longer than to run it.
+#[derive(Clone, Copy)]
+struct Names(u64);
+
+impl Names {
+    fn of(document: Document<'_>) -> Names {
+        let mut elements = document.elements();
+        let mut bits = 0;
+        while let Some(element) = elements.next_raw() {
+            bits |= Names::bit(element.name);
+        }
+        Names(bits)
+    }
+
+    fn may_have(self, name: &str) -> bool {
+        self.0 & Names::bit(name.as_bytes()) != 0
+    }
+
+    /// One of 64. By these factors what drivers send with `find` and `insert` falls together with nothing else
+    /// that is looked for there.
+    fn bit(name: &[u8]) -> u64 {
+        let [first, last] = [name.first(), name.last()].map(|byte| byte.map_or(0, |&it| it.into()));
+        1 << ((20 * first + 26 * last + name.len()) % 64)
+    }
 }
 
 impl<'a> Arguments<'a> {
     pub fn new(request: &'a Request) -> Arguments<'a> {
-        Arguments {
-            command: request.command(),
-            body: request.body(),
-        }
+        Arguments::within(request.command(), request.body())
     }
 
     /// The arguments within a document of a command; `path` is what errors call it.
@@ -26,11 +51,15 @@ impl<'a> Arguments<'a> {
         Arguments {
             command: path,
             body: document,
+            names: Names::of(document),
         }
     }
 
     pub fn get(&self, name: &str) -> Option<ValueRef<'a>> {
-        self.body.get(name)
+        match self.names.may_have(name) {
+            true => self.body.get(name),
+            false => None,
+        }
     }
 
     /// The argument, unless it is null, which MongoDB takes as not given.

@@ -317,6 +317,9 @@ fn interrupted(code: ErrorCode) -> CommandError {
     CommandError::new(code, message)
 }
 
+/// What most operations note takes no more.
+const NOTES_BYTES: usize = 192;
+
 /// Commands above this size in bytes are shown by their first field only.
 const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
 
@@ -370,7 +373,7 @@ impl Operations {
             namespace: Mutex::new(format!("{}.$cmd", request.database())),
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
-            notes: Mutex::default(),
+            notes: Mutex::new(DocumentBuf::with_capacity(NOTES_BYTES)),
             recorded_from_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),

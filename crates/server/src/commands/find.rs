@@ -157,9 +157,10 @@ fn run_on_view(
     source: &Arc<dyn Source>,
 ) -> Result<Reply, CommandError> {
     check_types(body)?;
-    let first = Asked::first_batch(body)?;
+    let arguments = Arguments::within("find", body);
+    let first = Asked::first_batch(&arguments)?;
     for name in ["skip", "limit"] {
-        count(body, name)?;
+        count(&arguments, name)?;
     }
     let mut of_view = views::find(context, body, &**source)?;
     of_view.allow_disk_use = queries::may_use_disk(context, body);
@@ -182,19 +183,20 @@ impl Asked {
     /// Reads the arguments of a find command; `default`: how the collection compares.
     pub fn parse(body: Document<'_>, default: Defaults) -> Result<Asked, CommandError> {
         check_types(body)?;
-        let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
+        let arguments = Arguments::within("find", body);
+        let switch = |name: &str| arguments.get(name) == Some(ValueRef::Bool(true));
         let tailable = switch("tailable");
         if switch("awaitData") && !tailable {
             let message = "Cannot set 'awaitData' without also setting 'tailable'";
             return Err(failed_to_parse(message.to_owned()));
         }
-        let first = Asked::first_batch(body)?;
+        let first = Asked::first_batch(&arguments)?;
         if tailable && first.single {
             let message = "Cannot use tailable option with the 'singleBatch' option.";
             return Err(CommandError::new(ErrorCode::BadValue, message));
         }
         Ok(Asked {
-            find: read_find(body, default)?,
+            find: read_find(&arguments, default)?,
             first,
             no_cursor_timeout: switch("noCursorTimeout"),
             tailable,
@@ -202,26 +204,27 @@ impl Asked {
         })
     }
 
-    fn first_batch(body: Document<'_>) -> Result<FirstBatch, CommandError> {
-        let (batch_size, to_return) = (count(body, "batchSize")?, count(body, "ntoreturn")?);
+    fn first_batch(arguments: &Arguments<'_>) -> Result<FirstBatch, CommandError> {
+        let batch_size = count(arguments, "batchSize")?;
+        let to_return = count(arguments, "ntoreturn")?;
         let limit = batch_size.or(to_return).map_or(FIRST_BATCH_COUNT, |size| {
             usize::try_from(size).unwrap_or(usize::MAX)
         });
-        let single = body.get("singleBatch") == Some(ValueRef::Bool(true));
+        let single = arguments.get("singleBatch") == Some(ValueRef::Bool(true));
         Ok(FirstBatch { limit, single })
     }
 }
 
-fn read_find(body: Document<'_>, default: Defaults) -> Result<Find, CommandError> {
-    let document = |name: &str| body.get(name).and_then(ValueRef::as_document);
+fn read_find(arguments: &Arguments<'_>, default: Defaults) -> Result<Find, CommandError> {
+    let document = |name: &str| arguments.get(name).and_then(ValueRef::as_document);
     let filled = |name: &str| document(name).filter(|document| !document.is_empty());
-    let switch = |name: &str| body.get(name) == Some(ValueRef::Bool(true));
+    let switch = |name: &str| arguments.get(name) == Some(ValueRef::Bool(true));
     let environment = default.environment(document("let"), document("collation"))?;
     let collation = environment.collation.clone();
     let filter = queries::filter(document("filter"), &environment)?;
     let projection = filled("projection")
         .map(|projection| Projection::parse_with(projection, &filter, &environment));
-    let hint = body.get("hint").map(Hint::parse).transpose();
+    let hint = arguments.get("hint").map(Hint::parse).transpose();
     Ok(Find {
         projection: projection.transpose().or_command_error()?,
         sort: filled("sort")
@@ -229,14 +232,14 @@ fn read_find(body: Document<'_>, default: Defaults) -> Result<Find, CommandError
             .transpose()
             .or_command_error()?
             .map(|sort| sort.with_collation(collation)),
-        skip: count(body, "skip")?.unwrap_or(0),
-        limit: count(body, "limit")?.filter(|limit| *limit > 0),
+        skip: count(arguments, "skip")?.unwrap_or(0),
+        limit: count(arguments, "limit")?.filter(|limit| *limit > 0),
         hint: hint.or_command_error()?.flatten(),
         min: filled("min").map(Document::to_buf),
         max: filled("max").map(Document::to_buf),
         return_key: switch("returnKey"),
         show_record_id: switch("showRecordId"),
-        allow_disk_use: body.get("allowDiskUse") != Some(ValueRef::Bool(false)),
+        allow_disk_use: arguments.get("allowDiskUse") != Some(ValueRef::Bool(false)),
         ..Find::of(filter)
     })
 }
@@ -263,8 +266,8 @@ fn check_types(body: Document<'_>) -> Result<(), CommandError> {
 }
 
 /// A number that is not negative, without its fraction.
-fn count(body: Document<'_>, name: &str) -> Result<Option<u64>, CommandError> {
-    let Some(value) = body.get(name) else {
+fn count(arguments: &Arguments<'_>, name: &str) -> Result<Option<u64>, CommandError> {
+    let Some(value) = arguments.get(name) else {
         return Ok(None);
     };
     let is_number = value.as_f64().is_none_or(|number| !number.is_nan());
