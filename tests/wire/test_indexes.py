@@ -7,7 +7,7 @@ import time
 
 import pymongo
 import pytest
-from bson import Decimal128, Int64, ObjectId
+from bson import Decimal128, Int64, MinKey, ObjectId
 from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, WriteError
 
@@ -536,6 +536,22 @@ def test_a_collection_compares_as_it_was_made_to(database):
     assert refused.value.code == 67
     found = things.database.command({"validate": "things", "full": True})
     assert found["valid"], found["errors"]
+
+
+@pytest.mark.parametrize("key", [{"a": 1}, {"a": -1}, {"a": 1, "b": -1}, {"b": 1, "a": -1}])
+def test_distinct_values_of_an_index_are_those_of_a_scan(database, key):
+    """Values that few and that many documents have, of several types, in every order of an index."""
+    values = [None, 1, 2.5, "x", "y", {"c": 1}, datetime.datetime(2020, 1, 1), True, MinKey(), 7, 7.0, "yy"]
+    documents = [{"_id": one, "a": values[one * one % 97 % 12], "b": one % 3} for one in range(600)]
+    documents += [{"_id": 600 + one, "a": 1000 + one // 2, "b": one % 2} for one in range(300)]
+    documents.append({"_id": -1, "a": None, "b": None})
+    database.scanned.insert_many(documents)
+    database.c.insert_many(documents)
+    database.c.create_index(list(key.items()))
+    for query in ({}, {"a": {"$gt": 1}}, {"a": {"$in": [7, "x", None, 1003]}}, {"b": 1}, {"b": {"$gt": 0}, "a": 1},
+                  {"a": {"$lt": "y"}, "b": {"$in": [0, 2]}}):
+        assert database.c.distinct("a", query) == database.scanned.distinct("a", query), query
+        assert database.c.distinct("b", query) == database.scanned.distinct("b", query), query
 
 
 def test_a_validator_compares_as_its_collection_does(database):

@@ -32,12 +32,27 @@ pub struct Distinct {
 /// The sum of all values is limited: they are one reply.
 const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024;
 
+/// About how large the reply is.
+#[derive(Default)]
+struct Size(usize);
+
+impl Size {
+    /// Counts a value by the bytes of its key.
+    fn grow(&mut self, key_bytes: usize) -> Result<(), Error> {
+        self.0 += key_bytes + 8;
+        match self.0 <= VALUES_BYTES_MAX {
+            true => Ok(()),
+            false => Err(Error::new(17217, "distinct too big, 16mb cap")),
+        }
+    }
+}
+
 /// Values, each once, in order.
 #[derive(Default)]
 struct Values {
     values: BTreeMap<Vec<u8>, Value>,
     scratch: Vec<u8>,
-    bytes: usize,
+    size: Size,
     /// How strings are compared; None: by their bytes.
     collation: Option<Arc<Collation>>,
 }
@@ -49,16 +64,15 @@ impl Values {
         if self.values.contains_key(&self.scratch) {
             return Ok(());
         }
-        self.bytes += self.scratch.len() + 8;
-        if self.bytes > VALUES_BYTES_MAX {
-            return Err(Error::new(17217, "distinct too big, 16mb cap"));
-        }
+        self.size.grow(self.scratch.len())?;
         self.values.insert(self.scratch.clone(), value.to_value());
         Ok(())
     }
-}
 
-impl Values {
+    fn into_vec(self) -> Vec<Value> {
+        self.values.into_values().collect()
+    }
+
     fn add_all(&mut self, document: Document<'_>, path: &Path) -> Result<(), Error> {
         let mut result = Ok(());
         visit(
@@ -95,12 +109,7 @@ impl Distinct {
             note(rows.operator());
             return values;
         };
-        let mut values = Values {
-            collation: self.filter.collation_shared().cloned(),
-            ..Values::default()
-        };
-        scan.read(&**source, &mut values, interrupt)?;
-        Ok(values.values.into_values().collect())
+        scan.values(&**source, interrupt)
     }
 
     /// The values of rows that match already, as those of a view's pipeline.
@@ -116,7 +125,7 @@ impl Distinct {
         while let Some(row) = rows.next_row(interrupt)? {
             values.add_all(row.document(), &self.key)?;
         }
-        Ok(values.values.into_values().collect())
+        Ok(values.into_vec())
     }
 
     /// The query whose documents have the values.
@@ -186,17 +195,39 @@ struct KeyScan {
 }
 
 impl KeyScan {
-    /// Reads each value once. Entries that have it too are stepped over; where they are many, the scan
-    /// seeks behind them.
+    fn values(&self, source: &dyn Source, interrupt: &dyn Interrupt) -> Result<Vec<Value>, Error> {
+        if self.place > 0 {
+            let mut values = Values::default();
+            self.read(source, interrupt, &mut |_, value| {
+                values.add(value.as_ref())
+            })?;
+            return Ok(values.into_vec());
+        }
+        // They come in the order of the index, each once.
+        let (mut values, mut size) = (Vec::new(), Size::default());
+        self.read(source, interrupt, &mut |key_bytes, value| {
+            values.push(value);
+            size.grow(key_bytes)
+        })?;
+        if self.ranges.descending.first() == Some(&true) {
+            values.reverse();
+        }
+        Ok(values)
+    }
+
+    /// Gives each value, with the bytes of the key that reach to its end. Entries that have it too are
+    /// stepped over; where they are many, the scan seeks behind them, and with the next value does not wait
+    /// to see whether it has as many.
     fn read(
         &self,
         source: &dyn Source,
-        values: &mut Values,
         interrupt: &dyn Interrupt,
+        add: &mut dyn FnMut(usize, Value) -> Result<(), Error>,
     ) -> Result<(), Error> {
         source.note_use(self.number);
         let mut cursor = source.entries(self.number, Direction::Forward)?;
         let mut pace = Pace::default();
+        let mut steps_max = STEPS_BEFORE_SEEK;
         for (from, to) in &self.ranges.ranges {
             cursor.seek(from, RecordId(0))?;
             let (mut behind, mut steps) = (Vec::new(), 0);
@@ -204,43 +235,40 @@ impl KeyScan {
                 pace.step(interrupt)?;
                 if cursor.key() < behind.as_slice() {
                     steps += 1;
-                    if steps == STEPS_BEFORE_SEEK {
+                    if steps == steps_max {
                         cursor.seek(&behind, RecordId(0))?;
                     }
                     continue;
                 }
-                let Some(read_bytes) = self.read_value(&*cursor, values)? else {
+                let Some((read_bytes, value)) = self.read_value(&*cursor) else {
                     break;
                 };
                 behind = after(cursor.key().get(..read_bytes).unwrap_or_default());
+                add(read_bytes, value)?;
+                steps_max = if steps < steps_max {
+                    STEPS_BEFORE_SEEK
+                } else {
+                    1
+                };
                 steps = 0;
             }
         }
         Ok(())
     }
 
-    /// Takes the value of the current entry; how many bytes of the key reach to its end. None where
-    /// the key is damaged.
-    fn read_value(
-        &self,
-        cursor: &dyn EntryCursor,
-        values: &mut Values,
-    ) -> Result<Option<usize>, Error> {
+    /// The value of the current entry, behind how many bytes of the key reach to its end. None where the
+    /// key is damaged.
+    fn read_value(&self, cursor: &dyn EntryCursor) -> Option<(usize, Value)> {
         let key_bytes = cursor.key();
         if self.clustered {
-            let document = Document::from_validated(cursor.payload());
-            document.get("_id").map_or(Ok(()), |id| values.add(id))?;
-            return Ok(Some(key_bytes.len()));
+            let id = Document::from_validated(cursor.payload()).get("_id")?;
+            return Some((key_bytes.len(), id.to_value()));
         }
         let mut reader = key::Reader::new(key_bytes, cursor.payload());
         let mut value = None;
         for descending in self.ranges.descending.iter().take(self.place + 1) {
             value = reader.value(*descending);
         }
-        let Some(value) = value else {
-            return Ok(None);
-        };
-        values.add(value.as_ref())?;
-        Ok(Some(key_bytes.len() - reader.rest().len()))
+        Some((key_bytes.len() - reader.rest().len(), value?))
     }
 }
