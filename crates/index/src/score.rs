@@ -28,7 +28,7 @@ struct Known {
     length: usize,
 }
 
-const KNOWN: usize = 256;
+const KNOWN: usize = 512;
 
 impl Default for Encoder {
     fn default() -> Encoder {
@@ -99,10 +99,9 @@ fn score(occurrences: u32, tokens: u32, whole: bool) -> f64 {
     frequency(occurrences) * coefficient * adjustment
 }
 
+/// 1 + 1/2 + 1/4 + …, so many summands: each sum is exact, until they are 2 for a double.
 fn frequency(occurrences: u32) -> f64 {
-    (0..occurrences)
-        .map(|number| 0.5f64.powi(number as i32))
-        .sum()
+    2.0 - 2.0 / (1u64 << occurrences.min(60)) as f64
 }
 
 /// The number of tokens with which the formula gives exactly this score.
@@ -130,6 +129,14 @@ mod tests {
         assert_eq!(payload.len(), length, "{score}");
         encoder.encode(&mut payload, score);
         assert_eq!(payload[..length], payload[length..], "{score} again");
+    }
+
+    #[test]
+    fn frequencies_are_those_of_adding_up() {
+        for occurrences in 0..=255 {
+            let sum: f64 = (0..occurrences).map(|one| 0.5f64.powi(one)).sum();
+            assert_eq!(frequency(occurrences as u32), sum, "{occurrences}");
+        }
     }
 
     #[test]

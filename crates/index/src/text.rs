@@ -24,14 +24,12 @@ impl Definition {
         scratch: &mut Scratch,
         emit: &mut Emit<'_>,
     ) -> Result<(), Error> {
+        scratch.text.take_if(|held| held.version != text.version);
+        // Large: not to be moved for each document.
         let held = scratch
             .text
-            .take()
-            .filter(|held| held.version == text.version);
-        let mut held = held.unwrap_or_else(|| TextScratch::new(text.version));
-        let result = self.text_entries_with(text, document, &mut held, emit);
-        scratch.text = Some(held);
-        result
+            .get_or_insert_with(|| TextScratch::new(text.version));
+        self.text_entries_with(text, document, held, emit)
     }
 
     fn text_entries_with(
