@@ -1,6 +1,7 @@
 //! Sorting by the bytes of a key, the first first, in place: what many keys begin with is passed over
 //! at once, and of equal keys none is compared with another.
 
+use std::array;
 use std::cmp::Ordering;
 
 /// So few are sorted by comparing them.
@@ -92,8 +93,9 @@ impl<K, C, E> Radix<K, C, E> {
         ((self.key)(value) >> (8 * (KEY_BYTES - 1 - byte))) as usize & 0xFF
     }
 
-    /// Puts values into the order of a byte: each goes where the next of its bucket belongs, and the
-    /// one that stood there goes on from there.
+    /// Puts values into the order of a byte: each changes places with the one that stands where the next of
+    /// its bucket belongs, bucket by bucket, until none is left. What comes into its place is not followed at
+    /// once: the values of a stretch can be on their way at the same time.
     #[allow(
         clippy::indexing_slicing,
         reason = "a digit is a byte; the places of all buckets are those of the values"
@@ -110,20 +112,23 @@ impl<K, C, E> Radix<K, C, E> {
             end += count;
             *bucket_end = end;
         }
-        for bucket in 0..256 {
-            while next[bucket] < ends[bucket] {
-                let mut value = values[next[bucket]];
-                loop {
-                    let digit = self.digit(&value, byte);
-                    let place = next[digit];
+        let mut open: [usize; 256] = array::from_fn(|bucket| bucket);
+        let mut open_count = open.len();
+        while open_count > 0 {
+            let mut still_open = 0;
+            for nth in 0..open_count {
+                let bucket = open[nth];
+                for place in next[bucket]..ends[bucket] {
+                    let digit = self.digit(&values[place], byte);
+                    values.swap(place, next[digit]);
                     next[digit] += 1;
-                    if digit == bucket {
-                        values[place] = value;
-                        break;
-                    }
-                    std::mem::swap(&mut value, &mut values[place]);
+                }
+                if next[bucket] < ends[bucket] {
+                    open[still_open] = bucket;
+                    still_open += 1;
                 }
             }
+            open_count = still_open;
         }
     }
 }
