@@ -68,6 +68,9 @@ impl Namespace {
 
 impl fmt::Display for Namespace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}.{}", self.database, self.collection)
+        // Piece by piece: every command shows one.
+        formatter.write_str(&self.database)?;
+        formatter.write_str(".")?;
+        formatter.write_str(&self.collection)
     }
 }

@@ -151,13 +151,6 @@ impl DocumentBuf {
         DocumentBuf(EMPTY.to_vec())
     }
 
-    /// An empty one with room for so many bytes.
-    pub fn with_capacity(bytes: usize) -> DocumentBuf {
-        let mut empty = Vec::with_capacity(bytes);
-        empty.extend_from_slice(EMPTY);
-        DocumentBuf(empty)
-    }
-
     /// Validates, then takes.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<DocumentBuf, BsonError> {
         validate::document(&bytes)?;

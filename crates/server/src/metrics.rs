@@ -5,9 +5,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use windrow_document::{Document, DocumentBuf, doc};
+use windrow_document::{DocumentBuf, Value, doc};
 
 use crate::latency::{CLASSES, Class, Latencies, Shared};
+
+/// What an operation notes of its work, as the log of slow operations calls it: `keysExamined`, `nreturned` …
+pub type Note = (&'static str, Value);
 
 /// What a command counts as in `opcounters` and in `currentOp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,10 +101,10 @@ impl Metrics {
     }
 
     /// Adds what an operation has noted of its work. That it sorts may stand there twice.
-    pub fn add_work(&self, notes: Document<'_>) {
+    pub fn add_work(&self, notes: &[Note]) {
         let mut sorts = false;
         for (name, value) in notes {
-            let counter = match name {
+            let counter = match *name {
                 "docsExamined" => &self.documents_examined,
                 "keysExamined" => &self.keys_examined,
                 "nMatched" => &self.documents_matched,
@@ -114,7 +117,10 @@ impl Metrics {
                 }
                 _ => continue,
             };
-            let count = value.as_whole().and_then(|count| u64::try_from(count).ok());
+            let count = value
+                .as_ref()
+                .as_whole()
+                .and_then(|count| u64::try_from(count).ok());
             counter.fetch_add(count.unwrap_or(0), Relaxed);
         }
         self.sorts.fetch_add(sorts.into(), Relaxed);

@@ -11,7 +11,7 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::client::{Client, Connections};
 use crate::clock;
-use crate::metrics::{Kind, Metrics};
+use crate::metrics::{Kind, Metrics, Note};
 use crate::sessions::SessionId;
 use crate::sync::lock;
 
@@ -37,7 +37,7 @@ pub struct Operation {
     namespace: Mutex<String>,
     plan_summary: Mutex<Option<String>>,
     progress: Mutex<Option<Progress>>,
-    notes: Mutex<DocumentBuf>,
+    notes: Mutex<Vec<Note>>,
     /// Microseconds from which on it is recorded, in the log or the profile; see [`set_recorded_from`](Self::set_recorded_from).
     recorded_from_micros: AtomicU64,
     /// What identifies its query and its plan.
@@ -208,14 +208,14 @@ impl Operation {
         *lock(&self.progress) = progress;
     }
 
-    /// Adds what the log of slow operations should say: `keysExamined`, `nreturned` …
-    pub fn note(&self, name: &str, value: impl Into<Value>) {
-        lock(&self.notes).push(name, value);
+    /// Adds what the log of slow operations should say.
+    pub fn note(&self, name: &'static str, value: impl Into<Value>) {
+        lock(&self.notes).push((name, value.into()));
     }
 
     /// Counts the work that it has noted.
     pub fn count_work(&self, metrics: &Metrics) {
-        metrics.add_work(lock(&self.notes).as_document());
+        metrics.add_work(&lock(&self.notes));
     }
 
     /// What the log of a slow operation says about it.
@@ -226,7 +226,10 @@ impl Operation {
         if let Some(summary) = lock(&self.plan_summary).clone() {
             attr.push("planSummary", summary);
         }
-        for (name, value) in lock(&self.notes).iter().chain(self.hashes().iter()) {
+        for (name, value) in lock(&self.notes).iter() {
+            attr.push(name, value.clone());
+        }
+        for (name, value) in self.hashes().iter() {
             attr.push(name, value);
         }
         attr
@@ -317,8 +320,8 @@ fn interrupted(code: ErrorCode) -> CommandError {
     CommandError::new(code, message)
 }
 
-/// What most operations note takes no more.
-const NOTES_BYTES: usize = 192;
+/// Most operations note no more.
+const NOTES: usize = 8;
 
 /// Commands above this size in bytes are shown by their first field only.
 const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
@@ -370,10 +373,10 @@ impl Operations {
             limit_micros: AtomicU64::new(time_limit.map_or(NO_LIMIT, micros)),
             killed: AtomicI32::new(0),
             ends_with_client: AtomicBool::new(false),
-            namespace: Mutex::new(format!("{}.$cmd", request.database())),
+            namespace: Mutex::new([request.database(), ".$cmd"].concat()),
             plan_summary: Mutex::default(),
             progress: Mutex::default(),
-            notes: Mutex::new(DocumentBuf::with_capacity(NOTES_BYTES)),
+            notes: Mutex::new(Vec::with_capacity(NOTES)),
             recorded_from_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),
