@@ -124,3 +124,37 @@ def test_old_snapshots_end(tmp_path):
             list(old)
         assert error.value.code == 246
         assert len(list(c.find({}, batch_size=100))) == 1_000
+
+
+def test_two_that_build_the_same_index_both_wait_for_it(server, database):
+    """One that was registered between a look and the own registration was said to be there, while it was
+    not yet: equal keys came in, and its build failed."""
+    other = server.client()[database.name]
+    for number in range(60):
+        name = f"c{number}"
+        database.create_collection(name)
+        first = threading.Thread(target=lambda: other[name].create_index("n", unique=True))
+        first.start()
+        database[name].create_index("n", unique=True)
+        database[name].insert_one({"n": 1})
+        with pytest.raises(OperationFailure, match="E11000"):
+            database[name].insert_one({"n": 1})
+        first.join()
+
+
+def test_who_waits_for_a_build_that_fails_builds_it(server, database):
+    """It was told that the other build had failed."""
+    load(database.c, 30_000)
+    database.c.insert_one({"n": 1})
+    codes = []
+
+    def build():
+        with pytest.raises(OperationFailure) as failure:
+            server.client()[database.name].c.create_index("n", unique=True)
+        codes.append(failure.value.code)
+    threads = [threading.Thread(target=build) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert codes == [11_000] * 3

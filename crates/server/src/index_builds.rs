@@ -98,18 +98,28 @@ fn ended(error: Error) -> CommandError {
     }
 }
 
-/// Waits for the indexes of these names that other commands build: an index that is said to be there
-/// already is one that can be used. Fails where such a build does.
+/// How often a waiting command looks for an index that was given up to go. That takes no longer but where the
+/// disk fails.
+const LOOKS_AT_GIVEN_UP: u32 = 250;
+
+/// Waits for those of the indexes that other commands build and that are wanted here too: an index that is
+/// said to be there already is one that can be used. Whether there were such: then it is theirs to look
+/// what has become of them.
 pub fn wait_ready(
     collection: &Collection,
-    names: &[String],
+    indexes: &[Arc<Index>],
+    wanted: &[Definition],
     operation: &Operation,
-) -> Result<(), CommandError> {
-    let mut building = collection.indexes();
-    building.retain(|index| !index.is_ready() && names.contains(&index.definition.name));
+) -> Result<bool, CommandError> {
+    let is_wanted = |index: &Index| wanted.iter().any(|it| it.name == index.definition.name);
+    let mut building = indexes.to_vec();
+    building.retain(|index| !index.is_ready() && is_wanted(index));
     for index in &building {
-        while !index.is_ready() {
-            if index.is_dropped() {
+        let is_there = || collection.indexes().iter().any(|it| it.map == index.map);
+        let mut looks_left = LOOKS_AT_GIVEN_UP;
+        while !index.is_ready() && is_there() {
+            looks_left -= u32::from(index.is_dropped());
+            if looks_left == 0 {
                 let message = format!("the build of index '{}' failed", index.definition.name);
                 return Err(CommandError::new(ErrorCode::IndexBuildAborted, message));
             }
@@ -118,7 +128,7 @@ pub fn wait_ready(
             thread::sleep(LOOK);
         }
     }
-    Ok(())
+    Ok(!building.is_empty())
 }
 
 /// How far the build of these indexes, which are built together, is. None where it has not begun.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use windrow_collection::{Collection, Index};
+use windrow_collection::{Collection, CreatedIndexes, Index};
 use windrow_document::order::compare_documents;
 use windrow_document::{Collation, Document, DocumentBuf, Type, ValueRef};
 use windrow_index::{Definition, without_unknown_options};
@@ -41,7 +41,6 @@ const INDEXES_MAX: usize = 64;
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
-    let engine = &context.state.services.engine;
     let target = Target::of(namespace.clone(), &Arguments::new(request))?;
     let existing = target.collection(context)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());
@@ -49,11 +48,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let wanted = parse(request, existing.as_deref(), collation.as_ref(), is_member)?;
     namespace::check_creation(&namespace)?;
     views::refuse(context, &namespace)?;
-    let names: Vec<String> = wanted.iter().map(|one| one.name.clone()).collect();
     // What is wrong with them is told before a collection is made for them.
-    let new = windrow_index::conflict::new_ones(&known(existing.as_deref()), wanted)
-        .or_command_error()?;
-    check_count(existing.as_deref(), &new)?;
+    let known = existing.as_ref().map(|existing| existing.indexes());
+    new_ones(&known.unwrap_or_default(), &wanted)?;
     let is_created = existing.is_none();
     let collection = match existing {
         Some(collection) => collection,
@@ -61,32 +58,55 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .collection_or_create(&namespace)
             .or_command_error()?,
     };
-    index_builds::wait_ready(&collection, &names, context.operation)?;
-    if new.is_empty() {
-        let count = collection.index_count();
-        return Ok(reply(context, None, (count, count), names.len()));
+    let before = collection.index_count();
+    let created = create(context, &collection, &wanted)?;
+    let is_created = (created > 0).then_some(is_created || context.transaction().is_some());
+    let counts = (before, collection.index_count());
+    Ok(reply(context, is_created, counts, wanted.len() - created))
+}
+
+/// Makes those that are not there, and returns how many they were when all are ready. Others may begin to
+/// build the same at any time, and may fail: after each wait it is looked anew what there is.
+fn create(
+    context: &Context<'_>,
+    collection: &Arc<Collection>,
+    wanted: &[Definition],
+) -> Result<usize, CommandError> {
+    let mut created = 0;
+    loop {
+        let indexes = collection.indexes();
+        if index_builds::wait_ready(collection, &indexes, wanted, context.operation)? {
+            continue;
+        }
+        let new = new_ones(&indexes, wanted)?;
+        if new.is_empty() {
+            return Ok(created);
+        }
+        if let Some(transaction) = context.transaction() {
+            let made = transaction.create_indexes(collection, new);
+            return Ok(made.or_command_error()?.created.len());
+        }
+        created += build(context, collection, new)?.created.len();
     }
-    if let Some(transaction) = context.transaction() {
-        let made = transaction.create_indexes(&collection, new);
-        let made = made.or_command_error()?;
-        let passed_over = names.len() - made.created.len();
-        let counts = (made.before, made.after);
-        return Ok(reply(context, Some(true), counts, passed_over));
-    }
+}
+
+fn build(
+    context: &Context<'_>,
+    collection: &Arc<Collection>,
+    definitions: Vec<Definition>,
+) -> Result<CreatedIndexes, CommandError> {
+    let services = &context.state.services;
     let build = Build {
-        engine: engine.clone(),
-        collection,
-        definitions: new,
-        log: context.state.services.log.clone(),
+        engine: services.engine.clone(),
+        collection: collection.clone(),
+        definitions,
+        log: services.log.clone(),
         context: context.client.name(),
     };
     let metrics = &context.state.metrics;
     metrics.index_builds.fetch_add(1, Relaxed);
-    let built = index_builds::run(build, context.operation)
-        .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))?;
-    let passed_over = names.len() - built.created.len();
-    let counts = (built.before, built.after);
-    Ok(reply(context, Some(is_created), counts, passed_over))
+    index_builds::run(build, context.operation)
+        .inspect_err(|_| _ = metrics.index_builds_failed.fetch_add(1, Relaxed))
 }
 
 /// `is_created`: whether the collection was, None where no index was made.
@@ -113,13 +133,15 @@ fn reply(
     Reply::ok(reply)
 }
 
-fn known(collection: Option<&Collection>) -> Vec<Arc<Definition>> {
-    let indexes = collection.map(Collection::indexes).unwrap_or_default();
-    indexes.iter().map(|one| one.definition.clone()).collect()
-}
-
-fn check_count(existing: Option<&Collection>, new: &[Definition]) -> Result<(), CommandError> {
-    let before = existing.map_or(1, Collection::index_count);
+/// The wanted indexes that are not among the known ones.
+fn new_ones(known: &[Arc<Index>], wanted: &[Definition]) -> Result<Vec<Definition>, CommandError> {
+    let definitions: Vec<_> = known.iter().map(|one| one.definition.clone()).collect();
+    let new =
+        windrow_index::conflict::new_ones(&definitions, wanted.to_vec()).or_command_error()?;
+    let before = match known {
+        [] => 1,
+        known => known.iter().filter(|it| !it.definition.clustered).count(),
+    };
     if before + new.len() > INDEXES_MAX {
         let message = format!(
             "add index fails, too many indexes: {} and {before} others, the limit is {INDEXES_MAX}",
@@ -127,7 +149,7 @@ fn check_count(existing: Option<&Collection>, new: &[Definition]) -> Result<(), 
         );
         return Err(CommandError::new(ErrorCode::CannotCreateIndex, message));
     }
-    Ok(())
+    Ok(new)
 }
 
 /// `collation`: the collection's, which its indexes have where they say nothing.
