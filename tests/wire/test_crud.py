@@ -249,6 +249,19 @@ def test_updates_that_cannot_be(collection, update, code):
     assert collection.find_one() == {"_id": 1, "s": "text"}
 
 
+def test_constants_of_a_pipeline_matter_where_a_document_is_updated(collection):
+    """What updates nothing failed, too."""
+    pipeline = [{"$set": {"b": {"$add": ["a", 1]}}}]
+    assert collection.update_one({"a": 1}, pipeline).matched_count == 0
+    assert collection.find_one_and_update({"a": 1}, pipeline) is None
+    collection.insert_one({"a": 1})
+    for update in (collection.update_many, collection.find_one_and_update):
+        with pytest.raises(OperationFailure, match="numeric or date"):
+            update({"a": 1}, pipeline)
+    with pytest.raises(OperationFailure, match="numeric or date"):
+        collection.update_one({"a": 2}, pipeline, upsert=True)
+
+
 def test_update_many_and_replace(collection):
     collection.insert_many([{"_id": one, "g": one % 2} for one in range(10)])
     result = collection.update_many({"g": 1}, {"$set": {"seen": True}})

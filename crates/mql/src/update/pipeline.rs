@@ -24,6 +24,8 @@ pub(super) struct Pipeline {
 enum Stage {
     Reshape(Reshape),
     ReplaceRoot(ReplaceRoot),
+    /// Its constants do not go together, which is an error for the first document that is updated.
+    Failing(Error),
 }
 
 /// The stages of aggregation that an update refuses, in alphabetical order.
@@ -77,7 +79,11 @@ impl Pipeline {
     /// one field, 40324 where its name is unknown, 72 where updates do not allow it.
     pub fn parse(stages: Array<'_>, variables: &Variables) -> Result<Pipeline, Error> {
         let scope = Scope::with_variables(variables);
-        let stages = stages.iter().map(|stage| parse_stage(stage, &scope));
+        let parse = |stage| match parse_stage(stage, &scope) {
+            Err(error) if error.is_of_constants => Ok(Stage::Failing(error)),
+            parsed => parsed,
+        };
+        let stages = stages.iter().map(parse);
         let stages = stages.collect::<Result<Vec<Stage>, Error>>()?;
         let touched = touched(&stages);
         Ok(Pipeline { stages, touched })
@@ -150,6 +156,7 @@ impl Stage {
         match self {
             Stage::Reshape(reshape) => reshape.apply(document, &context),
             Stage::ReplaceRoot(replace) => replace.apply(document, &context),
+            Stage::Failing(error) => Err(error.clone()),
         }
     }
 }
