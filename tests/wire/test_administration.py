@@ -51,6 +51,20 @@ def test_all_operations_are_kept(database):
     assert database["system.profile"].count_documents({}) == kept
 
 
+def test_what_is_kept_of_reads_of_the_profile_and_of_comments(database):
+    """Who counts operations by counting what is kept takes off his own counts, of which nothing was kept. The
+    comment of an update or a deletion was nowhere."""
+    database.c.insert_one({"a": 1})
+    database.command("profile", 2)
+    assert [database["system.profile"].count_documents({}) for _ in range(3)] == [0, 1, 2]
+    database.c.update_one({"a": 1}, {"$set": {"b": 1}}, comment="of an update")
+    database.c.delete_many({"a": 2}, comment={"of": "a deletion"})
+    database.command("profile", 0)
+    comments = [database["system.profile"].find_one({"op": op})["command"]["comment"]
+                for op in ("update", "remove")]
+    assert comments == ["of an update", {"of": "a deletion"}]
+
+
 def test_what_is_of_no_collection_is_not_kept(client, database):
     """The first document was always the command that began to keep them."""
     database.c.insert_one({})

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
-use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, doc};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::client::{Client, Connections};
@@ -244,6 +244,11 @@ impl Operation {
             // An operation goes on with one command only.
             let _ = self.comment.set(comment.to_value());
         }
+    }
+
+    /// The comment of its command.
+    pub fn comment(&self) -> Option<ValueRef<'_>> {
+        self.command.as_document().get("comment")
     }
 
     /// Says which cursor it uses.

@@ -89,7 +89,7 @@ pub fn record_statement(state: &State, statement: &Statement<'_>) {
         millis: statement.took.as_millis() as i64,
         outcome: None,
         attributes: &|| {
-            let mut attributes = statement.details.clone();
+            let mut attributes = with_comment(&statement.details, statement.operation);
             attributes.push("ns", statement.operation.namespace());
             if let Some(summary) = statement.operation.plan_summary() {
                 attributes.push("planSummary", summary);
@@ -101,6 +101,25 @@ pub fn record_statement(state: &State, statement: &Statement<'_>) {
         },
     };
     tell(state, &described);
+}
+
+/// A statement has the comment of its command.
+fn with_comment(details: &DocumentBuf, operation: &Operation) -> DocumentBuf {
+    let Some(comment) = operation.comment() else {
+        return details.clone();
+    };
+    let mut commented = DocumentBuf::new();
+    for (name, value) in details.iter() {
+        match value {
+            ValueRef::Document(command) if name == "command" => {
+                let mut command = command.to_buf();
+                command.push("comment", comment);
+                commented.push(name, command);
+            }
+            value => commented.push(name, value),
+        }
+    }
+    commented
 }
 
 /// From what time on an operation is recorded: whatever it took, where the settings of a database or the
@@ -148,7 +167,7 @@ fn tell(state: &State, described: &Described<'_>) {
     }
     // What is of no collection is not kept, the command that begins to keep them among it.
     let is_of_one = !collection.is_empty() && !collection.starts_with("$cmd");
-    if verdict.keep && described.kept && is_of_one && collection != PROFILE {
+    if verdict.keep && described.kept && is_of_one {
         keep(state, database, described.profile());
     }
 }
