@@ -58,11 +58,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     if let Some(view) = of_view::wanted(&arguments)? {
         return of_view::create(context, &namespace, &arguments, &view);
     }
+    check_not_supported(&arguments)?;
     let clustered = clustered::options(&arguments)?;
     let cap = cap(&arguments)?;
     let collation = read_collation(&arguments)?;
     check_id_index(&arguments, collation.as_ref())?;
-    check_not_supported(&arguments)?;
     let mut options = options(&namespace, &arguments, collation.as_ref())?;
     clustered
         .iter()

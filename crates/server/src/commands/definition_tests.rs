@@ -113,7 +113,7 @@ fn options_of_create_are_checked() {
         (doc! { "create": "c", "viewOn": "" }, failed(2)),
         (doc! { "create": "c", "viewOn": 1 }, failed(14)),
         (
-            doc! { "create": "c", "timeseries": { "timeField": "t" } },
+            doc! { "create": "c", "timeseries": { "timeField": "t" }, "expireAfterSeconds": 5 },
             failed(238),
         ),
         (
