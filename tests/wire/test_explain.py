@@ -1,7 +1,7 @@
 """What explain tells: the stages in MongoDB's words, bounds, and what was examined."""
 
 import pytest
-from pymongo import TEXT
+from pymongo import TEXT, IndexModel
 from pymongo.errors import OperationFailure
 
 
@@ -318,3 +318,44 @@ def test_who_does_not_match_by_his_key_is_not_fetched(collection, index, query, 
     assert stats["totalDocsExamined"] == expected
     window = collection.find(query).hint("i").skip(1).limit(2)
     assert [one["_id"] for one in window] == [one["_id"] for one in collection.find(query).hint("i")][1:3]
+
+
+@pytest.fixture(scope="module")
+def large(client):
+    client.drop_database("test_explain_large")
+    collection = client["test_explain_large"]["c"]
+    collection.create_indexes([IndexModel("t"), IndexModel([("b", 1), ("n", 1)]), IndexModel("list")])
+    for start in range(0, 30_000, 10_000):
+        collection.insert_many({"_id": i, "t": f"text {i}", "b": i % 5, "n": i, "list": [f"{i}", "x"]}
+                               for i in range(start, start + 10_000))
+    yield collection
+    client.drop_database("test_explain_large")
+
+
+@pytest.mark.parametrize("query, expected", [
+    ({"t": {"$regex": "99$"}}, ["FETCH", "IXSCAN"]),
+    ({"t": {"$regex": "99$", "$gte": "text 2"}}, ["FETCH", "IXSCAN"]),
+    ({"t": {"$gte": "text 2", "$not": {"$regex": "99$"}}}, ["COLLSCAN"]),
+    ({"t": {"$regex": "[0-9]"}}, ["COLLSCAN"]),
+    ({"t": {"$regex": "[0-9]", "$in": ["text 7", "text 8"]}}, ["FETCH", "IXSCAN"]),
+    ({"b": {"$gte": 0}, "n": {"$mod": [100, 7]}}, ["FETCH", "IXSCAN"]),
+    ({"b": {"$gte": 0}, "n": {"$mod": [2, 1]}}, ["COLLSCAN"]),
+    ({"$or": [{"t": {"$regex": "99$"}}, {"b": 3, "n": {"$mod": [100, 3]}}]}, ["FETCH", "OR", "IXSCAN"]),
+    # The element that does not match by its key may stand beside one that does.
+    ({"list": {"$regex": "99$"}}, ["COLLSCAN"]),
+])
+def test_keys_tell_how_many_of_a_large_collection_match(large, query, expected):
+    plan = explained(large, filter=query)
+    assert stages(plan["queryPlanner"]["winningPlan"]) == expected
+    found = list(large.find(query).sort("_id"))
+    assert found == list(large.find(query).hint({"$natural": 1}).sort("_id"))
+    assert plan["executionStats"]["nReturned"] == len(found) > 0
+    if expected[0] == "FETCH":
+        assert plan["executionStats"]["totalDocsExamined"] == len(found)
+
+
+def test_who_is_found_by_a_key_is_not_tested_again(large):
+    query = {"b": {"$gte": 3}, "n": {"$mod": [100, 7]}, "t": {"$regex": "7$"}}
+    plan = explained(large, filter=query, hint="b_1_n_1")["queryPlanner"]["winningPlan"]
+    assert plan["filter"] == {"t": {"$regex": "7$"}}
+    assert plan["inputStage"]["filter"] == {"n": {"$mod": [100, 7]}}

@@ -159,37 +159,22 @@ impl Filter {
         &self.root
     }
 
-    /// Of the conditions that all have to hold those that are wanted, and the others; None where there are
-    /// none.
-    pub fn split(&self, is_wanted: impl Fn(&Node) -> bool) -> (Option<Filter>, Option<Filter>) {
-        let all = self.root.conditions();
-        let wanted = all.iter().filter(|node| is_wanted(node)).count();
-        // Conditions can be long: where they stay together, none is copied.
-        if wanted == 0 || wanted == all.len() {
-            let whole = (!all.is_empty()).then(|| self.clone());
-            return match wanted {
-                0 => (None, whole),
-                _ => (whole, None),
-            };
-        }
-        let parts = |root: &Node| {
-            let all = root.conditions().iter().cloned();
-            let (wanted, others): (Vec<Node>, Vec<Node>) = all.partition(&is_wanted);
-            (Arc::new(Node::and(wanted)), Arc::new(Node::and(others)))
-        };
-        let (wanted, others) = parts(&self.root);
-        let (wanted_as_written, others_as_written) = parts(&self.as_written);
-        let part = |root, as_written| {
-            Some(Filter {
-                as_written,
+    /// The filter of those conditions of a conjunction that are wanted; None where there are none.
+    pub fn part(
+        conjunction: &Node,
+        collation: Option<&Arc<Collation>>,
+        is_wanted: impl Fn(&Node) -> bool,
+    ) -> Option<Filter> {
+        let conditions = conjunction.conditions().iter();
+        let wanted: Vec<Node> = conditions.filter(|one| is_wanted(one)).cloned().collect();
+        (!wanted.is_empty()).then(|| {
+            let root = Arc::new(Node::and(wanted));
+            Filter {
+                as_written: root.clone(),
                 root,
-                collation: self.collation.clone(),
-            })
-        };
-        (
-            part(wanted, wanted_as_written),
-            part(others, others_as_written),
-        )
+                collation: collation.cloned(),
+            }
+        })
     }
 
     /// What of a document the filter reads.

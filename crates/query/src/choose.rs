@@ -7,7 +7,7 @@
 //! for queries of the same shape.
 //!
 //! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
-//! `intersected`, `skipping`, `ways`, `ranked`, `remembered`, `hint`, `near`.
+//! `intersected`, `sampled`, `skipping`, `ways`, `ranked`, `remembered`, `hint`, `near`.
 
 pub mod access;
 mod hint;
@@ -18,15 +18,17 @@ mod near;
 pub mod order;
 mod ranked;
 mod remembered;
+mod sampled;
 mod skipping;
 mod ways;
 
 use windrow_document::Value;
 use windrow_document::path::Path;
-use windrow_mql::filter::{Comparison, Node};
+use windrow_mql::filter::{Comparison, Filter, Node};
 use windrow_mql::sort::{Sort, SortField};
 
 use crate::Error;
+use crate::bounds::leaf::Certainty;
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::restrictions::IndexFilter;
@@ -351,12 +353,10 @@ fn assemble(find: &Find, access: Access) -> Plan {
 
 fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -> Plan {
     let mut filter = (!certain).then(|| find.filter.clone());
-    if find.return_key || find.shows_index_keys() {
+    if find.shows_keys() {
         scan.output = KeyOutput::Flat;
-    } else if let Some(whole) = &filter {
-        // Who does not match by his key is not fetched.
-        (scan.filter, filter) =
-            whole.split(|node| access::is_settled_by_keys(&scan.index, node, find));
+    } else if scan.filter.is_some() {
+        filter = part(find, &scan, |certainty| certainty == Certainty::Document);
     }
     let scan = Plan::IndexScan(scan);
     if filter.is_none() && ordered {
@@ -385,7 +385,16 @@ fn finish_scan(find: &Find, mut scan: IndexScan) -> Plan {
     if scan.index.definition.clustered {
         return finish(find, read_clustered(find, scan, certain), Some(ordered));
     }
+    if !find.shows_keys() {
+        // Between keys nothing is settled yet.
+        scan.filter = part(find, &scan, |certainty| certainty != Certainty::Document);
+    }
     finish_with(find, scan, certain, ordered)
+}
+
+fn part(find: &Find, scan: &IndexScan, is_wanted: impl Fn(Certainty) -> bool) -> Option<Filter> {
+    let conditions = (find.filter.root(), find.filter.collation_shared());
+    access::part(conditions, &scan.index, is_wanted)
 }
 
 /// Sort, window and projection above rows that have their documents.

@@ -129,6 +129,11 @@ impl Find {
             || projection.is_some_and(|projection| projection.dependencies().index_key)
     }
 
+    /// Whether the rows must have the keys by which they were found.
+    pub(crate) fn shows_keys(&self) -> bool {
+        self.return_key || self.shows_index_keys()
+    }
+
     /// The sort, where the projection shows its keys.
     pub(crate) fn sort_of_keys(&self) -> Option<&Sort> {
         self.order().filter(|_| self.shows_sort_keys())

@@ -8,7 +8,7 @@ mod collection_scan;
 mod fetch;
 pub(crate) mod id_set;
 mod index_scan;
-mod key_document;
+pub(crate) mod key_document;
 mod keyed;
 mod merge;
 mod near;

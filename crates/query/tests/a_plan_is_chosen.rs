@@ -3,7 +3,7 @@
 mod support;
 
 use support::Database;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
@@ -342,6 +342,49 @@ fn a_large_collection_is_scanned_where_an_index_leads_to_most_of_it() {
     );
     check(sorted(most(), doc! { "a": 1 }), "FETCH IXSCAN(a)");
     check(hinted(most(), "a"), "FETCH IXSCAN(a)");
+}
+
+/// What bounds do not tell some keys do: how many of a large collection's documents will be fetched. Such
+/// conditions were taken to hold of all.
+#[test]
+fn keys_tell_how_many_match() {
+    let document =
+        |id: i32| doc! { "_id": id, "t": (format!("text {id}")), "b": (id % 7), "n": id };
+    let documents: Vec<DocumentBuf> = (0..12_000).map(document).collect();
+    let keys = [doc! { "t": 1 }, doc! { "b": 1, "n": -1 }];
+    let indexes = keys.map(|key| {
+        let name = key.iter().next().map_or("", |(name, _)| name).to_owned();
+        doc! { "key": key, "name": name }
+    });
+    let database = Database::new(&documents, indexes.to_vec());
+    let text = |pattern: &str| find(doc! { "t": { "$regex": pattern } });
+    let most = || text("[1-9]");
+    let compound = |divisor: i32| {
+        let of_b = doc! { "$gte": 0 };
+        find(doc! { "b": of_b, "n": { "$mod": [divisor, 0] } })
+    };
+    for folds in [false, true] {
+        if folds {
+            database.fold();
+        }
+        let check = |find, expected| check(&database, find, expected);
+        check(text("77$"), "FETCH IXSCAN(t)");
+        check(most(), "COLLSCAN");
+        let shown = projected(most(), doc! { "_id": 0, "t": 1 });
+        check(shown, "PROJECTION_COVERED IXSCAN(t)");
+        check(compound(1000), "FETCH IXSCAN(b)");
+        check(compound(2), "COLLSCAN");
+        let either = |pattern: &str| {
+            let branches = array![{ "t": { "$regex": pattern } }, { "b": 3, "n": 10 }];
+            find(doc! { "$or": branches })
+        };
+        check(either("77$"), "FETCH OR[IXSCAN(b), IXSCAN(t)]");
+        check(either("[1-9]"), "COLLSCAN");
+        let expected: Vec<i32> = (0..120).map(|one| one * 100 + 77).collect();
+        let mut found = ids(&database, text("77$"));
+        found.sort_unstable();
+        assert_eq!(found, expected);
+    }
 }
 
 fn ids(database: &Database, find: Find) -> Vec<i32> {

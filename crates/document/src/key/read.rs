@@ -96,16 +96,14 @@ impl<'k> Decoder<'k, '_> {
 
     /// A string. Sort keys of collations are no UTF-8: they come out as what they are not.
     fn escaped(&mut self) -> Option<String> {
-        let mut text = Vec::new();
-        let mut stored = self.until_end()?.iter();
-        while let Some(byte) = stored.next() {
-            let plain = if *byte == 1 {
-                stored.next()?.checked_sub(1)?
-            } else {
-                *byte
-            };
-            text.push(plain);
+        let mut stored = self.until_end()?;
+        let mut text = Vec::with_capacity(stored.len());
+        while let Some(place) = memchr::memchr(1, stored) {
+            text.extend_from_slice(stored.get(..place)?);
+            text.push(stored.get(place + 1)?.checked_sub(1)?);
+            stored = stored.get(place + 2..)?;
         }
+        text.extend_from_slice(stored);
         Some(
             String::from_utf8(text)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),

@@ -195,7 +195,6 @@ impl Node {
         }
     }
 
-    /// All of them; conjunctions among them are taken apart.
     /// The conditions that all have to hold.
     pub(super) fn conditions(&self) -> &[Node] {
         match self {
@@ -205,6 +204,7 @@ impl Node {
         }
     }
 
+    /// All of them; conjunctions among them are taken apart.
     pub(super) fn and(conditions: Vec<Node>) -> Node {
         let mut flat = Vec::with_capacity(conditions.len());
         for condition in conditions {

@@ -123,6 +123,26 @@ fn product<'p>(
     })
 }
 
+/// What lies of ranges before the first cut, between each two, and behind the last. All are in order.
+pub fn cut(ranges: &[KeyRange], cuts: Vec<Vec<u8>>) -> Vec<Vec<KeyRange>> {
+    let (mut parts, mut part) = (Vec::new(), Vec::new());
+    let mut cuts = cuts.into_iter().peekable();
+    for (from, to) in ranges {
+        let mut from = from.clone();
+        while let Some(cut) = cuts.next_if(|cut| cut < to) {
+            if from < cut {
+                part.push((std::mem::replace(&mut from, cut.clone()), cut));
+            }
+            if !part.is_empty() {
+                parts.push(std::mem::take(&mut part));
+            }
+        }
+        part.push((from, to.clone()));
+    }
+    parts.push(part);
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,5 +223,36 @@ mod tests {
         );
         check(doc! { "a": { "$ne": 2 } }, 2, true);
         check(doc! { "a": { "$gt": (Value::Double(f64::NAN)) } }, 0, true);
+    }
+
+    #[test]
+    fn ranges_are_cut_into_parts() {
+        let check = |ranges: &[(&str, &str)], cuts: &[&str], expected: &[&[(&str, &str)]]| {
+            let bytes = |text: &str| text.as_bytes().to_vec();
+            let owned = |ranges: &[(&str, &str)]| -> Vec<KeyRange> {
+                let both = |(from, to): &(&str, &str)| (bytes(from), bytes(to));
+                ranges.iter().map(both).collect()
+            };
+            let found = cut(&owned(ranges), cuts.iter().map(|it| bytes(it)).collect());
+            let expected: Vec<Vec<KeyRange>> = expected.iter().map(|it| owned(it)).collect();
+            assert_eq!(found, expected, "{ranges:?} {cuts:?}");
+        };
+        check(&[("b", "f")], &[], &[&[("b", "f")]]);
+        check(&[("b", "f")], &["a", "b", "f", "g"], &[&[("b", "f")]]);
+        check(
+            &[("b", "f")],
+            &["c", "d"],
+            &[&[("b", "c")], &[("c", "d")], &[("d", "f")]],
+        );
+        check(
+            &[("b", "c"), ("d", "e"), ("f", "h")],
+            &["a", "d", "e", "g"],
+            &[&[("b", "c")], &[("d", "e")], &[("f", "g")], &[("g", "h")]],
+        );
+        check(
+            &[("b", "c"), ("d", "e"), ("f", "h")],
+            &["g"],
+            &[&[("b", "c"), ("d", "e"), ("f", "g")], &[("g", "h")]],
+        );
     }
 }

@@ -7,12 +7,12 @@ use windrow_document::path::Path;
 use windrow_mql::filter::{Filter, Node};
 use windrow_mql::sort::{Sort, SortField};
 
-use super::order;
+use super::{order, sampled};
 use crate::Error;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::range::ScanRanges;
 use crate::bounds::wildcard::{self, Candidate};
-use crate::bounds::{IndexBounds, Predicates, has_all, parts_with_arrays, predicates};
+use crate::bounds::{IndexBounds, Predicate, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
 use crate::plan::{ClusteredScan, IndexScan, KeyOutput, Plan};
 use crate::source::{Direction, Source, SourceIndex};
@@ -20,11 +20,16 @@ use crate::source::{Direction, Source, SourceIndex};
 /// Ranges that are counted; the others are taken to be like them.
 const RANGES_COUNTED: usize = 64;
 
+/// In smaller collections no keys are looked at to choose: all ways are short.
+const SAMPLED_MIN: u64 = 10_000;
+
 // What things cost, in entries of an index read one after the other. Measured on the engine's
 // cursors: a fetch by record id is a search in the map of documents, and mostly opens another block.
 const FETCH_COST: f64 = 20.0;
 /// A document that is read behind the last one.
 const SCAN_COST: f64 = 4.0;
+/// A document that is made of a key, and tested.
+const KEY_TEST_COST: f64 = 1.0;
 /// A document beside its key.
 const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;
@@ -91,7 +96,11 @@ impl Access {
             _ if self.covers => 0.25,
             _ => FETCH_COST,
         };
-        let read = share * (self.entries + fetch * self.documents);
+        let test = match &self.plan {
+            Plan::IndexScan(scan) if scan.filter.is_some() => KEY_TEST_COST,
+            _ => 0.0,
+        };
+        let read = share * ((1.0 + test) * self.entries + fetch * self.documents);
         read + SEEK_COST * self.seeks + sort_cost(sorts, self.documents)
     }
 
@@ -251,10 +260,15 @@ impl<'s> Scene<'s> {
             false => 0.0,
         };
         let checked = ranges.checks.iter().flatten().count() as i32;
+        let filter = self.filter_of_keys(&index, find);
+        let share = match &filter {
+            Some(_) => self.share_sampled(&index, &ranges, entries)?,
+            None => None,
+        };
         let covers = self.covers(&index, &bounds, find);
         Ok(Some(Access {
             entries,
-            documents: entries * 0.5f64.powi(checked),
+            documents: entries * share.unwrap_or(0.5f64.powi(checked)),
             seeks: ranges.ranges.len() as f64,
             covers,
             certain: bounds.certainty == Certainty::Exact,
@@ -264,10 +278,42 @@ impl<'s> Scene<'s> {
                 direction: Direction::Forward,
                 bounds,
                 range: None,
-                filter: None,
+                filter,
                 output: KeyOutput::Nothing,
             }),
         }))
+    }
+
+    /// What is tested on keys: who does not match by his key is not fetched.
+    fn filter_of_keys(&self, index: &SourceIndex, find: &Find) -> Option<Filter> {
+        let is_left =
+            |one: &Predicate| one.extent.certainty == Certainty::Key && has_plain(index, &one.path);
+        if find.shows_keys() || !self.predicates.list.iter().any(is_left) {
+            return None;
+        }
+        part(self.conditions(), index, |certainty| {
+            certainty == Certainty::Key
+        })
+    }
+
+    fn conditions(&self) -> (&Node, Option<&Arc<Collation>>) {
+        (self.root, self.predicates.collation.as_ref())
+    }
+
+    /// The share of the entries that match by their keys; None where it is not worth a look.
+    fn share_sampled(
+        &self,
+        index: &SourceIndex,
+        ranges: &ScanRanges,
+        entries: f64,
+    ) -> Result<Option<f64>, Error> {
+        if self.source.count() < SAMPLED_MIN {
+            return Ok(None);
+        }
+        let by_key = |certainty| certainty != Certainty::Document;
+        let filter = part(self.conditions(), index, by_key);
+        let share = |filter| sampled::share(self.source, index, (ranges, entries as u64), &filter);
+        filter.map(share).transpose().map(Option::flatten)
     }
 
     fn count(&self, index: usize, ranges: &ScanRanges) -> Result<f64, Error> {
@@ -297,14 +343,21 @@ impl<'s> Scene<'s> {
     }
 }
 
-/// Whether an index's bounds do not tell if a condition holds, and the documents that its keys make do.
-pub fn is_settled_by_keys(index: &SourceIndex, condition: &Node, find: &Find) -> bool {
-    if index.definition.clustered || !index.definition.has_plain_keys() {
-        return false;
-    }
-    let predicates = predicates(condition, find.filter.collation_shared());
-    let certainty = IndexBounds::of(index, &predicates).certainty;
-    certainty == Certainty::Key && has_all_plain(index, &predicates)
+/// Those conditions of which an entry within an index's bounds tells so much, if the document that its key
+/// makes is asked for the rest.
+pub fn part(
+    (conjunction, collation): (&Node, Option<&Arc<Collation>>),
+    index: &SourceIndex,
+    is_wanted: impl Fn(Certainty) -> bool,
+) -> Option<Filter> {
+    let makes_documents = !index.definition.clustered && index.definition.has_plain_keys();
+    Filter::part(conjunction, collation, |condition| {
+        let predicates = predicates(condition, collation);
+        is_wanted(match makes_documents && has_all_plain(index, &predicates) {
+            true => IndexBounds::of(index, &predicates).certainty,
+            false => Certainty::Document,
+        })
+    })
 }
 
 fn has_all_plain(index: &SourceIndex, predicates: &Predicates) -> bool {

@@ -77,7 +77,7 @@ pub fn of_branches(branches: Vec<Access>, alone: bool, find: &Find) -> Option<Ac
 
 /// Keys of single scans are not shown of merged ones.
 fn may_merge(find: &Find) -> bool {
-    !find.return_key && !find.shows_index_keys()
+    !find.shows_keys()
 }
 
 /// A scan whose rows say where they stand in the order: by their keys, or by their documents.

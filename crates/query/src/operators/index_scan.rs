@@ -12,8 +12,7 @@ use super::operator::{Counters, Operator, Part, counted};
 use super::parallel::parts_max;
 use crate::Error;
 use crate::bounds::interval::after;
-use crate::bounds::range::KeyRange;
-use crate::bounds::range::ScanRanges;
+use crate::bounds::range::{KeyRange, ScanRanges, cut};
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source};
@@ -310,26 +309,6 @@ impl Operator for IndexScanner {
     counted!(counters);
 }
 
-/// What lies of ranges before the first cut, between each two, and behind the last. All are in order.
-fn cut(ranges: &[KeyRange], cuts: Vec<Vec<u8>>) -> Vec<Vec<KeyRange>> {
-    let (mut parts, mut part) = (Vec::new(), Vec::new());
-    let mut cuts = cuts.into_iter().peekable();
-    for (from, to) in ranges {
-        let mut from = from.clone();
-        while let Some(cut) = cuts.next_if(|cut| cut < to) {
-            if from < cut {
-                part.push((std::mem::replace(&mut from, cut.clone()), cut));
-            }
-            if !part.is_empty() {
-                parts.push(std::mem::take(&mut part));
-            }
-        }
-        part.push((from, to.clone()));
-    }
-    parts.push(part);
-    parts
-}
-
 /// The key bytes of each field of a key. Ends where the bytes are damaged.
 fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Vec<&'k [u8]> {
     let mut reader = key::Reader::new(key, &[]);
@@ -376,41 +355,5 @@ fn next_wanted(prefix: &[u8], part: &[u8], wanted: &[KeyRange], direction: Direc
             Some((_, to)) => [prefix, to].concat(),
             None => prefix.to_vec(),
         },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_cut_into_parts() {
-        let check = |ranges: &[(&str, &str)], cuts: &[&str], expected: &[&[(&str, &str)]]| {
-            let bytes = |text: &str| text.as_bytes().to_vec();
-            let owned = |ranges: &[(&str, &str)]| -> Vec<KeyRange> {
-                let both = |(from, to): &(&str, &str)| (bytes(from), bytes(to));
-                ranges.iter().map(both).collect()
-            };
-            let found = cut(&owned(ranges), cuts.iter().map(|it| bytes(it)).collect());
-            let expected: Vec<Vec<KeyRange>> = expected.iter().map(|it| owned(it)).collect();
-            assert_eq!(found, expected, "{ranges:?} {cuts:?}");
-        };
-        check(&[("b", "f")], &[], &[&[("b", "f")]]);
-        check(&[("b", "f")], &["a", "b", "f", "g"], &[&[("b", "f")]]);
-        check(
-            &[("b", "f")],
-            &["c", "d"],
-            &[&[("b", "c")], &[("c", "d")], &[("d", "f")]],
-        );
-        check(
-            &[("b", "c"), ("d", "e"), ("f", "h")],
-            &["a", "d", "e", "g"],
-            &[&[("b", "c")], &[("d", "e")], &[("f", "g")], &[("g", "h")]],
-        );
-        check(
-            &[("b", "c"), ("d", "e"), ("f", "h")],
-            &["g"],
-            &[&[("b", "c"), ("d", "e"), ("f", "g")], &[("g", "h")]],
-        );
     }
 }
