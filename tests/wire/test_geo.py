@@ -302,6 +302,9 @@ def test_near_behind_a_field_that_must_only_be_there(collection):
                             {"_id": 2, "a": None, "p": [1, 0]}])
     near = {"$nearSphere": [0, 0]}
     assert ids(collection.find({"a": {"$exists": True}, "p": near})) == [2, 0]
+    required = {"required": ["a"]}
+    assert ids(collection.find({"$jsonSchema": required, "p": near})) == [2, 0]
+    assert ids(collection.find({"$jsonSchema": {"allOf": [required]}, "p": near})) == [2, 0]
     with pytest.raises(OperationFailure) as error:
         list(collection.find({"p": near}))
     assert error.value.code == 291

@@ -121,6 +121,12 @@ impl Predicates {
                     condition: condition.clone(),
                 });
             }
+            Node::Schema(schema) => {
+                self.is_complete = false;
+                for path in schema.required() {
+                    self.leaf(&Node::Exists { path }, prefix, pins);
+                }
+            }
             leaf => self.leaf(leaf, prefix, pins),
         }
     }

@@ -5,6 +5,7 @@ mod parse;
 
 use std::sync::Arc;
 
+use windrow_document::path::Path;
 use windrow_document::{Array, Decimal128, Document, Value, ValueRef};
 
 use super::compare::{Comparison, compares};
@@ -44,6 +45,13 @@ impl Schema {
     /// The operand of `$jsonSchema`.
     pub fn source(&self) -> ValueRef<'_> {
         (*self.source).as_ref()
+    }
+
+    /// The fields that every document has which is as the schema says.
+    pub fn required(&self) -> impl Iterator<Item = Path> {
+        let mut names = Vec::new();
+        self.rules.add_required(&mut names);
+        names.into_iter().map(Path::parse)
     }
 
     pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
@@ -133,6 +141,13 @@ enum Dependency {
 }
 
 impl Rules {
+    /// Names with dots are no paths.
+    fn add_required<'s>(&'s self, names: &mut Vec<&'s str>) {
+        let required = self.object.required.iter().map(String::as_str);
+        names.extend(required.filter(|name| !name.contains('.')));
+        self.all_of.iter().for_each(|one| one.add_required(names));
+    }
+
     fn accept(&self, value: ValueRef<'_>) -> Outcome {
         let plain = self
             .types

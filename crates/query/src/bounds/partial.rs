@@ -12,6 +12,9 @@ pub fn implies(filter: &Node, partial: &Node) -> bool {
         (Node::Or(branches), _) => branches.iter().all(|branch| implies(branch, partial)),
         (_, Node::Or(parts)) if parts.iter().any(|part| implies(filter, part)) => true,
         (Node::And(conditions), _) => conditions.iter().any(|one| implies(one, partial)),
+        (Node::Schema(schema), _) => schema
+            .required()
+            .any(|path| leaf_implies(&Node::Exists { path }, partial)),
         _ => leaf_implies(filter, partial),
     }
 }
@@ -53,7 +56,7 @@ mod tests {
         let null = || Value::Null;
         let within = |radius: i32| doc! { "p": { "$geoWithin": { "$center": [[0, 0], radius] } } };
         let on_sphere = doc! { "p": { "$geoWithin": { "$centerSphere": [[0, 0], 1] } } };
-        let cases: [(DocumentBuf, DocumentBuf, bool); 19] = [
+        let cases: [(DocumentBuf, DocumentBuf, bool); 22] = [
             (within(1), within(1), true),
             (within(1), doc! { "p": { "$exists": true } }, true),
             (within(1), within(2), false),
@@ -104,6 +107,21 @@ mod tests {
                 doc! { "a": { "$type": "string" } },
                 doc! { "a": { "$type": "string" } },
                 true,
+            ),
+            (
+                doc! { "$jsonSchema": { "allOf": [{ "required": ["b", "a"] }] } },
+                doc! { "a": { "$exists": true } },
+                true,
+            ),
+            (
+                doc! { "$jsonSchema": { "anyOf": [{ "required": ["a"] }, { "required": ["b"] }] } },
+                doc! { "a": { "$exists": true } },
+                false,
+            ),
+            (
+                doc! { "$jsonSchema": { "required": ["a"] } },
+                doc! { "a": { "$gt": 1 } },
+                false,
             ),
         ];
         for (filter, partial, expected) in cases {
