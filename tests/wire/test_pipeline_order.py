@@ -153,6 +153,22 @@ def test_the_key_of_the_index(two):
     assert failure.value.code == 2
 
 
+@pytest.mark.parametrize("projection, sort, expected", [
+    ({"c": {"$meta": "sortKey"}}, {"a": -1}, [{"a": 3, "c": [3]}, {"a": 2, "c": [2]}, {"a": 1, "c": [1]}]),
+    ({"c": {"$meta": "sortKey"}, "b": 1}, {"b": 1},
+     [{"a": 3, "c": [1]}, {"a": 2, "c": [2]}, {"a": 1, "c": [3]}]),
+    ({"c.d": {"$meta": "sortKey"}, "e": {"f": {"$meta": "sortKey"}}}, {"b": 1, "a": 1},
+     [{"a": a, "c": {"d": [b, a]}, "e": {"f": [b, a]}} for a, b in ((3, 1), (2, 2), (1, 3))]),
+    ({"a": 0}, {"a": 1}, [{"a": 1}, {"a": 2}, {"a": 3}]),
+])
+def test_return_key_shows_the_keys_of_the_order(collection, projection, sort, expected):
+    """Of the projection `returnKey` leaves what shows them; it left nothing."""
+    collection.create_index("a")
+    collection.insert_many([{"a": 1, "b": 3}, {"a": 2, "b": 2}, {"a": 3, "b": 1}])
+    find = {"find": "c", "projection": projection, "sort": sort, "hint": {"a": 1}, "returnKey": True}
+    assert collection.database.command(find)["cursor"]["firstBatch"] == expected
+
+
 KEY = {"$meta": "indexKey"}
 
 

@@ -361,8 +361,8 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
     let scan = Plan::IndexScan(scan);
     if filter.is_none() && ordered {
         let skipped = scan.skipped(find.skip);
-        // The keys are all that is asked for.
-        let rows = match find.return_key {
+        // The keys are all that is asked for, unless the order's are, which documents have.
+        let rows = match find.return_key && !find.shows_sort_keys() {
             true => skipped,
             false => skipped.fetched(None),
         };
@@ -432,6 +432,7 @@ fn window(find: &Find, plan: Plan, ordered: bool) -> Plan {
 fn project(find: &Find, plan: Plan, covered: bool) -> Plan {
     let plan = match &find.projection {
         _ if find.return_key => Plan::ReturnKey {
+            sort_keys: find.shown_sort_keys(),
             input: Box::new(plan),
         },
         Some(projection) if !projection.is_identity() => Plan::Projection {

@@ -139,6 +139,15 @@ impl Find {
         self.order().filter(|_| self.shows_sort_keys())
     }
 
+    /// What `returnKey` leaves of the projection: the fields that show the keys of the order.
+    pub(crate) fn shown_sort_keys(&self) -> Option<Box<(Projection, Sort)>> {
+        let (projection, sort) = (self.projection.as_ref()?, self.sort_of_keys()?);
+        let mut shown = DocumentBuf::new();
+        collect_sort_keys("", projection.source(), &mut shown);
+        let shown = Projection::parse(shown.as_document(), &self.filter).ok()?;
+        Some(Box::new((shown, sort.clone())))
+    }
+
     /// The direction in which a collection scan is asked for, by hint or sort.
     pub(crate) fn natural(&self) -> Option<Direction> {
         match (&self.hint, self.sort.as_ref().and_then(Sort::natural)) {
@@ -161,6 +170,20 @@ impl Find {
         match &self.projection {
             Some(projection) if !projection.is_identity() => projection.needed_paths(),
             _ => self.needs.clone(),
+        }
+    }
+}
+
+fn collect_sort_keys(prefix: &str, projection: Document<'_>, into: &mut DocumentBuf) {
+    for (name, value) in projection {
+        let Some(inner) = value.as_document() else {
+            continue;
+        };
+        let path = format!("{prefix}{name}");
+        match inner.first() {
+            Some(("$meta", ValueRef::String("sortKey"))) => into.push(&path, inner),
+            Some((operator, _)) if operator.starts_with('$') => {}
+            _ => collect_sort_keys(&format!("{path}."), inner, into),
         }
     }
 }

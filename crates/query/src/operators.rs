@@ -104,7 +104,10 @@ pub fn open(plan: &Plan, source: &Arc<dyn Source>) -> Result<BoxOperator, Error>
             is_whole_key(projection, from),
             input(from)?,
         )),
-        Plan::ReturnKey { input: from } => Box::new(transform::ReturnKey::new(input(from)?)),
+        Plan::ReturnKey {
+            sort_keys,
+            input: from,
+        } => Box::new(transform::ReturnKey::new(sort_keys.clone(), input(from)?)),
         Plan::RecordIds { input: from } => Box::new(transform::RecordIds::new(input(from)?)),
     })
 }

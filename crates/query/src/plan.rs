@@ -74,6 +74,8 @@ pub enum Plan {
     },
     /// Rows are the index keys that they were found by.
     ReturnKey {
+        /// What shows the keys of the order beside them.
+        sort_keys: Option<Box<(Projection, Sort)>>,
         input: Box<Plan>,
     },
     /// Adds `$recordId` to each document.
@@ -156,7 +158,7 @@ impl Plan {
             | Plan::Skip { input, .. }
             | Plan::Limit { input, .. }
             | Plan::Projection { input, .. }
-            | Plan::ReturnKey { input }
+            | Plan::ReturnKey { input, .. }
             | Plan::RecordIds { input } => vec![input],
         }
     }

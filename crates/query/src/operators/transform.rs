@@ -39,15 +39,17 @@ impl Project {
     }
 }
 
+/// The values of an order.
+fn sort_key(sort: &Sort, row: &Row) -> Result<Value, Error> {
+    let values = sort.values(row.document(), &row.meta)?;
+    Ok(Value::Array(values.into_iter().collect()))
+}
+
 impl Project {
     fn origin(&self, row: &mut Row) -> Result<Origin, Error> {
-        let values = self
-            .sort
-            .as_ref()
-            .map(|sort| sort.values(row.document(), &row.meta));
-        let values = values.transpose()?;
+        let sort = self.sort.as_ref();
         Ok(Origin {
-            sort_key: values.map(|values| Value::Array(values.into_iter().collect())),
+            sort_key: sort.map(|sort| sort_key(sort, row)).transpose()?,
             index_key: row.key.take().map(|key| *key),
             record_id: i64::try_from(row.id.0).ok(),
         })
@@ -76,13 +78,16 @@ impl Operator for Project {
 
 /// Rows as the scan below made them of their keys.
 pub(super) struct ReturnKey {
+    /// What shows the keys of the order beside them.
+    sort_keys: Option<Box<(Projection, Sort)>>,
     input: BoxOperator,
     counters: Counters,
 }
 
 impl ReturnKey {
-    pub fn new(input: BoxOperator) -> ReturnKey {
+    pub fn new(sort_keys: Option<Box<(Projection, Sort)>>, input: BoxOperator) -> ReturnKey {
         ReturnKey {
+            sort_keys,
             input,
             counters: Counters::default(),
         }
@@ -93,10 +98,19 @@ impl Operator for ReturnKey {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         let row = self.input.next(interrupt)?;
         self.counters.note(&row);
-        Ok(row.map(|mut row| {
-            let key = row.key.take().map_or_else(DocumentBuf::new, |key| *key);
-            row.with(key)
-        }))
+        let Some(mut row) = row else {
+            return Ok(None);
+        };
+        let key = row.key.take().map_or_else(DocumentBuf::new, |key| *key);
+        let Some((projection, sort)) = self.sort_keys.as_deref() else {
+            return Ok(Some(row.with(key)));
+        };
+        row.meta.origin = Some(Box::new(Origin {
+            sort_key: Some(sort_key(sort, &row)?),
+            ..Origin::default()
+        }));
+        let shown = projection.apply(key.as_document(), &row.meta)?;
+        Ok(Some(row.with(shown)))
     }
 
     counted!(counters, input);
