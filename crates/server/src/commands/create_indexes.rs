@@ -58,21 +58,22 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
             .collection_or_create(&namespace)
             .or_command_error()?,
     };
-    let before = collection.index_count();
-    let created = create(context, &collection, &wanted)?;
-    let is_created = (created > 0).then_some(is_created || context.transaction().is_some());
-    let counts = (before, collection.index_count());
-    Ok(reply(context, is_created, counts, wanted.len() - created))
+    let made = create(context, &collection, &wanted)?;
+    let count = made.created.len();
+    let is_created = (count > 0).then_some(is_created || context.transaction().is_some());
+    let counts = (made.before, made.after);
+    Ok(reply(context, is_created, counts, wanted.len() - count))
 }
 
-/// Makes those that are not there, and returns how many they were when all are ready. Others may begin to
-/// build the same at any time, and may fail: after each wait it is looked anew what there is.
+/// Makes those that are not there, and returns when all are ready. Others may begin to build the same at any
+/// time, and may fail: after each wait it is looked anew what there is.
 fn create(
     context: &Context<'_>,
     collection: &Arc<Collection>,
     wanted: &[Definition],
-) -> Result<usize, CommandError> {
-    let mut created = 0;
+) -> Result<CreatedIndexes, CommandError> {
+    let before = collection.index_count();
+    let mut created = Vec::new();
     loop {
         let indexes = collection.indexes();
         if index_builds::wait_ready(collection, &indexes, wanted, context.operation)? {
@@ -80,13 +81,19 @@ fn create(
         }
         let new = new_ones(&indexes, wanted)?;
         if new.is_empty() {
-            return Ok(created);
+            let after = collection.index_count();
+            return Ok(CreatedIndexes {
+                before,
+                after,
+                created,
+            });
         }
         if let Some(transaction) = context.transaction() {
-            let made = transaction.create_indexes(collection, new);
-            return Ok(made.or_command_error()?.created.len());
+            return transaction
+                .create_indexes(collection, new)
+                .or_command_error();
         }
-        created += build(context, collection, new)?.created.len();
+        created.extend(build(context, collection, new)?.created);
     }
 }
 
