@@ -194,6 +194,25 @@ def test_what_is_not_allowed_is_refused(client, database):
         session.abort_transaction()
 
 
+@pytest.mark.parametrize("level", ["snapshot", "majority"])
+def test_collections_are_made_where_reads_are_local(client, database, level):
+    """They were made in any transaction, which MongoDB refuses where it reads otherwise."""
+    index = {"indexes": [{"key": {"a": 1}, "name": "a_1"}]}
+    database.c.insert_one({"_id": 1})
+    with client.start_session() as session:
+        for name, arguments in (("create", {}), ("createIndexes", index)):
+            for is_first in (True, False):
+                session.start_transaction(read_concern=ReadConcern(level))
+                if not is_first:
+                    assert database.c.find_one(session=session) == {"_id": 1}
+                message = f"Command {name} does not support this transaction's"
+                why = refused(lambda: database.command(name, "new", session=session, **arguments), 72)
+                assert why["errmsg"].startswith(message)
+                refused(lambda: database.c.find_one(session=session), 251)
+                session.abort_transaction()
+    assert database.list_collection_names() == ["c"]
+
+
 def test_a_session_that_ends_takes_its_transaction_along(client, collection):
     session = client.start_session()
     session.start_transaction()

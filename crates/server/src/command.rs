@@ -55,6 +55,8 @@ pub enum InTransactions {
     Refused,
     /// But not as its first.
     Following,
+    /// Where the transaction's read concern is "local".
+    AllowedIfLocal,
     Allowed,
 }
 

@@ -157,8 +157,11 @@ fn execute(
     };
     let outcome = match &generic.numbered {
         None => run(None),
-        Some(numbered) => joining::join(state, request, command, numbered, operation)
-            .and_then(|joined| joined.leave(state, run(Some(&joined)))),
+        Some(numbered) => joining::join(state, request, command, generic, numbered, operation)
+            .and_then(|joined| {
+                let allowed = joining::check_reads(command, &joined);
+                joined.leave(state, allowed.and_then(|()| run(Some(&joined))))
+            }),
     };
     if let Err(error) = &outcome {
         count_killed(state, request, command, error);

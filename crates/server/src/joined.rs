@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
 use windrow_wire::{CommandError, Reply};
 
-use crate::generic::{Numbered, Part, Statements as Numbers};
+use crate::generic::{Numbered, Part, ReadConcern, Statements as Numbers};
 use crate::state::State;
 use crate::transactions::{Taken, labelled};
 
@@ -31,6 +31,11 @@ impl Joined {
             numbered,
             transaction,
         }
+    }
+
+    /// How its transaction reads.
+    pub fn read_concern(&self) -> ReadConcern {
+        self.taken.read_concern()
     }
 
     /// Ends the transaction where a command of it has failed.

@@ -4,7 +4,7 @@
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
-use crate::generic::{Numbered, Part};
+use crate::generic::{Generic, Numbered, Part, ReadConcern};
 use crate::joined::Joined;
 use crate::operations::Operation;
 use crate::state::State;
@@ -15,6 +15,7 @@ pub(crate) fn join(
     state: &State,
     request: &Request,
     command: &Command,
+    generic: &Generic,
     numbered: &Numbered,
     operation: &Operation,
 ) -> Result<Joined, CommandError> {
@@ -29,7 +30,7 @@ pub(crate) fn join(
             None
         }
         Part::Start => {
-            let transaction = taken.begin(number)?;
+            let transaction = taken.begin(number, generic.read_concern)?;
             state.cursors.end_transactions(session);
             Some(transaction)
         }
@@ -38,6 +39,21 @@ pub(crate) fn join(
         Part::Continuation => Some(taken.resume(number).map_err(labelled)?),
     };
     Ok(Joined::new(taken, numbered.clone(), transaction))
+}
+
+/// Fails where a command may not be part of a transaction that reads as this one does: then that ends.
+pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), CommandError> {
+    let level = joined.read_concern();
+    if command.in_transactions != InTransactions::AllowedIfLocal || level == ReadConcern::Local {
+        return Ok(());
+    }
+    let message = format!(
+        "Command {} does not support this transaction's {{ readConcern: {{ level: \"{}\" }} }} :: \
+         caused by :: read concern not supported",
+        command.name,
+        level.name()
+    );
+    Err(CommandError::new(ErrorCode::InvalidOptions, message))
 }
 
 /// Databases whose collections no transaction reads or writes.
@@ -62,7 +78,9 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
         (Part::Start, InTransactions::Following) => refuse(format!(
             "Cannot start a transaction with the command '{name}'"
         )),
-        (_, InTransactions::Allowed) if is_own && !command.admin_only => {
+        (_, InTransactions::Allowed | InTransactions::AllowedIfLocal)
+            if is_own && !command.admin_only =>
+        {
             let database = request.database();
             refuse(format!(
                 "Cannot run command against the '{database}' database in a transaction."

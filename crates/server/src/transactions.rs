@@ -14,6 +14,7 @@ use windrow_collection::{Done, Engine, Last, Origin, Remembered, Transaction};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::IntoCommandError;
+use crate::generic::ReadConcern;
 use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;
@@ -94,6 +95,7 @@ enum Stage {
     Open {
         transaction: Arc<Transaction>,
         since: Instant,
+        read_concern: ReadConcern,
     },
     Committed,
     Aborted,
@@ -266,8 +268,12 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Begins a transaction.
-    pub fn begin(&self, number: i64) -> Result<Arc<Transaction>, CommandError> {
+    /// Begins a transaction with the read concern of its first command.
+    pub fn begin(
+        &self,
+        number: i64,
+        read_concern: ReadConcern,
+    ) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         if number == state.number {
@@ -281,10 +287,19 @@ impl Taken {
         let stage = Stage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
+            read_concern,
         };
         state.advance(number, stage);
         self.totals.started.fetch_add(1, Relaxed);
         Ok(transaction)
+    }
+
+    /// That of the open transaction, if there is one.
+    pub fn read_concern(&self) -> ReadConcern {
+        match lock(&self.history.state).stage {
+            Stage::Open { read_concern, .. } => read_concern,
+            _ => ReadConcern::Local,
+        }
     }
 
     /// The open transaction of this number.
@@ -441,7 +456,7 @@ mod tests {
                     .take(SESSION, &services.engine, operation)
                     .unwrap();
                 let done = match *what {
-                    "begin" => taken.begin(*number).map(drop),
+                    "begin" => taken.begin(*number, ReadConcern::Local).map(drop),
                     "resume" => taken.resume(*number).map(drop),
                     "commit" => taken.commit(*number),
                     "abort" => {
@@ -532,9 +547,9 @@ mod tests {
             let taken = histories
                 .take(SESSION, &services.engine, operation)
                 .unwrap();
-            taken.begin(1).unwrap();
+            taken.begin(1, ReadConcern::Local).unwrap();
             taken.commit(1).unwrap();
-            taken.begin(2).unwrap();
+            taken.begin(2, ReadConcern::Local).unwrap();
             let counts = Counts {
                 open: 1,
                 active: 1,

@@ -45,7 +45,7 @@ pub const CREATE: Command = Command {
         "validator",
         "viewOn",
     ]),
-    in_transactions: InTransactions::Allowed,
+    in_transactions: InTransactions::AllowedIfLocal,
     run,
     ..Command::EMPTY
 };

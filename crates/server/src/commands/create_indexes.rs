@@ -30,7 +30,7 @@ pub const CREATE_INDEXES: Command = Command {
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_create_indexes,
     arguments: Accepted::Any,
-    in_transactions: InTransactions::Allowed,
+    in_transactions: InTransactions::AllowedIfLocal,
     run,
     ..Command::EMPTY
 };

@@ -52,7 +52,7 @@ impl Reading<'_> {
             ReadConcern::Linearizable | ReadConcern::Snapshot
                 if self.command.read_concern && !self.is_member =>
             {
-                let name = name_of(level);
+                let name = level.name();
                 let message =
                     format!("node needs to be a replica set member to use read concern: {name}");
                 Err(CommandError::new(ErrorCode::NotAReplicaSet, message))
@@ -102,7 +102,7 @@ impl Reading<'_> {
             false => Err(invalid_options(format!(
                 "Command {} does not support {{ readConcern: {{ level: \"{}\" }} }}",
                 self.command.name,
-                name_of(level)
+                level.name()
             ))),
         }
     }
@@ -156,9 +156,11 @@ impl Reading<'_> {
     }
 }
 
-fn name_of(level: ReadConcern) -> &'static str {
-    let found = LEVELS.iter().find(|(_, one)| *one == level);
-    found.map_or("local", |(name, _)| name)
+impl ReadConcern {
+    pub fn name(self) -> &'static str {
+        let found = LEVELS.iter().find(|(_, one)| *one == self);
+        found.map_or("local", |(name, _)| name)
+    }
 }
 
 /// The newest time that there can have been: that of the clock, and of all that was done within its
@@ -175,7 +177,7 @@ fn in_transaction(level: ReadConcern) -> Result<ReadConcern, CommandError> {
         _ => Err(invalid_options(format!(
             "The readConcern level must be either 'local' (default), 'majority' or 'snapshot' in \
              order to run in a transaction, not '{}'",
-            name_of(level)
+            level.name()
         ))),
     }
 }
