@@ -213,6 +213,34 @@ def test_collections_are_made_where_reads_are_local(client, database, level):
     assert database.list_collection_names() == ["c"]
 
 
+def test_capped_collections_are_not_written_to(client, database):
+    """A change that found nothing, or left all as it was, went through."""
+    database.create_collection("c", capped=True, size=4096)
+    database.c.insert_one({"_id": 1, "n": 1})
+    message = (f"Collection '{database.name}.c' is a capped collection. Writes in transactions are not"
+               " allowed on capped collections.")
+    writes = [
+        {"insert": "c", "documents": [{}]},
+        *({"update": "c", "updates": [{"q": {"_id": sought}, "u": {"$set": {"n": 1}}, "multi": many}]}
+          for sought in (1, 2) for many in (False, True)),
+        *({"delete": "c", "deletes": [{"q": {"_id": sought}, "limit": limit}]}
+          for sought in (1, 2) for limit in (0, 1)),
+        {"findAndModify": "c", "query": {"_id": 2}, "update": {"n": 2}, "upsert": True},
+        {"findAndModify": "c", "query": {"_id": 2}, "remove": True},
+    ]
+    with client.start_session() as session:
+        for command in writes:
+            session.start_transaction()
+            if "findAndModify" in command:
+                why = refused(lambda: database.command(command, session=session), 263)
+            else:
+                [why] = database.command(command, session=session)["writeErrors"]
+            assert (why["code"], why["errmsg"]) == (263, message), command
+            refused(lambda: database.other.find_one(session=session), 251)
+            session.abort_transaction()
+    assert list(database.c.find()) == [{"_id": 1, "n": 1}]
+
+
 def test_a_session_that_ends_takes_its_transaction_along(client, collection):
     session = client.start_session()
     session.start_transaction()

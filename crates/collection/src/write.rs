@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::holds::Ticket;
 use crate::record;
 use crate::state::IndexState;
+use crate::transaction::Transaction;
 use checks::Checks;
 use plan::{IdKeys, InsertPlan};
 use unique::{Claiming, Planned};
@@ -38,15 +39,6 @@ pub struct Inserted {
     pub count: usize,
     /// Which documents were not inserted, by their number, and why.
     pub errors: Vec<(usize, Error)>,
-}
-
-/// The error of a transaction that is to write to a capped collection.
-fn not_into_capped(collection: &Collection) -> Error {
-    let message = format!(
-        "cannot write to the capped collection {}",
-        collection.namespace()
-    );
-    Error::NotInTransaction(message)
 }
 
 /// What became of an insert.
@@ -73,8 +65,8 @@ impl Collection {
         let Some(cap) = self.cap() else {
             return self.insert_patiently(&documents, ordered, terms);
         };
-        if terms.transaction.is_some() {
-            let errors = vec![(0, not_into_capped(self))];
+        if let Err(error) = self.check_writes_of(terms.transaction) {
+            let errors = vec![(0, error)];
             return Ok(Inserted { count: 0, errors });
         }
         let inserting = self.arrivals.begin();
@@ -84,6 +76,19 @@ impl Collection {
         }
         drop(inserting);
         Ok(inserted)
+    }
+
+    /// Fails where a transaction is to write to a capped collection.
+    pub fn check_writes_of(&self, transaction: Option<&Transaction>) -> Result<(), Error> {
+        if transaction.is_none() || self.cap().is_none() {
+            return Ok(());
+        }
+        let name = self.namespace();
+        let message = format!(
+            "Collection '{name}' is a capped collection. Writes in transactions are not allowed on \
+             capped collections."
+        );
+        Err(Error::NotInTransaction(message))
     }
 
     /// Inserts once no open transaction holds a key of the documents.

@@ -180,6 +180,7 @@ fn start(
     find: &Find,
 ) -> Result<Running, CommandError> {
     let transaction = context.transaction().map(|it| &**it);
+    collection.check_writes_of(transaction).or_command_error()?;
     let guidance = Some(Arc::clone(&context.state.guidance));
     let source = Snapshot::within(collection, transaction, guidance).or_command_error()?;
     Running::start(find, &source, context.operation)

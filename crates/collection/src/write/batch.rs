@@ -17,7 +17,6 @@ use windrow_mql::update::Description;
 
 use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
-use super::not_into_capped;
 use super::terms::Terms;
 use super::unaltered::Unaltered;
 use super::unique::Looking;
@@ -215,9 +214,7 @@ impl<'c> Batch<'c> {
             return Ok(Made::Done(Outcome::Kept));
         }
         if let Some(transaction) = self.terms.transaction {
-            if self.collection.cap().is_some() {
-                return Err(not_into_capped(self.collection));
-            }
+            self.collection.check_writes_of(Some(transaction))?;
             transaction.hold_document(self.collection, id, old)?;
         }
         match change {
