@@ -2,6 +2,7 @@
 
 import pymongo
 import pytest
+from answers import ids, refused
 from bson import Int64
 from pymongo.errors import CursorNotFound, OperationFailure
 
@@ -111,3 +112,16 @@ def test_arguments_that_cannot_be(database, command, code):
     with pytest.raises(OperationFailure) as error:
         database.command(command)
     assert error.value.code in (code, 2, 9, 14)
+
+
+def test_a_cursor_keeps_to_one_version_of_the_api(database):
+    """A getMore could say something else of the stable API than the command that opened its cursor."""
+    database.c.insert_many([{"_id": number} for number in range(4)])
+    strict = {"apiVersion": "1", "apiStrict": True}
+    for first, other in (({}, strict), (strict, {}), (strict, {"apiVersion": "1"})):
+        for command in ({"find": "c", "batchSize": 2}, {"aggregate": "c", "pipeline": [], "cursor": {"batchSize": 2}}):
+            cursor = database.command(command | first)["cursor"]["id"]
+            why = refused(lambda: database.command("getMore", cursor, collection="c", **other), 347)
+            assert why["errmsg"].startswith("API parameter mismatch: getMore used params {")
+            rest = database.command("getMore", cursor, collection="c", **first)["cursor"]
+            assert (ids(rest["nextBatch"]), rest["id"]) == ([2, 3], 0)

@@ -241,6 +241,33 @@ def test_capped_collections_are_not_written_to(client, database):
     assert list(database.c.find()) == [{"_id": 1, "n": 1}]
 
 
+def test_a_transaction_keeps_to_one_version_of_the_api(server, database):
+    """Each of its commands could say something else of the stable API than the first."""
+    database.c.insert_one({"_id": 1})
+    strict = {"apiVersion": "1", "apiStrict": True}
+    begin, commit = {"startTransaction": True}, {"commitTransaction": 1}
+    with Raw(server) as connection:
+        for first, other in (({}, strict), (strict, {}), (strict, {"apiVersion": "1"}),
+                             ({"apiVersion": "1"}, {"apiVersion": "1", "apiDeprecationErrors": False})):
+            session = {"lsid": {"id": Binary(uuid.uuid4().bytes, 4)}, "txnNumber": Int64(1), "autocommit": False}
+
+            def send(command, *arguments):
+                whole = {**command, "$db": "admin" if command == commit else database.name, **session}
+                for more in arguments:
+                    whole |= more
+                return connection.send(op_msg(section(whole))).reply()
+
+            insert = {"insert": "c", "documents": [{}]}
+            assert send(insert, first, begin)["n"] == 1
+            why = send(insert, other)
+            assert why["code"] == 347
+            assert why["errmsg"].startswith("API parameter mismatch: insert used params {")
+            assert send(commit, other)["code"] == 347
+            assert send(insert, first)["n"] == 1
+            assert [send(commit, api)["ok"] for api in (first, other)] == [1, 1]
+    assert database.c.count_documents({}) == 9
+
+
 def test_a_session_that_ends_takes_its_transaction_along(client, collection):
     session = client.start_session()
     session.start_transaction()

@@ -9,10 +9,11 @@ mod write_concern;
 
 use std::time::Duration;
 
-use windrow_document::Value;
-use windrow_wire::CommandError;
+use windrow_document::{DocumentBuf, Value};
+use windrow_wire::{CommandError, ErrorCode};
 
 use crate::sessions::SessionId;
+use crate::shell_text;
 
 /// The names of the generic arguments, which no command needs to list. Those that nothing here
 /// reads are MongoDB's own between its servers and routers; it ignores them from clients, too.
@@ -61,6 +62,48 @@ pub struct Generic {
     pub read_concern: ReadConcern,
     pub write_concern: WriteConcern,
     pub comment: Option<Value>,
+    pub api: Api,
+}
+
+/// Which version of MongoDB's stable API a command keeps to, as far as it says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Api {
+    /// There is version 1 alone.
+    pub has_version: bool,
+    pub strict: Option<bool>,
+    pub deprecation_errors: Option<bool>,
+}
+
+impl Api {
+    /// The arguments as they came.
+    pub fn arguments(self) -> DocumentBuf {
+        let mut arguments = DocumentBuf::new();
+        if self.has_version {
+            arguments.push("apiVersion", "1");
+        }
+        let flags = [
+            ("apiStrict", self.strict),
+            ("apiDeprecationErrors", self.deprecation_errors),
+        ];
+        for (name, flag) in flags {
+            flag.into_iter().for_each(|flag| arguments.push(name, flag));
+        }
+        arguments
+    }
+
+    /// Fails where a command keeps to the version in another way than the one that it goes on with.
+    /// `command`: its name; `begun_by`: what that one is.
+    pub fn check_same(self, begun: Api, command: &str, begun_by: &str) -> Result<(), CommandError> {
+        if self == begun {
+            return Ok(());
+        }
+        let [own, begun] =
+            [self, begun].map(|api| shell_text::document(api.arguments().as_document()));
+        let message = format!(
+            "API parameter mismatch: {command} used params {own}, the {begun_by} used {begun}"
+        );
+        Err(CommandError::new(ErrorCode::APIMismatchError, message))
+    }
 }
 
 /// That a command is one of a session's transaction, or a write that may be sent again.

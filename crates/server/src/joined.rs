@@ -35,7 +35,8 @@ impl Joined {
 
     /// How its transaction reads.
     pub fn read_concern(&self) -> ReadConcern {
-        self.taken.read_concern()
+        let opening = self.taken.opening();
+        opening.map_or(ReadConcern::Local, |opening| opening.read_concern)
     }
 
     /// Ends the transaction where a command of it has failed.

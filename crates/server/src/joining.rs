@@ -8,7 +8,7 @@ use crate::generic::{Generic, Numbered, Part, ReadConcern};
 use crate::joined::Joined;
 use crate::operations::Operation;
 use crate::state::State;
-use crate::transactions::labelled;
+use crate::transactions::{Opening, labelled};
 
 /// Begins what the command is the first of, or joins what is open.
 pub(crate) fn join(
@@ -24,13 +24,21 @@ pub(crate) fn join(
     let taken = state
         .histories
         .take(session, &state.services.engine, operation)?;
+    let opening = Opening {
+        read_concern: generic.read_concern,
+        api: generic.api,
+    };
+    if let Some(open) = taken.opening() {
+        let begun_by = "transaction's first command";
+        opening.api.check_same(open.api, command.name, begun_by)?;
+    }
     let transaction = match numbered.part {
         Part::RetryableWrite => {
             taken.begin_writes(number)?;
             None
         }
         Part::Start => {
-            let transaction = taken.begin(number, generic.read_concern)?;
+            let transaction = taken.begin(number, opening)?;
             state.cursors.end_transactions(session);
             Some(transaction)
         }

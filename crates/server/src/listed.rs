@@ -111,6 +111,7 @@ fn owner(
         namespace: namespace.to_owned(),
         session: context.generic.session,
         transaction: context.joined.and_then(Joined::transaction_number),
+        api: context.generic.api,
         options: CursorOptions::default(),
         command: request.body().to_buf(),
         plan_summary: None,

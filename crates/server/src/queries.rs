@@ -352,6 +352,7 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         namespace,
         session: context.generic.session,
         transaction: context.joined.and_then(Joined::transaction_number),
+        api: context.generic.api,
         options: CursorOptions::default(),
         command: command.to_buf(),
         plan_summary: context.operation.plan_summary(),

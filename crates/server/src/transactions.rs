@@ -14,7 +14,7 @@ use windrow_collection::{Done, Engine, Last, Origin, Remembered, Transaction};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::IntoCommandError;
-use crate::generic::ReadConcern;
+use crate::generic::{Api, ReadConcern};
 use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;
@@ -50,6 +50,13 @@ pub struct IdleTransaction {
     pub session: SessionId,
     pub number: i64,
     pub since: Instant,
+}
+
+/// What the first command of a transaction says for all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Opening {
+    pub read_concern: ReadConcern,
+    pub api: Api,
 }
 
 /// See the module.
@@ -95,7 +102,7 @@ enum Stage {
     Open {
         transaction: Arc<Transaction>,
         since: Instant,
-        read_concern: ReadConcern,
+        opening: Opening,
     },
     Committed,
     Aborted,
@@ -268,12 +275,8 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Begins a transaction with the read concern of its first command.
-    pub fn begin(
-        &self,
-        number: i64,
-        read_concern: ReadConcern,
-    ) -> Result<Arc<Transaction>, CommandError> {
+    /// Begins a transaction.
+    pub fn begin(&self, number: i64, opening: Opening) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         if number == state.number {
@@ -287,7 +290,7 @@ impl Taken {
         let stage = Stage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
-            read_concern,
+            opening,
         };
         state.advance(number, stage);
         self.totals.started.fetch_add(1, Relaxed);
@@ -295,10 +298,10 @@ impl Taken {
     }
 
     /// That of the open transaction, if there is one.
-    pub fn read_concern(&self) -> ReadConcern {
+    pub fn opening(&self) -> Option<Opening> {
         match lock(&self.history.state).stage {
-            Stage::Open { read_concern, .. } => read_concern,
-            _ => ReadConcern::Local,
+            Stage::Open { opening, .. } => Some(opening),
+            _ => None,
         }
     }
 
@@ -456,7 +459,7 @@ mod tests {
                     .take(SESSION, &services.engine, operation)
                     .unwrap();
                 let done = match *what {
-                    "begin" => taken.begin(*number, ReadConcern::Local).map(drop),
+                    "begin" => taken.begin(*number, Opening::default()).map(drop),
                     "resume" => taken.resume(*number).map(drop),
                     "commit" => taken.commit(*number),
                     "abort" => {
@@ -547,9 +550,9 @@ mod tests {
             let taken = histories
                 .take(SESSION, &services.engine, operation)
                 .unwrap();
-            taken.begin(1, ReadConcern::Local).unwrap();
+            taken.begin(1, Opening::default()).unwrap();
             taken.commit(1).unwrap();
-            taken.begin(2, ReadConcern::Local).unwrap();
+            taken.begin(2, Opening::default()).unwrap();
             let counts = Counts {
                 open: 1,
                 active: 1,

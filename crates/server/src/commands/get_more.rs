@@ -46,6 +46,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let asker = Asker {
         session: context.generic.session,
         transaction: context.joined.and_then(Joined::transaction_number),
+        api: context.generic.api,
     };
     operation.set_namespace(&wanted.namespace);
     let cursors = &context.state.cursors;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use windrow_document::DocumentBuf;
 use windrow_wire::{CommandError, ErrorCode};
 
+use crate::generic::Api;
 use crate::sessions::SessionId;
 
 /// How a cursor behaves between batches.
@@ -28,6 +29,8 @@ pub struct CursorOwner {
     pub session: Option<SessionId>,
     /// The number of the transaction that opened it.
     pub transaction: Option<i64>,
+    /// How its command keeps to a version of the stable API.
+    pub api: Api,
     pub options: CursorOptions,
     /// The command that opened it, for the log of slow operations.
     pub command: DocumentBuf,
@@ -47,6 +50,7 @@ pub struct Asker {
     pub session: Option<SessionId>,
     /// The number of the transaction that asks.
     pub transaction: Option<i64>,
+    pub api: Api,
 }
 
 impl CursorOwner {
@@ -74,7 +78,10 @@ impl CursorOwner {
             _ => Some((50741, "which was created in another transaction")),
         };
         match sessions.or(transactions) {
-            None => Ok(()),
+            None => {
+                let begun_by = "cursor-creating command";
+                asker.api.check_same(self.api, "getMore", begun_by)
+            }
             Some((code, what)) => Err(CommandError::new(
                 ErrorCode(code),
                 format!("Cannot run getMore on cursor {id}, {what}"),
@@ -96,6 +103,7 @@ pub(crate) mod tests {
             namespace: "a.b".into(),
             session,
             transaction: None,
+            api: Api::default(),
             options,
             command: DocumentBuf::new(),
             plan_summary: None,
@@ -110,10 +118,12 @@ pub(crate) mod tests {
         let asker = |session: u8, transaction: Option<i64>| Asker {
             session: (session > 0).then_some(SessionId([session; 16])),
             transaction,
+            api: Api::default(),
         };
         let check = |of: Asker, namespace: &str, by: Asker, code: i32| {
             let owner = CursorOwner {
                 transaction: of.transaction,
+                api: of.api,
                 ..owner(of.session, false)
             };
             let found = owner.check(1, namespace, by).err();
@@ -132,5 +142,17 @@ pub(crate) mod tests {
         check(one, "a.b", first, 50739);
         check(first, "a.b", second, 50741);
         check(nobody, "a.b", first, 50736);
+        let strict = Api {
+            has_version: true,
+            strict: Some(true),
+            ..Api::default()
+        };
+        let keeping = Asker {
+            api: strict,
+            ..nobody
+        };
+        check(keeping, "a.b", keeping, 0);
+        check(keeping, "a.b", nobody, 347);
+        check(nobody, "a.b", keeping, 347);
     }
 }

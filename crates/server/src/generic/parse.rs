@@ -6,7 +6,7 @@ use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use super::read_concern::Reading;
-use super::{Generic, cluster_time, numbers, write_concern};
+use super::{Api, Generic, cluster_time, numbers, write_concern};
 use crate::arguments::Arguments;
 use crate::command::Command;
 use crate::sessions::SessionId;
@@ -21,7 +21,7 @@ impl Generic {
         is_member: bool,
     ) -> Result<Generic, CommandError> {
         let arguments = Arguments::new(request);
-        check_api(request, &arguments, command)?;
+        let api = parse_api(request, &arguments, command)?;
         check_read_preference(&arguments)?;
         let session = parse_session(&arguments)?;
         let numbered = numbers::parse(&arguments, session)?;
@@ -41,6 +41,7 @@ impl Generic {
             write_concern: write_concern::parse(&arguments, command, part, is_member)?,
             numbered,
             comment: arguments.get("comment").map(ValueRef::to_value),
+            api,
         })
     }
 }
@@ -49,22 +50,25 @@ fn bad_value(message: impl Into<String>) -> CommandError {
     CommandError::new(ErrorCode::BadValue, message)
 }
 
-fn check_api(
+fn parse_api(
     request: &Request,
     arguments: &Arguments<'_>,
     command: &Command,
-) -> Result<(), CommandError> {
+) -> Result<Api, CommandError> {
     let version = arguments.string("apiVersion")?;
-    let strict = arguments.bool("apiStrict")?;
-    let deprecation_errors = arguments.bool("apiDeprecationErrors")?;
-    let other = strict.or(deprecation_errors);
-    let strict = strict.unwrap_or(false);
+    let api = Api {
+        has_version: version.is_some(),
+        strict: arguments.bool("apiStrict")?,
+        deprecation_errors: arguments.bool("apiDeprecationErrors")?,
+    };
+    let other = api.strict.or(api.deprecation_errors);
+    let strict = api.strict.unwrap_or(false);
     match version {
         None if other.is_some() => Err(CommandError::new(
             ErrorCode(4_886_600),
             "Provided apiStrict and/or apiDeprecationErrors without passing apiVersion",
         )),
-        None => Ok(()),
+        None => Ok(api),
         Some("1") if strict && !command.in_api_version_1 => Err(CommandError::new(
             ErrorCode::APIStrictError,
             format!(
@@ -78,7 +82,7 @@ fn check_api(
                 .or_else(|| stable_api::of_all(command.name, body));
             match outside.filter(|_| strict) {
                 Some(message) => Err(CommandError::new(ErrorCode::APIStrictError, message)),
-                None => Ok(()),
+                None => Ok(api),
             }
         }
         Some(version) => Err(CommandError::new(
