@@ -35,6 +35,33 @@ def test_a_collection_moves_to_another_database(client, database):
     client.drop_database(other)
 
 
+def test_names_of_databases_differ_in_more_than_case(client, database):
+    """Two databases whose names differ in case alone stood beside each other, which MongoDB has not."""
+    other = client[database.name.swapcase()]
+    database.c.insert_one({"_id": 1})
+    message = (f"db already exists with different case already have: [{database.name}] trying to create"
+               f" [{other.name}]")
+    index = {"key": {"a": 1}, "name": "a_1"}
+    for command in ({"create": "c"}, {"create": "v", "viewOn": "c", "pipeline": []},
+                    {"createIndexes": "c", "indexes": [index]},
+                    {"findAndModify": "c", "query": {}, "update": {"a": 1}, "upsert": True}):
+        assert refused(lambda: other.command(command), 13297)["errmsg"] == message
+    upsert = {"q": {"a": 1}, "u": {"a": 2}, "upsert": True}
+    for command in ({"insert": "c", "documents": [{}, {}]}, {"update": "c", "updates": [upsert]}):
+        for ordered in (True, False):
+            errors = other.command(command, ordered=ordered)["writeErrors"]
+            count = 2 if "insert" in command and not ordered else 1
+            assert [(one["code"], one["errmsg"]) for one in errors] == [(13297, message)] * count
+    refused(lambda: client.admin.command("renameCollection", f"{database.name}.c", to=f"{other.name}.c"), 13297)
+    out = {"$out": {"db": other.name, "coll": "c"}}
+    refused(lambda: database.c.aggregate([out]), 13297)
+    assert (other.list_collection_names(), list(other.c.find())) == ([], [])
+    client.drop_database(database)
+    other.c.insert_one({"_id": 1})
+    refused(lambda: database.create_collection("c"), 13297)
+    client.drop_database(other)
+
+
 def test_a_renamed_collection_ends_cursors(database):
     database.c.insert_many([{"_id": number} for number in range(10)])
     cursor = database.c.find(batch_size=2)

@@ -48,6 +48,7 @@ impl Engine {
         if from == to || is_taken {
             return Err(Error::NamespaceExists(to.to_string()));
         }
+        self.collections.check_case(&to.database)?;
         let _changing = self.core.catalog_change.lock();
         let _source_schema = source.schema.write();
         let _target_schema = target.as_ref().map(|target| target.schema.write());

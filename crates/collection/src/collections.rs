@@ -7,7 +7,8 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::collection::Collection;
 use crate::core::Core;
-use crate::namespace::Namespace;
+use crate::error::Error;
+use crate::namespace::{self, Namespace};
 
 /// See the module.
 pub(crate) struct Collections {
@@ -49,6 +50,21 @@ impl Collections {
 
     pub fn by_name(&self, namespace: &Namespace) -> Option<Arc<Collection>> {
         self.all.read().by_name.get(namespace).cloned()
+    }
+
+    /// Fails where a database is to be made whose name differs from that of another one in the case of
+    /// letters alone. That stays so for who has the lock of names.
+    pub fn check_case(&self, database: &str) -> Result<(), Error> {
+        let all = self.all.read();
+        let first = Namespace {
+            database: database.to_owned(),
+            collection: String::new(),
+        };
+        let next = all.by_name.range(first..).next();
+        match next.is_some_and(|(name, _)| name.database == database) {
+            true => Ok(()),
+            false => namespace::check_case(database, all.by_name.keys()),
+        }
     }
 
     pub fn by_id(&self, id: u64) -> Option<Arc<Collection>> {

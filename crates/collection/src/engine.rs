@@ -177,6 +177,7 @@ impl Engine {
         namespace: &Namespace,
         options: DocumentBuf,
     ) -> Result<Arc<Collection>, Error> {
+        self.collections.check_case(&namespace.database)?;
         let core = &self.core;
         let _changing = core.catalog_change.lock();
         let since = core.storage.log.written().0;

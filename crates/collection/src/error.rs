@@ -12,6 +12,8 @@ pub enum Error {
     InvalidNamespace(String),
     /// The caller's: there is a collection of that name.
     NamespaceExists(String),
+    /// The caller's: there is a database whose name differs in the case of letters alone.
+    DatabaseDifferCase { existing: String, wanted: String },
     /// The caller's: there is none.
     NamespaceNotFound(String),
     /// The caller's: it is a view, which has no documents of its own.
@@ -77,6 +79,11 @@ impl fmt::Display for Error {
                 write!(formatter, "Invalid namespace specified '{what}'")
             }
             Error::NamespaceExists(name) => write!(formatter, "Collection {name} already exists."),
+            Error::DatabaseDifferCase { existing, wanted } => write!(
+                formatter,
+                "db already exists with different case already have: [{existing}] trying to create \
+                 [{wanted}]"
+            ),
             Error::NamespaceNotFound(name) => write!(formatter, "ns not found: {name}"),
             Error::IsView(name) => {
                 write!(formatter, "Namespace {name} is a view, not a collection")

@@ -66,6 +66,23 @@ impl Namespace {
     }
 }
 
+/// Fails where the name of a database differs from one of these in the case of letters alone.
+pub(crate) fn check_case<'n>(
+    database: &str,
+    mut names: impl Iterator<Item = &'n Namespace>,
+) -> Result<(), Error> {
+    let differs = |name: &&Namespace| {
+        name.database != database && name.database.eq_ignore_ascii_case(database)
+    };
+    match names.find(differs) {
+        None => Ok(()),
+        Some(existing) => Err(Error::DatabaseDifferCase {
+            existing: existing.database.clone(),
+            wanted: database.to_owned(),
+        }),
+    }
+}
+
 impl fmt::Display for Namespace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Piece by piece: every command shows one.

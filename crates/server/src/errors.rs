@@ -54,6 +54,7 @@ impl IntoCommandError for CollectionError {
             CollectionError::IndexConflict { code, .. } => ErrorCode(code),
             CollectionError::InvalidNamespace(_) => ErrorCode::InvalidNamespace,
             CollectionError::NamespaceExists(_) => ErrorCode::NamespaceExists,
+            CollectionError::DatabaseDifferCase { .. } => ErrorCode::DatabaseDifferCase,
             CollectionError::NamespaceNotFound(_) => ErrorCode::NamespaceNotFound,
             CollectionError::IsView(_) => ErrorCode::CommandNotSupportedOnView,
             CollectionError::IndexNotFound(_) => ErrorCode::IndexNotFound,

@@ -16,7 +16,7 @@ use crate::building::CreatedIndexes;
 use crate::collection::Collection;
 use crate::creating;
 use crate::error::Error;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, check_case};
 use crate::rows;
 
 impl Transaction {
@@ -29,9 +29,11 @@ impl Transaction {
         if self.collection(namespace)?.is_some() || self.has_view(namespace)? {
             return Err(Error::NamespaceExists(namespace.to_string()));
         }
+        let mut state = self.state()?;
+        self.collections.check_case(&namespace.database)?;
+        check_case(&namespace.database, state.created.keys())?;
         let since = self.snapshot.position();
         let collection = creating::new_collection(&self.core, namespace, options.to_buf(), since)?;
-        let mut state = self.state()?;
         state.add(&collection, self, false);
         state.created.insert(namespace.clone(), collection.clone());
         Ok(collection)
@@ -105,6 +107,7 @@ impl Transaction {
             if self.collections.by_name(namespace).is_some() || self.has_view(namespace)? {
                 return Err(write_conflict(created, "the name"));
             }
+            self.collections.check_case(&namespace.database)?;
         }
         let _changing = core.catalog_change.lock();
         let created: Vec<Arc<Collection>> = state.created.values().cloned().collect();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use windrow_collection::{Error as CollectionError, Kept};
 use windrow_document::{ArrayBuf, DocumentBuf, Value};
-use windrow_wire::{CommandError, Documents, Reply, Request};
+use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -152,7 +152,12 @@ fn insert(
         (how.ordered, how.storing.keeps_zero_timestamps),
         &context.state.object_ids,
     );
-    insert_prepared(context, target, prepared, how, statement)
+    match insert_prepared(context, target, prepared, how, statement) {
+        Err(error) if error.code == ErrorCode::DatabaseDifferCase => {
+            Ok((0, all_refused(documents, how, &error)))
+        }
+        inserted => inserted,
+    }
 }
 
 fn insert_prepared(
