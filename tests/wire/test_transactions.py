@@ -149,6 +149,31 @@ def test_a_single_write_waits_for_the_transaction(client, collection):
     assert collection.find_one() == {"_id": 1, "n": 11}
 
 
+def test_who_waits_for_a_transaction_shows_it(client, database):
+    """`waitingForLock` was false whatever an operation waited for."""
+    collection, other = database.c, database.other
+    collection.insert_one({"_id": 1, "n": 0})
+    other.insert_one({"_id": 1})
+    with client.start_session() as session:
+        session.start_transaction()
+        collection.update_one({"_id": 1}, {"$inc": {"n": 1}}, session=session)
+        other.find_one(session=session)
+        writes = [lambda: collection.update_one({"_id": 1}, {"$inc": {"n": 10}}),
+                  lambda: collection.delete_one({"_id": 1, "n": 0}), other.drop]
+        threads = [threading.Thread(target=write) for write in writes]
+        for thread in threads:
+            thread.start()
+        waiting = {"currentOp": 1, "waitingForLock": True}
+        while len(ops := client.admin.command(waiting)["inprog"]) < len(writes):
+            assert all(thread.is_alive() for thread in threads)
+            time.sleep(0.01)
+        assert {op["op"] for op in ops} == {"update", "remove", "command"}
+        session.commit_transaction()
+        for thread in threads:
+            thread.join()
+    assert client.admin.command(waiting)["inprog"] == []
+
+
 def test_reads_go_on_as_they_began(client, database):
     database.c.insert_many([{"_id": number} for number in range(5)])
     database.d.insert_one({"_id": 1, "c": 1})

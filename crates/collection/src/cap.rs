@@ -5,6 +5,7 @@ use windrow_document::{Document, ValueRef};
 use windrow_mql::Error as LanguageError;
 
 use crate::error::Error;
+use crate::holds::{Patience, while_waiting};
 
 const BAD_VALUE: i32 = 2;
 const CANNOT_GROW: i32 = 10_003;
@@ -66,7 +67,8 @@ pub(crate) struct Arrivals {
 
 impl Arrivals {
     /// One insert at a time: each leaves the collection within its limits.
-    pub fn begin(&self) -> MutexGuard<'_, ()> {
-        self.inserting.lock()
+    pub fn begin(&self, patience: &dyn Patience) -> MutexGuard<'_, ()> {
+        let waiting = || while_waiting(patience, || self.inserting.lock());
+        self.inserting.try_lock().unwrap_or_else(waiting)
     }
 }

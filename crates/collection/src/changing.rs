@@ -11,7 +11,7 @@ use windrow_index::Definition;
 use crate::collection::Collection;
 use crate::engine::Engine;
 use crate::error::Error;
-use crate::holds::GiveUp;
+use crate::holds::Patience;
 use crate::namespace::Namespace;
 use crate::rows::{CollectionRow, IndexRow};
 use crate::told::{Deed, Told};
@@ -146,8 +146,8 @@ impl Collection {
     }
 
     /// Limits the collection: what is too much goes, and so do the indexes but for the one on `_id`.
-    /// `give_up`: asked whether to leave what is too much to the next insert.
-    pub fn cap_to(&self, bytes: u64, give_up: &GiveUp<'_>) -> Result<(), Error> {
+    /// `patience`: asked whether to leave what is too much to the next insert.
+    pub fn cap_to(&self, bytes: u64, patience: &dyn Patience) -> Result<(), Error> {
         let names = self
             .indexes()
             .into_iter()
@@ -165,7 +165,8 @@ impl Collection {
             Ok::<DocumentBuf, Error>(new)
         })?;
         self.tell_of_conversion()?;
-        self.cap().map_or(Ok(()), |cap| self.trim(&cap, 0, give_up))
+        self.cap()
+            .map_or(Ok(()), |cap| self.trim(&cap, 0, patience))
     }
 
     /// Gives a capped collection other limits; what is too much goes at the next insert, as in MongoDB.

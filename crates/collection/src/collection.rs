@@ -16,7 +16,7 @@ use crate::claims::Claims;
 use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
-use crate::holds::{Exclusion, GiveUp, Holds, Uses};
+use crate::holds::{Exclusion, Holds, Patience, Uses};
 use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::read::Reader;
@@ -204,8 +204,8 @@ impl Collection {
 
     /// Waits until no open transaction uses the collection, and keeps new ones from it until the answer
     /// is dropped: for who is to change what the collection is.
-    pub fn exclude(&self, give_up: &GiveUp<'_>) -> Result<Exclusion<'_>, Error> {
-        self.uses.exclude(give_up)
+    pub fn exclude(&self, patience: &dyn Patience) -> Result<Exclusion<'_>, Error> {
+        self.uses.exclude(patience)
     }
 
     /// Says that its name, options or indexes have been changed in the catalog.

@@ -14,8 +14,28 @@ use parking_lot::{Condvar, Mutex};
 use crate::error::Error;
 use crate::read::RecordId;
 
-/// Asked now and then by who waits for a transaction: true ends the wait.
-pub type GiveUp<'a> = dyn Fn() -> bool + 'a;
+/// How long somebody waits for others.
+pub trait Patience {
+    /// Asked now and then: true ends the wait.
+    fn is_over(&self) -> bool;
+
+    /// Told when a wait begins, and when it is over.
+    fn set_waiting(&self, _waits: bool) {}
+}
+
+impl<F: Fn() -> bool> Patience for F {
+    fn is_over(&self) -> bool {
+        self()
+    }
+}
+
+/// Waits, and says so meanwhile.
+pub fn while_waiting<T>(patience: &dyn Patience, wait: impl FnOnce() -> T) -> T {
+    patience.set_waiting(true);
+    let waited = wait();
+    patience.set_waiting(false);
+    waited
+}
 
 /// How often who waits asks whether to give up.
 const ASK_EVERY: Duration = Duration::from_millis(10);
@@ -42,15 +62,17 @@ impl Ticket {
     }
 
     /// Waits for the transaction's end; fails where the wait is given up.
-    pub fn wait(&self, give_up: &GiveUp<'_>) -> Result<(), Error> {
-        let mut has_ended = self.has_ended.lock();
-        while !*has_ended {
-            if give_up() {
-                return Err(Error::WaitGivenUp);
+    pub fn wait(&self, patience: &dyn Patience) -> Result<(), Error> {
+        while_waiting(patience, || {
+            let mut has_ended = self.has_ended.lock();
+            while !*has_ended {
+                if patience.is_over() {
+                    return Err(Error::WaitGivenUp);
+                }
+                self.changed.wait_for(&mut has_ended, ASK_EVERY);
             }
-            self.changed.wait_for(&mut has_ended, ASK_EVERY);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }
 
@@ -146,18 +168,24 @@ impl Uses {
     }
 
     /// Waits until no transaction uses the collection, and lets none begin until the answer is dropped.
-    pub fn exclude(&self, give_up: &GiveUp<'_>) -> Result<Exclusion<'_>, Error> {
+    pub fn exclude(&self, patience: &dyn Patience) -> Result<Exclusion<'_>, Error> {
         let mut state = self.state.lock();
         state.changing += 1;
         let exclusion = Exclusion(self);
-        while state.transactions > 0 {
-            if give_up() {
-                drop(state);
-                return Err(Error::WaitGivenUp);
-            }
-            self.changed.wait_for(&mut state, ASK_EVERY);
+        if state.transactions == 0 {
+            return Ok(exclusion);
         }
-        Ok(exclusion)
+        let is_free = while_waiting(patience, || {
+            while state.transactions > 0 && !patience.is_over() {
+                self.changed.wait_for(&mut state, ASK_EVERY);
+            }
+            state.transactions == 0
+        });
+        drop(state);
+        match is_free {
+            true => Ok(exclusion),
+            false => Err(Error::WaitGivenUp),
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub use done::{Done, Image};
 pub use engine::{Engine, Statistics, Work};
 pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
-pub use holds::{Exclusion, GiveUp};
+pub use holds::{Exclusion, Patience};
 pub use index::{Index, Progress};
 pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};

@@ -25,7 +25,7 @@ use windrow_index::Scratch;
 
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::Ticket;
+use crate::holds::{Ticket, while_waiting};
 use crate::record;
 use crate::state::IndexState;
 use crate::transaction::Transaction;
@@ -69,10 +69,10 @@ impl Collection {
             let errors = vec![(0, error)];
             return Ok(Inserted { count: 0, errors });
         }
-        let inserting = self.arrivals.begin();
+        let inserting = self.arrivals.begin(terms.patience);
         let inserted = self.insert_patiently(&documents, ordered, terms)?;
         if inserted.count > 0 {
-            self.trim(&cap, inserted.count, terms.give_up)?;
+            self.trim(&cap, inserted.count, terms.patience)?;
         }
         drop(inserting);
         Ok(inserted)
@@ -101,7 +101,7 @@ impl Collection {
         loop {
             match self.insert_untrimmed(documents, ordered, terms)? {
                 Attempt::Done(inserted) => return Ok(inserted),
-                Attempt::HeldBy(transaction) => transaction.wait(terms.give_up)?,
+                Attempt::HeldBy(transaction) => transaction.wait(terms.patience)?,
             }
         }
     }
@@ -113,7 +113,8 @@ impl Collection {
         terms: &Terms<'_>,
     ) -> Result<Attempt, Error> {
         self.admit()?;
-        let _schema = self.schema.read();
+        let waiting = || while_waiting(terms.patience, || self.schema.read());
+        let _schema = self.schema.try_read().unwrap_or_else(waiting);
         let state = self.state();
         if state.dropped {
             return Err(Error::NamespaceNotFound(self.namespace().to_string()));

@@ -97,7 +97,7 @@ const IMPATIENT: Terms<'static> = Terms {
     validation: windrow_collection::DocumentValidation::Asked,
     transaction: None,
     statements: None,
-    give_up: &|| true,
+    patience: &|| true,
 };
 
 struct Setting {

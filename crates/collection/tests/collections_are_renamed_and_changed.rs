@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Collection, Engine, EngineOptions, Error, GiveUp, Namespace, Terms,
+    BuildControl, Collection, Engine, EngineOptions, Error, Namespace, Patience, Terms,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -197,10 +197,10 @@ fn an_insert_that_is_given_up_leaves_the_rest_to_the_next() {
     let collection = engine
         .create(&named("a.capped"), options.as_document())
         .unwrap();
-    let insert = |number: i32, give_up: &GiveUp<'_>| {
+    let insert = |number: i32, patience: &dyn Patience| {
         let bytes = Bytes::copy_from_slice(doc! { "_id": number }.as_bytes());
         let terms = Terms {
-            give_up,
+            patience,
             ..Terms::default()
         };
         assert_eq!(collection.insert_on(bytes, true, &terms).unwrap().count, 1);

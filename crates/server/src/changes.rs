@@ -46,8 +46,7 @@ pub fn change_all(
 ) -> Result<Tally, CommandError> {
     let mut tally = Tally::default();
     let mut running = start(context, collection, find)?;
-    let give_up = || context.gives_up();
-    let mut batch = collection.batch_on(context.terms(saving, &give_up));
+    let mut batch = collection.batch_on(context.terms(saving));
     batch.trust_snapshot(running.stored_at(find));
     let changed = change_rows(context, &mut running, find, &mut batch, decide, &mut tally);
     let committed = batch.commit().map_err(of_write);
@@ -123,8 +122,7 @@ pub fn change_one(
                 ..Tally::default()
             });
         };
-        let give_up = || context.gives_up();
-        let mut batch = collection.batch_on(context.terms(saving, &give_up));
+        let mut batch = collection.batch_on(context.terms(saving));
         batch.trust_snapshot(running.stored_at(&find));
         if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
@@ -151,10 +149,9 @@ pub fn change_found(
     let Some(row) = running.next(operation)? else {
         return Ok(None);
     };
-    let give_up = || operation.check().is_err();
     let mut batch = collection.batch_on(Terms {
         validation,
-        give_up: &give_up,
+        patience: operation,
         ..Terms::default()
     });
     batch.trust_snapshot(running.stored_at(find));
@@ -385,8 +382,7 @@ fn insert(
     };
     let collection = target.collection_or_create(context)?;
     let bytes = Bytes::copy_from_slice(new.as_bytes());
-    let give_up = || context.gives_up();
-    let terms = context.terms(updating.saving, &give_up);
+    let terms = context.terms(updating.saving);
     let inserted = collection.insert_on(bytes, true, &terms);
     let inserted = inserted.or_command_error()?;
     match inserted.errors.into_iter().next() {

@@ -3,8 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use windrow_collection::{
-    Collection, DocumentValidation, Exclusion, GiveUp, Kept, Namespace, Statements, Terms,
-    Transaction,
+    Collection, DocumentValidation, Exclusion, Kept, Namespace, Statements, Terms, Transaction,
 };
 use windrow_document::Timestamp;
 use windrow_wire::CommandError;
@@ -109,8 +108,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// On what terms the command writes; `give_up` as [`gives_up`](Self::gives_up) says.
-    pub fn terms<'t>(&self, saving: Saving<'t>, give_up: &'t GiveUp<'t>) -> Terms<'t>
+    /// On what terms the command writes.
+    pub fn terms<'t>(&self, saving: Saving<'t>) -> Terms<'t>
     where
         'a: 't,
     {
@@ -118,17 +117,12 @@ impl<'a> Context<'a> {
             validation: saving.validation,
             statements: saving.statements,
             transaction: self.transaction().map(|it| &**it),
-            give_up,
+            patience: self.operation,
         }
     }
 
     /// Waits until no transaction uses a collection that is to be changed, and keeps them from it.
     pub fn exclude<'c>(&self, collection: &'c Collection) -> Result<Exclusion<'c>, CommandError> {
-        collection.exclude(&|| self.gives_up()).or_command_error()
-    }
-
-    /// Whether a wait for a transaction of somebody else should end.
-    pub fn gives_up(&self) -> bool {
-        self.check().is_err()
+        collection.exclude(self.operation).or_command_error()
     }
 }

@@ -114,7 +114,7 @@ fn turn(
     let mut cursor = find.open(&snapshot)?;
     let terms = Terms {
         // A transaction may hold what has expired.
-        give_up: &|| state.stop.is_requested(),
+        patience: &|| state.stop.is_requested(),
         ..Terms::default()
     };
     let (mut batch, mut count) = (collection.batch_on(terms), 0);

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use windrow_collection::Patience;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Request};
 
@@ -43,6 +44,8 @@ pub struct Operation {
     /// What identifies its query and its plan.
     hashes: Mutex<DocumentBuf>,
     waits: AtomicBool,
+    /// It waits for others just now.
+    waits_for_others: AtomicBool,
     /// Microseconds that it has waited for something that its client wanted to wait for.
     waited_micros: AtomicU64,
 }
@@ -293,7 +296,8 @@ impl Operation {
         }
         self.describe_progress(&mut op);
         let locks = doc! {
-            "numYields": 0, "locks": {}, "waitingForLock": false, "lockStats": {},
+            "numYields": 0, "locks": {}, "waitingForLock": (self.waits_for_others.load(Relaxed)),
+            "lockStats": {},
             "waitingForFlowControl": false, "flowControlStats": {},
         };
         locks.iter().for_each(|(name, value)| op.push(name, value));
@@ -310,6 +314,16 @@ impl Operation {
         if self.is_killed() {
             op.push("killPending", true);
         }
+    }
+}
+
+impl Patience for Operation {
+    fn is_over(&self) -> bool {
+        self.check().is_err()
+    }
+
+    fn set_waiting(&self, waits: bool) {
+        self.waits_for_others.store(waits, Relaxed);
     }
 }
 
@@ -385,6 +399,7 @@ impl Operations {
             recorded_from_micros: AtomicU64::new(NO_LIMIT),
             hashes: Mutex::default(),
             waits: AtomicBool::new(false),
+            waits_for_others: AtomicBool::new(false),
             waited_micros: AtomicU64::new(0),
         });
         lock(&self.running).insert(id, Arc::clone(&operation));

@@ -19,7 +19,7 @@ const IMPATIENT: Terms<'static> = Terms {
     validation: DocumentValidation::Asked,
     transaction: None,
     statements: None,
-    give_up: &|| true,
+    patience: &|| true,
 };
 const NAMES: [&str; 3] = ["one", "two", "three"];
 const WORDS: [&str; 8] = [

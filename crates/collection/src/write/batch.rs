@@ -24,7 +24,7 @@ use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
-use crate::holds::{Held, Ticket};
+use crate::holds::{Held, Ticket, while_waiting};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::record::{self, IndexChange};
@@ -231,7 +231,7 @@ impl<'c> Batch<'c> {
     /// Lets go of everything, and waits for a transaction's end.
     fn wait_for(&mut self, transaction: &Ticket) -> Result<(), Error> {
         self.commit()?;
-        transaction.wait(self.terms.give_up)
+        transaction.wait(self.terms.patience)
     }
 
     /// Holds the document's lock, once no other transaction holds the document.
@@ -268,13 +268,15 @@ impl<'c> Batch<'c> {
                 Some(guard) => guard,
                 None => {
                     self.commit()?;
-                    lock.lock()
+                    while_waiting(self.terms.patience, || lock.lock())
                 }
             };
             self.locks.insert(slot, guard);
         }
         if self.schema.is_none() {
-            self.schema = Some(self.collection.schema.read_recursive());
+            let schema = &self.collection.schema;
+            let waiting = || while_waiting(self.terms.patience, || schema.read_recursive());
+            self.schema = Some(schema.try_read_recursive().unwrap_or_else(waiting));
             self.since = Instant::now();
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::checks::DocumentValidation;
-use crate::holds::GiveUp;
+use crate::holds::Patience;
 use crate::record::statements::Statements;
 use crate::transaction::Transaction;
 
@@ -15,8 +15,9 @@ pub struct Terms<'a> {
     pub transaction: Option<&'a Transaction>,
     /// It is these statements of a retryable write, and is remembered as that. Not in a transaction.
     pub statements: Option<Statements<'a>>,
-    /// Asked while a write outside of transactions waits for one that holds what it is to change.
-    pub give_up: &'a GiveUp<'a>,
+    /// How long a write waits for others: one outside of transactions for one that holds what it is to
+    /// change.
+    pub patience: &'a dyn Patience,
 }
 
 impl Default for Terms<'_> {
@@ -25,7 +26,7 @@ impl Default for Terms<'_> {
             validation: DocumentValidation::Asked,
             transaction: None,
             statements: None,
-            give_up: &|| false,
+            patience: &|| false,
         }
     }
 }

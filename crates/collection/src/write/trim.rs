@@ -10,13 +10,18 @@ use super::batch::Change;
 use crate::cap::Cap;
 use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::GiveUp;
+use crate::holds::Patience;
 
 impl Collection {
     /// Deletes the oldest documents until the rest is within the limits. Where it is given up before, the
     /// next insert goes on: after `collMod` there may be very many. As many as have just come go in any case,
     /// so that they do not become ever more.
-    pub(crate) fn trim(&self, cap: &Cap, come: usize, give_up: &GiveUp<'_>) -> Result<(), Error> {
+    pub(crate) fn trim(
+        &self,
+        cap: &Cap,
+        come: usize,
+        patience: &dyn Patience,
+    ) -> Result<(), Error> {
         let (mut count, mut bytes) = (self.count(), self.bytes());
         if !cap.is_exceeded(count, bytes) {
             return Ok(());
@@ -25,7 +30,10 @@ impl Collection {
         let mut oldest = reader.records(Direction::Forward);
         let mut batch = self.batch();
         let mut trimmed = 0;
-        while cap.is_exceeded(count, bytes) && (trimmed < come || !give_up()) && oldest.next()? {
+        while cap.is_exceeded(count, bytes)
+            && (trimmed < come || !patience.is_over())
+            && oldest.next()?
+        {
             trimmed += 1;
             batch.change(oldest.id(), |_| Ok::<Change, Error>(Change::Trim))?;
             count = count.saturating_sub(1);

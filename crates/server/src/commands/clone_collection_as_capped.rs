@@ -134,7 +134,7 @@ impl Copy {
             return Ok(());
         }
         let terms = Terms {
-            give_up: &|| context.check().is_err(),
+            patience: context.operation,
             ..Terms::default()
         };
         let inserted = self

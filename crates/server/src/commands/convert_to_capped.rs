@@ -32,8 +32,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
     let _exclusion = context.exclude(&collection)?;
-    let give_up = || context.gives_up();
-    collection.cap_to(bytes, &give_up).or_command_error()?;
+    collection
+        .cap_to(bytes, context.operation)
+        .or_command_error()?;
     let name = namespace.to_string();
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one == name, "collection made capped");

@@ -217,9 +217,8 @@ fn insert_chunk(
     (how, numbers): (How, &[i32]),
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
-    let give_up = || context.gives_up();
     let saving = context.saving(how.storing.validation, numbers, Kept::Id);
-    let terms = context.terms(saving, &give_up);
+    let terms = context.terms(saving);
     loop {
         let collection = target.collection_or_create(context)?;
         attempts += 1;

@@ -111,8 +111,7 @@ impl<'t> Replacing<'t> {
         self.insert_waiting(operation)?;
         let (engine, temporary) = (&self.target.engine, self.collection.namespace());
         let replaced = engine.collection(&self.target.namespace);
-        let give_up = || operation.check().is_err();
-        let exclusion = replaced.as_ref().map(|it| it.exclude(&give_up));
+        let exclusion = replaced.as_ref().map(|it| it.exclude(operation));
         let _exclusion = exclusion.transpose().or_command_error()?;
         engine
             .rename(&temporary, &self.target.namespace, true, false)

@@ -62,7 +62,7 @@ impl Target {
     ) -> Result<(), CommandError> {
         let terms = Terms {
             validation: self.validation,
-            give_up: &|| operation.check().is_err(),
+            patience: operation,
             ..Terms::default()
         };
         let inserted = collection

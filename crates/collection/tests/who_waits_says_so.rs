@@ -1,0 +1,63 @@
+//! A writer that others keep from going on says so meanwhile, and nobody else says anything.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use bytes::Bytes;
+use windrow_collection::{Change, Engine, EngineOptions, Error, Namespace, Patience, Terms};
+use windrow_document::{Document, ValueRef, doc};
+use windrow_storage::MemoryDisk;
+
+/// Waits as long as it takes, and keeps what it is told.
+#[derive(Default)]
+struct Told(Mutex<Vec<bool>>);
+
+impl Patience for Told {
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn set_waiting(&self, waits: bool) {
+        self.0.lock().unwrap().push(waits);
+    }
+}
+
+#[test]
+fn a_writer_waits_for_a_document() {
+    let options = EngineOptions::with_memory(64 << 20);
+    let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
+    let name = Namespace::parse("a.c").unwrap();
+    let collection = engine.create(&name, Document::EMPTY).unwrap();
+    let document = Bytes::copy_from_slice(doc! { "_id": 1 }.as_bytes());
+    collection.insert(document, true).unwrap();
+    let found = collection.reader().unwrap().find_id(ValueRef::Int32(1));
+    let id = found.unwrap().unwrap();
+    let (first, second) = (Told::default(), Told::default());
+    let on = |told| Terms {
+        patience: told,
+        ..Terms::default()
+    };
+    let mut batch = collection.batch_on(on(&first));
+    let changed = doc! { "_id": 1, "n": 1 };
+    batch
+        .change(id, |_| Ok::<_, Error>(Change::Replace(changed.clone())))
+        .unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let mut batch = collection.batch_on(on(&second));
+            batch
+                .change(id, |_| Ok::<_, Error>(Change::Delete))
+                .unwrap();
+            batch.commit()
+        });
+        while second.0.lock().unwrap().is_empty() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        batch.commit().unwrap();
+        waiting.join().unwrap().unwrap();
+    });
+    assert_eq!(*second.0.lock().unwrap(), [true, false]);
+    assert!(first.0.lock().unwrap().is_empty());
+    assert_eq!(collection.count(), 0);
+}
