@@ -5,6 +5,7 @@ import uuid
 import pytest
 from answers import refused
 from bson import Binary
+from pymongo.errors import OperationFailure
 
 OTHER = Binary(uuid.UUID("0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10").bytes, 4)
 
@@ -121,6 +122,33 @@ def test_a_renamed_collection_is_the_one_that_is_meant(client, database, known):
     error = refused(lambda: client.admin.command(
         "renameCollection", f"{database.name}.c", to=f"{database.name}.d", dropTarget=OTHER), 361)
     assert told(error) == details("d", OTHER, None, database)
+
+
+def test_readers_take_a_uuid_for_the_name(client, database, known):
+    """They refused it as no name, though MongoDB finds the collection that has it."""
+    name = f"{database.name}.c"
+    found = database.command("find", known, sort={"_id": 1}, batchSize=1)["cursor"]
+    assert (found["ns"], found["firstBatch"]) == (name, [{"_id": 1, "a": 1}])
+    rest = database.command("getMore", found["id"], collection="c")["cursor"]
+    assert rest["nextBatch"] == [{"_id": 2, "a": 2}]
+    assert database.command("count", known, query={"a": 2})["n"] == 1
+    assert database.command("distinct", known, key="a")["values"] == [1, 2]
+    listed = database.command("listIndexes", known)["cursor"]
+    assert (listed["ns"], [one["name"] for one in listed["firstBatch"]]) == (name, ["_id_", "b_1"])
+    for command in ({"find": known}, {"count": known}, {"distinct": known, "key": "a"}):
+        explained = database.command("explain", command, verbosity="queryPlanner")
+        assert explained["queryPlanner"]["namespace"] == name
+    text = "Unable to resolve 0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10"
+    for command in ({"find": OTHER}, {"count": OTHER}, {"distinct": OTHER, "key": "a"}, {"listIndexes": OTHER},
+                    {"explain": {"find": OTHER}}):
+        assert refused(lambda: database.command(command), 26)["errmsg"] == text
+    refused(lambda: client["another"].command("find", known), 26)
+    refused(lambda: database.command("find", Binary(bytes(16), 5)), 9)
+    for command in ({"aggregate": known, "pipeline": [], "cursor": {}}, {"drop": known},
+                    {"insert": known, "documents": [{}]}):
+        with pytest.raises(OperationFailure):
+            database.command(command)
+    assert database.c.count_documents({}) == 2
 
 
 def test_other_commands_take_no_uuid(database, known):

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
+use windrow_collection::{Collection, Namespace};
 use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::{
     CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
@@ -19,6 +19,7 @@ use windrow_query::{
 };
 use windrow_wire::{Batch, CommandError, ErrorCode, Request};
 
+use crate::arguments::uuid_of;
 use crate::clock::now_millis;
 use crate::context::{Context, Times};
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
@@ -27,7 +28,7 @@ use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::{collation, plan_summary};
+use crate::{collation, plan_summary, shell_text};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -70,6 +71,26 @@ pub fn named(
     })
 }
 
+/// The same of a command that takes a UUID in place of the name, too: that of a collection of the
+/// database.
+pub fn named_or_uuid(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+    code: ErrorCode,
+) -> Result<Namespace, CommandError> {
+    let Some((_, ValueRef::Binary { subtype: 4, bytes })) = command.first() else {
+        return named(database, command, code);
+    };
+    let uuid = uuid_of(bytes)?;
+    let all = context.state.services.engine.collections(database);
+    let found = all.iter().find(|one| one.uuid() == uuid);
+    found.map(|one| Collection::namespace(one)).ok_or_else(|| {
+        let message = format!("Unable to resolve {}", shell_text::uuid(uuid));
+        CommandError::new(ErrorCode::NamespaceNotFound, message)
+    })
+}
+
 /// A snapshot of a collection; of one that is not there, one without documents; or a view, which is
 /// read by its parts only.
 pub fn source(
@@ -84,11 +105,8 @@ pub fn named_source(
     request: &Request,
     context: &Context<'_>,
 ) -> Result<Arc<dyn Source>, CommandError> {
-    let namespace = named(
-        request.database(),
-        request.body(),
-        ErrorCode::InvalidNamespace,
-    )?;
+    let (database, body) = (request.database(), request.body());
+    let namespace = named_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?;
     context.operation.set_namespace(&namespace.to_string());
     source(context, &namespace)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, ValueRef};
 use windrow_query::{Find, Given, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -81,7 +82,7 @@ fn explain(
         return aggregate::explain(context, database, command, verbosity);
     }
     if let "find" | "count" | "distinct" = name {
-        let source = explained::open(context, &named_target(database, command, name)?)?;
+        let source = explained::open(context, &named_target(context, database, command, name)?)?;
         if source.view().is_some() {
             let aggregate = match name {
                 "find" => views::find(context, command, &*source),
@@ -113,18 +114,37 @@ fn explain(
             ));
         }
     };
-    let target = named_target(database, command, name)?;
+    let target = named_target(context, database, command, name)?;
     let source = explained::open(context, &target)?;
     views::refuse(context, &target.namespace)?;
     explained::find(context, &find, &source, command, (verbosity, wrapping))
 }
 
 /// The collection that a command names, and where it can say so, which one that has to be.
-fn named_target(database: &str, command: Document<'_>, name: &str) -> Result<Target, CommandError> {
-    let namespace = queries::named(database, command, ErrorCode::InvalidNamespace)?;
+fn named_target(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+    name: &str,
+) -> Result<Target, CommandError> {
+    let namespace = named(context, database, command)?;
     match name {
         "find" | "update" | "delete" => Target::of(namespace, &Arguments::within(name, command)),
         _ => Ok(Target::any(namespace)),
+    }
+}
+
+fn named(
+    context: &Context<'_>,
+    database: &str,
+    command: Document<'_>,
+) -> Result<Namespace, CommandError> {
+    let code = ErrorCode::InvalidNamespace;
+    match command.first() {
+        Some(("find" | "count" | "distinct", _)) => {
+            queries::named_or_uuid(context, database, command, code)
+        }
+        _ => queries::named(database, command, code),
     }
 }
 
@@ -134,8 +154,7 @@ fn collation_of(
     database: &str,
     command: Document<'_>,
 ) -> Option<Arc<Collation>> {
-    let namespace = queries::named(database, command, ErrorCode::InvalidNamespace);
-    collation::default_of(context, &namespace.ok()?)
+    collation::default_of(context, &named(context, database, command).ok()?)
 }
 
 /// The one statement of a write that is explained.

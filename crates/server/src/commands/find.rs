@@ -88,7 +88,8 @@ impl Wanted {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let namespace = queries::named(request.database(), body, ErrorCode::FailedToParse)?;
+    let namespace =
+        queries::named_or_uuid(context, request.database(), body, ErrorCode::FailedToParse)?;
     let text = namespace.to_string();
     context.operation.set_namespace(&text);
     let arguments = Arguments::within("find", body);

@@ -3,14 +3,14 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_collection::{Collection, Index};
-use windrow_document::{Document, DocumentBuf, Value, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::{listed, namespace, views};
+use crate::{listed, namespace, queries, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const LIST_INDEXES: Command = Command {
@@ -34,7 +34,15 @@ enum Beside {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let beside = Beside::parse(&Arguments::new(request))?;
-    let namespace = namespace::named(request)?;
+    let namespace = match request.body().first() {
+        Some((_, ValueRef::Binary { .. })) => queries::named_or_uuid(
+            context,
+            request.database(),
+            request.body(),
+            ErrorCode::InvalidNamespace,
+        )?,
+        _ => namespace::named(request)?,
+    };
     context.operation.set_namespace(&namespace.to_string());
     let missing = || format!("ns does not exist: {namespace}");
     let collection = views::collection(context, &namespace, missing)?;
