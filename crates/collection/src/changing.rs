@@ -19,17 +19,23 @@ use crate::told::{Deed, Told};
 /// The option of a collection that ends with the process.
 const TEMPORARY: &str = "temp";
 
+/// How a collection gets another name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Renaming {
+    /// A collection that has the name is dropped in the same step.
+    pub drop_target: bool,
+    /// One that ends with the process goes on to, under its new name.
+    pub stay_temporary: bool,
+    /// The UUID of the collection that is meant; None: whichever has the name.
+    pub source: Option<[u8; 16]>,
+    /// The same of the one that is dropped.
+    pub target: Option<[u8; 16]>,
+}
+
 impl Engine {
-    /// Gives a collection another name, also one in another database. `drop_target`: a collection that
-    /// has the name is dropped in the same step. `stay_temporary`: one that ends with the process goes
-    /// on to, under its new name.
-    pub fn rename(
-        &self,
-        from: &Namespace,
-        to: &Namespace,
-        drop_target: bool,
-        stay_temporary: bool,
-    ) -> Result<(), Error> {
+    /// Gives a collection another name, also one in another database. Error CollectionChanged where
+    /// another one is meant than has the name.
+    pub fn rename(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
         let (source, target) = (self.collection(from), self.collection(to));
         let in_vain = || self.core.waits_in_vain();
         let both = source.iter().chain(&target);
@@ -44,7 +50,13 @@ impl Engine {
             None => return Err(Error::NamespaceNotFound(from.to_string())),
         };
         let target = self.collection(to);
-        let is_taken = (target.is_some() && !drop_target) || self.view(to)?.is_some();
+        let is_other = |found: Option<&Arc<Collection>>, meant: Option<[u8; 16]>| {
+            meant.is_some() && found.map(|it| it.uuid()) != meant
+        };
+        if is_other(Some(&source), how.source) || is_other(target.as_ref(), how.target) {
+            return Err(Error::CollectionChanged(from.to_string()));
+        }
+        let is_taken = (target.is_some() && !how.drop_target) || self.view(to)?.is_some();
         if from == to || is_taken {
             return Err(Error::NamespaceExists(to.to_string()));
         }
@@ -56,7 +68,7 @@ impl Engine {
         let options = old.options.as_document();
         let kept = options
             .iter()
-            .filter(|(name, _)| stay_temporary || *name != TEMPORARY);
+            .filter(|(name, _)| how.stay_temporary || *name != TEMPORARY);
         let row = CollectionRow {
             namespace: to.clone(),
             options: kept.collect(),

@@ -214,16 +214,23 @@ impl Engine {
 
     /// Drops a collection; false where there is none.
     pub fn drop_collection(&self, namespace: &Namespace) -> Result<bool, Error> {
-        let Some(collection) = self.collection(namespace) else {
-            return Ok(false);
-        };
+        let collection = self.collection(namespace);
+        collection.map_or(Ok(false), |it| self.drop_found(&it, namespace))
+    }
+
+    /// Drops a collection that was found under this name; false where it has that no more.
+    pub fn drop_found(
+        &self,
+        collection: &Arc<Collection>,
+        namespace: &Namespace,
+    ) -> Result<bool, Error> {
         // Before the lock of names, which transactions take where they create collections.
         let _exclusion = collection.exclude(&|| self.core.waits_in_vain())?;
         let _naming = self.collections.naming.lock();
-        if collection.is_dropped() {
+        if collection.is_dropped() || collection.namespace() != *namespace {
             return Ok(false);
         }
-        self.drop_named(&collection)?;
+        self.drop_named(collection)?;
         Ok(true)
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_collection::{
     Background, Change, Collection, Deed, Direction, Engine, EngineOptions, Error, Event,
-    EventKind, Events, Namespace, Step, Work,
+    EventKind, Events, Namespace, Renaming, Step, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::update::{Update, UpdateContext};
@@ -148,7 +148,7 @@ fn collections_are_told_by_the_names_that_they_had() {
     let old = engine.create(&named("old"), doc! {}.as_document()).unwrap();
     insert(&old, &[doc! { "_id": 1 }]);
     engine
-        .rename(&named("old"), &named("new"), false, false)
+        .rename(&named("old"), &named("new"), &Renaming::default())
         .unwrap();
     insert(&old, &[doc! { "_id": 2 }]);
     engine.create(&named("old"), doc! {}.as_document()).unwrap();

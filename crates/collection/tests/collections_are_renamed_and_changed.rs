@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Collection, Engine, EngineOptions, Error, Namespace, Patience, Terms,
+    BuildControl, Collection, Engine, EngineOptions, Error, Namespace, Patience, Renaming, Terms,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -54,7 +54,14 @@ fn a_collection_is_renamed() {
             if fold {
                 engine.fold().unwrap();
             }
-            let renamed = engine.rename(&named(from), &named(to), drop_target, false);
+            let renamed = engine.rename(
+                &named(from),
+                &named(to),
+                &Renaming {
+                    drop_target,
+                    ..Renaming::default()
+                },
+            );
             assert_eq!(renamed.is_ok(), !expected.is_empty(), "{renamed:?}");
             if renamed.is_err() {
                 continue;
@@ -77,6 +84,32 @@ fn a_collection_is_renamed() {
     check("a.one", "b.two", false, &[]);
     check("a.one", "a.one", true, &[]);
     check("a.none", "a.other", true, &[]);
+}
+
+/// Who had looked a collection up by its name changed what had the name later.
+#[test]
+fn what_is_renamed_and_dropped_is_what_was_meant() {
+    let engine = open(&MemoryDisk::new());
+    fill(&engine);
+    let [one, two] = ["a.one", "b.two"].map(|name| engine.collection(&named(name)).unwrap());
+    let rename = |from: &str, to: &str, source: &Collection, target: Option<&Collection>| {
+        let how = Renaming {
+            drop_target: true,
+            source: Some(source.uuid()),
+            target: target.map(Collection::uuid),
+            ..Renaming::default()
+        };
+        engine.rename(&named(from), &named(to), &how)
+    };
+    let is_another = |renamed| matches!(renamed, Err(Error::CollectionChanged(_)));
+    assert!(is_another(rename("a.one", "a.new", &two, None)));
+    assert!(is_another(rename("a.one", "b.two", &one, Some(&one))));
+    assert!(is_another(rename("a.one", "a.new", &one, Some(&two))));
+    rename("a.one", "a.new", &one, None).unwrap();
+    assert!(!engine.drop_found(&one, &named("a.one")).unwrap());
+    assert!(engine.drop_found(&one, &named("a.new")).unwrap());
+    assert!(!engine.drop_found(&one, &named("a.new")).unwrap());
+    assert_eq!(listed(&engine), [("b.two".to_owned(), 2)]);
 }
 
 #[test]

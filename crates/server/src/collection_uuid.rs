@@ -49,9 +49,9 @@ impl Target {
         }
     }
 
-    /// Whether the command says which collection it expects.
-    pub fn is_known(&self) -> bool {
-        self.expected.is_some()
+    /// The UUID that the command expects, if any.
+    pub fn uuid(&self) -> Option<[u8; 16]> {
+        self.expected
     }
 
     /// The collection of that name. Fails where it is another one than is expected, is a view, or is not

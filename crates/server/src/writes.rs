@@ -193,7 +193,7 @@ pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> 
 const UNCHANGED_SYSTEM: [&str; 2] = ["system.profile", "system.views"];
 
 /// Fails where documents of the collection may not be changed, or with `upsert` none be inserted.
-pub fn check_target(namespace: &Namespace, upsert: bool) -> Result<(), CommandError> {
+pub fn check_changeable(namespace: &Namespace, upsert: bool) -> Result<(), CommandError> {
     if UNCHANGED_SYSTEM.contains(&namespace.collection.as_str()) {
         let message = format!("cannot write to '{namespace}'");
         return Err(CommandError::new(ErrorCode::InvalidNamespace, message));

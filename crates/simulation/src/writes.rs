@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    Change, Collection, DocumentValidation, Error, Kept, Outcome, Statements, Terms,
+    Change, Collection, DocumentValidation, Error, Kept, Outcome, Renaming, Statements, Terms,
 };
 use windrow_document::{DocumentBuf, ValueRef, doc};
 
@@ -110,9 +110,14 @@ impl World {
         let to = self.with(|state| state.random.pick(&NAMES));
         let replace = self.once_in(2);
         let is_there = self.with(|state| state.model.contains_key(to));
-        let renamed = self
-            .engine()
-            .rename(&namespace(&from), &namespace(to), replace, false);
+        let renamed = self.engine().rename(
+            &namespace(&from),
+            &namespace(to),
+            &Renaming {
+                drop_target: replace,
+                ..Renaming::default()
+            },
+        );
         self.note("rename", u64::from(renamed.is_ok()));
         let apply = |model: &mut Model| {
             let things = model.remove(&from).unwrap_or_default();

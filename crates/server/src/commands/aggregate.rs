@@ -149,7 +149,7 @@ fn named_target(
     body: Document<'_>,
 ) -> Result<Target, CommandError> {
     let target = Target::of(namespace, &Arguments::within("aggregate", body))?;
-    if !target.is_known() {
+    if target.uuid().is_none() {
         return Ok(target);
     }
     let unsupported = |code, what: &str| {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Direction, Engine, Namespace, Terms};
+use windrow_collection::{Collection, Direction, Engine, Namespace, Renaming, Terms};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -148,7 +148,7 @@ impl Copy {
 
     fn finish(mut self, target: &Namespace) -> Result<(), CommandError> {
         let temporary = self.collection.namespace();
-        let renamed = self.engine.rename(&temporary, target, false, false);
+        let renamed = self.engine.rename(&temporary, target, &Renaming::default());
         renamed.or_command_error()?;
         self.is_done = true;
         Ok(())

@@ -114,7 +114,7 @@ fn one(
     variables: Option<Document<'_>>,
 ) -> Result<Tally, CommandError> {
     context.state.metrics.deletes.fetch_add(1, Relaxed);
-    writes::check_target(&target.namespace, false)?;
+    writes::check_changeable(&target.namespace, false)?;
     let existing = target.collection(context)?;
     views::refuse(context, &target.namespace)?;
     let collation = existing.as_ref().and_then(|existing| existing.collation());

@@ -28,22 +28,21 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     let target = Target::of(namespace.clone(), &Arguments::new(request))?;
-    let found = target.collection(context)?;
-    check_profile(context, &namespace)?;
     let engine = &context.state.services.engine;
-    if found.is_none() && engine.drop_view(&namespace).or_command_error()? {
-        ended(context, &namespace.to_string());
-        return Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }));
-    }
-    let nothing_there = || Ok(Reply::ok(DocumentBuf::new()));
-    let Some(collection) = found else {
-        return nothing_there();
+    let indexes = loop {
+        let found = target.collection(context)?;
+        check_profile(context, &namespace)?;
+        let Some(collection) = found else {
+            return drop_view(context, &namespace);
+        };
+        let _exclusion = context.exclude(&collection)?;
+        let indexes = collection.index_count();
+        // It may have another name since, or be gone: then what has the name now is looked at.
+        let dropped = engine.drop_found(&collection, &namespace);
+        if dropped.or_command_error()? {
+            break indexes;
+        }
     };
-    let _exclusion = context.exclude(&collection)?;
-    let indexes = collection.index_count();
-    if !engine.drop_collection(&namespace).or_command_error()? {
-        return nothing_there();
-    }
     context
         .state
         .usage
@@ -61,6 +60,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     Ok(Reply::ok(doc! {
         "nIndexesWas": (indexes as i32), "ns": (namespace.to_string()),
     }))
+}
+
+/// Where there is no collection there may be a view.
+fn drop_view(context: &Context<'_>, namespace: &Namespace) -> Result<Reply, CommandError> {
+    let engine = &context.state.services.engine;
+    if !engine.drop_view(namespace).or_command_error()? {
+        return Ok(Reply::ok(DocumentBuf::new()));
+    }
+    ended(context, &namespace.to_string());
+    Ok(Reply::ok(doc! { "ns": (namespace.to_string()) }))
 }
 
 /// The collection that operations are kept in stays as long as any are.

@@ -94,7 +94,7 @@ impl Asked {
     fn modify(&self, context: &Context<'_>, target: &Target) -> Result<Outcome, CommandError> {
         let namespace = &target.namespace;
         views::refuse(context, namespace)?;
-        writes::check_target(namespace, self.upsert)?;
+        writes::check_changeable(namespace, self.upsert)?;
         writes::check_in_transaction(context, &namespace.database, &namespace.collection)?;
         match &self.update {
             Some(update) => self.update(context, target, update),

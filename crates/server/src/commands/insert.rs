@@ -67,7 +67,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 
 /// Whether documents may be inserted under this name at all.
 fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> {
-    if target.is_known() {
+    if target.uuid().is_some() {
         target.collection(context)?;
     }
     namespace::check_length(&target.namespace)?;

@@ -1,6 +1,6 @@
 //! `renameCollection`: gives a collection another name, in its own database or another one.
 
-use windrow_collection::Namespace;
+use windrow_collection::{Error, Namespace, Renaming};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -30,14 +30,25 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     check(&source, &target)?;
     context.operation.set_namespace(&source.to_string());
     let engine = &context.state.services.engine;
-    let from = Target::of(source.clone(), &arguments)?.collection(context)?;
-    let to = engine.collection(&target);
-    let drop_target = dropped.check(context, &source, &target)?;
-    let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
-    let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
-    engine
-        .rename(&source, &target, drop_target, stay_temporary)
-        .or_command_error()?;
+    let expected = Target::of(source.clone(), &arguments)?;
+    let drop_target = loop {
+        let from = expected.collection(context)?;
+        let to = engine.collection(&target);
+        let drop_target = dropped.check(context, &source, &target)?;
+        let exclusions = from.iter().chain(&to).map(|it| context.exclude(it));
+        let _exclusions = exclusions.collect::<Result<Vec<_>, CommandError>>()?;
+        let renaming = Renaming {
+            drop_target,
+            stay_temporary,
+            source: expected.uuid(),
+            target: dropped.uuid(),
+        };
+        match engine.rename(&source, &target, &renaming) {
+            // Another one has the name since: what that means is found out anew.
+            Err(Error::CollectionChanged(_)) => {}
+            renamed => break renamed.or_command_error().map(|()| drop_target)?,
+        }
+    };
     let names = [source.to_string(), target.to_string()];
     let is_one = |name: &str| names.iter().any(|one| one == name);
     let cursors = &context.state.cursors;
@@ -81,9 +92,16 @@ impl Dropped {
         }
     }
 
+    fn uuid(&self) -> Option<[u8; 16]> {
+        match self {
+            Dropped::Only(uuid) => Some(*uuid),
+            _ => None,
+        }
+    }
+
     /// Whether it goes, if there is one.
     fn check(
-        self,
+        &self,
         context: &Context<'_>,
         source: &Namespace,
         target: &Namespace,
@@ -95,7 +113,7 @@ impl Dropped {
                 let message = "a UUID in 'dropTarget' is for names in one database";
                 Err(CommandError::new(ErrorCode::InvalidOptions, message))
             }
-            Dropped::Only(uuid) => Target::known(target, uuid)
+            Dropped::Only(uuid) => Target::known(target, *uuid)
                 .collection(context)
                 .map(|_| true),
         }

@@ -156,7 +156,7 @@ fn one(
     (variables, storing): (Option<Document<'_>>, Storing),
 ) -> Result<Updated, CommandError> {
     context.state.metrics.updates.fetch_add(1, Relaxed);
-    writes::check_target(&target.namespace, statement.upsert)?;
+    writes::check_changeable(&target.namespace, statement.upsert)?;
     let existing = target.collection(context)?;
     views::refuse(context, &target.namespace)?;
     let collation = existing.and_then(|existing| existing.collation());

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Collection, Namespace};
+use windrow_collection::{Collection, Namespace, Renaming};
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -114,7 +114,14 @@ impl<'t> Replacing<'t> {
         let exclusion = replaced.as_ref().map(|it| it.exclude(operation));
         let _exclusion = exclusion.transpose().or_command_error()?;
         engine
-            .rename(&temporary, &self.target.namespace, true, false)
+            .rename(
+                &temporary,
+                &self.target.namespace,
+                &Renaming {
+                    drop_target: true,
+                    ..Renaming::default()
+                },
+            )
             .or_command_error()?;
         self.is_done = true;
         Ok(())

@@ -36,7 +36,7 @@ impl Target {
             database: database.clone(),
             collection: output.target.collection.clone(),
         };
-        check_target(&namespace, &output.kind)?;
+        check_output(&namespace, &output.kind)?;
         views::refuse(context, &namespace)?;
         Ok(Target {
             engine: context.state.services.engine.clone(),
@@ -80,7 +80,7 @@ const INTERNAL: [&str; 3] = ["admin", "config", "local"];
 
 /// Collections of clients alone are written to. 17385, 31319: system collections; 31321, 31320: the
 /// server's databases; 73 for names that no collection has.
-fn check_target(namespace: &Namespace, kind: &OutputKind) -> Result<(), CommandError> {
+fn check_output(namespace: &Namespace, kind: &OutputKind) -> Result<(), CommandError> {
     let (name, special, internal) = match kind {
         OutputKind::Out => ("$out", 17_385, 31_321),
         OutputKind::Merge(_) => ("$merge", 31_319, 31_320),
