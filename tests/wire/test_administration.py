@@ -157,6 +157,28 @@ def test_the_use_of_collections_is_told(database):
     refused(lambda: database.command("top"), 13)
 
 
+def test_top_counts_all_collections_that_a_pipeline_reads(database):
+    """It counted the one that the command names, and none of those that its stages read."""
+    for name in ("c", "d", "e", "f", "g"):
+        database[name].insert_many([{"_id": 1, "a": 2}, {"_id": 2, "a": 1}])
+
+    def counts():
+        totals = database.client.admin.command("top")["totals"]
+        return {name: totals[f"{database.name}.{name}"]["commands"]["count"] for name in "cdefg"}
+
+    before = counts()
+    lookup = {"$lookup": {"from": "d", "localField": "a", "foreignField": "_id", "as": "d"}}
+    graph = {"$graphLookup": {"from": "e", "startWith": "$a", "connectFromField": "a", "connectToField": "_id",
+                              "as": "e"}}
+    within = {"$lookup": {"from": "f", "localField": "a", "foreignField": "_id", "as": "f"}}
+    union = {"$unionWith": {"coll": "f", "pipeline": [{"$facet": {"g": [within]}}]}}
+    list(database.c.aggregate([lookup, graph, lookup, union]))
+    after = counts()
+    assert {name: after[name] - before[name] for name in "cdefg"} == {"c": 1, "d": 1, "e": 1, "f": 1, "g": 0}
+    totals = database.client.admin.command("top")["totals"]
+    assert totals[f"{database.name}.d"]["commands"]["time"] > 0
+
+
 def test_validate_tells_what_was_asked_for(database):
     database.c.create_index("a")
     database.c.insert_many([{"a": one} for one in range(10)])

@@ -13,6 +13,7 @@ mod session_lists;
 mod target;
 mod writing;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use windrow_collection::Namespace;
@@ -30,6 +31,7 @@ use crate::errors::{OrCommandError, refuse};
 use crate::explained;
 use crate::first_batch::{self, FIRST_BATCH_COUNT, FirstBatch};
 use crate::generic::is_generic;
+use crate::latency::Class;
 use crate::metrics::Kind;
 use crate::namespace::check_collection;
 use crate::queries::{self, Defaults, QueryBatches};
@@ -105,11 +107,28 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         None => Box::new(QueryBatches::of_pipeline(cursor)),
     };
     let reply = first_batch::reply(context, owner, batches, first);
+    note_others(context, request.database(), &aggregate.pipeline);
     // One that turns out to be slow is recorded, which nobody knew before.
     if !is_noted {
         note_front(context, &aggregate, &source);
     }
     reply
+}
+
+/// Counts the other collections that the pipeline reads as used for as long as the command has taken,
+/// each once.
+fn note_others(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
+    let others: BTreeSet<String> = pipeline.other_collections().into_iter().collect();
+    for other in others {
+        let (client, took) = (context.client.id, context.operation.worked());
+        let usage = &context.state.usage;
+        usage.note(
+            client,
+            &format!("{database}.{other}"),
+            (Kind::Command, Class::Read),
+            took,
+        );
+    }
 }
 
 /// Tells the log and the profile of the query that the pipeline begins with; whether it is recorded.
