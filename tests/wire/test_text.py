@@ -308,3 +308,39 @@ def test_a_hidden_index_answers_no_search(stores):
     assert failure.value.code == 291
     stores.database.command("collMod", stores.name, index={"name": name, "hidden": False})
     assert found(stores, "coffee") == [1, 3]
+
+
+def test_a_unique_text_index_has_each_term_with_a_score_once(collection):
+    """It was refused, which MongoDB does not: entries of it are the terms with their scores."""
+    collection.create_index([("a", 1), ("s", TEXT), ("b", -1)], name="t", unique=True)
+    collection.insert_many([{"_id": 1, "s": "bob"}, {"_id": 2, "s": "bob smith"}, {"_id": 3, "a": 1, "s": "bob"},
+                            {"_id": 4, "s": "bob", "b": 2}, {"_id": 5}, {"_id": 6}])
+
+    def double(write):
+        with pytest.raises(WriteError) as error:
+            write()
+        assert error.value.code == 11000
+        return error.value.details["keyPattern"], error.value.details["keyValue"]
+
+    pattern = {"a": 1, "_fts": "text", "_ftsx": 1, "b": -1}
+    assert double(lambda: collection.insert_one({"_id": 7, "s": "Bob"})) == (
+        pattern, {"a": None, "_fts": "bob", "_ftsx": 1.1, "b": None})
+    assert double(lambda: collection.update_one({"_id": 3}, {"$set": {"a": None}}))[0] == pattern
+    assert double(lambda: collection.insert_one({"_id": 7, "s": "smith jones"}))[1]["_ftsx"] == 0.75
+    collection.update_one({"_id": 1}, {"$set": {"s": "bob smith bob"}})
+    collection.insert_one({"_id": 7, "s": "bob"})
+    query = {"a": None, "$text": {"$search": "bob"}}
+    assert {one["_id"]: one["score"] for one in collection.find(query, SCORE)} == {1: 1.25, 2: 0.75, 4: 1.1, 7: 1.1}
+    collection.drop_index("t")
+    with pytest.raises(OperationFailure) as error:
+        collection.create_index([("s", TEXT)], name="u", unique=True)
+    assert error.value.code == 11000
+    collection.delete_many({"_id": {"$in": [3, 4]}})
+    collection.create_index([("s", TEXT)], name="u", unique=True)
+    assert found(collection, "bob smith") == [1, 2, 7]
+    assert collection.database.command("validate", "c")["valid"]
+    collection.drop_index("u")
+    collection.create_index([("s", TEXT)], name="v")
+    with pytest.raises(OperationFailure) as error:
+        collection.database.command("collMod", "c", index={"name": "v", "prepareUnique": True})
+    assert error.value.code == 67

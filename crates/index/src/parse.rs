@@ -216,7 +216,8 @@ fn check_together(
         Family::Plain if is_plane(parts) && parts.collation.is_some() => Err(cannot(
             "2d indexes have no collation but {locale: 'simple'}".to_owned(),
         )),
-        Family::Text if parts.refuses_doubles() => unsupported("text", "unique"),
+        // Entries would have to change where it becomes unique: see `Definition::text_entries`.
+        Family::Text if parts.prepare_unique => unsupported("text", "prepareUnique"),
         Family::Wildcard if parts.refuses_doubles() => unsupported("wildcard", "unique"),
         Family::Wildcard if parts.sparse => unsupported("wildcard", "sparse"),
         Family::Wildcard if expires => unsupported("wildcard", "expireAfterSeconds"),

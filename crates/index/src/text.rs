@@ -60,6 +60,10 @@ impl Definition {
         for (word, value) in terms.iter() {
             key.truncate(prefix_length);
             key::append_string_bytes(key, term_key(word, term));
+            // As MongoDB has it, unique are term and score together.
+            if self.unique {
+                key::append(key, ValueRef::Double(value));
+            }
             key.extend_from_slice(suffix);
             payload.clear();
             scores.encode(payload, value);

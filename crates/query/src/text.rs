@@ -81,10 +81,8 @@ impl TextScan {
 
     /// Whether keys go on behind the term.
     pub(crate) fn has_suffix(&self) -> bool {
-        self.definition
-            .fields
-            .last()
-            .is_some_and(|last| last.kind != KeyKind::Text)
+        let last = self.definition.fields.last();
+        self.definition.unique || last.is_some_and(|last| last.kind != KeyKind::Text)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_document::{Document, DocumentBuf, key};
+use windrow_document::{Document, DocumentBuf, Value, key};
 use windrow_index::{KeyKind, Scratch};
 
 use super::entries::entries_of;
@@ -218,14 +218,18 @@ fn holder(
 
 /// The key's values under the names of the index's fields.
 fn key_value(index: &Index, key: &[u8], shape: &[u8]) -> DocumentBuf {
+    let definition = &index.definition;
+    // What stands beside the keys of a text index is no shape.
+    let shape = if definition.is_text() { &[] } else { shape };
     let mut reader = key::Reader::new(key, shape);
+    let mut read = |descending| reader.value(descending).unwrap_or(Value::Null);
     let mut value = DocumentBuf::new();
-    for field in &index.definition.fields {
-        let read = reader.value(field.kind == KeyKind::Descending);
-        value.push(
-            &field.path.to_string(),
-            read.unwrap_or(windrow_document::Value::Null),
-        );
+    for field in &definition.fields {
+        let descending = field.kind == KeyKind::Descending;
+        value.push(&field.path.to_string(), read(descending));
+        if field.kind == KeyKind::Text {
+            value.push("_ftsx", read(false));
+        }
     }
     value
 }
