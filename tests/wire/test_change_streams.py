@@ -345,3 +345,19 @@ def test_large_events_that_are_not_split_are_refused(collection):
         with pytest.raises(OperationFailure) as error:
             watch_versions(collection, pipeline)
         assert error.value.code == code
+
+
+def test_a_stream_stands_at_its_last_event_until_something_comes_after_it(collection):
+    """Its token was that of a moment later, other than the event's own."""
+    with collection.watch([{"$match": {"fullDocument.a": {"$ne": 2}}}], max_await_time_ms=50) as stream:
+        collection.insert_one({"a": 1})
+        event = next(stream)
+        assert stream.resume_token == event["_id"]
+        assert stream.try_next() is None and stream.resume_token == event["_id"]
+        collection.insert_one({"a": 2})
+        assert stream.try_next() is None and stream.resume_token["_data"] > event["_id"]["_data"]
+        token = stream.resume_token
+    collection.insert_one({"a": 3})
+    for known, expected in ((event["_id"], [2, 3]), (token, [3])):
+        with collection.watch(resume_after=known, max_await_time_ms=50) as stream:
+            assert [next(stream)["fullDocument"]["a"] for _ in expected] == expected

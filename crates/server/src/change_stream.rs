@@ -57,6 +57,8 @@ pub struct ChangeStream {
     waiting: VecDeque<(Token, Option<DocumentBuf>)>,
     /// Where the client stands after what it was given.
     token: Token,
+    /// The event, or the fragment of one, that it was given last.
+    given: Option<Token>,
     /// Nothing comes behind what is waiting.
     has_ended: bool,
 }
@@ -164,6 +166,7 @@ impl ChangeStream {
             events,
             waiting: VecDeque::new(),
             token,
+            given: None,
             has_ended: false,
         };
         if let Some(event) = after {
@@ -309,13 +312,21 @@ impl ChangeStream {
                 Read::More
             }
             step => {
-                self.token = Token::Before(self.events.until());
+                self.token = self.seen();
                 match step {
                     Step::AtEnd => Read::AtEnd,
                     _ => Read::More,
                 }
             }
         })
+    }
+
+    /// Where the client stands when all that has been read was given: at the last event, as long as nothing came
+    /// after it.
+    fn seen(&self) -> Token {
+        let until = self.events.until();
+        let given = self.given.filter(|it| it.time().0 + 1 >= until.0);
+        given.unwrap_or(Token::Before(until))
     }
 }
 
@@ -393,6 +404,7 @@ impl BatchSource for ChangeStream {
                     break;
                 }
                 documents.push(document.as_document());
+                self.given = Some(token);
             }
             self.token = token;
         }
