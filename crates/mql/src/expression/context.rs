@@ -2,7 +2,8 @@
 //! evaluated ([`Context`]).
 
 use std::cmp::Ordering;
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use windrow_document::{Array, Collation, Document, Value, ValueRef};
 
@@ -15,7 +16,7 @@ use crate::{Error, Meta};
 /// stage defines (`$redact`: DESCEND, PRUNE, KEEP). None is a variable whose value is missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
-    values: Vec<(Box<str>, Option<Value>)>,
+    values: BTreeMap<Box<str>, Option<Value>>,
     /// What all values take.
     bytes: usize,
 }
@@ -28,9 +29,8 @@ impl Variables {
     /// Gives a variable its value, in place of one it had.
     pub fn set(&mut self, name: &str, value: Option<Value>) {
         self.bytes += bytes_of(&value);
-        match self.values.iter_mut().find(|(known, _)| **known == *name) {
-            Some((_, slot)) => self.bytes -= bytes_of(&std::mem::replace(slot, value)),
-            None => self.values.push((name.into(), value)),
+        if let Some(before) = self.values.insert(name.into(), value) {
+            self.bytes -= bytes_of(&before);
         }
     }
 
@@ -51,7 +51,7 @@ impl Variables {
 
     /// None: no such variable; Some(None): its value is missing.
     pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
-        let (_, value) = self.values.iter().find(|(known, _)| **known == *name)?;
+        let value = self.values.get(name)?;
         Some(value.as_ref().map(Value::as_ref))
     }
 
@@ -65,7 +65,7 @@ impl Variables {
     }
 
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().map(|(name, _)| &**name)
+        self.values.keys().map(|name| &**name)
     }
 
     pub fn is_empty(&self) -> bool {
@@ -83,7 +83,7 @@ pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 /// The names that are known where an expression stands.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    outer: Vec<Box<str>>,
+    outer: Arc<BTreeSet<Box<str>>>,
     locals: Vec<Box<str>>,
 }
 
@@ -115,7 +115,7 @@ impl Scope {
     /// With names that [`Context::variables`] will hold.
     pub fn with_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Scope {
         Scope {
-            outer: names.into_iter().map(Box::from).collect(),
+            outer: Arc::new(names.into_iter().map(Box::from).collect()),
             locals: Vec::new(),
         }
     }
@@ -133,7 +133,7 @@ impl Scope {
         if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
             return Ok(Source::Local(place as u32));
         }
-        if self.outer.iter().any(|outer| **outer == *name) {
+        if self.outer.contains(name) {
             return Ok(Source::Outer(name.into()));
         }
         match name {
