@@ -292,6 +292,24 @@ class TestUnique:
         assert database.c.count_documents({}) == 200
 
 
+@pytest.mark.parametrize("partial, query, serves", [
+    ({"n.0": {"$gt": 5}}, {"n.0": 7}, True),
+    ({"n.0": {"$gt": 5}}, {"n.0": {"$in": [6, 7]}}, True),
+    ({"n.0": {"$gt": 5}}, {"n.0": {"$gt": 4}}, False),
+    ({"n.0": {"$gt": 5}}, {"n": 7}, False),
+    ({"n.0.k": {"$exists": True}}, {"n.0.k": 7}, True),
+])
+def test_a_partial_index_by_a_place_serves_what_implies_it(collection, partial, query, serves):
+    collection.create_index("a", partialFilterExpression=partial)
+    values = [7, [7], [[7]], [[7, 5]], [5, 7], [[5, 7]], [{"0": 7}], [{"k": 7}], {"0": 7}, {"0": {"k": 7}}, [[{"k": 7}]]]
+    collection.insert_many({"_id": place, "a": 1, "n": n} for place, n in enumerate(values))
+    query = {"a": 1, **query}
+    plan = str(collection.find(query).explain()["queryPlanner"]["winningPlan"])
+    assert ("IXSCAN" in plan) == serves
+    found = [one["_id"] for one in collection.find(query).sort("_id")]
+    assert found == [one["_id"] for one in collection.find(query).hint([("$natural", 1)])] != []
+
+
 def test_a_partial_index_serves_only_what_it_holds(collection):
     collection.create_index("a", partialFilterExpression={"n": {"$gt": 5}})
     collection.insert_many([{"_id": one, "a": one % 3, "n": one} for one in range(20)])

@@ -56,7 +56,7 @@ mod tests {
         let null = || Value::Null;
         let within = |radius: i32| doc! { "p": { "$geoWithin": { "$center": [[0, 0], radius] } } };
         let on_sphere = doc! { "p": { "$geoWithin": { "$centerSphere": [[0, 0], 1] } } };
-        let cases: [(DocumentBuf, DocumentBuf, bool); 22] = [
+        let cases: [(DocumentBuf, DocumentBuf, bool); 28] = [
             (within(1), within(1), true),
             (within(1), doc! { "p": { "$exists": true } }, true),
             (within(1), within(2), false),
@@ -122,6 +122,24 @@ mod tests {
                 doc! { "$jsonSchema": { "required": ["a"] } },
                 doc! { "a": { "$gt": 1 } },
                 false,
+            ),
+            (doc! { "a.0": 5 }, doc! { "a.0": { "$gt": 1 } }, true),
+            (
+                doc! { "a.0.b": 5 },
+                doc! { "a.0.b": { "$exists": true } },
+                true,
+            ),
+            (doc! { "a.0": 5 }, doc! { "a.1": { "$gt": 1 } }, false),
+            (doc! { "a.0": 5 }, doc! { "a": { "$gt": 1 } }, false),
+            (
+                doc! { "a.0": { "$ne": (null()) } },
+                doc! { "a.0": { "$exists": true } },
+                false,
+            ),
+            (
+                doc! { "a": { "$all": [5, 7] } },
+                doc! { "a": { "$gt": 5 } },
+                true,
             ),
         ];
         for (filter, partial, expected) in cases {
