@@ -359,3 +359,59 @@ def test_who_is_found_by_a_key_is_not_tested_again(large):
     plan = explained(large, filter=query, hint="b_1_n_1")["queryPlanner"]["winningPlan"]
     assert plan["filter"] == {"t": {"$regex": "7$"}}
     assert plan["inputStage"]["filter"] == {"n": {"$mod": [100, 7]}}
+
+
+def stages_of(collection, pipeline, verbosity):
+    command = {"aggregate": collection.name, "pipeline": pipeline, "cursor": {}}
+    return collection.database.command({"explain": command, "verbosity": verbosity})["stages"]
+
+
+@pytest.fixture
+def joined(collection):
+    other = collection.database["other"]
+    other.create_index("k")
+    other.insert_many({"_id": i, "k": i % 5, "n": i} for i in range(20))
+    collection.insert_many({"_id": i, "k": i} for i in range(3))
+    collection.database.create_collection("seen", viewOn="other", pipeline=[{"$match": {"k": 1}}])
+    return collection
+
+
+@pytest.mark.parametrize("verbosity", ["queryPlanner", "executionStats", "allPlansExecution"])
+def test_the_pipeline_of_a_union_is_explained(joined, verbosity):
+    inner = [{"$match": {"k": 1}}, {"$group": {"_id": "$n"}}]
+    union = {"$unionWith": {"coll": "other", "pipeline": inner}}
+    shown = stages_of(joined, [union, {"$limit": 5}], verbosity)[1]
+    assert shown["$unionWith"]["coll"] == "other"
+    cursor, group = shown["$unionWith"]["pipeline"]
+    assert stages(cursor["$cursor"]["queryPlanner"]["winningPlan"])[-1] == "IXSCAN"
+    assert group["$group"] == {"_id": "$n"}
+    runs = verbosity != "queryPlanner"
+    assert ("executionStats" in cursor["$cursor"]) == ("nReturned" in group) == ("nReturned" in shown) == runs
+    if runs:
+        assert (shown["nReturned"], group["nReturned"], cursor["nReturned"]) == (5, 4, 4)
+    # The whole of it is a query, of a view.
+    [cursor] = stages_of(joined, [{"$unionWith": "seen"}], verbosity)[1]["$unionWith"]["pipeline"]
+    assert stages(cursor["$cursor"]["queryPlanner"]["winningPlan"]) == ["FETCH", "IXSCAN"]
+    # It brings its own documents.
+    brought = {"$unionWith": {"pipeline": [{"$documents": [{"a": 1}]}]}}
+    [documents] = stages_of(joined, [brought], verbosity)[1]["$unionWith"]["pipeline"]
+    assert "$documents" in documents and ("nReturned" in documents) == runs
+    # Nothing is asked of it.
+    behind = stages_of(joined, [union, {"$limit": 2}], verbosity)[1]["$unionWith"]["pipeline"]
+    assert ("$cursor" in behind[0]) == (not runs)
+
+
+@pytest.mark.parametrize("lookup, expected", [
+    ({"localField": "k", "foreignField": "k"}, (12, 12, 0, ["k_1"])),
+    ({"localField": "k", "foreignField": "k", "pipeline": [{"$match": {"n": {"$gt": 4}}}]}, (12, 12, 0, ["k_1"])),
+    ({"let": {"k": "$k"}, "pipeline": [{"$match": {"$expr": {"$eq": ["$n", "$$k"]}}}]}, (60, 0, 3, [])),
+    ({"pipeline": [{"$match": {"k": 2}}]}, (4, 4, 0, ["k_1"])),
+    ({"localField": "k", "foreignField": "n"}, (20, 0, 1, [])),
+])
+def test_a_lookup_tells_what_it_read(joined, lookup, expected):
+    stage = {"$lookup": {"from": "other", "as": "found", **lookup}}
+    names = ("totalDocsExamined", "totalKeysExamined", "collectionScans", "indexesUsed")
+    assert not set(names) & set(stages_of(joined, [stage], "queryPlanner")[1])
+    for pipeline in ([stage], [stage, {"$unwind": "$found"}]):
+        shown = stages_of(joined, pipeline, "executionStats")[1]
+        assert tuple(shown[name] for name in names) == expected

@@ -16,7 +16,7 @@
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
 //! Reading order: `stage` (what pipelines are), `front` (what becomes a query), `chain` (how they run),
-//! one file a stage, `parse` (the table of stages).
+//! `explained`, one file a stage, `parse` (the table of stages).
 
 mod boundaries;
 mod bucket;
@@ -25,6 +25,7 @@ mod chain;
 mod densify;
 mod documents;
 mod events;
+mod explained;
 mod facet;
 mod fill;
 mod front;
@@ -54,19 +55,18 @@ mod window_fields;
 
 use std::sync::Arc;
 
-use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef};
+use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 use windrow_mql::filter::Filter;
 
 use crate::Error;
 use crate::cursor::Cursor;
 use crate::explain::{Verbosity, Wrapping};
 use crate::find::{Find, Hint};
-use crate::operators::BoxOperator;
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 pub use events::EventPipeline;
 pub(crate) use place::visit;
-use stage::{Kind, Setting, Stage};
+use stage::{Explaining, Setting};
 pub use stage::{ParsePipeline, Pipeline};
 
 /// The parts of an `aggregate`.
@@ -94,10 +94,8 @@ impl Aggregate {
         collections: &Arc<C>,
     ) -> Result<Cursor, Error> {
         let setting = self.setting(&**source, collections.clone());
-        let operator = self
-            .pipeline
-            .over_source(source, self.hint.clone(), &setting)?;
-        Ok(Cursor::of(operator))
+        self.pipeline
+            .over_source(source, self.hint.clone(), &setting)
     }
 
     /// The query that the pipeline begins with, and what it reads. None where it begins with statistics.
@@ -137,26 +135,21 @@ impl Aggregate {
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let setting = self.setting(&**source, collections.clone());
-        let (source, stages) = self.pipeline.over_base(source, &setting)?;
-        let run = |first, rest, open: Open<'_>| {
-            self.explain_rows((first, rest), open, &setting, verbosity, interrupt)
+        let (base, stages) = self.pipeline.over_base(source, &setting)?;
+        if self.pipeline.output.is_none() && statistics::first(&stages).is_none() {
+            let (find, rest) =
+                front::split(&stages, &**base, self.hint.clone(), self.allow_disk_use)?;
+            if rest.is_empty() {
+                return find.explain(base, verbosity, Wrapping::Pipeline, interrupt);
+            }
+        }
+        let how = Explaining {
+            setting: &setting,
+            verbosity,
+            interrupt,
         };
-        if let Some((first, rest)) = stages.split_first()
-            && let Kind::Statistics(wanted) = &first.kind
-        {
-            let rows = || statistics::rows(wanted, &**source, &setting);
-            return run(first.source.clone(), rest, &rows);
-        }
-        let (find, rest) =
-            front::split(&stages, &**source, self.hint.clone(), self.allow_disk_use)?;
-        if rest.is_empty() && self.pipeline.output.is_none() {
-            return find.explain(source, verbosity, Wrapping::Pipeline, interrupt);
-        }
-        let cursor = find.explain(source, verbosity, Wrapping::None, interrupt)?;
-        let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
-        let mut first = DocumentBuf::new();
-        first.push("$cursor", front.collect::<DocumentBuf>());
-        run(first, rest, &|| Ok(find.open(source)?.into_operator()))
+        let stages = self.pipeline.explained(source, self.hint.clone(), &how)?;
+        Ok(explanation(stages))
     }
 
     /// The same of a pipeline behind a stage that makes its own documents: the stages as they are, run
@@ -171,80 +164,22 @@ impl Aggregate {
         let setting = self.setting(&**source, collections.clone());
         let open = || Ok(Find::of(Filter::all()).open(source)?.into_operator());
         let stages = (first, self.pipeline.stages.as_slice());
-        self.explain_rows(stages, &open, &setting, verbosity, interrupt)
-    }
-
-    /// What is shown of the first stage, and the stages behind it, with what each gives where they run.
-    fn explain_rows(
-        &self,
-        (first, rest): (DocumentBuf, &[Stage]),
-        open: Open<'_>,
-        setting: &Setting,
-        verbosity: Verbosity,
-        interrupt: &dyn Interrupt,
-    ) -> Result<DocumentBuf, Error> {
-        let mut counts = match verbosity.runs() {
-            true => run_counted(open()?, rest, setting, interrupt)?,
-            false => Vec::new(),
+        let how = Explaining {
+            setting: &setting,
+            verbosity,
+            interrupt,
         };
-        let output = self.pipeline.output.as_ref();
-        if verbosity.runs() && output.is_some() {
-            // A stage that writes takes its rows and gives none; explain does not let it write.
-            counts.push(0);
-        }
-        let output = output.map(|output| output.shown(&setting.database));
-        Ok(print_stages(first, rest, output, &counts))
+        let stages = self.pipeline.explained_behind(stages, &open, &how)?;
+        Ok(explanation(stages))
     }
 }
 
 /// The query that a pipeline begins with, and what it reads.
 pub type Front = (Find, Arc<dyn Source>);
 
-/// What opens the rows of a pipeline's front.
-type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;
-
-/// How many rows the front and each stage gave.
-fn run_counted(
-    front: BoxOperator,
-    rest: &[Stage],
-    setting: &Setting,
-    interrupt: &dyn Interrupt,
-) -> Result<Vec<u64>, Error> {
-    let mut chain = front;
-    for stage in rest {
-        chain = chain::chain(std::slice::from_ref(stage), chain, setting)?;
-    }
-    while chain.next(interrupt)?.is_some() {}
-    let mut counts = vec![chain.counters().returned];
-    let mut inputs = chain.inputs();
-    while let Some(input) = inputs.first().copied() {
-        counts.push(input.counters().returned);
-        inputs = input.inputs();
-    }
-    counts.truncate(rest.len() + 1);
-    counts.reverse();
-    Ok(counts)
-}
-
-fn print_stages(
-    first: DocumentBuf,
-    rest: &[Stage],
-    output: Option<DocumentBuf>,
-    counts: &[u64],
-) -> DocumentBuf {
-    let mut printed = vec![first];
-    printed.extend(rest.iter().map(|stage| stage.source.clone()));
-    printed.extend(output);
-    for (document, count) in printed.iter_mut().zip(counts) {
-        let count = i64::try_from(*count).unwrap_or(i64::MAX);
-        document.push("nReturned", Value::whole(count));
-        document.push("executionTimeMillisEstimate", 0);
-    }
-    let list: ArrayBuf = printed.into_iter().map(Value::Document).collect();
-    let mut builder = DocumentBuilder::new();
-    builder.append("explainVersion", ValueRef::String("1"));
-    builder.append("stages", ValueRef::Array(list.as_array()));
-    builder.finish()
+fn explanation(stages: Vec<DocumentBuf>) -> DocumentBuf {
+    let stages: ArrayBuf = stages.into_iter().map(Value::Document).collect();
+    doc! { "explainVersion": "1", "stages": stages }
 }
 
 impl Collections for crate::NoCollection {

@@ -4,28 +4,78 @@ use std::sync::Arc;
 
 use crate::Error;
 use crate::find::Find;
-use crate::operators::{self, BoxOperator, Operator, count_rows};
+use crate::operators::{self, BoxOperator, Operator, Reads, count_rows, totals};
+use crate::plan::Plan;
 use crate::row::{Content, Interrupt, Row, check_size};
 use crate::source::Source;
 
 impl Find {
     /// A cursor at the start.
     pub fn open(&self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
-        let choice = self.plan(&**source)?;
+        let plan = self.plan(&**source)?.winner;
+        let operator = operators::open(&plan, source)?;
+        let front = Front {
+            find: self.clone(),
+            source: source.clone(),
+            plan,
+        };
         Ok(Cursor {
-            operator: operators::open(&choice.winner, source)?,
+            operator,
+            front: Some(Box::new(front)),
         })
     }
+}
+
+/// The query that rows come from, and the plan that was chosen for it.
+pub struct Front {
+    pub find: Find,
+    pub source: Arc<dyn Source>,
+    pub plan: Plan,
 }
 
 /// Rows to come. It holds its snapshot until it is dropped.
 pub struct Cursor {
     operator: BoxOperator,
+    front: Option<Box<Front>>,
 }
 
 impl Cursor {
     pub(crate) fn of(operator: BoxOperator) -> Cursor {
-        Cursor { operator }
+        Cursor {
+            operator,
+            front: None,
+        }
+    }
+
+    /// The query that the rows come from. None where there is none, as of statistics.
+    pub fn front(&self) -> Option<&Front> {
+        self.front.as_deref()
+    }
+
+    /// The same, which the cursor has no longer.
+    pub fn take_front(&mut self) -> Option<Box<Front>> {
+        self.front.take()
+    }
+
+    /// The cursor with what is put on top of its rows.
+    pub(crate) fn below(
+        self,
+        put: impl FnOnce(BoxOperator) -> Result<BoxOperator, Error>,
+    ) -> Result<Cursor, Error> {
+        Ok(Cursor {
+            operator: put(self.operator)?,
+            front: self.front,
+        })
+    }
+
+    /// Adds what it has read.
+    pub(crate) fn add_reads(&self, reads: &mut Reads) {
+        if let Some(front) = &self.front {
+            let totals = totals(&*self.operator);
+            reads.documents_examined += totals.documents_examined;
+            reads.keys_examined += totals.keys_examined;
+            reads.add_places(&front.plan);
+        }
     }
 
     /// The next document; None at the end. Errors are those of expressions, of the machine, what

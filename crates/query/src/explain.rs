@@ -8,7 +8,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use crate::Error;
 use crate::choose::{self, Choice};
 use crate::find::Find;
-use crate::operators::{self, Counters, Operator};
+use crate::operators::{self, Operator, totals};
 use crate::plan::Plan;
 use crate::print::{number, print, print_plan};
 use crate::row::Interrupt;
@@ -190,16 +190,6 @@ fn execution(
         );
     }
     Ok(builder.finish())
-}
-
-fn totals(operator: &dyn Operator) -> Counters {
-    let mut sum = operator.counters();
-    for input in operator.inputs() {
-        let below = totals(input);
-        sum.keys_examined += below.keys_examined;
-        sum.documents_examined += below.documents_examined;
-    }
-    sum
 }
 
 impl Wrapping {

@@ -49,7 +49,7 @@ pub mod view;
 
 pub use aggregate::{Aggregate, EventPipeline, ParsePipeline, Pipeline};
 pub use count::Count;
-pub use cursor::Cursor;
+pub use cursor::{Cursor, Front};
 pub use distinct::Distinct;
 pub use error::Error;
 pub use explain::{Given, Verbosity, Wrapping};

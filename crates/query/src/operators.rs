@@ -15,6 +15,7 @@ mod near;
 mod operator;
 mod or;
 mod parallel;
+mod reads;
 mod sort;
 pub(crate) mod sorter;
 mod spill;
@@ -33,8 +34,9 @@ use crate::source::Source;
 
 pub(crate) use keyed::Keyed;
 pub use operator::{BoxOperator, Counters, Operator, Part};
-pub(crate) use operator::{counted, parts_over};
+pub(crate) use operator::{counted, parts_over, totals};
 pub(crate) use parallel::{Intake, count_rows, fold_alone, fold_parts, threads};
+pub use reads::Reads;
 pub(crate) use sort::Sort as SortOperator;
 pub(crate) use sorter::{
     Memory, SORT_BYTES_MAX, Sorted, Sorter, bytes_max, is_over_memory, over_memory,

@@ -24,26 +24,27 @@ use crate::source::Source;
 type OverBase<'s> = (&'s Arc<dyn Source>, Cow<'s, [Stage]>);
 
 impl Pipeline {
-    /// The chain of operators over a collection or view.
+    /// The rows over a collection or view.
     pub(crate) fn over_source(
         &self,
         source: &Arc<dyn Source>,
         hint: Option<Hint>,
         setting: &Setting,
-    ) -> Result<BoxOperator, Error> {
+    ) -> Result<Cursor, Error> {
         if let Some((first, rest)) = self.stages.split_first()
             && let Kind::Other(other) = &first.kind
             && let Some(front) = other.over_source(source, setting)
         {
-            return chain(rest, front?, setting);
+            return chain(rest, front?, setting).map(Cursor::of);
         }
         let (source, stages) = self.over_base(source, setting)?;
         if let Some((wanted, rest)) = statistics::first(&stages) {
-            return chain(rest, statistics::rows(wanted, &**source, setting)?, setting);
+            let rows = statistics::rows(wanted, &**source, setting)?;
+            return chain(rest, rows, setting).map(Cursor::of);
         }
         let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
-        let front = find.open(source)?.into_operator();
-        chain(rest, origin::of_query(front, find.order(), rest), setting)
+        find.open(source)?
+            .below(|front| chain(rest, origin::of_query(front, find.order(), rest), setting))
     }
 
     /// The stages as they run over a collection: behind those of the view that the source is.
@@ -155,7 +156,7 @@ pub(crate) fn matching(
         output: None,
         environment: setting.environment.clone(),
     };
-    Ok(Cursor::of(pipeline.over_source(source, None, setting)?))
+    pipeline.over_source(source, None, setting)
 }
 
 /// The stage of a filter that was parsed from `document`: a view's own filters join with it by that.

@@ -18,11 +18,12 @@ use super::chain::matching;
 use super::documents;
 use super::place::{with_value, with_written};
 use super::rows::{ARRAY_BYTES_MAX, Take, each};
-use super::stage::{Pipeline, Setting, Transformation};
+use super::stage::{Explaining, Pipeline, Setting, Transformation};
 use super::transform::context;
 use super::unwind::Unwind;
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, counted};
+use crate::cursor::Cursor;
+use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
 use crate::row::{Content, Interrupt, Pace, Row};
 use crate::source::Source;
 use join::{Join, Matching};
@@ -114,6 +115,28 @@ impl Transformation for Lookup {
             names.extend(pipeline.other_collections());
         }
     }
+
+    fn explained(
+        &self,
+        mut shown: DocumentBuf,
+        reads: Option<&Reads>,
+        _: &Explaining<'_>,
+    ) -> Result<DocumentBuf, Error> {
+        if let Some(reads) = reads {
+            for (name, count) in [
+                ("totalDocsExamined", reads.documents_examined),
+                ("totalKeysExamined", reads.keys_examined),
+                ("collectionScans", reads.collection_scans),
+            ] {
+                let count = i64::try_from(count).unwrap_or(i64::MAX);
+                shown.push(name, Value::Int64(count));
+            }
+            let indexes = reads.indexes.iter();
+            let indexes = indexes.map(|name| Value::String(name.clone()));
+            shown.push("indexesUsed", Value::Array(indexes.collect()));
+        }
+        Ok(shown)
+    }
 }
 
 pub(super) struct LookupOperator {
@@ -127,6 +150,8 @@ pub(super) struct LookupOperator {
     current: Option<Unwinding>,
     input: BoxOperator,
     counters: Counters,
+    /// What was read of the other collection.
+    reads: Reads,
     pace: Pace,
 }
 
@@ -194,6 +219,7 @@ impl LookupOperator {
             current: None,
             input,
             counters: Counters::default(),
+            reads: Reads::default(),
             pace: Pace::default(),
         })
     }
@@ -213,12 +239,13 @@ impl LookupOperator {
             let Some(join) = join else {
                 return Ok(());
             };
-            return match join.matching(row.document(), &self.setting, interrupt)? {
+            let over = (&self.setting, &mut self.reads);
+            return match join.matching(row.document(), over, interrupt)? {
                 Matching::Records(rows) => rows.into_iter().try_for_each(|row| take(row.content)),
                 Matching::Query(condition, filter) => {
                     let condition = condition.as_document();
                     let found = matching(condition, filter, &self.source, &self.setting)?;
-                    each(found.into_operator(), interrupt, take)
+                    each(found, &mut self.reads, interrupt, take)
                 }
             };
         };
@@ -231,10 +258,11 @@ impl LookupOperator {
                     if sub.is_random
                         || view.is_some_and(|view| parse::is_random(ValueRef::Array(view.stages)))
                     {
-                        return each(chain, interrupt, take);
+                        return each(chain, &mut self.reads, interrupt, take);
                     }
                     let mut found = Found::new(&self.lookup.from);
-                    each(chain, interrupt, &mut |content| found.push(content))?;
+                    let take = &mut |content| found.push(content);
+                    each(chain, &mut self.reads, interrupt, take)?;
                     found.documents
                 }
             };
@@ -250,15 +278,18 @@ impl LookupOperator {
             ..self.setting.clone()
         };
         let join = self.join.as_mut().filter(|_| among.is_none());
-        let joined = join.map(|join| join.matching(row.document(), &self.setting, interrupt));
+        let over = (&self.setting, &mut self.reads);
+        let joined = join.map(|join| join.matching(row.document(), over, interrupt));
         let chain = match joined.transpose()? {
-            Some(Matching::Records(records)) => pipeline.over_records(records, &setting)?,
+            Some(Matching::Records(records)) => {
+                Cursor::of(pipeline.over_records(records, &setting)?)
+            }
             Some(Matching::Query(condition, filter)) => pipeline
                 .behind(condition.as_document(), filter)
                 .over_source(&self.source, None, &setting)?,
             None => pipeline.over_source(&self.source, None, &setting)?,
         };
-        each(chain, interrupt, take)
+        each(chain, &mut self.reads, interrupt, take)
     }
 
     /// The pipeline for a row whose field must equal one of documents that the pipeline brings.
@@ -358,6 +389,10 @@ impl Operator for LookupOperator {
         let made = self.with_found(&row, interrupt)?;
         self.counters.returned += 1;
         Ok(Some(row.with(made)))
+    }
+
+    fn reads(&self) -> Option<Reads> {
+        Some(self.reads.clone())
     }
 
     counted!(counters, input);

@@ -18,6 +18,7 @@ use windrow_mql::{Fused, Meta};
 use super::rows::Rows;
 use super::stage::{Kind, Pipeline, Setting, Transformation};
 use crate::Error;
+use crate::cursor::Cursor;
 use crate::operators::{BoxOperator, Counters, Operator, bytes_max, counted, over_memory};
 use crate::row::{Content, Interrupt, Row};
 use crate::source::Source;
@@ -78,7 +79,10 @@ impl Transformation for RankFusion {
         source: &Arc<dyn Source>,
         setting: &Setting,
     ) -> Option<Result<BoxOperator, Error>> {
-        let open = |input: &Input| input.pipeline.over_source(source, None, setting);
+        let open = |input: &Input| {
+            let rows = input.pipeline.over_source(source, None, setting);
+            rows.map(Cursor::into_operator)
+        };
         let inputs: Result<Vec<BoxOperator>, Error> = self.inputs.iter().map(open).collect();
         Some(inputs.map(|inputs| -> BoxOperator {
             Box::new(Fusion::new(self.clone(), Inputs::Open(inputs), setting))

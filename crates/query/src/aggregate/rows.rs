@@ -1,7 +1,8 @@
 //! Rows and documents that are held, and how long they may be.
 
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, counted};
+use crate::cursor::Cursor;
+use crate::operators::{Counters, Operator, Reads, counted};
 use crate::row::{Content, Interrupt, Row};
 
 /// Rows that are there already.
@@ -32,15 +33,17 @@ impl Operator for Rows {
 /// Takes one document after the other.
 pub(crate) type Take<'t> = dyn FnMut(Content) -> Result<(), Error> + 't;
 
-/// Gives the documents of a whole chain to `take`.
+/// Gives the documents of a cursor to `take`, and adds what it has read to `reads`.
 pub(crate) fn each(
-    mut operator: BoxOperator,
+    mut cursor: Cursor,
+    reads: &mut Reads,
     interrupt: &dyn Interrupt,
     take: &mut Take<'_>,
 ) -> Result<(), Error> {
-    while let Some(row) = operator.next(interrupt)? {
+    while let Some(row) = cursor.next_row(interrupt)? {
         take(row.content)?;
     }
+    cursor.add_reads(reads);
     Ok(())
 }
 

@@ -14,7 +14,9 @@ use super::geo_near::GeoNear;
 use super::output::Output;
 use super::unwind::Unwind;
 use crate::Error;
-use crate::operators::BoxOperator;
+use crate::explain::Verbosity;
+use crate::operators::{BoxOperator, Reads};
+use crate::row::Interrupt;
 use crate::source::{Collections, Source};
 use crate::statistics::Statistics;
 
@@ -96,6 +98,26 @@ pub trait Transformation: fmt::Debug + Send + Sync {
 
     /// Adds the collections of the same database that it reads.
     fn collect_collections(&self, _: &mut Vec<String>) {}
+
+    /// What explain shows in the place of the stage's document. `reads`: see [`Operator::reads`], where
+    /// the stage was run.
+    ///
+    /// [`Operator::reads`]: crate::operators::Operator::reads
+    fn explained(
+        &self,
+        shown: DocumentBuf,
+        _reads: Option<&Reads>,
+        _how: &Explaining<'_>,
+    ) -> Result<DocumentBuf, Error> {
+        Ok(shown)
+    }
+}
+
+/// What stages are explained with.
+pub struct Explaining<'e> {
+    pub setting: &'e Setting,
+    pub verbosity: Verbosity,
+    pub interrupt: &'e dyn Interrupt,
 }
 
 /// A parsed pipeline.
@@ -205,6 +227,18 @@ impl Stage {
     pub fn collect_collections(&self, names: &mut Vec<String>) {
         if let Kind::Other(other) = &self.kind {
             other.collect_collections(names);
+        }
+    }
+
+    /// See [`Transformation::explained`].
+    pub(super) fn explained(
+        &self,
+        reads: Option<&Reads>,
+        how: &Explaining<'_>,
+    ) -> Result<DocumentBuf, Error> {
+        match &self.kind {
+            Kind::Other(other) => other.explained(self.source.clone(), reads, how),
+            _ => Ok(self.source.clone()),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! `$unionWith`: the rows of another collection behind one's own.
 
-use windrow_document::{Array, ValueRef};
+use windrow_document::{Array, DocumentBuf, Value, ValueRef, doc};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 
 use super::documents;
 use super::operand;
 use super::output::refuse_within;
-use super::stage::{Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation};
+use super::stage::{
+    Explaining, Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation,
+};
 use crate::Error;
-use crate::operators::{BoxOperator, Counters, Operator, counted};
+use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
 use crate::row::{Interrupt, Row};
 
 /// A parsed `$unionWith`.
@@ -91,6 +93,35 @@ impl Transformation for UnionWith {
         names.push(self.collection.clone());
         names.extend(self.pipeline.other_collections());
     }
+
+    /// The pipeline explained by itself, unless it was not reached.
+    fn explained(
+        &self,
+        _: DocumentBuf,
+        reads: Option<&Reads>,
+        how: &Explaining<'_>,
+    ) -> Result<DocumentBuf, Error> {
+        let source = how.setting.source(&self.collection)?;
+        let (base, stages) = self.pipeline.over_base(&source, how.setting)?;
+        let is_reached = !how.verbosity.runs() || reads.is_some();
+        let mut shown = match is_reached {
+            true => self.pipeline.explained(&source, None, how)?,
+            false => stages.iter().map(|stage| stage.source.clone()).collect(),
+        };
+        let mut operands = DocumentBuf::new();
+        match self.collection == NO_COLLECTION {
+            // Nothing is read there.
+            true => drop(shown.drain(..usize::from(is_reached))),
+            false => {
+                let namespace = base.namespace();
+                let (_, collection) = namespace.split_once('.').unwrap_or_default();
+                operands.push("coll", collection);
+            }
+        }
+        let shown = shown.into_iter().map(Value::Document);
+        operands.push("pipeline", Value::Array(shown.collect()));
+        Ok(doc! { "$unionWith": operands })
+    }
 }
 
 pub(super) struct Union {
@@ -119,7 +150,8 @@ impl Union {
                 let setting = &self.setting;
                 let name = &self.union.collection;
                 let source = setting.source(name)?;
-                self.union.pipeline.over_source(&source, None, setting)?
+                let rows = self.union.pipeline.over_source(&source, None, setting)?;
+                rows.into_operator()
             }
         };
         Ok(self.other.insert(other))
@@ -137,6 +169,10 @@ impl Operator for Union {
         let row = self.other()?.next(interrupt)?;
         self.counters.note(&row);
         Ok(row)
+    }
+
+    fn reads(&self) -> Option<Reads> {
+        self.other.as_ref().map(|_| Reads::default())
     }
 
     counted!(counters, input);

@@ -1,5 +1,6 @@
 //! What every operator is.
 
+use super::reads::Reads;
 use crate::Error;
 use crate::row::{Interrupt, Row};
 
@@ -26,6 +27,11 @@ pub trait Operator: Send {
     /// then. Asked before the first row.
     fn count_known(&mut self) -> Result<Option<u64>, Error> {
         Ok(None)
+    }
+
+    /// What it has read of other collections, of a stage that reads them.
+    fn reads(&self) -> Option<Reads> {
+        None
     }
 
     /// Takes over what a part of it has counted, then what the part's inputs have, from the top. It is
@@ -128,4 +134,15 @@ impl Counters {
             None => self.at_end = true,
         }
     }
+}
+
+/// What an operator and those below it have looked at.
+pub(crate) fn totals(operator: &dyn Operator) -> Counters {
+    let mut sum = operator.counters();
+    for input in operator.inputs() {
+        let below = totals(input);
+        sum.keys_examined += below.keys_examined;
+        sum.documents_examined += below.documents_examined;
+    }
+    sum
 }

@@ -17,7 +17,7 @@ use crate::aggregate::place::visit;
 use crate::aggregate::stage::Setting;
 use crate::bounds::leaf;
 use crate::cursor::Cursor;
-use crate::operators::SORT_BYTES_MAX;
+use crate::operators::{Reads, SORT_BYTES_MAX};
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
@@ -58,17 +58,17 @@ impl Join {
         }
     }
 
-    /// The documents whose field equals the row's.
+    /// The documents whose field equals the row's. `reads`: what was read for it is added.
     pub fn matching(
         &mut self,
         row: Document<'_>,
-        setting: &Setting,
+        (setting, reads): (&Setting, &mut Reads),
         interrupt: &dyn Interrupt,
     ) -> Result<Matching, Error> {
         let document = self.condition(row);
         let filter = Filter::parse_with(document.as_document(), &setting.environment)?;
         if self.way.is_none() {
-            self.way = Some(self.choose(setting, interrupt)?);
+            self.way = Some(self.choose((setting, reads), interrupt)?);
         }
         if let Some(Way::Table(table)) = &self.way
             && let Some(found) = table.matching(&filter)?
@@ -130,7 +130,11 @@ impl Join {
         }
     }
 
-    fn choose(&self, setting: &Setting, interrupt: &dyn Interrupt) -> Result<Way, Error> {
+    fn choose(
+        &self,
+        (setting, reads): (&Setting, &mut Reads),
+        interrupt: &dyn Interrupt,
+    ) -> Result<Way, Error> {
         let leads = |definition: &Arc<Definition>| {
             definition
                 .fields
@@ -146,9 +150,10 @@ impl Join {
         if self.source.indexes().iter().any(leads) {
             return Ok(Way::Query);
         }
-        let documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
+        let mut documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
         let collation = setting.environment.collation.as_deref();
-        let table = Table::read(&self.equality, documents, collation, interrupt)?;
+        let table = Table::read(&self.equality, &mut documents, collation, interrupt)?;
+        documents.add_reads(reads);
         Ok(table.map_or(Way::Query, Way::Table))
     }
 }
@@ -157,7 +162,7 @@ impl Table {
     /// Reads the collection; None where it is too large.
     fn read(
         equality: &Equality,
-        mut documents: Cursor,
+        documents: &mut Cursor,
         collation: Option<&Collation>,
         interrupt: &dyn Interrupt,
     ) -> Result<Option<Table>, Error> {

@@ -1,0 +1,96 @@
+//! How a pipeline is explained: the query that it begins with, and what each stage behind it gave.
+
+use std::sync::Arc;
+
+use windrow_document::{DocumentBuf, Value};
+
+use super::chain::chain;
+use super::front;
+use super::stage::{Explaining, Pipeline, Stage};
+use super::statistics;
+use crate::Error;
+use crate::explain::Wrapping;
+use crate::find::Hint;
+use crate::operators::{BoxOperator, Operator, Reads};
+use crate::source::Source;
+
+/// What opens the rows of a pipeline's front.
+pub(super) type Open<'o> = &'o dyn Fn() -> Result<BoxOperator, Error>;
+
+/// What a step has done: how many rows it gave, and what it read elsewhere.
+type Done = (u64, Option<Reads>);
+
+impl Pipeline {
+    /// The stages over a collection or view, the first of them the query; run where the verbosity says
+    /// so.
+    pub(super) fn explained(
+        &self,
+        source: &Arc<dyn Source>,
+        hint: Option<Hint>,
+        how: &Explaining<'_>,
+    ) -> Result<Vec<DocumentBuf>, Error> {
+        let (source, stages) = self.over_base(source, how.setting)?;
+        if let (Some(first), Some((wanted, rest))) = (stages.first(), statistics::first(&stages)) {
+            let rows = || statistics::rows(wanted, &**source, how.setting);
+            return self.explained_behind((first.source.clone(), rest), &rows, how);
+        }
+        let (find, rest) = front::split(&stages, &**source, hint, how.setting.allow_disk_use)?;
+        let cursor = find.explain(source, how.verbosity, Wrapping::None, how.interrupt)?;
+        let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
+        let mut first = DocumentBuf::new();
+        first.push("$cursor", front.collect::<DocumentBuf>());
+        let open = || Ok(find.open(source)?.into_operator());
+        self.explained_behind((first, rest), &open, how)
+    }
+
+    /// What is shown of the first stage, and the stages behind it.
+    pub(super) fn explained_behind(
+        &self,
+        (first, rest): (DocumentBuf, &[Stage]),
+        open: Open<'_>,
+        how: &Explaining<'_>,
+    ) -> Result<Vec<DocumentBuf>, Error> {
+        let runs = how.verbosity.runs();
+        let mut done = match runs {
+            true => run(open()?, rest, how)?,
+            false => Vec::new(),
+        };
+        let mut shown = vec![first];
+        for (place, stage) in rest.iter().enumerate() {
+            let reads = done.get(place + 1).and_then(|(_, reads)| reads.as_ref());
+            shown.push(stage.explained(reads, how)?);
+        }
+        let output = self.output.as_ref();
+        if runs && output.is_some() {
+            // A stage that writes takes its rows and gives none; explain does not let it write.
+            done.push((0, None));
+        }
+        shown.extend(output.map(|output| output.shown(&how.setting.database)));
+        for (document, (count, _)) in shown.iter_mut().zip(done) {
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            document.push("nReturned", Value::whole(count));
+            document.push("executionTimeMillisEstimate", 0);
+        }
+        Ok(shown)
+    }
+}
+
+/// What the front and each stage have done.
+fn run(front: BoxOperator, rest: &[Stage], how: &Explaining<'_>) -> Result<Vec<Done>, Error> {
+    let mut rows = front;
+    for stage in rest {
+        rows = chain(std::slice::from_ref(stage), rows, how.setting)?;
+    }
+    while rows.next(how.interrupt)?.is_some() {}
+    let done = |operator: &dyn Operator| (operator.counters().returned, operator.reads());
+    let mut all = vec![done(&*rows)];
+    let mut inputs = rows.inputs();
+    while let Some(input) = inputs.first().copied() {
+        all.push(done(input));
+        inputs = input.inputs();
+    }
+    // What stands before a stage that brings its own documents was asked for nothing.
+    all.resize(rest.len() + 1, (0, None));
+    all.reverse();
+    Ok(all)
+}
