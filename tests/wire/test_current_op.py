@@ -92,3 +92,19 @@ def test_who_waits_for_a_cursor_shows_it(client, database):
     [op] = shown
     assert op["cursor"]["cursorId"] == number and op["cursor"]["operationUsingCursorId"] == op["opid"]
     assert (op["planSummary"], op["cursor"]["nDocsReturned"], op["cursor"]["awaitData"]) == ("COLLSCAN", 1, True)
+
+
+@pytest.mark.parametrize("command", [
+    {"aggregate": "c", "pipeline": [{"$match": {"n": {"$gte": 0}}}, {"$set": {"m": 1}}], "cursor": {"batchSize": 1}},
+    {"aggregate": "v", "pipeline": [{"$set": {"m": 1}}], "cursor": {"batchSize": 1}},
+    {"find": "v", "batchSize": 1},
+])
+def test_the_idle_cursor_of_a_pipeline_shows_its_plan(client, database, command):
+    """It did so only while it was profiled."""
+    database.c.create_index("n")
+    database.c.insert_many({"n": n} for n in range(5))
+    database.create_collection("v", viewOn="c", pipeline=[{"$match": {"n": {"$gte": 0}}}])
+    number = database.command(command)["cursor"]["id"]
+    idle = [op for op in client.admin.aggregate([{"$currentOp": {"idleCursors": True}}])
+            if op.get("cursor", {}).get("cursorId") == number]
+    assert [op["planSummary"] for op in idle] == ["IXSCAN { n: 1 }"]

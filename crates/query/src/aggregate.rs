@@ -98,21 +98,6 @@ impl Aggregate {
             .over_source(source, self.hint.clone(), &setting)
     }
 
-    /// The query that the pipeline begins with, and what it reads. None where it begins with statistics.
-    pub fn front<C: Collections + 'static>(
-        &self,
-        source: &Arc<dyn Source>,
-        collections: &Arc<C>,
-    ) -> Result<Option<Front>, Error> {
-        let setting = self.setting(&**source, collections.clone());
-        let (base, stages) = self.pipeline.over_base(source, &setting)?;
-        if statistics::first(&stages).is_some() {
-            return Ok(None);
-        }
-        let (find, _) = front::split(&stages, &**base, self.hint.clone(), self.allow_disk_use)?;
-        Ok(Some((find, base.clone())))
-    }
-
     fn setting(&self, source: &dyn Source, collections: Arc<dyn Collections>) -> Setting {
         let namespace = source.namespace();
         let database = namespace.split('.').next().unwrap_or_default();
@@ -173,9 +158,6 @@ impl Aggregate {
         Ok(explanation(stages))
     }
 }
-
-/// The query that a pipeline begins with, and what it reads.
-pub type Front = (Find, Arc<dyn Source>);
 
 fn explanation(stages: Vec<DocumentBuf>) -> DocumentBuf {
     let stages: ArrayBuf = stages.into_iter().map(Value::Document).collect();

@@ -14,8 +14,8 @@ use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::plan::Plan;
 use windrow_query::print::print_run;
 use windrow_query::{
-    Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row, Source,
-    check_size,
+    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row,
+    Source, check_size,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode, Request};
 
@@ -137,10 +137,7 @@ impl Running {
         operation: &Operation,
     ) -> Result<Running, CommandError> {
         let choice = find.plan(&**source).or_command_error()?;
-        operation.set_plan_summary(&plan_summary::of(&choice.winner));
-        if plan_summary::sorts(&choice.winner) {
-            operation.note("hasSortStage", true);
-        }
+        note_choice(&choice.winner, operation);
         let operator = operators::open(&choice.winner, source).or_command_error()?;
         let mut indexes = Vec::new();
         plan_summary::collect_indexes(&choice.winner, &mut indexes);
@@ -194,15 +191,34 @@ pub fn note_plan(find: &Find, source: &dyn Source, operation: &Operation) {
         return;
     }
     if let Ok(choice) = find.plan(source) {
-        operation.set_plan_summary(&plan_summary::of(&choice.winner));
-        if plan_summary::sorts(&choice.winner) {
-            operation.note("hasSortStage", true);
-        }
+        note_choice(&choice.winner, operation);
         note_hashes(find, source, &choice.winner, operation);
     }
 }
 
-fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
+fn note_choice(plan: &Plan, operation: &Operation) {
+    operation.set_plan_summary(&plan_summary::of(plan));
+    if plan_summary::sorts(plan) {
+        operation.note("hasSortStage", true);
+    }
+}
+
+/// Opens a pipeline: the plan of the query that it begins with is known to `currentOp` and the log.
+pub fn open_pipeline(
+    context: &Context<'_>,
+    aggregate: &Aggregate,
+    source: &Arc<dyn Source>,
+) -> Result<Cursor, CommandError> {
+    let cursor = aggregate.open(source, &collections(context));
+    let cursor = cursor.or_command_error()?;
+    if let Some(front) = cursor.front() {
+        note_choice(&front.plan, context.operation);
+    }
+    Ok(cursor)
+}
+
+/// Tells the log and the profile what identifies a query and its plan.
+pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
     let Ok(standing) = find.standing(source, plan) else {
         return;
     };

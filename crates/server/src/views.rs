@@ -147,8 +147,7 @@ pub fn open(
     aggregate: &Aggregate,
     source: &Arc<dyn Source>,
 ) -> Result<windrow_query::Cursor, CommandError> {
-    let collections = queries::collections(context);
-    aggregate.open(source, &collections).or_command_error()
+    queries::open_pipeline(context, aggregate, source)
 }
 
 /// Fails where the name is a view's, and the command is for collections.

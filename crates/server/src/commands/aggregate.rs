@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Array, Document, Type, ValueRef};
-use windrow_query::{Aggregate, Hint, NoCollection, ParsePipeline, Pipeline, Source, Verbosity};
+use windrow_query::{
+    Aggregate, Front, Hint, NoCollection, ParsePipeline, Pipeline, Source, Verbosity,
+};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -92,9 +94,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return open_stream(context, namespace.clone(), body, first);
     }
     let (aggregate, source) = prepare(context, &target, body)?;
-    let collections = queries::collections(context);
-    let cursor = aggregate.open(&source, &collections).or_command_error()?;
-    let is_noted = note_front(context, &aggregate, &source);
+    let mut cursor = queries::open_pipeline(context, &aggregate, &source)?;
+    let front = cursor.take_front();
     let owner = queries::owner(context, text, body);
     let batches: Box<dyn BatchSource> = match aggregate.pipeline.output() {
         Some(output) => {
@@ -108,9 +109,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let reply = first_batch::reply(context, owner, batches, first);
     note_others(context, request.database(), &aggregate.pipeline);
-    // One that turns out to be slow is recorded, which nobody knew before.
-    if !is_noted {
-        note_front(context, &aggregate, &source);
+    if let Some(front) = front.filter(|_| context.operation.is_recorded()) {
+        let Front { find, source, plan } = &*front;
+        queries::note_hashes(find, &**source, plan, context.operation);
     }
     reply
 }
@@ -129,17 +130,6 @@ fn note_others(context: &Context<'_>, database: &str, pipeline: &Pipeline) {
             took,
         );
     }
-}
-
-/// Tells the log and the profile of the query that the pipeline begins with; whether it is recorded.
-fn note_front(context: &Context<'_>, aggregate: &Aggregate, source: &Arc<dyn Source>) -> bool {
-    if !context.operation.is_recorded() {
-        return false;
-    }
-    if let Ok(Some((find, base))) = aggregate.front(source, &queries::collections(context)) {
-        queries::note_plan(&find, &*base, context.operation);
-    }
-    true
 }
 
 /// Whether the pipeline ends with a stage that writes what it gives.
