@@ -567,7 +567,8 @@ def test_distinct_values_of_an_index_are_those_of_a_scan(database, key):
     database.c.insert_many(documents)
     database.c.create_index(list(key.items()))
     for query in ({}, {"a": {"$gt": 1}}, {"a": {"$in": [7, "x", None, 1003]}}, {"b": 1}, {"b": {"$gt": 0}, "a": 1},
-                  {"a": {"$lt": "y"}, "b": {"$in": [0, 2]}}):
+                  {"a": {"$lt": "y"}, "b": {"$in": [0, 2]}}, {"a": 1, "b": {"$in": [0, 2]}},
+                  {"a": {"$in": [1, 7]}, "b": {"$in": [0, 2]}}, {"a": 1, "b": {"$ne": 1}}):
         assert database.c.distinct("a", query) == database.scanned.distinct("a", query), query
         assert database.c.distinct("b", query) == database.scanned.distinct("b", query), query
 

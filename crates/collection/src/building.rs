@@ -98,6 +98,7 @@ impl Collection {
         let _changing = core.catalog_change.lock();
         // Writers that have begun do not know the indexes: they end before the position is taken.
         let _schema = self.schema.write();
+        self.check_there()?;
         let since = core.storage.log.written().0;
         let known: Vec<Arc<Definition>> = self
             .indexes()

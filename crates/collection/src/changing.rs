@@ -36,20 +36,40 @@ impl Engine {
     /// Gives a collection another name, also one in another database. Error CollectionChanged where
     /// another one is meant than has the name.
     pub fn rename(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
-        let (source, target) = (self.collection(from), self.collection(to));
+        loop {
+            match self.rename_found(from, to, how) {
+                Err(Error::CollectionChanged(_)) if how.source.or(how.target).is_none() => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    /// The same, with CollectionChanged also where others have got the names while this waited for
+    /// transactions.
+    fn rename_found(&self, from: &Namespace, to: &Namespace, how: &Renaming) -> Result<(), Error> {
+        let found = [from, to].map(|name| self.collection(name));
         let in_vain = || self.core.waits_in_vain();
-        let both = source.iter().chain(&target);
         // Before the lock of names, which transactions take where they create collections.
-        let exclusions: Result<Vec<_>, _> = both.map(|it| it.exclude(&in_vain)).collect();
+        let exclusions: Result<Vec<_>, _> = found
+            .iter()
+            .flatten()
+            .map(|it| it.exclude(&in_vain))
+            .collect();
         let _exclusions = exclusions?;
         let _naming = self.collections.naming.lock();
-        let source = self.collection(from);
+        let [source, target] = [from, to].map(|name| self.collection(name));
+        let waited_for = found.iter().map(|it| it.as_ref().map(Arc::as_ptr));
+        let now = [&source, &target]
+            .into_iter()
+            .map(|it| it.as_ref().map(Arc::as_ptr));
+        if !waited_for.eq(now) {
+            return Err(Error::CollectionChanged(from.to_string()));
+        }
         let source = match source {
             Some(source) => source,
             None if self.view(from)?.is_some() => return Err(Error::IsView(from.to_string())),
             None => return Err(Error::NamespaceNotFound(from.to_string())),
         };
-        let target = self.collection(to);
         let is_other = |found: Option<&Arc<Collection>>, meant: Option<[u8; 16]>| {
             meant.is_some() && found.map(|it| it.uuid()) != meant
         };
@@ -213,7 +233,7 @@ impl Collection {
         Ok(())
     }
 
-    fn check_there(&self) -> Result<(), Error> {
+    pub(crate) fn check_there(&self) -> Result<(), Error> {
         match self.state().dropped {
             true => Err(Error::NamespaceNotFound(self.namespace().to_string())),
             false => Ok(()),

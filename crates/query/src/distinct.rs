@@ -228,9 +228,11 @@ impl KeyScan {
         let mut cursor = source.entries(self.number, Direction::Forward)?;
         let mut pace = Pace::default();
         let mut steps_max = STEPS_BEFORE_SEEK;
+        // Ranges are in order, and a value may be in several of them.
+        let mut behind = Vec::new();
         for (from, to) in &self.ranges.ranges {
-            cursor.seek(from, RecordId(0))?;
-            let (mut behind, mut steps) = (Vec::new(), 0);
+            cursor.seek(from.max(&behind), RecordId(0))?;
+            let mut steps = 0;
             while cursor.next()? && cursor.key() < to.as_slice() {
                 pace.step(interrupt)?;
                 if cursor.key() < behind.as_slice() {

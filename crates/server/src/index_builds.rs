@@ -102,33 +102,36 @@ fn ended(error: Error) -> CommandError {
 /// disk fails.
 const LOOKS_AT_GIVEN_UP: u32 = 250;
 
-/// Waits for those of the indexes that other commands build and that are wanted here too: an index that is
-/// said to be there already is one that can be used. Whether there were such: then it is theirs to look
-/// what has become of them.
+/// Those of the indexes that other commands build and that are wanted here too.
+pub fn unready(indexes: &[Arc<Index>], wanted: &[Definition]) -> Vec<Arc<Index>> {
+    let is_wanted = |index: &Index| wanted.iter().any(|it| it.name == index.definition.name);
+    let unready = indexes.iter().filter(|it| !it.is_ready() && is_wanted(it));
+    unready.cloned().collect()
+}
+
+/// Waits until others have built these indexes or given them up: an index that is said to be there already
+/// is one that can be used.
 pub fn wait_ready(
     collection: &Collection,
-    indexes: &[Arc<Index>],
-    wanted: &[Definition],
+    building: &[Arc<Index>],
     operation: &Operation,
-) -> Result<bool, CommandError> {
-    let is_wanted = |index: &Index| wanted.iter().any(|it| it.name == index.definition.name);
-    let mut building = indexes.to_vec();
-    building.retain(|index| !index.is_ready() && is_wanted(index));
-    for index in &building {
+) -> Result<(), CommandError> {
+    for index in building {
         let is_there = || collection.indexes().iter().any(|it| it.map == index.map);
         let mut looks_left = LOOKS_AT_GIVEN_UP;
         while !index.is_ready() && is_there() {
             looks_left -= u32::from(index.is_dropped());
-            if looks_left == 0 {
+            if looks_left == 0 || collection.is_dropped() {
                 let message = format!("the build of index '{}' failed", index.definition.name);
                 return Err(CommandError::new(ErrorCode::IndexBuildAborted, message));
             }
-            operation.set_progress(progress(&building));
+            operation.set_progress(progress(building));
             operation.check()?;
             thread::sleep(LOOK);
         }
     }
-    Ok(!building.is_empty())
+    operation.set_progress(None);
+    Ok(())
 }
 
 /// How far the build of these indexes, which are built together, is. None where it has not begun.

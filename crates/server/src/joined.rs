@@ -35,7 +35,7 @@ impl Joined {
 
     /// How its transaction reads.
     pub fn read_concern(&self) -> ReadConcern {
-        let opening = self.taken.opening();
+        let opening = self.taken.opening(self.numbered.number);
         opening.map_or(ReadConcern::Local, |opening| opening.read_concern)
     }
 

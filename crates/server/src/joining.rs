@@ -28,10 +28,6 @@ pub(crate) fn join(
         read_concern: generic.read_concern,
         api: generic.api,
     };
-    if let Some(open) = taken.opening() {
-        let begun_by = "transaction's first command";
-        opening.api.check_same(open.api, command.name, begun_by)?;
-    }
     let transaction = match numbered.part {
         Part::RetryableWrite => {
             taken.begin_writes(number)?;
@@ -42,17 +38,29 @@ pub(crate) fn join(
             state.cursors.end_transactions(session);
             Some(transaction)
         }
-        // It ends, and says itself what there is to end.
-        Part::Continuation if command.ends_transaction => None,
-        Part::Continuation => Some(taken.resume(number).map_err(labelled)?),
+        // One that ends it says itself what there is to end.
+        Part::Continuation => {
+            let resumed = match command.ends_transaction {
+                true => None,
+                false => Some(taken.resume(number).map_err(labelled)?),
+            };
+            if let Some(open) = taken.opening(number) {
+                let begun_by = "transaction's first command";
+                opening.api.check_same(open.api, command.name, begun_by)?;
+            }
+            resumed
+        }
     };
     Ok(Joined::new(taken, numbered.clone(), transaction))
 }
 
 /// Fails where a command may not be part of a transaction that reads as this one does: then that ends.
 pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), CommandError> {
+    if command.in_transactions != InTransactions::AllowedIfLocal {
+        return Ok(());
+    }
     let level = joined.read_concern();
-    if command.in_transactions != InTransactions::AllowedIfLocal || level == ReadConcern::Local {
+    if level == ReadConcern::Local {
         return Ok(());
     }
     let message = format!(

@@ -297,10 +297,11 @@ impl Taken {
         Ok(transaction)
     }
 
-    /// That of the open transaction, if there is one.
-    pub fn opening(&self) -> Option<Opening> {
-        match lock(&self.history.state).stage {
-            Stage::Open { opening, .. } => Some(opening),
+    /// That of the open transaction, if there is one of this number.
+    pub fn opening(&self, number: i64) -> Option<Opening> {
+        let state = lock(&self.history.state);
+        match state.stage {
+            Stage::Open { opening, .. } if state.number == number => Some(opening),
             _ => None,
         }
     }

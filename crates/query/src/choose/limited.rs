@@ -89,6 +89,10 @@ impl Source for Limited<'_> {
         self.source.entries(index, direction)
     }
 
+    fn entry_cuts(&self, index: usize, count: u64) -> Result<Vec<Vec<u8>>, Error> {
+        self.source.entry_cuts(index, count)
+    }
+
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error> {
         self.source.count_about(index, from, to)
     }

@@ -14,6 +14,10 @@ const KEYS: usize = 256;
 /// An index is cut into no more parts than this, however few of them are read.
 const CUTS_MAX: u64 = 256;
 
+/// Fewer than this part of an index are not looked at: cuts of all of it tell too little of them, and
+/// fetching them all costs less than a scan of the collection.
+const PART_MIN: u64 = 64;
+
 /// The share of the entries in these ranges, about so many, that a filter wants by their keys; None of a
 /// few. What no key has that was looked at others may have.
 pub fn share(
@@ -25,7 +29,14 @@ pub fn share(
     if entries < KEYS as u64 {
         return Ok(None);
     }
-    let places = places(source, index.number, (ranges, entries))?;
+    let all = source
+        .count_about(index.number, &[], BEHIND_KEYS)?
+        .max(entries);
+    if entries < all / PART_MIN {
+        return Ok(None);
+    }
+    let count = (PLACES as u64 * all / entries).min(CUTS_MAX);
+    let places = places(ranges, source.entry_cuts(index.number, count)?);
     let maker = KeyDocument::new(&index.definition, KeyOutput::Document);
     let mut cursor = source.entries(index.number, Direction::Forward)?;
     let (mut seen, mut matching) = (0, 0);
@@ -45,15 +56,8 @@ pub fn share(
 }
 
 /// Parts of the ranges that lie evenly among their entries, at most so many as are looked at.
-fn places(
-    source: &dyn Source,
-    index: usize,
-    (ranges, entries): (&ScanRanges, u64),
-) -> Result<Vec<KeyRange>, Error> {
-    let all = source.count_about(index, &[], BEHIND_KEYS)?.max(entries);
-    let count = (PLACES as u64 * all / entries).min(CUTS_MAX);
-    let parts = cut(&ranges.ranges, source.entry_cuts(index, count)?);
-    let parts: Vec<KeyRange> = parts.into_iter().flatten().collect();
+fn places(ranges: &ScanRanges, cuts: Vec<Vec<u8>>) -> Vec<KeyRange> {
+    let parts: Vec<KeyRange> = cut(&ranges.ranges, cuts).into_iter().flatten().collect();
     let step = parts.len().div_ceil(PLACES).max(1);
-    Ok(parts.into_iter().step_by(step).collect())
+    parts.into_iter().step_by(step).collect()
 }

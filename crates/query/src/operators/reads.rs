@@ -16,7 +16,7 @@ impl Reads {
     /// Adds the places that a plan reads from.
     pub(crate) fn add_places(&mut self, plan: &Plan) {
         match plan {
-            Plan::CollectionScan { .. } => self.collection_scans += 1,
+            Plan::CollectionScan { .. } | Plan::ClusteredScan { .. } => self.collection_scans += 1,
             Plan::IndexScan(scan) => self.add_index(&scan.index.definition.name),
             Plan::IdHack { .. } => self.add_index("_id_"),
             Plan::Text(scan) => self.add_index(&scan.definition.name),

@@ -72,29 +72,49 @@ fn create(
     collection: &Arc<Collection>,
     wanted: &[Definition],
 ) -> Result<CreatedIndexes, CommandError> {
-    let before = collection.index_count();
-    let mut created = Vec::new();
+    let mut made: Option<CreatedIndexes> = None;
     loop {
         let indexes = collection.indexes();
-        if index_builds::wait_ready(collection, &indexes, wanted, context.operation)? {
+        let building = index_builds::unready(&indexes, wanted);
+        if !building.is_empty() {
+            check_may_wait(context, collection)?;
+            index_builds::wait_ready(collection, &building, context.operation)?;
             continue;
         }
         let new = new_ones(&indexes, wanted)?;
         if new.is_empty() {
-            let after = collection.index_count();
-            return Ok(CreatedIndexes {
-                before,
-                after,
-                created,
-            });
+            let count = collection.index_count();
+            return Ok(made.unwrap_or(CreatedIndexes {
+                before: count,
+                after: count,
+                created: Vec::new(),
+            }));
         }
         if let Some(transaction) = context.transaction() {
             return transaction
                 .create_indexes(collection, new)
                 .or_command_error();
         }
-        created.extend(build(context, collection, new)?.created);
+        let mut built = build(context, collection, new)?;
+        if let Some(before) = made {
+            built.before = before.before;
+            built.created.extend(before.created);
+        }
+        made = Some(built);
     }
+}
+
+/// Fails in a transaction: a build waits at its end for all that use its collection.
+fn check_may_wait(context: &Context<'_>, collection: &Collection) -> Result<(), CommandError> {
+    if context.transaction().is_none() {
+        return Ok(());
+    }
+    let message = format!(
+        "cannot perform operation: an index build is currently running for collection '{}'",
+        collection.namespace()
+    );
+    let code = ErrorCode::BackgroundOperationInProgressForNamespace;
+    Err(CommandError::new(code, message))
 }
 
 fn build(
