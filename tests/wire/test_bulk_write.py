@@ -80,3 +80,20 @@ def test_what_is_wrong_is_refused(client, database_name, arguments, code):
     with pytest.raises(OperationFailure) as error:
         client[database_name].command("bulkWrite", 1, **arguments)
     assert error.value.code == code
+
+
+def test_answers_of_several_batches_within_a_transaction(client, database):
+    """Their cursor is of `admin`, of which transactions read nothing else."""
+    database.create_collection("c")
+    command = {"bulkWrite": 1, "ops": [{"insert": 0, "document": {}}] * 3, "nsInfo": [{"ns": f"{database.name}.c"}],
+               "cursor": {"batchSize": 1}}
+    with client.start_session() as session, session.start_transaction():
+        cursor = client.admin.command(command, session=session)["cursor"]
+        more = {"getMore": cursor["id"], "collection": "$cmd.bulkWrite", "batchSize": 1}
+        batch = client.admin.command(more, session=session)["cursor"]["nextBatch"]
+        assert [one["idx"] for one in cursor["firstBatch"] + batch] == [0, 1]
+        close = {"killCursors": "$cmd.bulkWrite", "cursors": [cursor["id"]]}
+        assert client.admin.command(close, session=session)["cursorsKilled"] == [cursor["id"]]
+        with pytest.raises(OperationFailure) as failure:
+            client.admin.c.find_one({}, session=session)
+        assert failure.value.code == 263

@@ -1,6 +1,7 @@
 //! From a command with a transaction number to what it is part of: which commands may be, and where a
 //! transaction begins.
 
+use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
@@ -75,13 +76,21 @@ pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), Comm
 /// Databases whose collections no transaction reads or writes.
 const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
 
+/// Whether it goes on with what `bulkWrite` answered, or closes that: it writes to other databases, but its
+/// cursor is of `admin`.
+fn is_of_bulk_write(request: &Request) -> bool {
+    const NAME: Option<ValueRef<'_>> = Some(ValueRef::String("$cmd.bulkWrite"));
+    let body = request.body();
+    [body.get("collection"), body.get("killCursors")].contains(&NAME)
+}
+
 fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(), CommandError> {
     let refuse = |message: String| {
         let code = ErrorCode::OperationNotSupportedInTransaction;
         Err(CommandError::new(code, message))
     };
     let name = command.name;
-    let is_own = OWN_DATABASES.contains(&request.database());
+    let is_own = OWN_DATABASES.contains(&request.database()) && !is_of_bulk_write(request);
     match (part, command.in_transactions) {
         (Part::RetryableWrite, _) if command.retryable => Ok(()),
         (Part::RetryableWrite, _) => Err(CommandError::new(
