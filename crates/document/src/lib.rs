@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Reading order: [`value`], [`document`], [`build`], [`validate`], [`order`], [`path`], [`key`],
-//! [`decimal`], [`json`], [`hash`],
+//! [`decimal`], [`json`], [`hash`], [`uuid`],
 //! [`collation`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -33,6 +33,7 @@ mod layout;
 pub mod object_id;
 pub mod order;
 pub mod path;
+pub mod uuid;
 pub mod validate;
 pub mod value;
 
@@ -41,5 +42,6 @@ pub use collation::Collation;
 pub use decimal::Decimal128;
 pub use document::{Array, ArrayBuf, Document, DocumentBuf};
 pub use object_id::ObjectId;
+pub use uuid::uuid_text;
 pub use validate::BsonError;
 pub use value::{Timestamp, Type, Value, ValueRef};

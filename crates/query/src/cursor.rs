@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use windrow_mql::sort::Sort;
+
 use crate::Error;
 use crate::find::Find;
 use crate::operators::{self, BoxOperator, Operator, Reads, count_rows, totals};
@@ -11,11 +13,11 @@ use crate::source::Source;
 
 impl Find {
     /// A cursor at the start.
-    pub fn open(&self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
+    pub fn open(self, source: &Arc<dyn Source>) -> Result<Cursor, Error> {
         let plan = self.plan(&**source)?.winner;
         let operator = operators::open(&plan, source)?;
         let front = Front {
-            find: self.clone(),
+            find: self,
             source: source.clone(),
             plan,
         };
@@ -57,13 +59,14 @@ impl Cursor {
         self.front.take()
     }
 
-    /// The cursor with what is put on top of its rows.
+    /// The cursor with what is put on top of its rows, which are in the order of the query's sort.
     pub(crate) fn below(
         self,
-        put: impl FnOnce(BoxOperator) -> Result<BoxOperator, Error>,
+        put: impl FnOnce(BoxOperator, Option<&Sort>) -> Result<BoxOperator, Error>,
     ) -> Result<Cursor, Error> {
+        let sort = self.front.as_ref().and_then(|front| front.find.order());
         Ok(Cursor {
-            operator: put(self.operator)?,
+            operator: put(self.operator, sort)?,
             front: self.front,
         })
     }

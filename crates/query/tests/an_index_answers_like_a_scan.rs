@@ -185,7 +185,7 @@ fn sort(random: &mut Random) -> DocumentBuf {
 }
 
 fn ids(source: &Arc<dyn Source>, find: &Find) -> Vec<i64> {
-    let mut cursor = find.open(source).expect("a plan");
+    let mut cursor = find.clone().open(source).expect("a plan");
     let mut found = Vec::new();
     while let Some(content) = cursor.next(&Uninterrupted).expect("a document") {
         found.push(

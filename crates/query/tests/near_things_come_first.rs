@@ -33,6 +33,7 @@ fn find(filter: &DocumentBuf) -> Find {
 
 fn ids(database: &Database, find: &Find) -> Result<Vec<i64>, i32> {
     let mut cursor = find
+        .clone()
         .open(&database.source())
         .map_err(|error| error.code().unwrap_or_default())?;
     let mut found = Vec::new();

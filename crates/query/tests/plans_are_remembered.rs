@@ -46,7 +46,7 @@ fn find(filter: &DocumentBuf) -> Find {
 }
 
 fn ids(find: &Find, source: &Arc<dyn Source>) -> Vec<Value> {
-    let mut cursor = find.open(source).unwrap();
+    let mut cursor = find.clone().open(source).unwrap();
     let mut found = Vec::new();
     while let Some(document) = cursor.next(&Uninterrupted).unwrap() {
         let id = document.as_document().get("_id").map(|id| id.to_value());

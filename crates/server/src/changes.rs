@@ -348,7 +348,7 @@ fn existing(
     let collection = target.collection(context)?;
     if collection.is_none() {
         let nothing = target.source(context)?;
-        updating.find.open(&nothing).or_command_error()?;
+        updating.find.clone().open(&nothing).or_command_error()?;
     }
     Ok(collection)
 }

@@ -197,19 +197,24 @@ fn time_limit(
     command: &Command,
     generic: &Generic,
 ) -> Option<Duration> {
-    match Arguments::new(request).present("maxTimeMS") {
+    match has_time_limit(request) {
         // That of a getMore is for the wait of its cursor; the command itself reads it.
-        Some(_) => generic.time_limit.filter(|_| command.kind != Kind::GetMore),
-        None if (command.is_limited_read)(request.body()) => state.cluster_parameters.read_limit(),
-        None => None,
+        true => generic.time_limit.filter(|_| command.kind != Kind::GetMore),
+        false if (command.is_limited_read)(request.body()) => state.cluster_parameters.read_limit(),
+        false => None,
     }
+}
+
+fn has_time_limit(request: &Request) -> bool {
+    let limit = request.get("maxTimeMS");
+    limit.is_some_and(|limit| !limit.is_nullish())
 }
 
 /// Counts an operation that was ended from outside.
 fn count_killed(state: &State, request: &Request, command: &Command, error: &CommandError) {
     let metrics = &state.metrics;
     let is_read = (command.is_limited_read)(request.body());
-    let has_default = is_read && Arguments::new(request).present("maxTimeMS").is_none();
+    let has_default = is_read && !has_time_limit(request);
     let counter = match error.code {
         ErrorCode::MaxTimeMSExpired if has_default => &metrics.killed_by_default_limit,
         ErrorCode::MaxTimeMSExpired => &metrics.killed_by_limit,

@@ -111,7 +111,7 @@ fn turn(
         ..Find::of(filter)
     };
     let snapshot = Snapshot::of(collection)?;
-    let mut cursor = find.open(&snapshot)?;
+    let mut cursor = find.clone().open(&snapshot)?;
     let terms = Terms {
         // A transaction may hold what has expired.
         patience: &|| state.stop.is_requested(),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use windrow_collection::{Collection, Namespace};
-use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
+use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc, uuid_text};
 use windrow_mql::expression::{
     CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
     check_variable_for_writing,
@@ -28,7 +28,7 @@ use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::{collation, plan_summary, shell_text};
+use crate::{collation, plan_summary};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -86,7 +86,7 @@ pub fn named_or_uuid(
     let all = context.state.services.engine.collections(database);
     let found = all.iter().find(|one| one.uuid() == uuid);
     found.map(|one| Collection::namespace(one)).ok_or_else(|| {
-        let message = format!("Unable to resolve {}", shell_text::uuid(uuid));
+        let message = format!("Unable to resolve {}", uuid_text(uuid));
         CommandError::new(ErrorCode::NamespaceNotFound, message)
     })
 }

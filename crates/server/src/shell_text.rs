@@ -10,15 +10,6 @@ pub fn document(document: Document<'_>) -> String {
     enclose("{", fields.collect(), "}")
 }
 
-/// A UUID: `0c5b7d5f-5c3f-4b1e-9a69-0d2f6d4a7f10`.
-pub fn uuid(bytes: [u8; 16]) -> String {
-    let digits = format!("{:032x}", u128::from_be_bytes(bytes));
-    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
-    parts
-        .map(|part| digits.get(part).unwrap_or_default())
-        .join("-")
-}
-
 fn value(of: ValueRef<'_>) -> String {
     match of {
         ValueRef::Document(inner) => document(inner),

@@ -14,7 +14,7 @@ use windrow_wire::{CommandError, ErrorCode};
 use crate::collation;
 use crate::context::Context;
 use crate::errors::OrCommandError;
-use crate::queries::{self, Defaults};
+use crate::queries::Defaults;
 
 /// Arguments of `find` that no pipeline can do.
 const NOT_IN_PIPELINES: &[&str] = &[
@@ -139,15 +139,6 @@ pub fn collation(
             "Cannot override a view's default collation",
         )),
     }
-}
-
-/// Runs a pipeline of a command over a view.
-pub fn open(
-    context: &Context<'_>,
-    aggregate: &Aggregate,
-    source: &Arc<dyn Source>,
-) -> Result<windrow_query::Cursor, CommandError> {
-    queries::open_pipeline(context, aggregate, source)
 }
 
 /// Fails where the name is a view's, and the command is for collections.

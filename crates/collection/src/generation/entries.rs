@@ -33,6 +33,16 @@ fn deletion(key: &[u8], id: u64, position: u64) -> Entry<'_> {
     }
 }
 
+fn addition<'e>(key: &'e [u8], id: u64, position: u64, payload: &'e [u8]) -> Entry<'e> {
+    Entry {
+        key,
+        id,
+        position,
+        deleted: false,
+        payload,
+    }
+}
+
 pub fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
     let mut builder = PileBuilder::new(base_of(commits), commits.len());
     each_document(
@@ -109,13 +119,7 @@ pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
             } => {
                 for ((_, document), id) in record::documents(documents).zip(*first..) {
                     append_id_key(of_ids, document, &mut key);
-                    builder.add(Entry {
-                        key: &id.to_be_bytes(),
-                        id: 0,
-                        position,
-                        deleted: false,
-                        payload: &key,
-                    });
+                    builder.add(addition(&id.to_be_bytes(), 0, position, &key));
                 }
             }
             Operation::Update { .. } => {}
@@ -170,13 +174,7 @@ fn each_entry(
                 let wanted = numbered.filter(|((_, it), _)| is_wanted(it.as_bytes()));
                 for ((_, document), id) in wanted {
                     let mut add = |key: &[u8], payload: &[u8]| {
-                        visit(Entry {
-                            key,
-                            id,
-                            position,
-                            deleted: false,
-                            payload,
-                        });
+                        visit(addition(key, id, position, payload));
                     };
                     add_entries(index, document, &mut scratch, &mut add);
                 }

@@ -44,7 +44,7 @@ impl Pipeline {
         }
         let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
         find.open(source)?
-            .below(|front| chain(rest, origin::of_query(front, find.order(), rest), setting))
+            .below(|rows, sort| chain(rest, origin::of_query(rows, sort, rest), setting))
     }
 
     /// The stages as they run over a collection: behind those of the view that the source is.

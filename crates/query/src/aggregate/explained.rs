@@ -39,7 +39,7 @@ impl Pipeline {
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());
-        let open = || Ok(find.open(source)?.into_operator());
+        let open = || Ok(find.clone().open(source)?.into_operator());
         self.explained_behind((first, rest), &open, how)
     }
 

@@ -66,7 +66,8 @@ fn count_view(
     let simple = body.iter().filter(|(name, _)| *name != "collation");
     let defaults = Defaults::of(context, None);
     parse(simple.collect::<DocumentBuf>().as_document(), defaults)?;
-    let mut rows = views::open(context, &views::count(context, body, &**source)?, source)?;
+    let mut rows =
+        queries::open_pipeline(context, &views::count(context, body, &**source)?, source)?;
     rows.count(context.operation).or_command_error()
 }
 

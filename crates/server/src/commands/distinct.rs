@@ -33,8 +33,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let default = Defaults::of(context, source.collation());
     let values = match source.view() {
         Some(_) => {
-            let rows =
-                &mut views::open(context, &views::distinct(context, body, &*source)?, &source)?;
+            let rows = &mut queries::open_pipeline(
+                context,
+                &views::distinct(context, body, &*source)?,
+                &source,
+            )?;
             parse(body, default)?.collect(rows, context.operation)
         }
         None => {

@@ -165,7 +165,7 @@ fn run_on_view(
     }
     let mut of_view = views::find(context, body, &**source)?;
     of_view.allow_disk_use = queries::may_use_disk(context, body);
-    let cursor = views::open(context, &of_view, source)?;
+    let cursor = queries::open_pipeline(context, &of_view, source)?;
     let batches = QueryBatches::of_pipeline(cursor);
     let owner = queries::owner(context, namespace, body);
     first_batch::reply(context, owner, Box::new(batches), first)

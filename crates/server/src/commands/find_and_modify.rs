@@ -188,7 +188,7 @@ impl Asked {
             }
             None => {
                 let nothing = target.source(context)?;
-                self.find.open(&nothing).or_command_error()?;
+                self.find.clone().open(&nothing).or_command_error()?;
             }
         }
         let outcome = doc! { "n": (i32::from(removed.is_some())) };

@@ -1,7 +1,7 @@
 //! Binary data to and from text and numbers, as MongoDB 8 converts it.
 
 use windrow_document::json::{BASE64, to_base64};
-use windrow_document::{Type, Value, ValueRef};
+use windrow_document::{Type, Value, ValueRef, uuid_text};
 
 use super::target::{Format, Target};
 use super::{failure, unsupported};
@@ -121,19 +121,11 @@ fn within_limit(text: String) -> Result<String, Error> {
 }
 
 fn to_uuid(bytes: &[u8]) -> Result<String, Error> {
-    if bytes.len() != UUID_BYTES {
+    let bytes = <[u8; UUID_BYTES]>::try_from(bytes).map_err(|_| {
         let message = format!("A UUID has {UUID_BYTES} bytes, not {}", bytes.len());
-        return Err(failure(message));
-    }
-    let dashed = |(place, byte): (usize, &u8)| {
-        let dash = if matches!(place, 4 | 6 | 8 | 10) {
-            "-"
-        } else {
-            ""
-        };
-        format!("{dash}{byte:02x}")
-    };
-    Ok(bytes.iter().enumerate().map(dashed).collect())
+        failure(message)
+    })?;
+    Ok(uuid_text(bytes))
 }
 
 fn from_uuid(text: &str) -> Option<Vec<u8>> {
