@@ -65,6 +65,17 @@ def test_what_is_kept_of_reads_of_the_profile_and_of_comments(database):
     assert comments == ["of an update", {"of": "a deletion"}]
 
 
+def test_the_comment_of_a_long_command_is_kept(database):
+    """That of a command of more than 4 KB in one piece, as most drivers send them, was lost."""
+    statements = [{"q": {"a": "x" * 5000}, "u": {"$set": {"b": 1}}}]
+    database.command("profile", 2)
+    database.command({"update": "c", "updates": statements, "comment": "of a long one"})
+    database.command({"update": "c", "updates": statements, "comment": "y" * 5000})
+    database.command("profile", 0)
+    kept = database["system.profile"].find({"op": "update"})
+    assert [one["command"].get("comment") for one in kept] == ["of a long one", None]
+
+
 def test_what_is_of_no_collection_is_not_kept(client, database):
     """The first document was always the command that began to keep them."""
     database.c.insert_one({})

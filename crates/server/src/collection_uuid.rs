@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use windrow_collection::{Collection, Engine, Namespace};
-use windrow_document::Value;
+use windrow_document::{Document, Value, ValueRef, uuid_text};
 use windrow_query::Source;
-use windrow_wire::{CommandError, ErrorCode};
+use windrow_wire::{CommandError, ErrorCode, Request};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, uuid_of};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::queries;
@@ -26,11 +26,7 @@ pub struct Target {
 impl Target {
     /// Of what the arguments of a command say.
     pub fn of(namespace: Namespace, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
-        let expected = arguments.uuid(COLLECTION_UUID)?;
-        Ok(Target {
-            namespace,
-            expected,
-        })
+        Target::any(namespace).expecting(arguments)
     }
 
     /// The collection of a UUID.
@@ -39,6 +35,33 @@ impl Target {
             namespace: namespace.clone(),
             expected: Some(uuid),
         }
+    }
+
+    /// The collection that a reading command names with its first field, or says the UUID of. `code`: of
+    /// what is neither.
+    pub fn named_or_uuid(
+        context: &Context<'_>,
+        database: &str,
+        command: Document<'_>,
+        code: ErrorCode,
+    ) -> Result<Target, CommandError> {
+        let Some((_, ValueRef::Binary { subtype: 4, bytes })) = command.first() else {
+            return queries::named(database, command, code).map(Target::any);
+        };
+        let uuid = uuid_of(bytes)?;
+        let all = context.state.services.engine.collections(database);
+        let found = all.iter().find(|one| one.uuid() == uuid);
+        let found = found.map(|one| Target::known(&Collection::namespace(one), uuid));
+        found.ok_or_else(|| {
+            let message = format!("Unable to resolve {}", uuid_text(uuid));
+            CommandError::new(ErrorCode::NamespaceNotFound, message)
+        })
+    }
+
+    /// The same, and what the arguments expect besides.
+    pub fn expecting(self, arguments: &Arguments<'_>) -> Result<Target, CommandError> {
+        let expected = arguments.uuid(COLLECTION_UUID)?.or(self.expected);
+        Ok(Target { expected, ..self })
     }
 
     /// Any collection of that name.
@@ -85,7 +108,8 @@ impl Target {
         Ok(source)
     }
 
-    fn check_found(
+    /// Fails where what has been found by the name is another collection than is expected.
+    pub fn check_found(
         &self,
         context: &Context<'_>,
         found: Option<[u8; 16]>,
@@ -98,6 +122,19 @@ impl Target {
             _ => Ok(()),
         }
     }
+}
+
+/// What a reading command reads whose first field names it and which says no more of it; noted.
+pub fn named_source(
+    request: &Request,
+    context: &Context<'_>,
+) -> Result<Arc<dyn Source>, CommandError> {
+    let (database, body) = (request.database(), request.body());
+    let target = Target::named_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?;
+    context
+        .operation
+        .set_namespace(&target.namespace.to_string());
+    target.source(context)
 }
 
 fn mismatch(engine: &Engine, namespace: &Namespace, expected: [u8; 16]) -> CommandError {

@@ -342,7 +342,7 @@ fn interrupted(code: ErrorCode) -> CommandError {
 /// Most operations note no more.
 const NOTES: usize = 8;
 
-/// Commands above this size in bytes are shown by their first field only.
+/// Commands above this size in bytes are shown by their first field and their comment, if that is shorter.
 const SHOWN_COMMAND_BYTES_MAX: usize = 4096;
 
 fn shown_command(request: &Request) -> DocumentBuf {
@@ -353,6 +353,10 @@ fn shown_command(request: &Request) -> DocumentBuf {
     let mut shown = DocumentBuilder::new();
     if let Some((name, value)) = body.first() {
         shown.append(name, value);
+    }
+    let comment = body.get("comment").map(|value| doc! { "comment": value });
+    if let Some(comment) = comment.filter(|it| it.as_bytes().len() <= SHOWN_COMMAND_BYTES_MAX) {
+        shown.append_all(comment.as_document());
     }
     let mut shown = shown.finish();
     shown.push("$truncated", format!("{} bytes", body.as_bytes().len()));

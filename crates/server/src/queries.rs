@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Collection, Namespace};
-use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc, uuid_text};
+use windrow_collection::Namespace;
+use windrow_document::{Collation, Document, Timestamp, Value, ValueRef, doc};
 use windrow_mql::expression::{
     CLUSTER_TIME, Context as ExpressionContext, Expression, Scope, Variables,
     check_variable_for_writing,
@@ -17,9 +17,8 @@ use windrow_query::{
     Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row,
     Source, check_size,
 };
-use windrow_wire::{Batch, CommandError, ErrorCode, Request};
+use windrow_wire::{Batch, CommandError, ErrorCode};
 
-use crate::arguments::uuid_of;
 use crate::clock::now_millis;
 use crate::context::{Context, Times};
 use crate::cursors::{BatchSource, CursorOptions, CursorOwner, SourceBatch};
@@ -71,26 +70,6 @@ pub fn named(
     })
 }
 
-/// The same of a command that takes a UUID in place of the name, too: that of a collection of the
-/// database.
-pub fn named_or_uuid(
-    context: &Context<'_>,
-    database: &str,
-    command: Document<'_>,
-    code: ErrorCode,
-) -> Result<Namespace, CommandError> {
-    let Some((_, ValueRef::Binary { subtype: 4, bytes })) = command.first() else {
-        return named(database, command, code);
-    };
-    let uuid = uuid_of(bytes)?;
-    let all = context.state.services.engine.collections(database);
-    let found = all.iter().find(|one| one.uuid() == uuid);
-    found.map(|one| Collection::namespace(one)).ok_or_else(|| {
-        let message = format!("Unable to resolve {}", uuid_text(uuid));
-        CommandError::new(ErrorCode::NamespaceNotFound, message)
-    })
-}
-
 /// A snapshot of a collection; of one that is not there, one without documents; or a view, which is
 /// read by its parts only.
 pub fn source(
@@ -98,17 +77,6 @@ pub fn source(
     namespace: &Namespace,
 ) -> Result<Arc<dyn Source>, CommandError> {
     collections(context).open(namespace).or_command_error()
-}
-
-/// The same of the collection that a reading command names, which is noted.
-pub fn named_source(
-    request: &Request,
-    context: &Context<'_>,
-) -> Result<Arc<dyn Source>, CommandError> {
-    let (database, body) = (request.database(), request.body());
-    let namespace = named_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?;
-    context.operation.set_namespace(&namespace.to_string());
-    source(context, &namespace)
 }
 
 /// The other collections that a pipeline may name.

@@ -7,6 +7,8 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use memchr::memmem::Finder;
+
 use super::pattern::{self, Options};
 use crate::Error;
 
@@ -23,7 +25,7 @@ struct Compiled {
 
 enum Engine {
     /// A pattern that is but text: however long, it is sought in one pass.
-    Text,
+    Text(Box<Finder<'static>>),
     Linear(regex::Regex),
     Backtracking(Box<fancy_regex::Regex>),
 }
@@ -68,7 +70,7 @@ impl Regex {
         let translated = pattern::translate(pattern, flags).map_err(invalid)?;
         let is_text = !flags.case_insensitive && !flags.extended && !pattern.contains(SPECIAL);
         let engine = if is_text {
-            Engine::Text
+            Engine::Text(Box::new(Finder::new(pattern).into_owned()))
         } else if translated.backtracking {
             let built = fancy_regex::RegexBuilder::new(&translated.pattern)
                 .backtrack_limit(BACKTRACKING_STEPS_MAX)
@@ -107,7 +109,7 @@ impl Regex {
     /// Whether the text has a match. Error 51156 where the backtracking engine gave up.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         match &self.0.engine {
-            Engine::Text => Ok(text.contains(&self.0.pattern)),
+            Engine::Text(finder) => Ok(finder.find(text.as_bytes()).is_some()),
             Engine::Linear(regex) => Ok(regex.is_match(text)),
             Engine::Backtracking(regex) => regex.is_match(text).map_err(gave_up),
         }
@@ -116,7 +118,7 @@ impl Regex {
     /// The pattern in the syntax of the linear engine, where that does.
     pub(super) fn linear(&self) -> Option<String> {
         match &self.0.engine {
-            Engine::Text => Some(regex::escape(&self.0.pattern)),
+            Engine::Text(_) => Some(regex::escape(&self.0.pattern)),
             Engine::Linear(regex) => Some(regex.as_str().to_owned()),
             Engine::Backtracking(_) => None,
         }
@@ -129,9 +131,9 @@ impl Regex {
         start: usize,
     ) -> Result<Option<Vec<Option<Range<usize>>>>, Error> {
         match &self.0.engine {
-            Engine::Text => {
+            Engine::Text(finder) => {
                 let rest = text.get(start..).unwrap_or_default();
-                let found = rest.find(&self.0.pattern).map(|at| start + at);
+                let found = finder.find(rest.as_bytes()).map(|at| start + at);
                 Ok(found.map(|at| vec![Some(at..at + self.0.pattern.len())]))
             }
             Engine::Linear(regex) => Ok(regex.captures_at(text, start).map(|captures| {

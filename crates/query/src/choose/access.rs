@@ -28,8 +28,8 @@ const SAMPLED_MIN: u64 = 10_000;
 const FETCH_COST: f64 = 20.0;
 /// A document that is read behind the last one.
 const SCAN_COST: f64 = 4.0;
-/// A document that is made of a key, and tested.
-const KEY_TEST_COST: f64 = 1.0;
+/// A document that is made of a key, and tested: 2 for numbers, 4 for strings of 20 bytes.
+const KEY_TEST_COST: f64 = 2.5;
 /// A document beside its key.
 const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;

@@ -84,7 +84,8 @@ fn way(
             entries += source.count_about(number, &from, &to)?;
         }
     }
-    access.documents = entries as f64;
+    // What fields behind the second are restricted to, or keys are tested for, leaves fewer.
+    access.documents = access.documents.min(entries as f64);
     access.entries = entries as f64 + ENTRIES_A_VALUE * values.len() as f64;
     access.seeks = 2.0 * values.len() as f64;
     access.lead_in_order(find.order());

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
 use crate::queries::{Defaults, Examined};
-use crate::{queries, views};
+use crate::{collection_uuid, queries, views};
 
 pub const DISTINCT: Command = Command {
     name: "distinct",
@@ -29,7 +29,7 @@ pub const DISTINCT: Command = Command {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let source = queries::named_source(request, context)?;
+    let source = collection_uuid::named_source(request, context)?;
     let default = Defaults::of(context, source.collation());
     let values = match source.view() {
         Some(_) => {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, ValueRef};
 use windrow_query::{Find, Given, Verbosity, Wrapping};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -127,10 +126,10 @@ fn named_target(
     command: Document<'_>,
     name: &str,
 ) -> Result<Target, CommandError> {
-    let namespace = named(context, database, command)?;
+    let target = named(context, database, command)?;
     match name {
-        "find" | "update" | "delete" => Target::of(namespace, &Arguments::within(name, command)),
-        _ => Ok(Target::any(namespace)),
+        "find" | "update" | "delete" => target.expecting(&Arguments::within(name, command)),
+        _ => Ok(target),
     }
 }
 
@@ -138,13 +137,13 @@ fn named(
     context: &Context<'_>,
     database: &str,
     command: Document<'_>,
-) -> Result<Namespace, CommandError> {
+) -> Result<Target, CommandError> {
     let code = ErrorCode::InvalidNamespace;
     match command.first() {
         Some(("find" | "count" | "distinct", _)) => {
-            queries::named_or_uuid(context, database, command, code)
+            Target::named_or_uuid(context, database, command, code)
         }
-        _ => queries::named(database, command, code),
+        _ => queries::named(database, command, code).map(Target::any),
     }
 }
 
@@ -154,7 +153,7 @@ fn collation_of(
     database: &str,
     command: Document<'_>,
 ) -> Option<Arc<Collation>> {
-    collation::default_of(context, &named(context, database, command).ok()?)
+    collation::default_of(context, &named(context, database, command).ok()?.namespace)
 }
 
 /// The one statement of a write that is explained.

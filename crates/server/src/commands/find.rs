@@ -88,12 +88,11 @@ impl Wanted {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let body = request.body();
-    let namespace =
-        queries::named_or_uuid(context, request.database(), body, ErrorCode::FailedToParse)?;
-    let text = namespace.to_string();
+    let code = ErrorCode::FailedToParse;
+    let target = Target::named_or_uuid(context, request.database(), body, code)?;
+    let text = target.namespace.to_string();
     context.operation.set_namespace(&text);
-    let arguments = Arguments::within("find", body);
-    let target = Target::of(namespace, &arguments)?;
+    let target = target.expecting(&Arguments::within("find", body))?;
     let source = target.source(context)?;
     if source.view().is_some() {
         return run_on_view(context, text, body, &source);

@@ -8,9 +8,10 @@ use windrow_index::Definition;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::collection_uuid::Target;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
-use crate::{listed, namespace, queries, views};
+use crate::{listed, namespace, views};
 
 /// Arguments are not checked, as in MongoDB.
 pub const LIST_INDEXES: Command = Command {
@@ -34,18 +35,18 @@ enum Beside {
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let beside = Beside::parse(&Arguments::new(request))?;
-    let namespace = match request.body().first() {
-        Some((_, ValueRef::Binary { .. })) => queries::named_or_uuid(
-            context,
-            request.database(),
-            request.body(),
-            ErrorCode::InvalidNamespace,
-        )?,
-        _ => namespace::named(request)?,
+    let (database, body) = (request.database(), request.body());
+    let target = match body.first() {
+        Some((_, ValueRef::Binary { .. })) => {
+            Target::named_or_uuid(context, database, body, ErrorCode::InvalidNamespace)?
+        }
+        _ => Target::any(namespace::named(request)?),
     };
+    let namespace = &target.namespace;
     context.operation.set_namespace(&namespace.to_string());
     let missing = || format!("ns does not exist: {namespace}");
-    let collection = views::collection(context, &namespace, missing)?;
+    let collection = views::collection(context, namespace, missing)?;
+    target.check_found(context, Some(collection.uuid()))?;
     // Those that are being built are shown too, as in MongoDB.
     let indexes = collection.indexes();
     let listed = indexes.iter().map(|index| beside.tell(index, &collection));
