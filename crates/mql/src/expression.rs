@@ -49,6 +49,7 @@ mod zip;
 pub(crate) use array_sort::parse_count;
 pub use computed::Computed;
 pub use context::{CLUSTER_TIME, Context, Scope, Variables};
+pub use date::calendar::Date as CalendarDate;
 pub use dependencies::Dependencies;
 pub(crate) use field_path::check_name;
 pub use field_path::{OF_REFERENCES, check_variable_for_writing};

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use windrow_document::{Timestamp, Value};
+use windrow_mql::expression::CalendarDate;
 
 /// The time as a timestamp; no two calls give the same.
 pub(crate) fn timestamp() -> Timestamp {
@@ -40,31 +41,10 @@ pub(crate) fn millis(time: SystemTime) -> i64 {
 pub(crate) fn iso(time: SystemTime) -> String {
     let millis = millis(time);
     let (days, of_day) = (millis / 86_400_000, millis % 86_400_000);
-    let (year, month, day) = civil(days);
+    let CalendarDate { year, month, day } = CalendarDate::of_days(days);
     let (hour, minute) = (of_day / 3_600_000, of_day / 60_000 % 60);
     let (second, milli) = (of_day / 1000 % 60, of_day % 1000);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}+00:00")
-}
-
-/// The date of a count of days since 1970, by counting from 1 March of the year 0, so that the day
-/// that leap years add is the last of its year (the method of Howard Hinnant's "chrono-compatible
-/// low-level date algorithms").
-fn civil(days_since_1970: i64) -> (i64, i64, i64) {
-    let days = days_since_1970 + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub(crate) const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// A day of the calendar; months and days count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Date {
+pub struct Date {
     pub year: i64,
     pub month: i64,
     pub day: i64,
@@ -108,6 +108,7 @@ impl Date {
         era * 146_097 + day_of_era - 719_468
     }
 
+    /// Of a count of days since 1970.
     pub fn of_days(days: i64) -> Date {
         let days = days + 719_468;
         let era = days.div_euclid(146_097);
