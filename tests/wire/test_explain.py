@@ -415,3 +415,22 @@ def test_a_lookup_tells_what_it_read(joined, lookup, expected):
     for pipeline in ([stage], [stage, {"$unwind": "$found"}]):
         shown = stages_of(joined, pipeline, "executionStats")[1]
         assert tuple(shown[name] for name in names) == expected
+
+
+def test_a_large_collection_without_an_index_is_read_once_for_all_rows(database):
+    """Above 100 MB of documents there was no table of them: each row read the whole collection."""
+    text = "x" * 400_000
+    database.large.insert_many([{"_id": one, "by": [one % 7, "b"], "text": text} for one in range(300)])
+    database.large.insert_many([{"_id": 300}, {"_id": 301, "by": None}])
+    rows = [{"_id": one, "wanted": one} for one in range(9)] + [{"_id": 9, "wanted": [1, 2]}, {"_id": 10}]
+    database.rows.insert_many(rows)
+    project = {"$project": {"found": "$found._id"}}
+    lookup = {"from": "large", "localField": "wanted", "foreignField": "by", "as": "found"}
+    found = {one["_id"]: one["found"] for one in database.rows.aggregate([{"$lookup": lookup}, project])}
+    of = [[one for one in range(300) if one % 7 == wanted] for wanted in range(7)]
+    expected = of + [[], [], sorted(of[1] + of[2]), [300, 301]]
+    assert [found[one] for one in range(11)] == expected
+    stage = database.command("explain", {"aggregate": "rows", "pipeline": [{"$lookup": lookup}], "cursor": {}},
+                             verbosity="executionStats")["stages"][1]
+    counts = (stage["collectionScans"], stage["totalDocsExamined"])
+    assert counts == (1, 302 + sum(map(len, expected)))

@@ -1,10 +1,12 @@
 //! `$lookup`: documents of another collection, found for each row.
 //!
 //! By equality the other collection is asked through its index, or where it has none, read once into a
-//! table by value. With a pipeline, that runs for each row; only once where it does not depend on it.
+//! table by value: of its documents, or of their ids where they are too long. With a pipeline, that runs
+//! for each row; only once where it does not depend on it.
 
 mod join;
 mod parse;
+mod table;
 
 use std::sync::Arc;
 

@@ -1,23 +1,18 @@
 //! Documents whose field equals a value of a row.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-use windrow_document::{
-    Array, ArrayBuf, Collation, Document, DocumentBuf, Value, ValueRef, doc, key,
-};
-use windrow_index::{Definition, Scratch};
+use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_index::Definition;
 use windrow_mql::filter::Filter;
 
 use super::Equality;
+use super::table::{Rows, Table};
 use crate::Error;
 use crate::aggregate::chain::matching;
 use crate::aggregate::place::visit;
 use crate::aggregate::stage::Setting;
-use crate::bounds::leaf;
-use crate::cursor::Cursor;
-use crate::operators::{Reads, SORT_BYTES_MAX};
+use crate::operators::Reads;
 use crate::row::{Interrupt, Row};
 use crate::source::Source;
 
@@ -32,13 +27,6 @@ enum Way {
     /// A query for each row: there is an index, or too much for a table.
     Query,
     Table(Table),
-}
-
-/// The collection in memory: by the keys that an index on the field would have.
-#[derive(Default)]
-struct Table {
-    records: Vec<Row>,
-    places: HashMap<Box<[u8]>, Vec<u32>, RandomState>,
 }
 
 /// What is found for a row.
@@ -71,7 +59,7 @@ impl Join {
             self.way = Some(self.choose((setting, reads), interrupt)?);
         }
         if let Some(Way::Table(table)) = &self.way
-            && let Some(found) = table.matching(&filter)?
+            && let Some(found) = table.matching(&filter, (&*self.source, reads), interrupt)?
         {
             return Ok(Matching::Records(found));
         }
@@ -152,77 +140,12 @@ impl Join {
         }
         let mut documents = matching(Document::EMPTY, Filter::all(), &self.source, setting)?;
         let collation = setting.environment.collation.as_deref();
-        let table = Table::read(&self.equality, &mut documents, collation, interrupt)?;
+        let rows = Rows {
+            cursor: &mut documents,
+            are_stored: self.source.view().is_none(),
+        };
+        let table = Table::read(&self.equality, rows, collation, interrupt)?;
         documents.add_reads(reads);
         Ok(table.map_or(Way::Query, Way::Table))
-    }
-}
-
-impl Table {
-    /// Reads the collection; None where it is too large.
-    fn read(
-        equality: &Equality,
-        documents: &mut Cursor,
-        collation: Option<&Collation>,
-        interrupt: &dyn Interrupt,
-    ) -> Result<Option<Table>, Error> {
-        let mut pattern = DocumentBuf::new();
-        pattern.push(&equality.foreign.to_string(), 1);
-        let mut specification = doc! { "key": pattern, "name": "join" };
-        if let Some(collation) = collation {
-            specification.push("collation", collation.specification());
-        }
-        let Ok(definition) = Definition::parse(specification.as_document()) else {
-            return Ok(None);
-        };
-        let (mut table, mut scratch, mut bytes) = (Table::default(), Scratch::default(), 0);
-        while let Some(row) = documents.next_row(interrupt)? {
-            let place = table.records.len() as u32;
-            let document = row.document();
-            bytes += document.as_bytes().len() + size_of::<Row>();
-            if bytes > SORT_BYTES_MAX {
-                return Ok(None);
-            }
-            let mut emit = |key: &[u8], _: &[u8]| match table.places.get_mut(key) {
-                Some(places) if places.last() == Some(&place) => {}
-                Some(places) => places.push(place),
-                None => {
-                    bytes += 2 * key.len() + 64;
-                    table.places.insert(key.into(), vec![place]);
-                }
-            };
-            if definition.keys(document, &mut scratch, &mut emit).is_err() {
-                return Ok(None);
-            }
-            let content = row.content.into_shared();
-            table.records.push(Row { content, ..row });
-        }
-        Ok(Some(table))
-    }
-
-    /// The records that match; None where the table's keys do not tell.
-    fn matching(&self, filter: &Filter) -> Result<Option<Vec<Row>>, Error> {
-        let Some(extent) = leaf::extent(filter.root()) else {
-            return Ok(None);
-        };
-        let mut places: Vec<u32> = Vec::new();
-        let mut bytes = Vec::new();
-        for interval in extent.intervals.as_slice() {
-            bytes.clear();
-            key::append_collated(&mut bytes, interval.low.as_ref(), false, filter.collation());
-            places.extend(self.places.get(bytes.as_slice()).into_iter().flatten());
-        }
-        places.sort_unstable();
-        places.dedup();
-        let mut found = Vec::with_capacity(places.len());
-        for row in places
-            .iter()
-            .filter_map(|place| self.records.get(*place as usize))
-        {
-            if filter.matches(row.document())? {
-                found.push(row.clone());
-            }
-        }
-        Ok(Some(found))
     }
 }

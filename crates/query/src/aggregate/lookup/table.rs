@@ -1,0 +1,181 @@
+//! Another collection by the values of one of its fields, where no index has them.
+
+use std::hash::BuildHasher;
+
+use foldhash::fast::RandomState;
+use windrow_document::{Collation, DocumentBuf, doc, key};
+use windrow_index::{Definition, Scratch};
+use windrow_mql::filter::Filter;
+
+use super::Equality;
+use crate::Error;
+use crate::bounds::leaf;
+use crate::cursor::Cursor;
+use crate::operators::{Reads, SORT_BYTES_MAX};
+use crate::row::{Interrupt, Pace, Row};
+use crate::source::{RecordId, Source};
+
+/// The collection by the keys that an index on the field would have.
+pub struct Table {
+    hasher: RandomState,
+    /// Hashes of keys with places in the records, in order.
+    places: Vec<(u64, u32)>,
+    records: Records,
+}
+
+enum Records {
+    /// The documents themselves, and how many bytes they take.
+    Held(Vec<Row>, usize),
+    /// Where these take too much: by what they are read again.
+    Stored(Vec<RecordId>),
+}
+
+/// What reads the collection.
+pub struct Rows<'r> {
+    pub cursor: &'r mut Cursor,
+    /// Whether the documents are records, which can be read again.
+    pub are_stored: bool,
+}
+
+impl Table {
+    /// Reads the collection; None where even the ids of its records take more than 100 MB.
+    pub fn read(
+        equality: &Equality,
+        rows: Rows<'_>,
+        collation: Option<&Collation>,
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<Table>, Error> {
+        let Some(definition) = index_on(equality, collation) else {
+            return Ok(None);
+        };
+        let mut table = Table {
+            hasher: RandomState::default(),
+            places: Vec::new(),
+            records: Records::Held(Vec::new(), 0),
+        };
+        let mut scratch = Scratch::default();
+        while let Some(row) = rows.cursor.next_row(interrupt)? {
+            let place = table.records.count() as u32;
+            let (hasher, places) = (&table.hasher, &mut table.places);
+            let mut emit = |key: &[u8], _: &[u8]| places.push((hasher.hash_one(key), place));
+            let keys = definition.keys(row.document(), &mut scratch, &mut emit);
+            if keys.is_err() {
+                return Ok(None);
+            }
+            table.records.push(row);
+            if rows.are_stored && table.bytes() > SORT_BYTES_MAX {
+                table.records.let_go();
+            }
+            if table.bytes() > SORT_BYTES_MAX {
+                return Ok(None);
+            }
+        }
+        table.places.sort_unstable();
+        Ok(Some(table))
+    }
+
+    fn bytes(&self) -> usize {
+        self.places.len() * size_of::<(u64, u32)>() + self.records.bytes()
+    }
+
+    /// The records that match, in natural order; None where the keys do not tell, or they are too many to
+    /// be held. `reads`: what was read for it is added.
+    pub fn matching(
+        &self,
+        filter: &Filter,
+        (source, reads): (&dyn Source, &mut Reads),
+        interrupt: &dyn Interrupt,
+    ) -> Result<Option<Vec<Row>>, Error> {
+        let Some(places) = self.places_of(filter) else {
+            return Ok(None);
+        };
+        let (mut found, mut bytes, mut pace) = (Vec::new(), 0, Pace::default());
+        for place in places {
+            pace.step(interrupt)?;
+            let row = match &self.records {
+                Records::Held(rows, _) => rows.get(place).cloned(),
+                Records::Stored(ids) => {
+                    reads.documents_examined += 1;
+                    let id = ids.get(place).copied();
+                    let read = id.map(|id| source.get(id)).transpose()?.flatten();
+                    bytes += read.as_ref().map_or(0, |document| document.len());
+                    id.zip(read)
+                        .map(|(id, document)| Row::of_record(id, document))
+                }
+            };
+            if bytes > SORT_BYTES_MAX {
+                return Ok(None);
+            }
+            // Another key may have the hash.
+            if let Some(row) = row
+                && filter.matches(row.document())?
+            {
+                found.push(row);
+            }
+        }
+        Ok(Some(found))
+    }
+
+    /// The places of the records that may match, in order.
+    fn places_of(&self, filter: &Filter) -> Option<Vec<usize>> {
+        let extent = leaf::extent(filter.root())?;
+        let (mut places, mut bytes) = (Vec::new(), Vec::new());
+        for interval in extent.intervals.as_slice() {
+            bytes.clear();
+            key::append_collated(&mut bytes, interval.low.as_ref(), false, filter.collation());
+            let hash = self.hasher.hash_one(bytes.as_slice());
+            let first = self.places.partition_point(|(other, _)| *other < hash);
+            let of_key = self.places.get(first..).unwrap_or_default().iter();
+            let of_key = of_key.take_while(|(other, _)| *other == hash);
+            places.extend(of_key.map(|(_, place)| *place as usize));
+        }
+        places.sort_unstable();
+        places.dedup();
+        Some(places)
+    }
+}
+
+impl Records {
+    fn count(&self) -> usize {
+        match self {
+            Records::Held(rows, _) => rows.len(),
+            Records::Stored(ids) => ids.len(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Records::Held(_, bytes) => *bytes,
+            Records::Stored(ids) => ids.len() * size_of::<RecordId>(),
+        }
+    }
+
+    fn push(&mut self, row: Row) {
+        match self {
+            Records::Held(rows, bytes) => {
+                *bytes += row.bytes() + size_of::<Row>();
+                let content = row.content.into_shared();
+                rows.push(Row { content, ..row });
+            }
+            Records::Stored(ids) => ids.push(row.id),
+        }
+    }
+
+    /// Keeps only what the documents are read by.
+    fn let_go(&mut self) {
+        if let Records::Held(rows, _) = self {
+            *self = Records::Stored(rows.iter().map(|row| row.id).collect());
+        }
+    }
+}
+
+/// The index whose keys the table has; None where there can be none on the field.
+fn index_on(equality: &Equality, collation: Option<&Collation>) -> Option<Definition> {
+    let mut pattern = DocumentBuf::new();
+    pattern.push(&equality.foreign.to_string(), 1);
+    let mut specification = doc! { "key": pattern, "name": "join" };
+    if let Some(collation) = collation {
+        specification.push("collation", collation.specification());
+    }
+    Definition::parse(specification.as_document()).ok()
+}
