@@ -204,6 +204,47 @@ def test_more_is_told_where_asked(database):
     assert len({event["collectionUUID"] for event in events}) == 1
 
 
+def test_every_modification_is_told_with_what_was_before(database):
+    c = database.create_collection("c", validator={"a": {"$exists": True}})
+    c.create_index("a")
+    c.create_index("when", expireAfterSeconds=10)
+    asked = [
+        {},
+        {"validationLevel": "moderate"},
+        {"index": {"keyPattern": {"a": 1}, "hidden": True}},
+        {"index": {"name": "a_1", "hidden": True}},
+        {"index": {"name": "when_1", "expireAfterSeconds": 20}, "validator": {}},
+        {"index": {"name": "a_1", "prepareUnique": True}},
+        {"index": {"name": "a_1", "unique": True}, "dryRun": True},
+        {"index": {"name": "a_1", "unique": True}},
+    ]
+    uuid = next(database.list_collections())["info"]["uuid"]
+    with database.watch(show_expanded_events=True, max_await_time_ms=100) as stream, \
+            c.watch(max_await_time_ms=100) as plain:
+        options = []
+        for change in asked:
+            if not change.get("dryRun"):
+                options.append({"uuid": uuid} | c.options())
+            database.command("collMod", "c", **change)
+        c.insert_one({})
+        events = drain(stream, 8)
+        assert kinds([plain.next()]) == ["insert"]
+    assert kinds(events) == ["modify"] * 7 + ["insert"]
+    assert [event["operationDescription"] for event in events[:7]] == [
+        {},
+        {"validationLevel": "moderate"},
+        {"index": {"name": "a_1", "hidden": True}},
+        {"index": {"name": "a_1"}},
+        {"index": {"name": "when_1", "expireAfterSeconds": 20}, "validator": {}},
+        {"index": {"name": "a_1", "prepareUnique": True}},
+        {"index": {"name": "a_1", "unique": True}},
+    ]
+    before = [event["stateBeforeChange"] for event in events[:7]]
+    assert [state["collectionOptions"] for state in before] == options
+    assert [state.get("indexOptions") for state in before] == [
+        None, None, {"hidden": False}, {}, {"expireAfterSeconds": 10}, {"prepareUnique": False}, {}]
+
+
 def test_a_waiting_stream_is_woken(collection):
     with collection.watch(max_await_time_ms=WAIT_MILLIS) as stream:
         event = answer_of_waiting(collection, stream.next, lambda: collection.insert_one({"_id": 1}))

@@ -125,12 +125,9 @@ impl Collection {
             options: change(old.options.as_document())?,
             ..CollectionRow::clone(&old)
         };
-        let mut changes = new.replace(&old, self.id);
-        let told = Told::of(Deed::Modify, &new).with(new.options.clone());
-        changes.push(told.put());
         core.storage
             .catalog
-            .change(changes, |_| {})
+            .change(new.replace(&old, self.id), |_| {})
             .map_err(Error::from)?;
         self.note_changed(&core);
         self.set_row(new);
@@ -174,6 +171,22 @@ impl Collection {
                 state.index = changed.clone();
             }
         });
+        Ok(())
+    }
+
+    /// Tells change streams that options of the collection or of an index were changed, as `description`
+    /// says it; `before` is what they were. It stands in the log after the changes themselves, since what
+    /// one command asks for may be several.
+    pub fn tell_of_modification(
+        &self,
+        description: DocumentBuf,
+        before: DocumentBuf,
+    ) -> Result<(), Error> {
+        let core = self.core()?;
+        let _changing = core.catalog_change.lock();
+        let told = Told::of(Deed::Modify, &self.row()).with(description);
+        let change = vec![told.with_state_before(before).put()];
+        core.storage.catalog.change(change, |_| {})?;
         Ok(())
     }
 

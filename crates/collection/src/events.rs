@@ -57,6 +57,8 @@ pub enum EventKind {
         deed: Deed,
         to: Option<Namespace>,
         description: DocumentBuf,
+        /// What was changed, as it was.
+        before: Option<DocumentBuf>,
     },
 }
 
@@ -133,6 +135,7 @@ impl Events {
                         deed: told.deed,
                         to: told.to,
                         description: told.description,
+                        before: told.before,
                     };
                     events.event(&told.named, kind)
                 }));

@@ -2,7 +2,7 @@
 //! the log has them all.
 //!
 //! ```text
-//! "e"    BSON: kind, db, coll, uuid, to: {db, coll}, description
+//! "e"    BSON: kind, db, coll, uuid, to: {db, coll}, description, before
 //! ```
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -57,6 +57,8 @@ pub(crate) struct Told {
     pub to: Option<Namespace>,
     /// `operationDescription`, as clients see it who ask for more.
     pub description: DocumentBuf,
+    /// `stateBeforeChange`, likewise.
+    pub before: Option<DocumentBuf>,
 }
 
 impl Told {
@@ -66,6 +68,7 @@ impl Told {
             named: row.named(),
             to: None,
             description: DocumentBuf::new(),
+            before: None,
         }
     }
 
@@ -81,6 +84,7 @@ impl Told {
             },
             to: None,
             description: DocumentBuf::new(),
+            before: None,
         }
     }
 
@@ -100,6 +104,13 @@ impl Told {
     pub fn with(self, description: DocumentBuf) -> Told {
         Told {
             description,
+            ..self
+        }
+    }
+
+    pub fn with_state_before(self, before: DocumentBuf) -> Told {
+        Told {
+            before: Some(before),
             ..self
         }
     }
@@ -140,6 +151,9 @@ impl Told {
         }
         if described {
             told.push("description", self.description.clone());
+            if let Some(before) = &self.before {
+                told.push("before", before.clone());
+            }
         }
         told
     }
@@ -155,7 +169,10 @@ impl Told {
             found.map(str::to_owned)
         };
         let to = document.get("to").and_then(ValueRef::as_document);
-        let description = document.get("description").and_then(ValueRef::as_document);
+        let within = |name: &str| {
+            let found = document.get(name).and_then(ValueRef::as_document);
+            found.map(Document::to_buf)
+        };
         Some(Told {
             deed: Deed::named(document.get("kind").and_then(ValueRef::as_str)?)?,
             named: NamedRow::of(document).ok()?,
@@ -165,7 +182,8 @@ impl Told {
                     collection: text(to, "coll")?,
                 })
             }),
-            description: description.map_or_else(DocumentBuf::new, Document::to_buf),
+            description: within("description").unwrap_or_default(),
+            before: within("before"),
         })
     }
 }

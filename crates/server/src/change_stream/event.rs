@@ -176,10 +176,16 @@ fn push_change(
             return Ok(());
         }
         EventKind::Catalog {
-            deed, description, ..
+            deed,
+            description,
+            before,
+            ..
         } => {
             if wanted.expanded && !matches!(deed, Deed::Drop | Deed::DropDatabase) {
                 document.push("operationDescription", description.clone());
+                if let Some(before) = before {
+                    document.push("stateBeforeChange", before.clone());
+                }
             }
             return Ok(());
         }

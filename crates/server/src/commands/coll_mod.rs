@@ -3,11 +3,13 @@
 mod of_cap;
 mod of_index;
 mod of_view;
+mod telling;
 
 use windrow_collection::{Collection, Error as CollectionError, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
+use self::telling::Modification;
 use super::create::{self, clustered};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -85,11 +87,16 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     wanted.cap.check(&collection)?;
+    let arguments = Arguments::new(request);
+    let modification = Modification::of(&collection, &arguments, index.as_ref());
     if let Some(index) = index {
         index.apply(&collection, context.operation, &mut reply)?;
     }
     wanted.apply(&collection)?;
     wanted.cap.apply(&collection)?;
+    if !wanted.dry_run {
+        modification.tell(&collection)?;
+    }
     Ok(Reply::ok(reply))
 }
 

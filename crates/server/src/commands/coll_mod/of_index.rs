@@ -167,6 +167,46 @@ impl Wanted {
         Ok(())
     }
 
+    /// The change as change streams tell it: of what is as it was before, nothing.
+    pub fn described(&self) -> DocumentBuf {
+        let mut described = doc! { "name": self.name.as_str() };
+        if let Some(expires) = &self.expires {
+            described.push("expireAfterSeconds", expires.seconds);
+        }
+        for (name, new) in self.new_flags() {
+            described.push(name, new);
+        }
+        if self.unique && !self.is("unique") {
+            described.push("unique", true);
+        }
+        described
+    }
+
+    /// What was there in place of what changes.
+    pub fn before(&self) -> DocumentBuf {
+        let mut before = DocumentBuf::new();
+        let expired = self.specification.get("expireAfterSeconds");
+        if let Some(old) = expired.filter(|_| self.expires.is_some()) {
+            before.push("expireAfterSeconds", old);
+        }
+        for (name, _) in self.new_flags() {
+            before.push(name, self.is(name));
+        }
+        before
+    }
+
+    /// The flags that change, and to what.
+    fn new_flags(&self) -> impl Iterator<Item = (&'static str, bool)> + '_ {
+        let flags = [
+            ("hidden", self.hidden),
+            ("prepareUnique", self.prepare_unique),
+        ];
+        let given = flags
+            .into_iter()
+            .filter_map(|(name, new)| Some((name, new?)));
+        given.filter(|(name, new)| *new != self.is(name))
+    }
+
     fn check_doubles(
         &self,
         collection: &Collection,
@@ -191,15 +231,9 @@ impl Wanted {
             }
             reply.push("expireAfterSeconds_new", expires.answered.clone());
         }
-        let flags = [
-            ("hidden", self.hidden),
-            ("prepareUnique", self.prepare_unique),
-        ];
-        for (name, new) in flags {
-            if let Some(new) = new.filter(|new| *new != self.is(name)) {
-                reply.push(&format!("{name}_old"), self.is(name));
-                reply.push(&format!("{name}_new"), new);
-            }
+        for (name, new) in self.new_flags() {
+            reply.push(&format!("{name}_old"), self.is(name));
+            reply.push(&format!("{name}_new"), new);
         }
         if self.unique && !self.is("unique") {
             reply.push("unique_new", true);
