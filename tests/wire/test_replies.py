@@ -270,6 +270,16 @@ def test_a_causal_session_reads_what_it_wrote(member):
         assert client.d.causal.find_one({}, session=session) == {"_id": 1}
 
 
+def test_cursors_of_a_session_with_snapshots_go_on(member):
+    """Drivers repeat the read concern of the session with every getMore."""
+    uri = f"mongodb://127.0.0.1:{member.port}/?replicaSet=rs0"
+    with MongoClient(uri) as client, client.start_session(snapshot=True) as session:
+        client.d.snapshots.insert_many([{"_id": number} for number in range(5)])
+        found = list(client.d.snapshots.find({}, batch_size=2, session=session))
+        assert [one["_id"] for one in found] == [0, 1, 2, 3, 4]
+        assert len(list(client.d.snapshots.aggregate([], batchSize=2, session=session))) == 5
+
+
 def test_a_member_builds_for_a_quorum_of_itself(member):
     database = member.client().d
     for number, quorum in enumerate([0, 1, "majority", "votingMembers"]):

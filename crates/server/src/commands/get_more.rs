@@ -21,6 +21,8 @@ pub const GET_MORE: Command = Command {
     help: "gives the next documents of a cursor",
     kind: Kind::GetMore,
     in_transactions: InTransactions::Allowed,
+    // It goes on as its cursor was opened. Drivers repeat the concern of a session with snapshots.
+    read_concern: true,
     in_api_version_1: true,
     arguments: Accepted::Only(&[
         "batchSize",
