@@ -310,6 +310,21 @@ def test_near_behind_a_field_that_must_only_be_there(collection):
     assert error.value.code == 291
 
 
+@pytest.mark.parametrize("condition, said", [
+    ({"$near": [0, 0]}, "maxdist=1.79769e+308 isNearSphere=0"),
+    ({"$nearSphere": [0, 0], "$maxDistance": 2.5}, "maxdist=2.5 isNearSphere=1"),
+    ({"$near": {"$geometry": point((0, 0)), "$maxDistance": 500}}, "maxdist=500 isNearSphere=0"),
+])
+def test_the_field_that_has_no_index_is_told(collection, condition, said):
+    """There are applications that find its name in the message, make the index and ask again."""
+    collection.insert_one({"a": {"b": [0, 0]}})
+    with pytest.raises(OperationFailure) as error:
+        list(collection.find({"a.b": condition}))
+    assert error.value.code == 291
+    assert f"ns={collection.full_name}Tree: GEONEAR  field=a.b {said}\n" in str(error.value)
+    assert "unable to find index for $geoNear query" in str(error.value)
+
+
 @pytest.mark.parametrize("query, code", [
     ({"q": {"$near": [0, 0]}}, 291),
     ({"p": {"$near": [0, 0]}}, 291),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_geo::Near;
+use windrow_geo::{Measure, Near};
 use windrow_mql::filter::Node;
 
 use super::hint;
@@ -28,7 +28,7 @@ pub fn scan(
         ));
     }
     if find.min.is_some() || find.max.is_some() {
-        return Err(no_index());
+        return Err(no_index((path, near), source));
     }
     let root = find.filter.root();
     let found = predicates(root, find.filter.collation_shared());
@@ -43,7 +43,7 @@ pub fn scan(
             (best, scan) => best.or(scan),
         };
     }
-    let mut scan = best.ok_or_else(no_index)?;
+    let mut scan = best.ok_or_else(|| no_index((path, near), source))?;
     scan.filter = (!matches!(root, Node::Near { .. })).then(|| find.filter.clone());
     Ok(scan)
 }
@@ -99,8 +99,20 @@ fn restricted(scan: &NearScan) -> usize {
         .count()
 }
 
-fn no_index() -> Error {
-    let message = "error processing query: planner returned error: unable to find index for \
-                   $geoNear query";
+/// Applications look in the message for the field that has no index, to make one: it reads as MongoDB's
+/// does for a filter that is this `$near` alone.
+fn no_index((path, near): (&Path, &Near), source: &dyn Source) -> Error {
+    let namespace = source.namespace();
+    // MongoDB prints six digits of it, in which the largest number is this.
+    let distance = match near.max.is_finite() {
+        true => near.max.to_string(),
+        false => "1.79769e+308".to_owned(),
+    };
+    let on_sphere = i32::from(near.measure == Measure::Radians);
+    let message = format!(
+        "error processing query: ns={namespace}Tree: GEONEAR  field={path} maxdist={distance} \
+         isNearSphere={on_sphere}\nSort: {{}}\nProj: {{}}\n planner returned error :: caused by :: \
+         unable to find index for $geoNear query"
+    );
     Error::new(NO_PLANS, message)
 }
