@@ -50,6 +50,17 @@ def test_no_other_field_of_a_path_begins_with_a_dollar_sign(referring):
     refused(lambda: referring.distinct("by.$name"), 16410)
 
 
+def test_an_operator_within_another_is_refused_as_applications_expect(collection):
+    """They look for these words to tell a wrong update from a failure of the server."""
+    collection.insert_one({"_id": 1, "a": [{"$unknown": 1}]})
+    refusal = refused(lambda: collection.update_one({"_id": 1}, {"$set": {"$rename": {"a": "b"}}}), 52)
+    assert "'$rename' in '$rename' is not allowed in the context of an update's" in str(refusal)
+    refused(lambda: collection.find_one({"a": {"$all": [{"$gt": 1}]}}), 2)
+    refused(lambda: collection.find_one({"a": {"$all": [{"$near": [0, 0]}]}}), 2)
+    assert collection.count_documents({"a": {"$all": [{"$unknown": 1}]}}) == 1
+    assert collection.count_documents({"a": {"$all": [{"$unknown": 2}]}}) == 0
+
+
 def test_each_job_of_a_queue_is_taken_once(collection):
     """Workers take the job that is due first, lock it, and give back what they cannot do."""
     now = datetime.now(timezone.utc)

@@ -199,6 +199,12 @@ fn arrays_are_asked_as_a_whole() {
         &[doc! { "a": [2, 3, 1] }],
         &[doc! { "a": [1] }],
     );
+    // What is no operator begins a value.
+    check(
+        doc! { "a": { "$all": [{ "$unknown": 1 }] } },
+        &[doc! { "a": [{ "$unknown": 1 }] }],
+        &[doc! { "a": [{ "unknown": 1 }] }],
+    );
     check(
         doc! { "a": { "$all": [] } },
         &[],

@@ -66,7 +66,10 @@ pub(super) fn check_top_level<'a>(
 pub(super) fn dollar_name(name: &str) -> Error {
     Error::new(
         52,
-        format!("The dollar ($) prefixed field '{name}' in '{name}' is not valid for storage."),
+        format!(
+            "The dollar ($) prefixed field '{name}' in '{name}' is not allowed in the context of an \
+             update's replacement document. Consider using an aggregation pipeline with $replaceWith."
+        ),
     )
 }
 

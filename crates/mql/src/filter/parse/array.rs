@@ -2,8 +2,9 @@
 
 use windrow_document::path::Path;
 use windrow_document::{Array, Document, ValueRef};
+use windrow_geo::Near;
 
-use super::{Operator, Place, WHOLE, compare, conditions, find, is_operators};
+use super::{FIELD, Operator, Place, WHOLE, compare, conditions, find};
 use super::{is_operators_in_element, operators};
 use crate::Error;
 use crate::filter::node::Node;
@@ -34,11 +35,17 @@ fn all_member(path: &Path, value: ValueRef<'_>) -> Result<Node, Error> {
             path: path.clone(),
             regex: Regex::new(pattern, options)?,
         }),
-        ValueRef::Document(inner) if is_operators(inner) => {
+        ValueRef::Document(inner) if begins_with_operator(inner) => {
             Err(Error::bad_value("no $ expressions in $all"))
         }
         other => compare::equal(path, other),
     }
+}
+
+/// What begins with any other name is a value, though the name has a dollar in front.
+fn begins_with_operator(document: Document<'_>) -> bool {
+    let is_one = |name: &str| find(FIELD, name).is_some() || Near::is_operator(name);
+    document.first().is_some_and(|(name, _)| is_one(name))
 }
 
 fn all_elem_match(one: &Operator<'_>, list: Array<'_>) -> Result<Vec<Node>, Error> {
