@@ -405,6 +405,7 @@ def test_the_pipeline_of_a_union_is_explained(joined, verbosity):
     ({"localField": "k", "foreignField": "k"}, (12, 12, 0, ["k_1"])),
     ({"localField": "k", "foreignField": "k", "pipeline": [{"$match": {"n": {"$gt": 4}}}]}, (12, 12, 0, ["k_1"])),
     ({"let": {"k": "$k"}, "pipeline": [{"$match": {"$expr": {"$eq": ["$n", "$$k"]}}}]}, (60, 0, 3, [])),
+    ({"let": {"k": "$k"}, "pipeline": [{"$match": {"$expr": {"$eq": ["$k", "$$k"]}}}]}, (12, 12, 0, ["k_1"])),
     ({"pipeline": [{"$match": {"k": 2}}]}, (4, 4, 0, ["k_1"])),
     ({"localField": "k", "foreignField": "n"}, (20, 0, 1, [])),
 ])

@@ -202,9 +202,28 @@ impl Definition {
         }
     }
 
-    /// Whether a document's entries depend on the values at the paths of its fields alone.
-    pub fn reads_only_its_paths(&self) -> bool {
-        self.text.is_none() && self.wildcard.is_none() && self.partial.is_none()
+    /// Whether two documents have the same entries since all that the index reads of them is the same.
+    /// `is_same`: whether they have the same under a name.
+    pub fn reads_the_same(&self, is_same: impl Fn(&str) -> bool) -> bool {
+        let same_below = |path: &str| is_same(path.split('.').next().unwrap_or(path));
+        let same = |path: &Path| {
+            let first = path.components().first();
+            first.is_none_or(|first| is_same(first.name()))
+        };
+        let wildcard = self.wildcard.as_ref().is_none_or(|paths| match paths {
+            Wildcard::Only(list) => list.iter().all(|path| same_below(path)),
+            Wildcard::Without(_) => false,
+        });
+        let text = self.text.as_ref().is_none_or(|text| {
+            let has_all = text.wildcard_weight.is_some();
+            let mut fields = text.fields.iter();
+            !has_all && same_below(&text.language_override) && fields.all(|field| same(&field.path))
+        });
+        let partial = self.partial.as_ref().is_none_or(|filter| {
+            let read = filter.dependencies();
+            !read.whole && read.paths.iter().all(|path| same_below(path))
+        });
+        wildcard && text && partial && self.fields.iter().all(|field| same(&field.path))
     }
 
     /// The specification with one option put in, changed, or (None) taken out.

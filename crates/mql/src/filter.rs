@@ -39,7 +39,7 @@ use windrow_geo::Near;
 
 pub use bits::{BitTest, Bits};
 pub use compare::Comparison;
-pub use expr::{Environment, ExprCondition};
+pub use expr::{Environment, ExprCondition, FieldComparison};
 pub use node::{Node, TextQuery};
 pub use regex::Regex;
 pub use schema::Schema;

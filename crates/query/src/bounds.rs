@@ -4,8 +4,9 @@
 //! intervals of the conditions on it. Conditions through the same array may be fulfilled by
 //! different elements, so they restrict an index together only where one `$elemMatch` holds them.
 //!
-//! Reading order: [`interval`], [`leaf`], [`place`], this file, [`partial`], [`wildcard`], [`range`].
+//! Reading order: [`interval`], [`leaf`], [`place`], [`expression`], this file, [`partial`], [`wildcard`], [`range`].
 
+pub mod expression;
 pub mod interval;
 pub mod leaf;
 pub mod partial;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 
 use windrow_document::Collation;
 use windrow_document::path::Path;
-use windrow_index::KeyKind;
+use windrow_index::{Definition, KeyKind};
 use windrow_mql::filter::Node;
 
 use crate::source::SourceIndex;
@@ -39,6 +40,8 @@ pub struct Predicate {
     needs_no_arrays: bool,
     /// It looks at strings as such, whatever the collation: a regular expression.
     is_of_texts: bool,
+    /// It is of an expression, which sees more values than a wildcard index has.
+    is_of_expression: bool,
     /// The `$elemMatch`es around it: how many parts of the path each pins to one element, and its
     /// number.
     pins: Vec<(usize, usize)>,
@@ -127,6 +130,10 @@ impl Predicates {
                     self.leaf(&Node::Exists { path }, prefix, pins);
                 }
             }
+            Node::Expr(condition) => {
+                self.is_complete = false;
+                self.list.extend(expression::predicates(condition));
+            }
             leaf => self.leaf(leaf, prefix, pins),
         }
     }
@@ -172,6 +179,7 @@ impl Predicates {
             accepts_missing,
             is_negated,
             is_of_texts: leaf::has_regex(node),
+            is_of_expression: false,
             needs_no_arrays: matches!(node, Node::Not(child) if leaf::accepts_missing(child))
                 || leaf::is_all_but_an_end(node),
             pins: pins.open.clone(),
@@ -180,6 +188,11 @@ impl Predicates {
 }
 
 impl Predicate {
+    /// Whether an index may have all values that it sees.
+    fn is_known_to(&self, definition: &Definition) -> bool {
+        !self.is_of_expression || definition.path_place().is_none()
+    }
+
     /// The extent in terms of the index's keys; None where they say nothing about the condition.
     fn extent_in(
         &self,
@@ -188,6 +201,9 @@ impl Predicate {
         kind: KeyKind,
     ) -> Option<Cow<'_, Extent>> {
         let definition = &index.definition;
+        if !self.is_known_to(definition) {
+            return None;
+        }
         let extent = match (&definition.collation, &predicates.collation) {
             (None, None) => Cow::Borrowed(&self.extent),
             (ours, theirs) if ours == theirs => {
@@ -374,6 +390,7 @@ pub fn has_all(index: &SourceIndex, root: &Node, predicates: &Predicates) -> boo
     let demands = |predicate: &Predicate| {
         let fields = definition.fields.iter().enumerate();
         !predicate.accepts_missing
+            && predicate.is_known_to(definition)
             && fields.into_iter().any(|(number, field)| {
                 let has_arrays = parts_with_arrays(index, number) != 0;
                 // Of a wildcard index only the path decides which documents it has.
@@ -392,7 +409,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use windrow_document::{DocumentBuf, array, doc};
-    use windrow_index::{Definition, Multikey};
+    use windrow_index::Multikey;
     use windrow_mql::filter::Filter;
 
     fn index(key: DocumentBuf, arrays: &[u32]) -> SourceIndex {

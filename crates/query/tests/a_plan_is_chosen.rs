@@ -99,6 +99,35 @@ fn check(database: &Database, find: Find, expected: &str) {
     assert_eq!(chosen(explained.as_document()), expected, "{}", find.filter);
 }
 
+/// Expressions scanned the collection, the pipelines of a `$lookup` with `let` once for every row.
+#[test]
+fn comparisons_within_expressions_go_by_indexes() {
+    let database = database();
+    let check = |condition: DocumentBuf, expected| {
+        check(&database, find(doc! { "$expr": condition }), expected);
+    };
+    check(doc! { "$eq": ["$_id", 5] }, "FETCH IXSCAN(_id_)");
+    check(doc! { "$gt": [7, "$b"] }, "FETCH IXSCAN(b)");
+    check(
+        doc! { "$eq": ["$b", { "$add": [3, 4] }] },
+        "FETCH IXSCAN(b)",
+    );
+    check(
+        doc! { "$and": [{ "$gte": ["$a", 5] }, { "$and": [{ "$eq": ["$b", 7] }] }] },
+        "FETCH IXSCAN(b)",
+    );
+    // One of two need not hold; a negation is none; two fields are no bounds; arrays are compared as a whole.
+    check(
+        doc! { "$or": [{ "$eq": ["$b", 7] }, { "$eq": ["$z", 1] }] },
+        "COLLSCAN",
+    );
+    check(doc! { "$not": [{ "$eq": ["$b", 7] }] }, "COLLSCAN");
+    check(doc! { "$eq": ["$b", "$_id"] }, "COLLSCAN");
+    check(doc! { "$eq": ["$b", [7]] }, "COLLSCAN");
+    check(doc! { "$eq": ["$b", { "$rand": {} }] }, "COLLSCAN");
+    check(doc! { "$lt": ["$b", (Value::MaxKey)] }, "COLLSCAN");
+}
+
 #[test]
 fn plans_for_filters() {
     let database = database();

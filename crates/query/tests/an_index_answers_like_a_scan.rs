@@ -150,6 +150,27 @@ fn condition(random: &mut Random) -> Value {
     }
 }
 
+/// Comparisons of fields with values of all kinds.
+fn expression(random: &mut Random) -> Value {
+    let operator = random.pick(&["$eq", "$lt", "$lte", "$gt", "$gte"]);
+    let field = format!("${}", random.pick(&PATHS));
+    let compared = match random.below(6) {
+        0 => random.pick(&[Value::MinKey, Value::MaxKey, Value::Null]),
+        _ => value(random),
+    };
+    let (field, value) = (Value::from(field), doc! { "$literal": compared });
+    let sides: Value = match random.below(2) {
+        0 => Value::Array(array![field, value]),
+        _ => Value::Array(array![value, field]),
+    };
+    let mut comparison = DocumentBuf::new();
+    comparison.push(operator, sides);
+    match random.below(4) {
+        0 => doc! { "$and": [comparison, (expression(random))] }.into(),
+        _ => comparison.into(),
+    }
+}
+
 fn filter(random: &mut Random, depth: u32) -> DocumentBuf {
     let mut filter = DocumentBuf::new();
     for _ in 0..random.below(3) {
@@ -157,6 +178,9 @@ fn filter(random: &mut Random, depth: u32) -> DocumentBuf {
         if filter.get(path).is_none() {
             filter.push(path, condition(random));
         }
+    }
+    if random.below(6) == 0 {
+        filter.push("$expr", expression(random));
     }
     if depth > 0 && random.below(3) == 0 {
         let name = random.pick(&["$or", "$and", "$nor"]);

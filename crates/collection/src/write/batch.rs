@@ -499,15 +499,8 @@ impl<'c> Batch<'c> {
 /// Whether a change of the document can change its entries: false only where every value that the
 /// index looks at has the same bytes.
 fn is_touched(index: &Index, old: Document<'_>, new: Document<'_>) -> bool {
-    let definition = &index.definition;
-    if !definition.reads_only_its_paths() {
-        return true;
-    }
-    definition
-        .fields
-        .iter()
-        .filter_map(|field| field.path.components().first())
-        .any(|part| top(old, part.name()) != top(new, part.name()))
+    let is_same = |name: &str| top(old, name) == top(new, name);
+    !index.definition.reads_the_same(is_same)
 }
 
 /// A value of a document as it stands, by its name.

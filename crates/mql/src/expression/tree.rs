@@ -1,6 +1,7 @@
 //! The tree of an expression, and its evaluation: an operator evaluates its arguments as it needs
 //! them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use windrow_document::{Document, Value, ValueRef};
@@ -162,6 +163,31 @@ impl Expression {
             Node::Document(fields) => evaluate_document(fields, context),
             Node::Array(elements) => evaluate_array(elements, context),
         }
+    }
+
+    /// The name of the operator that it is, and its arguments.
+    pub(crate) fn as_call(&self) -> Option<(&'static str, &[Expression])> {
+        match &self.0 {
+            Node::Call(call) => Some((call.operator.name, &call.arguments)),
+            _ => None,
+        }
+    }
+
+    /// The dotted path of the document's field that it is.
+    pub(crate) fn as_field(&self) -> Option<String> {
+        match &self.0 {
+            Node::Path(path) => path.dotted(),
+            _ => None,
+        }
+    }
+
+    /// Whether no document changes what it gives, once its variables are known.
+    pub(crate) fn reads_nothing(&self) -> bool {
+        let read = Dependencies {
+            variables: BTreeSet::new(),
+            ..self.paths()
+        };
+        read == Dependencies::default()
     }
 
     /// What it reads.

@@ -26,6 +26,25 @@ impl Comparison {
         }
     }
 
+    /// The comparison of that name.
+    pub fn named(name: &str) -> Option<Comparison> {
+        use Comparison::{Eq, Gt, Gte, Lt, Lte};
+        [Eq, Lt, Lte, Gt, Gte]
+            .into_iter()
+            .find(|one| one.name() == name)
+    }
+
+    /// The same with its sides exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Eq => Comparison::Eq,
+            Comparison::Lt => Comparison::Gt,
+            Comparison::Lte => Comparison::Gte,
+            Comparison::Gt => Comparison::Lt,
+            Comparison::Gte => Comparison::Lte,
+        }
+    }
+
     /// Whether a value that stands so to the operand fulfils the comparison.
     pub fn accepts(self, order: Ordering) -> bool {
         match self {

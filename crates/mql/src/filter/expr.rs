@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Collation, Document, Value, ValueRef};
 
+use super::compare::Comparison;
 use super::walk::Outcome;
 use crate::Error;
 use crate::expression::{Context, Expression, Scope, Variables};
@@ -47,11 +48,62 @@ impl ExprCondition {
     }
 
     pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
-        let context = Context::new(document)
-            .with_variables(&self.environment.variables)
-            .with_now(self.environment.now)
-            .with_collation(self.environment.collation.as_deref());
+        let context = self.context(document);
         let value = self.expression.evaluate(&context).map_err(Box::new)?;
         Ok(value.is_truthy())
     }
+
+    fn context<'c>(&'c self, document: Document<'c>) -> Context<'c> {
+        Context::new(document)
+            .with_variables(&self.environment.variables)
+            .with_now(self.environment.now)
+            .with_collation(self.environment.collation.as_deref())
+    }
+
+    /// The comparisons of fields with values that hold of every document that it matches.
+    pub fn comparisons(&self) -> Vec<FieldComparison> {
+        let mut found = Vec::new();
+        self.collect(&self.expression, &mut found);
+        found
+    }
+
+    fn collect(&self, expression: &Expression, found: &mut Vec<FieldComparison>) {
+        let Some((name, arguments)) = expression.as_call() else {
+            return;
+        };
+        if name == "$and" {
+            arguments.iter().for_each(|one| self.collect(one, found));
+        }
+        let (Some(operator), [one, other]) = (Comparison::named(name), arguments) else {
+            return;
+        };
+        let forward = self.comparison(one, operator, other);
+        found.extend(forward.or_else(|| self.comparison(other, operator.mirrored(), one)));
+    }
+
+    fn comparison(
+        &self,
+        field: &Expression,
+        operator: Comparison,
+        value: &Expression,
+    ) -> Option<FieldComparison> {
+        let path = field.as_field().filter(|_| value.reads_nothing())?;
+        let context = self.context(Document::EMPTY);
+        let value = value.evaluate(&context).ok()?.into_value()?;
+        Some(FieldComparison {
+            path,
+            operator,
+            value,
+        })
+    }
+}
+
+/// A field compared with a value as expressions do it: by MongoDB's order over all types, arrays as whole
+/// values, with missing below everything but MinKey.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldComparison {
+    /// Dotted. It never names a place in an array.
+    pub path: String,
+    pub operator: Comparison,
+    pub value: Value,
 }

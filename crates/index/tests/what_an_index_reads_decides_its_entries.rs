@@ -1,0 +1,83 @@
+//! Updates make no entries for an index that reads nothing of what they change: the indexes of words, of
+//! all paths and of some documents made theirs for every update.
+
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_index::{Definition, Scratch};
+
+fn entries(definition: &Definition, document: Document<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut emit = |key: &[u8], payload: &[u8]| found.push((key.to_vec(), payload.to_vec()));
+    definition
+        .entries(document, &mut Scratch::default(), &mut emit)
+        .unwrap();
+    found
+}
+
+/// Changes one top-level field after the other: `read` are those that the index reads.
+fn check(specification: DocumentBuf, read: &[&str]) {
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    let base = doc! {
+        "_id": 1, "a": { "x": "red apples" }, "b": 5, "language": "english", "l": "english",
+        "s": "green pears", "other": 1,
+    };
+    for (name, _) in base.iter() {
+        let is_same = |one: &str| one != name;
+        assert_eq!(
+            definition.reads_the_same(is_same),
+            !read.contains(&name),
+            "{name} by {specification}"
+        );
+        if definition.reads_the_same(is_same) {
+            let changed: DocumentBuf = base
+                .iter()
+                .map(|(one, value)| match one == name {
+                    true => (one, ValueRef::String("german")),
+                    false => (one, value),
+                })
+                .collect();
+            let (old, new) = (base.as_document(), changed.as_document());
+            assert_eq!(
+                entries(&definition, old),
+                entries(&definition, new),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn by_the_names_at_the_top() {
+    let all = ["_id", "a", "b", "language", "l", "s", "other"];
+    check(
+        doc! { "key": { "a.x": 1, "b": -1 }, "name": "i" },
+        &["a", "b"],
+    );
+    check(doc! { "key": { "a.x": "hashed" }, "name": "i" }, &["a"]);
+    check(
+        doc! { "key": { "b": 1 }, "name": "i", "partialFilterExpression": { "a.x": { "$exists": true } } },
+        &["a", "b"],
+    );
+    check(
+        doc! { "key": { "s": "text" }, "name": "i" },
+        &["s", "language"],
+    );
+    check(
+        doc! { "key": { "b": 1, "a.x": "text", "s": "text" }, "name": "i", "language_override": "l" },
+        &["a", "b", "s", "l"],
+    );
+    check(doc! { "key": { "$**": "text" }, "name": "i" }, &all);
+    check(doc! { "key": { "a.$**": 1 }, "name": "i" }, &["a"]);
+    check(
+        doc! { "key": { "b": 1, "a.$**": 1 }, "name": "i" },
+        &["a", "b"],
+    );
+    check(doc! { "key": { "$**": 1 }, "name": "i" }, &all);
+    check(
+        doc! { "key": { "$**": 1 }, "name": "i", "wildcardProjection": { "s": 1, "a.x": 1 } },
+        &["a", "s"],
+    );
+    check(
+        doc! { "key": { "$**": 1 }, "name": "i", "wildcardProjection": { "s": 0 } },
+        &all,
+    );
+}
