@@ -223,7 +223,8 @@ impl Collection {
         changes.push(Told::of_indexes(Deed::CreateIndexes, &self.row(), definitions).put());
         core.storage.catalog.change(changes, |_| {})?;
         self.note_changed(core);
-        indexes.iter().for_each(|index| index.set_ready());
+        let written = core.storage.log.written().0;
+        indexes.iter().for_each(|index| index.set_ready(written));
         Ok(true)
     }
 

@@ -101,10 +101,11 @@ impl Engine {
         if let Some(target) = &target {
             changes.extend(self.drop_changes(target));
         }
-        self.core.storage.catalog.change(changes, |_| {})?;
+        let position = self.core.storage.catalog.change(changes, |_| {})?;
         source.note_changed(&self.core);
         let renamed = || source.set_row(row);
-        self.collections.rename(&source, target.as_deref(), renamed);
+        self.collections
+            .rename(&source, target.as_ref(), position.0, renamed);
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
     }
 }

@@ -60,6 +60,8 @@ pub struct Collection {
     pub(crate) uses: Uses,
     /// A position behind the last change of what it is: its name, options and indexes.
     changed: AtomicU64,
+    /// A position from which on it has its name; where it was there at the start, 0.
+    named_from: AtomicU64,
     next_record: AtomicU64,
     count: AtomicI64,
     bytes: AtomicI64,
@@ -103,6 +105,7 @@ impl Collection {
             holds: Holds::default(),
             uses: Uses::default(),
             changed: AtomicU64::new(0),
+            named_from: AtomicU64::new(0),
             next_record: AtomicU64::new(folded.next_record.max(1)),
             count: AtomicI64::new(folded.count),
             bytes: AtomicI64::new(folded.bytes),
@@ -212,6 +215,15 @@ impl Collection {
     pub(crate) fn note_changed(&self, core: &Core) {
         let written = core.storage.log.written().0;
         self.changed.fetch_max(written, Ordering::AcqRel);
+    }
+
+    /// Says that it has its name from a position on.
+    pub(crate) fn set_named_from(&self, position: u64) {
+        self.named_from.store(position, Ordering::Release);
+    }
+
+    pub(crate) fn named_from(&self) -> u64 {
+        self.named_from.load(Ordering::Acquire)
     }
 
     /// Whether it is what it was at a position since the start of the engine.

@@ -9,6 +9,7 @@ use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
 use crate::namespace::{self, Namespace};
+use crate::past::Past;
 
 /// See the module.
 pub(crate) struct Collections {
@@ -16,6 +17,7 @@ pub(crate) struct Collections {
     /// Held from the look whether a name is free until it is given: to a collection or a view.
     pub naming: Mutex<()>,
     all: RwLock<All>,
+    past: Past,
 }
 
 #[derive(Default)]
@@ -36,6 +38,7 @@ impl Collections {
             core,
             naming: Mutex::default(),
             all: RwLock::default(),
+            past: Past::default(),
         }
     }
 
@@ -78,23 +81,58 @@ impl Collections {
         all.by_id.insert(collection.id, collection.clone());
     }
 
+    /// The collection that had a name at a position that is being read at. Error where it cannot be read
+    /// any more.
+    pub fn by_name_at(
+        &self,
+        namespace: &Namespace,
+        position: u64,
+    ) -> Result<Option<Arc<Collection>>, Error> {
+        // Asked first: one that loses its name meanwhile is in the past before.
+        let now = self.by_name(namespace);
+        let past = self.past.at(namespace, position)?;
+        Ok(past.or_else(|| now.filter(|it| it.named_from() <= position)))
+    }
+
+    /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes.
+    pub fn drop_at(&self, collection: &Arc<Collection>, position: u64) {
+        self.past.add(collection, position, true);
+        self.remove(collection);
+    }
+
+    /// Forgets names and collections that nobody reads any more.
+    pub fn forget_past(&self) {
+        if self.past.is_empty() {
+            return;
+        }
+        let oldest = self.core.snapshot_positions().first().copied();
+        let bytes_max = self.core.options.tail_bytes;
+        self.past.forget(oldest.unwrap_or(0), bytes_max);
+    }
+
     pub fn remove(&self, collection: &Collection) {
         let mut all = self.all.write();
         all.by_name.remove(&collection.namespace());
         all.by_id.remove(&collection.id);
     }
 
-    /// Lets `rename` change the name of a collection, in one step for who looks for it. `replaced`
-    /// goes.
+    /// Lets `rename` change the name of a collection, as the catalog did at a position, in one step for who
+    /// looks for it. `replaced` goes. Called with the lock of catalog changes.
     pub fn rename(
         &self,
         collection: &Arc<Collection>,
-        replaced: Option<&Collection>,
+        replaced: Option<&Arc<Collection>>,
+        position: u64,
         rename: impl FnOnce(),
     ) {
+        self.past.add(collection, position, false);
+        if let Some(replaced) = replaced {
+            self.past.add(replaced, position, true);
+        }
         let mut all = self.all.write();
         all.by_name.remove(&collection.namespace());
         rename();
+        collection.set_named_from(position);
         let name = collection.namespace();
         all.by_name.insert(name, collection.clone());
         if let Some(replaced) = replaced {

@@ -13,6 +13,7 @@ use windrow_storage::{Compression, RowChange, RunId, Storage};
 use crate::building::pool::BuildPool;
 use crate::error::Error;
 use crate::index::Index;
+use crate::kept::Kept;
 use crate::names::Names;
 use crate::options::{Background as BackgroundWork, EngineOptions};
 use crate::recent::Budget;
@@ -24,6 +25,8 @@ pub(crate) struct Core {
     pub storage: Storage,
     pub options: EngineOptions,
     pub snapshots: Arc<Snapshots>,
+    /// Positions that clients know by a time.
+    pub kept: Kept,
     /// Held while collections, indexes or sections are changed: in the catalog, then in memory.
     pub catalog_change: Mutex<()>,
     /// Held while a fold runs.
@@ -118,6 +121,7 @@ impl Core {
         Core {
             storage,
             snapshots: Arc::default(),
+            kept: Kept::default(),
             catalog_change: Mutex::default(),
             folding: Mutex::default(),
             merging: Mutex::default(),

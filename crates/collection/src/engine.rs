@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
-use windrow_storage::{Disk, RowChange, Storage};
+use windrow_fold::Age;
+use windrow_storage::{ClusterTime, Disk, RowChange, Storage};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
 use crate::merging::Effort;
+use crate::moment::Moment;
 use crate::namespace::Namespace;
 use crate::options::{Background, EngineOptions};
 use crate::record::transaction::Origin;
@@ -185,7 +188,8 @@ impl Engine {
         let mut changes = creating::rows_of(core, &collection);
         let row = collection.row();
         changes.push(Told::of(Deed::Create, &row).with_options(&row).put());
-        core.storage.catalog.change(changes, |_| {})?;
+        let position = core.storage.catalog.change(changes, |_| {})?;
+        collection.set_named_from(position.0);
         collection.note_changed(core);
         self.collections.insert(&collection);
         Ok(collection)
@@ -193,7 +197,36 @@ impl Engine {
 
     /// Begins a transaction, which reads what has been written before.
     pub fn begin(&self, origin: Origin) -> Transaction {
-        Transaction::begin(&self.collections, origin)
+        let snapshot = self.core.snapshot(Age::Limited);
+        Transaction::begin(&self.collections, origin, snapshot, None)
+    }
+
+    /// The same, reading what was there at a moment.
+    pub fn begin_at(&self, origin: Origin, moment: Arc<Moment>) -> Result<Transaction, Error> {
+        let snapshot = moment.again()?;
+        Ok(Transaction::begin(
+            &self.collections,
+            origin,
+            snapshot,
+            Some(moment),
+        ))
+    }
+
+    /// What has been written up to now, to be read at once or, by its time, for as long as that is kept.
+    pub fn moment(&self) -> Moment {
+        Moment::newest(&self.collections, ClusterTime::default())
+    }
+
+    /// What was there at a time that is kept, or is the newest. `current`: the latest time that counts as
+    /// the newest where nothing has been written since. Error SnapshotNotKept.
+    pub fn moment_at(&self, time: ClusterTime, current: ClusterTime) -> Result<Moment, Error> {
+        Moment::at(&self.collections, time, current)
+    }
+
+    /// Sets for how long the moments that clients know are kept, but not for longer than snapshots may be
+    /// old.
+    pub fn set_moments_kept(&self, window: Duration) {
+        self.core.kept.set_window(window);
     }
 
     /// What a session has done last, also before the engine was opened: of those that have written within
@@ -254,8 +287,8 @@ impl Engine {
         let _schema = collection.schema.write();
         let mut changes = self.drop_changes(collection);
         changes.push(Told::of(Deed::Drop, &collection.row()).put());
-        self.core.storage.catalog.change(changes, |_| {})?;
-        self.collections.remove(collection);
+        let position = self.core.storage.catalog.change(changes, |_| {})?;
+        self.collections.drop_at(collection, position.0);
         self.forget(collection)
     }
 

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use windrow_document::{DocumentBuf, Value};
-use windrow_storage::{CatalogError, StorageError};
+use windrow_storage::{CatalogError, ClusterTime, StorageError};
+
+use crate::kept::KEPT_MAX;
 
 /// The text is a sentence for the caller. The server's table gives each its MongoDB code.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub enum Error {
     DocumentTooLarge { bytes: usize },
     /// The caller's: it has read for longer than snapshots may be old.
     SnapshotTooOld,
+    /// The caller's: nobody has kept what was there at this time.
+    SnapshotNotKept(ClusterTime),
     /// Somebody else's: the index build, or the collection, was dropped or killed meanwhile.
     Interrupted(String),
     /// Another transaction's: it has changed, or holds, what this one was to change. Begun anew, it may
@@ -106,6 +110,12 @@ impl fmt::Display for Error {
             Error::SnapshotTooOld => formatter.write_str(
                 "the snapshot of this read is older than snapshots may be (--snapshot-seconds-max); \
                  what it saw may be gone: read again",
+            ),
+            Error::SnapshotNotKept(time) => write!(
+                formatter,
+                "Read timestamp Timestamp{time} is older than the oldest available timestamp: what a \
+                 read answers the time of is kept for minSnapshotHistoryWindowInSeconds, of the last \
+                 {KEPT_MAX} such times and not past a restart"
             ),
             Error::Interrupted(why) => formatter.write_str(why),
             Error::WriteConflict(what) => write!(

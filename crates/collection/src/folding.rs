@@ -335,7 +335,10 @@ fn show(tasks: &[Task], places: &[(usize, u64)], opened: &[Arc<Section>]) {
                     *sections = Arc::new(Sections::new(all.collect()));
                 }
             }
-            state.frozen = None;
+            // Those who read at a position before its end go on to see it.
+            if !state.dropped {
+                state.frozen = None;
+            }
         });
         task.frozen.generation.retire();
     }

@@ -26,6 +26,8 @@ pub struct Index {
 #[derive(Debug)]
 struct Life {
     ready: AtomicBool,
+    /// The position from which on it is complete for who reads there.
+    ready_from: AtomicU64,
     dropped: AtomicBool,
     /// The newest definition, which is the one that the catalog keeps.
     newest: Mutex<Arc<Definition>>,
@@ -61,6 +63,7 @@ impl Index {
         };
         let life = Life {
             ready: AtomicBool::new(ready),
+            ready_from: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
             newest: Mutex::new(definition.clone()),
             uses: AtomicU64::new(0),
@@ -132,8 +135,16 @@ impl Index {
         self.definition.refuses_doubles() && self.is_ready()
     }
 
-    pub fn set_ready(&self) {
+    /// `position`: the newest, behind all that its build has read.
+    pub fn set_ready(&self, position: u64) {
+        self.life.ready_from.store(position, Ordering::Release);
         self.life.ready.store(true, Ordering::Release);
+    }
+
+    /// The first position at which it may be read, once it is ready: what was there before, its build
+    /// may have missed.
+    pub fn ready_from(&self) -> u64 {
+        self.life.ready_from.load(Ordering::Acquire)
     }
 
     /// Whether it was dropped, or is to be: a build of it stops.

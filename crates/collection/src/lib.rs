@@ -7,9 +7,9 @@
 //!
 //! Not here: queries, plans, and the protocol.
 //!
-//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, [`read`], `holds`, `core`,
-//! `collection`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
-//! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `events`, [`validate`](mod@validate).
+//! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, [`read`], `holds`, `kept`, `core`,
+//! `collection`, `past`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
+//! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `moment`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
 mod admission;
@@ -33,11 +33,14 @@ mod folding;
 mod generation;
 mod holds;
 mod index;
+mod kept;
 mod keys;
 mod merging;
+mod moment;
 mod names;
 mod namespace;
 mod options;
+mod past;
 mod read;
 mod recent;
 mod record;
@@ -68,6 +71,8 @@ pub use error::{DuplicateKey, Error, FailedValidation};
 pub use events::{Event, EventKind, Events, Step};
 pub use holds::{Exclusion, Patience};
 pub use index::{Index, Progress};
+pub use kept::KEPT_MAX;
+pub use moment::Moment;
 pub use namespace::{Namespace, VIEWS};
 pub use options::{AtBlock, Background, EngineOptions};
 pub use read::{EntryCursor, Reader, ReaderIndex, RecordCursor, RecordId};

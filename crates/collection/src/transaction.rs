@@ -23,6 +23,7 @@ use crate::core::Core;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::holds::{Held, Taken, Ticket};
+use crate::moment::Moment;
 use crate::namespace::Namespace;
 use crate::read::{Own, Reader, RecordId};
 use crate::record::transaction::{HEADER_BYTES, Origin, PART_HEADER_BYTES};
@@ -42,6 +43,8 @@ pub struct Transaction {
     collections: Arc<Collections>,
     origin: Origin,
     snapshot: Snapshot,
+    /// What it reads at, where it did not begin with the newest.
+    moment: Option<Arc<Moment>>,
     ticket: Arc<Ticket>,
     state: Mutex<State>,
 }
@@ -83,13 +86,19 @@ impl std::fmt::Debug for Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn begin(collections: &Arc<Collections>, origin: Origin) -> Transaction {
+    pub(crate) fn begin(
+        collections: &Arc<Collections>,
+        origin: Origin,
+        snapshot: Snapshot,
+        moment: Option<Arc<Moment>>,
+    ) -> Transaction {
         let core = &collections.core;
         Transaction {
             core: core.clone(),
             collections: collections.clone(),
             origin,
-            snapshot: core.snapshot(Age::Limited),
+            snapshot,
+            moment,
             ticket: Arc::default(),
             state: Mutex::new(State {
                 record_bytes: HEADER_BYTES,
@@ -106,7 +115,13 @@ impl Transaction {
             return Ok(Some(created.clone()));
         }
         let Some(collection) = self.collections.by_name(namespace) else {
-            return Ok(None);
+            // What is dropped between the begin and the first use is not there, as in MongoDB: but for who
+            // asked for a time at which it was.
+            let past = self.moment.as_ref();
+            return match past.map_or(Ok(None), |it| it.collection(namespace))? {
+                Some(_) => Err(Error::CollectionChanged(namespace.to_string())),
+                None => Ok(None),
+            };
         };
         if !state.parts.contains_key(&collection.id) {
             collection.uses.begin()?;
@@ -118,6 +133,11 @@ impl Transaction {
             return Err(Error::CollectionChanged(namespace.to_string()));
         }
         Ok(Some(collection))
+    }
+
+    /// What it reads at, where it did not begin with the newest.
+    pub fn moment(&self) -> Option<&Moment> {
+        self.moment.as_deref()
     }
 
     /// What it sees of a collection: of that it uses or has created.

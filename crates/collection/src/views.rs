@@ -10,8 +10,9 @@ use windrow_document::{Array, ArrayBuf, Collation, Document, DocumentBuf, Value,
 
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::moment::Moment;
 use crate::namespace::Namespace;
-use crate::read::RecordId;
+use crate::read::{Reader, RecordId};
 use crate::rules::collation_of;
 use crate::write::Change;
 
@@ -57,19 +58,26 @@ impl View {
     }
 }
 
+/// The view of this name among those that a reader of `system.views` sees.
+fn view_in(reader: &Reader, namespace: &Namespace) -> Result<Option<View>, Error> {
+    let name = namespace.to_string();
+    let found = reader.find(ValueRef::String(&name))?;
+    Ok(found.map(|(_, bytes)| View::read(Document::from_validated(&bytes))))
+}
+
+impl Moment {
+    /// The view that had this name.
+    pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
+        let views = self.collection(&Namespace::views_of(&namespace.database))?;
+        views.map_or(Ok(None), |it| view_in(&self.reader(&it)?, namespace))
+    }
+}
+
 impl Engine {
     /// The view of that name.
     pub fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
-        let Some(views) = self.collection(&Namespace::views_of(&namespace.database)) else {
-            return Ok(None);
-        };
-        let reader = views.reader()?;
-        let name = namespace.to_string();
-        let Some(id) = reader.find_id(ValueRef::String(&name))? else {
-            return Ok(None);
-        };
-        let found = reader.get(id)?;
-        Ok(found.map(|bytes| View::read(Document::from_validated(&bytes))))
+        let views = self.collection(&Namespace::views_of(&namespace.database));
+        views.map_or(Ok(None), |it| view_in(&it.reader()?, namespace))
     }
 
     /// The views of a database with their names.

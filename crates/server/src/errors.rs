@@ -60,6 +60,7 @@ impl IntoCommandError for CollectionError {
             CollectionError::IndexNotFound(_) => ErrorCode::IndexNotFound,
             CollectionError::DocumentTooLarge { .. } => ErrorCode::BSONObjectTooLarge,
             CollectionError::SnapshotTooOld => ErrorCode::SnapshotUnavailable,
+            CollectionError::SnapshotNotKept(_) => ErrorCode::SnapshotTooOld,
             CollectionError::Interrupted(_) | CollectionError::WaitGivenUp => {
                 ErrorCode::Interrupted
             }

@@ -201,6 +201,7 @@ impl World {
             56 => self.rename(),
             57 if self.once_in(3) => self.drop_collection(),
             58 => self.fill_or_free(),
+            60..62 => self.look_back(),
             59 if self.once_in(3) => self.break_disk(),
             62..70 => self.transact(),
             70..73 => self.validate(),

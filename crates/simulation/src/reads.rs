@@ -1,16 +1,19 @@
 //! Steps that read, and hold the engine's answers against the model.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use windrow_collection::{Checks, Direction, Reader};
 use windrow_document::{Document, ValueRef};
 use windrow_index::{Multikey, Scratch, is_mark};
 
 use crate::model::Documents;
-use crate::world::{Fault, Held, World};
+use crate::world::{Fault, Held, World, namespace};
 
 /// So many readers stay open at most.
 const HELD_MAX: usize = 3;
+/// So many times are known at most.
+const MOMENTS_MAX: usize = 6;
 
 impl World {
     /// Reads everything of one collection.
@@ -111,6 +114,77 @@ impl World {
                 self.with(|state| state.held.push(Held { reader, documents }));
             }
         }
+    }
+}
+
+impl World {
+    /// Learns the time of what is there, or looks again what was there at a time that is known.
+    pub(crate) fn look_back(&self) {
+        let (count, is_sound) =
+            self.with(|state| (state.moments.len(), state.fault != Fault::Broken));
+        if is_sound && count < MOMENTS_MAX && self.once_in(2) {
+            let time = self.engine().moment().time();
+            self.with(|state| state.moments.push((time, state.model.clone())));
+            self.note("moment", count as u64);
+        } else if count == MOMENTS_MAX && self.once_in(4) {
+            let engine = self.engine();
+            engine.set_moments_kept(Duration::ZERO);
+            let (time, _) = self.with(|state| std::mem::take(&mut state.moments).swap_remove(0));
+            let newest = engine.newest_time();
+            let found = engine.moment_at(time, newest);
+            assert_eq!(found.is_ok(), time == newest, "nobody keeps {time}");
+            engine.set_moments_kept(Duration::MAX);
+            self.note("let go", count as u64);
+        } else if count > 0 {
+            let number = self.below(count as u64) as usize;
+            let (time, model) = self.with(|state| state.moments[number].clone());
+            let moment = self.engine().moment_at(time, time).expect("a moment");
+            for (name, things) in &model {
+                let found = moment.collection(&namespace(name)).expect("a collection");
+                let collection = found.unwrap_or_else(|| panic!("there was no {name} at {time}"));
+                let reader = moment.reader(&collection).expect("a reader");
+                check_records(&reader, &things.documents, name);
+                check_entries(&reader, &things.documents, name);
+            }
+            self.with(|state| {
+                for name in state.model.keys().filter(|name| !model.contains_key(*name)) {
+                    let found = moment.collection(&namespace(name)).expect("an answer");
+                    assert!(found.is_none(), "{name} was not there at {time}");
+                }
+            });
+            self.note("looked back", model.len() as u64);
+        }
+    }
+}
+
+/// An index has the keys of the documents that are seen, and no others.
+fn check_entries(reader: &Reader, documents: &Documents, name: &str) {
+    let mut scratch = Scratch::default();
+    for (number, index) in reader.indexes().iter().enumerate() {
+        let mut expected = Vec::new();
+        for document in documents.values() {
+            let mut keys = BTreeSet::new();
+            let mut note = |key: &[u8], _: &[u8]| {
+                if !is_mark(key) {
+                    keys.insert(key.to_vec());
+                }
+            };
+            let made =
+                (index.definition()).entries(document.as_document(), &mut scratch, &mut note);
+            made.expect("entries");
+            expected.extend(keys);
+        }
+        expected.sort_unstable();
+        let (mut found, mut cursor) = (
+            Vec::new(),
+            reader
+                .entries(number, Direction::Forward)
+                .expect("a cursor"),
+        );
+        while cursor.next().expect("an entry") {
+            found.push(cursor.key().to_vec());
+        }
+        assert_eq!(found, expected, "keys of {} of {name}", index.name());
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use windrow_collection::{
-    AtBlock, Background, Collection, Engine, EngineOptions, Error, Namespace, Origin, Reader,
-    Remembered, Transaction,
+    AtBlock, Background, ClusterTime, Collection, Engine, EngineOptions, Error, Namespace, Origin,
+    Reader, Remembered, Transaction,
 };
 use windrow_storage::{Compression, MemoryDisk, StorageError};
 
@@ -37,6 +37,8 @@ pub(crate) struct State {
     /// What is going on, and must not begin a second time inside itself.
     pub busy: Vec<Busy>,
     pub held: Vec<Held>,
+    /// Times that are known, and what must be read at each.
+    pub moments: Vec<(ClusterTime, Model)>,
     pub open: Option<Open>,
     /// The run is at its end: nothing happens inside steps any more.
     pub ending: bool,
@@ -135,6 +137,7 @@ impl World {
                 was_full: false,
                 busy: Vec::new(),
                 held: Vec::new(),
+                moments: Vec::new(),
                 open: None,
                 ending: false,
                 next_index: 0,
@@ -256,6 +259,7 @@ impl World {
     pub(crate) fn reopen(&self, disk: MemoryDisk) -> Result<(), Error> {
         let (knobs, old) = self.with(|state| {
             state.held.clear();
+            state.moments.clear();
             state.open = None;
             (state.options, state.engine.clone())
         });
@@ -275,6 +279,7 @@ impl World {
         let other = open(&MemoryDisk::new(), knobs, Weak::new()).expect("an empty disk opens");
         let old = self.with(|state| {
             state.held.clear();
+            state.moments.clear();
             state.open = None;
             std::mem::replace(&mut state.engine, other)
         });
@@ -324,7 +329,10 @@ fn open(disk: &MemoryDisk, knobs: Knobs, world: Weak<World>) -> Result<Arc<Engin
     options.storage.log.clock = clock;
     options.storage.catalog.checkpoint_bytes = knobs.checkpoint_bytes;
     options.storage.runs.cache_bytes = knobs.cache_bytes;
-    Engine::open(Arc::new(disk.clone()), options)
+    let engine = Engine::open(Arc::new(disk.clone()), options)?;
+    // The clock of the machine decides over nothing.
+    engine.set_moments_kept(Duration::MAX);
+    Ok(engine)
 }
 
 /// Milliseconds, of which some pass between any two looks.

@@ -69,7 +69,10 @@ impl Transaction {
                 publication.publish(position.0);
             }
             retries.note_committed(origin, position.0, millis);
-            created.iter().for_each(|it| collections.insert(it));
+            for it in &created {
+                it.set_named_from(position.0);
+                collections.insert(it);
+            }
         })?;
         Ok(())
     }

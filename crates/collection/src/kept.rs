@@ -1,0 +1,96 @@
+//! Positions that clients know by a cluster time, and may want to read at again.
+//!
+//! A snapshot is taken when somebody begins to read. Of those whose time a client is told one is kept
+//! open for each position, so that merges keep what it sees: for some minutes, and at most
+//! [`KEPT_MAX`] of them. What is let go of cannot be read at any more, even where nothing has been
+//! merged since: whether it could depends on nothing that a client knows.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use windrow_fold::Snapshot;
+use windrow_storage::ClusterTime;
+
+/// So many positions are kept at most. A document that is changed all the time has a version for each,
+/// and every merge goes by the list: this many are a list of 8 KB, and three new ones a second for as
+/// long as they are kept by default.
+pub const KEPT_MAX: usize = 1000;
+
+/// For how long a position is kept where nobody says: MongoDB's `minSnapshotHistoryWindowInSeconds`.
+const WINDOW: Duration = Duration::from_secs(300);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    all: Mutex<BTreeMap<u64, Position>>,
+    window_millis: AtomicU64,
+}
+
+/// A position that is kept.
+#[derive(Debug)]
+struct Position {
+    /// The times that clients know it by: it was the newest from the first to the last of them.
+    first: ClusterTime,
+    last: ClusterTime,
+    /// When it was the newest for the last time.
+    since: Instant,
+    snapshot: Snapshot,
+}
+
+impl Default for Kept {
+    fn default() -> Kept {
+        Kept {
+            all: Mutex::default(),
+            window_millis: AtomicU64::new(WINDOW.as_millis() as u64),
+        }
+    }
+}
+
+impl Kept {
+    /// Says for how long each is kept.
+    pub fn set_window(&self, window: Duration) {
+        let millis = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+        self.window_millis.store(millis, Ordering::Relaxed);
+    }
+
+    /// For how long each is kept, but not for longer than snapshots may be old.
+    pub fn window(&self, age_max: Duration) -> Duration {
+        age_max.min(Duration::from_millis(
+            self.window_millis.load(Ordering::Relaxed),
+        ))
+    }
+
+    /// Keeps the position of a snapshot, which is the newest, as that of the times from `first` to
+    /// `last`.
+    pub fn keep(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
+        let mut all = self.all.lock();
+        let position = all.entry(snapshot.position()).or_insert(Position {
+            first,
+            last,
+            since: Instant::now(),
+            snapshot,
+        });
+        position.first = position.first.min(first);
+        position.last = position.last.max(last);
+        position.since = Instant::now();
+        if all.len() > KEPT_MAX {
+            all.pop_first();
+        }
+    }
+
+    /// What `open` makes of the position of a time, while it is kept.
+    pub fn at<T>(&self, time: ClusterTime, open: impl FnOnce(u64) -> T) -> Option<T> {
+        let all = self.all.lock();
+        let mut known = all.values();
+        let found = known.find(|it| it.first <= time && time <= it.last);
+        found.map(|it| open(it.snapshot.position()))
+    }
+
+    /// Lets go of what has been kept for longer than `window`.
+    pub fn let_go(&self, window: Duration) {
+        let mut all = self.all.lock();
+        all.retain(|_, it| it.since.elapsed() <= window);
+    }
+}

@@ -1,0 +1,130 @@
+//! A position at which all collections and views are read, and the cluster time that clients know it by.
+
+use std::sync::Arc;
+
+use windrow_fold::{Age, Snapshot};
+use windrow_storage::ClusterTime;
+
+use crate::collection::Collection;
+use crate::collections::Collections;
+use crate::core::Core;
+use crate::error::Error;
+use crate::namespace::Namespace;
+use crate::read::Reader;
+use crate::state::State;
+
+/// See the module. Who has it reads there for as long as a snapshot may be old.
+pub struct Moment {
+    collections: Arc<Collections>,
+    snapshot: Snapshot,
+    time: ClusterTime,
+}
+
+impl std::fmt::Debug for Moment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Moment({})", self.time)
+    }
+}
+
+impl Moment {
+    /// The newest position, which is kept from now on as that of the times up to `until`, where that is
+    /// later than its own.
+    pub(crate) fn newest(collections: &Arc<Collections>, until: ClusterTime) -> Moment {
+        let core = &collections.core;
+        // While one goes on, what the catalog has and what names say is not of one position.
+        let _changing = core.catalog_change.lock();
+        let (snapshot, first) = core.timed_snapshot(Age::Any);
+        let position = snapshot.position();
+        let own = core.snapshots.open(Age::Limited, || position);
+        let time = first.max(until);
+        core.kept.keep(snapshot, first, time);
+        Moment {
+            collections: collections.clone(),
+            snapshot: own,
+            time,
+        }
+    }
+
+    /// The position of a time, where it is kept or the newest. `current`: the latest time that counts as
+    /// the newest where nothing has been written since.
+    pub(crate) fn at(
+        collections: &Arc<Collections>,
+        time: ClusterTime,
+        current: ClusterTime,
+    ) -> Result<Moment, Error> {
+        let core = &collections.core;
+        core.let_go_of_kept();
+        let again = |position| core.snapshots.open(Age::Limited, || position);
+        if let Some(snapshot) = core.kept.at(time, again) {
+            return Ok(Moment {
+                collections: collections.clone(),
+                snapshot,
+                time,
+            });
+        }
+        if time <= current && time >= core.storage.log.newest_time() {
+            let newest = Moment::newest(collections, time);
+            // Something may have been written in between.
+            if newest.time == time {
+                return Ok(newest);
+            }
+        }
+        Err(Error::SnapshotNotKept(time))
+    }
+
+    pub fn time(&self) -> ClusterTime {
+        self.time
+    }
+
+    /// One more snapshot there.
+    pub(crate) fn again(&self) -> Result<Snapshot, Error> {
+        let core = &self.collections.core;
+        let position = self.snapshot.position();
+        let snapshot = core.snapshots.open(Age::Limited, || position);
+        // Asked when the other one is open: then no merge came between the two.
+        match self.snapshot.has_ended() {
+            true => Err(Error::SnapshotTooOld),
+            false => Ok(snapshot),
+        }
+    }
+
+    /// The collection that had this name. Error where there was one that cannot be read any more.
+    pub fn collection(&self, namespace: &Namespace) -> Result<Option<Arc<Collection>>, Error> {
+        self.collections
+            .by_name_at(namespace, self.snapshot.position())
+    }
+
+    /// What a collection held. An index that was finished later is not there: it was built of what was
+    /// to be seen then.
+    pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
+        let snapshot = self.again()?;
+        let mut state = State::clone(&collection.state());
+        let position = snapshot.position();
+        state.indexes.retain(|it| it.index.ready_from() <= position);
+        let next_record = collection.next_record();
+        Ok(Reader::new(Arc::new(state), snapshot, next_record, None))
+    }
+}
+
+impl Core {
+    /// A snapshot of everything written so far, with its time: that of the newest change, or a later one
+    /// that is before the next.
+    fn timed_snapshot(&self, age: Age) -> (Snapshot, ClusterTime) {
+        let log = &self.storage.log;
+        let mut time = ClusterTime::default();
+        let snapshot = self.snapshots.open(age, || {
+            time = log.newest_time();
+            let written = log.written().0;
+            // The time has the lowest bits of the position that it is of.
+            written - u64::from((written as u32).wrapping_sub(time.increment()))
+        });
+        // Where nothing was ever written: clients take no time of second 0.
+        (snapshot, time.max(ClusterTime::new(1, 0)))
+    }
+
+    /// Lets go of positions that have been kept for long enough.
+    pub(crate) fn let_go_of_kept(&self) {
+        let window = self.kept.window(self.options.snapshot_age_max);
+        self.kept.let_go(window);
+    }
+}

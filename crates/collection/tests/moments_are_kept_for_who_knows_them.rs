@@ -1,0 +1,276 @@
+//! Moments: what was there at a time that a client was told is read again by that time, whatever happens
+//! since, until it is let go of.
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use common::{collection, namespace, open};
+use windrow_collection::{
+    BuildControl, Change, ClusterTime, Collection, Direction, Engine, Error, KEPT_MAX, Moment,
+    Namespace, Origin, Reader, Renaming, View, Work,
+};
+use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
+use windrow_index::Definition;
+use windrow_storage::MemoryDisk;
+
+fn insert(collection: &Collection, document: DocumentBuf) {
+    let bytes = Bytes::copy_from_slice(document.as_bytes());
+    let inserted = collection.insert(bytes, true).unwrap();
+    assert!(inserted.errors.is_empty());
+}
+
+fn set(collection: &Collection, id: i32, change: Change) {
+    let reader = collection.reader().unwrap();
+    let record = reader.find_id(ValueRef::Int32(id)).unwrap().unwrap();
+    let mut batch = collection.batch();
+    batch
+        .change(record, |_| Ok::<Change, Error>(change.clone()))
+        .unwrap();
+    batch.commit().unwrap();
+}
+
+fn build(collection: &Collection, field: &str) {
+    let mut key = DocumentBuf::new();
+    key.push(field, 1);
+    let specification = doc! { "key": key, "name": field };
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| (),
+    };
+    collection
+        .create_indexes(vec![definition], &control)
+        .unwrap();
+}
+
+/// `n` of all documents in order of insertion, and by each index on it.
+fn seen(reader: &Reader) -> Vec<i32> {
+    let number = |bytes: &[u8]| match Document::from_validated(bytes).get("n") {
+        Some(ValueRef::Int32(number)) => number,
+        other => panic!("{other:?}"),
+    };
+    let (mut found, mut cursor) = (Vec::new(), reader.records(Direction::Forward));
+    while cursor.next().unwrap() {
+        found.push(number(cursor.document()));
+    }
+    for index in 1..reader.indexes().len() {
+        let (mut by_index, mut cursor) = (
+            Vec::new(),
+            reader.entries(index, Direction::Forward).unwrap(),
+        );
+        while cursor.next().unwrap() {
+            by_index.push(number(&reader.get(cursor.id()).unwrap().unwrap()));
+        }
+        let mut expected = found.clone();
+        expected.sort_unstable();
+        assert_eq!(by_index, expected, "by {}", reader.indexes()[index].name());
+    }
+    found
+}
+
+fn at(engine: &Engine, time: ClusterTime) -> Result<Moment, Error> {
+    engine.moment_at(time, engine.newest_time())
+}
+
+/// What was in the collection of a name at a time; None where there was none.
+fn seen_at(engine: &Engine, time: ClusterTime, name: &Namespace) -> Option<Vec<i32>> {
+    let moment = at(engine, time).unwrap();
+    assert_eq!(moment.time(), time);
+    let found = moment.collection(name).unwrap()?;
+    Some(seen(&moment.reader(&found).unwrap()))
+}
+
+fn is_gone(engine: &Engine, time: ClusterTime) -> bool {
+    matches!(at(engine, time), Err(Error::SnapshotNotKept(found)) if found == time)
+}
+
+fn started() -> (Arc<Engine>, Arc<Collection>) {
+    let engine = open(&MemoryDisk::new());
+    engine
+        .create(&namespace(), DocumentBuf::new().as_document())
+        .unwrap();
+    let collection = collection(&engine);
+    (0..10).for_each(|id| insert(&collection, doc! { "_id": id, "n": id }));
+    (engine, collection)
+}
+
+fn fold_all(engine: &Engine) {
+    engine.fold().unwrap();
+    while engine.work(Work::Compact).unwrap() {}
+}
+
+#[test]
+fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
+    let (engine, collection) = started();
+    build(&collection, "n");
+    let first = engine.moment().time();
+    let ten: Vec<i32> = (0..10).collect();
+    set(&collection, 3, Change::Replace(doc! { "_id": 3, "n": 33 }));
+    set(&collection, 4, Change::Delete);
+    let second = engine.moment().time();
+    assert!(second > first);
+    fold_all(&engine);
+    insert(&collection, doc! { "_id": 10, "n": 10 });
+    build(&collection, "m");
+    // It was built of what was there behind both moments.
+    let of_first = at(&engine, first).unwrap();
+    assert_eq!(of_first.reader(&collection).unwrap().indexes().len(), 2);
+    for round in 0..3 {
+        set(
+            &collection,
+            5,
+            Change::Replace(doc! { "_id": 5, "n": (50 + round) }),
+        );
+        fold_all(&engine);
+        assert_eq!(seen_at(&engine, first, &namespace()).unwrap(), ten);
+        let expected = [0, 1, 2, 33, 5, 6, 7, 8, 9];
+        assert_eq!(seen_at(&engine, second, &namespace()).unwrap(), expected);
+    }
+    collection.drop_index("n").unwrap();
+    assert_eq!(seen_at(&engine, first, &namespace()).unwrap(), ten);
+    let third = engine.moment();
+    assert_eq!(third.reader(&collection).unwrap().indexes().len(), 2);
+    let transaction = engine
+        .begin_at(
+            Origin {
+                session: [1; 16],
+                number: 1,
+            },
+            Arc::new(of_first),
+        )
+        .unwrap();
+    // It would use indexes that were built since.
+    let refused = transaction.collection(&namespace());
+    assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+}
+
+#[test]
+fn one_position_is_one_moment() {
+    let (engine, collection) = started();
+    let before = engine.statistics().open_snapshots;
+    let times: Vec<ClusterTime> = (0..50).map(|_| engine.moment().time()).collect();
+    assert!(times.windows(2).all(|pair| pair[0] == pair[1]));
+    assert_eq!(engine.statistics().open_snapshots, before + 1);
+    assert_eq!(times[0], engine.newest_time());
+    insert(&collection, doc! { "_id": 10, "n": 10 });
+    // The newest is there though nobody was told its time.
+    assert_eq!(
+        seen_at(&engine, engine.newest_time(), &namespace())
+            .unwrap()
+            .len(),
+        11
+    );
+    insert(&collection, doc! { "_id": 11, "n": 11 });
+    let between = engine.newest_time();
+    insert(&collection, doc! { "_id": 12, "n": 12 });
+    assert!(is_gone(&engine, between));
+    assert_eq!(seen_at(&engine, times[0], &namespace()).unwrap().len(), 10);
+}
+
+#[test]
+fn the_oldest_go_where_there_are_too_many_and_all_after_a_while() {
+    let (engine, collection) = started();
+    let mut times = Vec::new();
+    for id in 10..11 + KEPT_MAX as i32 {
+        times.push(engine.moment().time());
+        insert(&collection, doc! { "_id": id, "n": id });
+    }
+    assert_eq!(times.len(), KEPT_MAX + 1);
+    assert!(is_gone(&engine, times[0]));
+    assert_eq!(seen_at(&engine, times[1], &namespace()).unwrap().len(), 11);
+    let reader = at(&engine, times[1]).unwrap().reader(&collection).unwrap();
+    engine.set_moments_kept(Duration::ZERO);
+    std::thread::sleep(Duration::from_millis(2));
+    assert!(times.iter().all(|time| is_gone(&engine, *time)));
+    // Who reads there already goes on.
+    fold_all(&engine);
+    assert_eq!(seen(&reader).len(), 11);
+    drop(reader);
+    assert_eq!(engine.statistics().open_snapshots, 0);
+}
+
+#[test]
+fn names_are_those_of_the_moment() {
+    let (engine, collection) = started();
+    let other = Namespace::new("d", "other").unwrap();
+    let view = |on: &str| View {
+        on: on.to_owned(),
+        pipeline: array![],
+        collation: None,
+    };
+    let named_view = Namespace::new("d", "v").unwrap();
+    engine.create_view(&named_view, &view("c")).unwrap();
+    let ten: Vec<i32> = (0..10).collect();
+    let first = engine.moment().time();
+    engine
+        .rename(&namespace(), &other, &Renaming::default())
+        .unwrap();
+    engine.change_view(&named_view, &view("other")).unwrap();
+    let second = engine.moment().time();
+    engine
+        .create(&namespace(), DocumentBuf::new().as_document())
+        .unwrap();
+    insert(&common::collection(&engine), doc! { "_id": 1, "n": 1 });
+    let third = engine.moment().time();
+    assert!(engine.drop_collection(&other).unwrap());
+    assert!(engine.drop_collection(&namespace()).unwrap());
+    assert!(engine.drop_view(&named_view).unwrap());
+    let fourth = engine.moment().time();
+    drop(collection);
+    for _ in 0..2 {
+        let check = |time, of_c: Option<Vec<i32>>, of_other: Option<Vec<i32>>, on: Option<&str>| {
+            assert_eq!(seen_at(&engine, time, &namespace()), of_c);
+            assert_eq!(seen_at(&engine, time, &other), of_other);
+            let found = at(&engine, time).unwrap().view(&named_view).unwrap();
+            assert_eq!(found.map(|view| view.on), on.map(str::to_owned));
+        };
+        check(first, Some(ten.clone()), None, Some("c"));
+        check(second, None, Some(ten.clone()), Some("other"));
+        check(third, Some(vec![1]), Some(ten.clone()), Some("other"));
+        check(fourth, None, None, None);
+        fold_all(&engine);
+        engine.work(Work::Settle).unwrap();
+    }
+}
+
+#[test]
+fn what_was_dropped_with_much_in_memory_is_not_kept() {
+    let (engine, collection) = started();
+    let text = "x".repeat(1 << 20);
+    (10..16).for_each(|id| {
+        insert(
+            &collection,
+            doc! { "_id": id, "n": id, "text": (text.as_str()) },
+        )
+    });
+    let time = engine.moment().time();
+    engine.drop_collection(&namespace()).unwrap();
+    assert!(
+        at(&engine, time)
+            .unwrap()
+            .collection(&namespace())
+            .unwrap()
+            .is_some()
+    );
+    engine.work(Work::Settle).unwrap();
+    // Never as if it had not been there.
+    let refused = at(&engine, time).unwrap().collection(&namespace());
+    assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+}
+
+#[test]
+fn a_transaction_at_a_moment_does_not_take_a_dropped_collection_for_none() {
+    let (engine, _) = started();
+    let origin = Origin {
+        session: [1; 16],
+        number: 1,
+    };
+    let moment = Arc::new(engine.moment());
+    let transaction = engine.begin_at(origin, moment).unwrap();
+    engine.drop_collection(&namespace()).unwrap();
+    let refused = transaction.collection(&namespace());
+    assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+}
