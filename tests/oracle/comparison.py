@@ -73,7 +73,8 @@ def lasting(reply, known):
         if key in OF_THE_MOMENT:
             continue
         if key == "cursor" and isinstance(value, dict):
-            value = SON(value, id=1 if value.get("id") else 0)
+            kept_of_cursor = ((name, it) for name, it in value.items() if name not in OF_THE_MOMENT)
+            value = SON(kept_of_cursor, id=1 if value.get("id") else 0)
         elif key in CURSOR_LISTS and isinstance(value, list):
             value = len(value)
         elif key in ("writeErrors", "writeConcernError"):

@@ -38,14 +38,23 @@ impl Snapshot {
             None => collection.reader()?,
             Some(transaction) => transaction.reader(collection)?,
         };
-        Ok(Arc::new(Snapshot {
+        Ok(Snapshot::with(collection, reader, guidance))
+    }
+
+    /// What a reader of the collection sees.
+    pub fn with(
+        collection: &Collection,
+        reader: Reader,
+        guidance: Option<Arc<Guidance>>,
+    ) -> Arc<dyn Source> {
+        Arc::new(Snapshot {
             guidance,
             reader,
             namespace: collection.namespace().to_string(),
             uuid: collection.uuid(),
             count: collection.count(),
             scans: collection.scans().clone(),
-        }))
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Engine, Namespace, Transaction};
+use windrow_collection::{Engine, Moment, Namespace, Transaction, View};
 use windrow_document::{ArrayBuf, Collation, DocumentBuf, ValueRef};
 use windrow_index::{Definition, Multikey};
 
@@ -23,13 +23,17 @@ const NOT_ON_VIEWS: i32 = 166;
 
 const NOT_IN_TRANSACTIONS: i32 = 263;
 
-/// The collections and views of an engine, as everybody sees them or as a transaction does.
+const INVALID_OPTIONS: i32 = 72;
+
+/// The collections and views of an engine, as everybody sees them, as a transaction does, or as they were
+/// at a moment.
 #[derive(Clone)]
 pub struct EngineCollections {
     pub engine: Arc<Engine>,
     /// What decides over plans besides the collections.
     pub guidance: Option<Arc<Guidance>>,
     pub transaction: Option<Arc<Transaction>>,
+    pub moment: Option<Arc<Moment>>,
     /// Who knows more of the collections than their documents.
     pub statistician: Option<Arc<dyn Statistician>>,
 }
@@ -41,6 +45,7 @@ impl EngineCollections {
             engine,
             guidance: None,
             transaction: None,
+            moment: None,
             statistician: None,
         }
     }
@@ -50,7 +55,7 @@ impl EngineCollections {
         if let Some(snapshot) = self.snapshot(namespace)? {
             return Ok(snapshot);
         }
-        let Some(first) = self.engine.view(namespace)? else {
+        let Some(first) = self.view(namespace)? else {
             return Ok(nothing(namespace));
         };
         let collation = first.collation;
@@ -63,7 +68,7 @@ impl EngineCollections {
             if let Some(snapshot) = self.snapshot(&below)? {
                 break snapshot;
             }
-            let Some(view) = self.engine.view(&below)? else {
+            let Some(view) = self.view(&below)? else {
                 break nothing(&below);
             };
             if pipelines.last().is_some_and(asks_of_view) {
@@ -86,14 +91,30 @@ impl EngineCollections {
 
     /// A snapshot of the collection of that name, where there is one.
     fn snapshot(&self, namespace: &Namespace) -> Result<Option<Arc<dyn Source>>, Error> {
+        let guidance = self.guidance.clone();
+        if let Some(moment) = &self.moment {
+            let Some(collection) = moment.collection(namespace)? else {
+                return Ok(None);
+            };
+            let reader = moment.reader(&collection)?;
+            return Ok(Some(Snapshot::with(&collection, reader, guidance)));
+        }
         let transaction = self.transaction.as_deref();
         let collection = match transaction {
             None => self.engine.collection(namespace),
             Some(transaction) => transaction.collection(namespace)?,
         };
-        let guidance = self.guidance.clone();
-        let snapshot = |it: Arc<Collection>| Snapshot::within(&it, transaction, guidance);
-        collection.map(snapshot).transpose()
+        collection
+            .map(|it| Snapshot::within(&it, transaction, guidance))
+            .transpose()
+    }
+
+    fn view(&self, namespace: &Namespace) -> Result<Option<View>, Error> {
+        let of_transaction = self.transaction.as_ref().and_then(|it| it.moment());
+        Ok(match self.moment.as_deref().or(of_transaction) {
+            Some(moment) => moment.view(namespace)?,
+            None => self.engine.view(namespace)?,
+        })
     }
 }
 
@@ -195,6 +216,14 @@ impl Collections for EngineCollections {
         if self.transaction.is_some() {
             let message = format!("{} cannot be used in a transaction", wanted.stage());
             return Err(Error::new(NOT_IN_TRANSACTIONS, message));
+        }
+        if self.moment.is_some() {
+            let stage = wanted.stage();
+            let message = format!(
+                "Aggregation stage {stage} cannot run with a readConcern other than 'local', or in a \
+                 multi-document transaction. Current readConcern: snapshot"
+            );
+            return Err(Error::new(INVALID_OPTIONS, message));
         }
         match &self.statistician {
             Some(statistician) => statistician.tell(database, collection, wanted),

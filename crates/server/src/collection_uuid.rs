@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use windrow_collection::{Collection, Engine, Namespace};
+use windrow_collection::{Collection, Engine, Error as CollectionError, Namespace};
 use windrow_document::{Document, Value, ValueRef, uuid_text};
 use windrow_query::Source;
 use windrow_wire::{CommandError, ErrorCode, Request};
@@ -115,6 +115,11 @@ impl Target {
         found: Option<[u8; 16]>,
     ) -> Result<(), CommandError> {
         match self.expected {
+            // At the moment that is read at it may have had another name.
+            Some(_) if context.moment.is_some() && found != self.expected => {
+                let name = self.namespace.to_string();
+                Err(CollectionError::CollectionChanged(name)).or_command_error()
+            }
             Some(expected) if found != Some(expected) => {
                 let engine = &context.state.services.engine;
                 Err(mismatch(engine, &self.namespace, expected))

@@ -21,6 +21,8 @@ pub struct Command {
     pub admin_only: bool,
     /// Whether it takes other read concerns than "local".
     pub read_concern: bool,
+    /// Whether it takes the read concern "snapshot" outside of transactions, too.
+    pub snapshot_reads: SnapshotReads,
     /// Whether it takes a write concern.
     pub write_concern: bool,
     /// Whether and how it may be part of a transaction.
@@ -48,6 +50,17 @@ pub type Run = fn(&Request, &Context<'_>) -> Result<Reply, CommandError>;
 
 /// See [`Command::check`].
 pub type Check = fn(&Request) -> Result<(), CommandError>;
+
+/// Whether a command reads at a moment, and where its reply says at which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SnapshotReads {
+    Refused,
+    InCursor,
+    InReply,
+    Untold,
+    /// It goes on with a cursor, which has its own: what it says itself means nothing.
+    OfCursor,
+}
 
 /// Whether a command may be part of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +107,7 @@ impl Command {
         kind: Kind::Command,
         admin_only: false,
         read_concern: false,
+        snapshot_reads: SnapshotReads::Refused,
         write_concern: false,
         in_transactions: InTransactions::Refused,
         is_limited_read: |_| false,

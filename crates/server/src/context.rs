@@ -3,7 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use windrow_collection::{
-    Collection, DocumentValidation, Exclusion, Kept, Namespace, Statements, Terms, Transaction,
+    Collection, DocumentValidation, Exclusion, Kept, Moment, Namespace, Statements, Terms,
+    Transaction,
 };
 use windrow_document::Timestamp;
 use windrow_wire::CommandError;
@@ -45,6 +46,8 @@ pub struct Context<'a> {
     pub generic: &'a Generic,
     /// The transaction or retryable write that it is part of.
     pub joined: Option<&'a Joined>,
+    /// The moment that it reads at, where it says so and is part of no transaction.
+    pub moment: Option<&'a Arc<Moment>>,
     /// Those at which the first expression asked.
     pub times: &'a OnceLock<Times>,
 }
@@ -86,14 +89,16 @@ impl<'a> Context<'a> {
         self.joined?.transaction()
     }
 
-    /// The collection of that name, as the command's transaction sees it where there is one.
+    /// The collection of that name, as the command's transaction sees it where there is one, or as it was
+    /// at the moment that it reads at.
     pub fn collection(
         &self,
         namespace: &Namespace,
     ) -> Result<Option<Arc<Collection>>, CommandError> {
-        match self.transaction() {
-            None => Ok(self.state.services.engine.collection(namespace)),
-            Some(transaction) => transaction.collection(namespace).or_command_error(),
+        match (self.transaction(), self.moment) {
+            (Some(transaction), _) => transaction.collection(namespace).or_command_error(),
+            (None, Some(moment)) => moment.collection(namespace).or_command_error(),
+            (None, None) => Ok(self.state.services.engine.collection(namespace)),
         }
     }
 

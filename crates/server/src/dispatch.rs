@@ -19,6 +19,7 @@ use crate::joined::Joined;
 use crate::joining;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
+use crate::moments;
 use crate::namespace;
 use crate::operations::Operation;
 use crate::recorder::{self, Ended};
@@ -137,12 +138,14 @@ fn execute(
     }
     let times = OnceLock::new();
     let run = |joined: Option<&Joined>| {
+        let moment = moments::of(state, command, generic)?;
         let context = Context {
             state,
             client,
             operation,
             generic,
             joined,
+            moment: moment.as_ref(),
             times: &times,
         };
         let asked = Arc::clone(&running.operation);
@@ -153,7 +156,11 @@ fn execute(
         let run = || while_asking(ask, || (command.run)(request, &context));
         let outcome = catch_unwind(AssertUnwindSafe(run));
         let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
-        outcome.map_err(|error| why(error, operation))
+        let told = |reply| match &moment {
+            Some(moment) => moments::told(reply, command, moment),
+            None => reply,
+        };
+        outcome.map(told).map_err(|error| why(error, operation))
     };
     let outcome = match &generic.numbered {
         None => run(None),
@@ -179,15 +186,19 @@ fn execute(
         outcome: &outcome,
     };
     recorder::record(state, &ended);
-    let reply = outcome?;
+    Ok(acknowledged(outcome?, command, generic))
+}
+
+/// The reply to a client that wants to know as much as the write concern says.
+fn acknowledged(reply: Reply, command: &Command, generic: &Generic) -> Reply {
     let is_write = matches!(command.kind, Kind::Insert | Kind::Update | Kind::Delete);
     if generic.write_concern.unacknowledged && is_write {
-        return Ok(Reply::ok(DocumentBuf::new()));
+        return Reply::ok(DocumentBuf::new());
     }
-    Ok(match &generic.write_concern.unsatisfied {
+    match &generic.write_concern.unsatisfied {
         Some(why) => with_concern_error(&reply, why),
         None => reply,
-    })
+    }
 }
 
 /// How long a command may take: as it says, or as is set for all reads that do not say it.

@@ -98,6 +98,7 @@ mod tests {
                     operation,
                     generic: &generic,
                     joined: None,
+                    moment: None,
                     times: &OnceLock::new(),
                 };
                 let source = Box::new(Numbers(0..count));

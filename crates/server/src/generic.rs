@@ -9,7 +9,7 @@ mod write_concern;
 
 use std::time::Duration;
 
-use windrow_document::{DocumentBuf, Value};
+use windrow_document::{DocumentBuf, Timestamp, Value};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::sessions::SessionId;
@@ -60,6 +60,8 @@ pub struct Generic {
     pub numbered: Option<Numbered>,
     pub time_limit: Option<Duration>,
     pub read_concern: ReadConcern,
+    /// The time at which a read with the concern "snapshot" is to read.
+    pub read_at: Option<Timestamp>,
     pub write_concern: WriteConcern,
     pub comment: Option<Value>,
     pub api: Api,

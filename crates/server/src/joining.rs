@@ -1,12 +1,15 @@
 //! From a command with a transaction number to what it is part of: which commands may be, and where a
 //! transaction begins.
 
+use std::sync::Arc;
+
 use windrow_document::ValueRef;
 use windrow_wire::{CommandError, ErrorCode, Request};
 
 use crate::command::{Command, InTransactions};
 use crate::generic::{Generic, Numbered, Part, ReadConcern};
 use crate::joined::Joined;
+use crate::moments;
 use crate::operations::Operation;
 use crate::state::State;
 use crate::transactions::{Opening, labelled};
@@ -35,7 +38,9 @@ pub(crate) fn join(
             None
         }
         Part::Start => {
-            let transaction = taken.begin(number, opening)?;
+            let moment = generic.read_at.map(|time| moments::at(state, time));
+            let moment = moment.transpose().map_err(labelled)?;
+            let transaction = taken.begin(number, opening, moment.map(Arc::new))?;
             state.cursors.end_transactions(session);
             Some(transaction)
         }

@@ -23,7 +23,7 @@
 //! Reading order: [`config`], [`server`], [`client`], [`connection`], [`dispatch`], [`commands`], [`command`], [`context`],
 //! `member`, [`state`], [`errors`], [`shell_text`], [`queries`], [`views`], [`validators`], [`collation`],
 //! [`writes`], [`changes`],
-//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `joining`, [`cursors`], `tailing`, `change_stream`,
+//! [`expiry`], [`generic`], [`arguments`], [`namespace`], [`operations`], [`sessions`], [`retries`], [`transactions`], [`joined`], `moments`, `joining`, [`cursors`], `tailing`, `change_stream`,
 //! [`listed`], [`verbosity`], [`parameters`], `cluster_parameters`, [`profiling`], `recorder`, [`log`], [`metrics`], [`latency`], [`usage`], `statistics`, [`stop`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -63,6 +63,7 @@ pub mod log;
 mod machine;
 mod member;
 pub mod metrics;
+mod moments;
 pub mod namespace;
 pub mod operations;
 pub mod parameters;

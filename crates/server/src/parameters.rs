@@ -1,6 +1,7 @@
 //! Server parameters: what `getParameter` shows and `setParameter` changes while the server runs.
 
 use std::sync::Mutex;
+use std::time::Duration;
 
 use windrow_collection::Engine;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
@@ -67,6 +68,16 @@ const TABLE: &[Parameter] = &[
         ..set(BUILD_MEMORY, Accepts::Whole(50, i32::MAX as i64), || {
             200.into()
         })
+    },
+    Parameter {
+        tell: Some(|engine, seconds| {
+            engine.set_moments_kept(Duration::from_secs(seconds.unsigned_abs()));
+        }),
+        ..set(
+            "minSnapshotHistoryWindowInSeconds",
+            Accepts::Whole(0, i32::MAX as i64),
+            || 300.into(),
+        )
     },
     set(NO_TABLE_SCAN, Accepts::Flag, || false.into()),
     set(QUIET, Accepts::Flag, || false.into()),

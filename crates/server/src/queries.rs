@@ -27,7 +27,7 @@ use crate::joined::Joined;
 use crate::namespace::check_collection;
 use crate::operations::Operation;
 use crate::parameters::DISK_USE;
-use crate::{collation, plan_summary};
+use crate::{collation, moments, plan_summary};
 
 impl Interrupt for Operation {
     fn check(&self) -> Result<(), QueryError> {
@@ -85,6 +85,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
         engine: Arc::clone(&context.state.services.engine),
         guidance: Some(Arc::clone(&context.state.guidance)),
         transaction: context.transaction().cloned(),
+        moment: context.moment.cloned(),
         statistician: Some(context.state.known.clone()),
     })
 }
@@ -355,7 +356,10 @@ pub fn owner(context: &Context<'_>, namespace: String, command: Document<'_>) ->
         session: context.generic.session,
         transaction: context.joined.and_then(Joined::transaction_number),
         api: context.generic.api,
-        options: CursorOptions::default(),
+        options: CursorOptions {
+            read_at: context.moment.map(|moment| moments::time_of(moment)),
+            ..CursorOptions::default()
+        },
         command: command.to_buf(),
         plan_summary: context.operation.plan_summary(),
         indexes: Vec::new(),

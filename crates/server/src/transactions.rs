@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use windrow_collection::{Done, Engine, Last, Origin, Remembered, Transaction};
+use windrow_collection::{Done, Engine, Last, Moment, Origin, Remembered, Transaction};
 use windrow_wire::{CommandError, ErrorCode};
 
-use crate::errors::IntoCommandError;
+use crate::errors::{IntoCommandError, OrCommandError};
 use crate::generic::{Api, ReadConcern};
 use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
@@ -275,8 +275,13 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Begins a transaction.
-    pub fn begin(&self, number: i64, opening: Opening) -> Result<Arc<Transaction>, CommandError> {
+    /// Begins a transaction; `moment`: what it reads, where that is not the newest.
+    pub fn begin(
+        &self,
+        number: i64,
+        opening: Opening,
+        moment: Option<Arc<Moment>>,
+    ) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
         if number == state.number {
@@ -286,7 +291,12 @@ impl Taken {
                 message,
             ));
         }
-        let transaction = Arc::new(self.engine.begin(self.origin(number)));
+        let origin = self.origin(number);
+        let transaction = match moment {
+            None => self.engine.begin(origin),
+            Some(moment) => self.engine.begin_at(origin, moment).or_command_error()?,
+        };
+        let transaction = Arc::new(transaction);
         let stage = Stage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
@@ -460,7 +470,7 @@ mod tests {
                     .take(SESSION, &services.engine, operation)
                     .unwrap();
                 let done = match *what {
-                    "begin" => taken.begin(*number, Opening::default()).map(drop),
+                    "begin" => taken.begin(*number, Opening::default(), None).map(drop),
                     "resume" => taken.resume(*number).map(drop),
                     "commit" => taken.commit(*number),
                     "abort" => {
@@ -551,9 +561,9 @@ mod tests {
             let taken = histories
                 .take(SESSION, &services.engine, operation)
                 .unwrap();
-            taken.begin(1, Opening::default()).unwrap();
+            taken.begin(1, Opening::default(), None).unwrap();
             taken.commit(1).unwrap();
-            taken.begin(2, Opening::default()).unwrap();
+            taken.begin(2, Opening::default(), None).unwrap();
             let counts = Counts {
                 open: 1,
                 active: 1,

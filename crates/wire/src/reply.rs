@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSlice, Write};
 
-use windrow_document::{Document, DocumentBuf, DocumentBuilder, ValueRef};
+use windrow_document::{Document, DocumentBuf, DocumentBuilder, Timestamp, ValueRef};
 
 use crate::batch::Batch;
 use crate::command_error::CommandError;
@@ -156,9 +156,24 @@ impl Reply {
     }
 
     /// A batch's reply with `postBatchResumeToken` behind its documents: of change streams.
-    pub fn with_resume_token(mut self, token: Document<'_>) -> Reply {
+    pub fn with_resume_token(self, token: Document<'_>) -> Reply {
         let mut element = b"\x03postBatchResumeToken\0".to_vec();
         element.extend_from_slice(token.as_bytes());
+        self.with_in_cursor(element)
+    }
+
+    /// A batch's reply with `atClusterTime` behind its documents: of those that were read at a time.
+    /// Others stay as they are.
+    pub fn with_cursor_time(self, time: Timestamp) -> Reply {
+        if self.tail.is_empty() {
+            return self;
+        }
+        let mut element = b"\x11atClusterTime\0".to_vec();
+        element.extend_from_slice(&time.bits().to_le_bytes());
+        self.with_in_cursor(element)
+    }
+
+    fn with_in_cursor(mut self, element: Vec<u8>) -> Reply {
         for place in [0, CURSOR_LENGTH] {
             let length = self.head.get_mut(place..).and_then(<[u8]>::first_chunk_mut);
             if let Some(length) = length {
@@ -333,7 +348,7 @@ fn write_all(stream: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use windrow_document::{Document, doc};
+    use windrow_document::{Document, Value, doc};
 
     #[test]
     fn fields_come_behind_all_others() {
@@ -360,12 +375,11 @@ mod tests {
             let documents: Vec<DocumentBuf> = (0..count).map(|n| doc! { "_id": n }).collect();
             let batch = documents.iter().map(DocumentBuf::as_document).collect();
             let reply = Reply::first_batch("a.b", 7, batch);
-            let list: Vec<windrow_document::Value> = documents
+            let list: Vec<Value> = documents
                 .iter()
                 .map(|document| document.clone().into())
                 .collect();
-            let expected =
-                doc! { "cursor": { "firstBatch": (list), "id": 7i64, "ns": "a.b" }, "ok": 1.0 };
+            let expected = doc! { "cursor": { "firstBatch": (list.clone()), "id": 7i64, "ns": "a.b" }, "ok": 1.0 };
             assert_eq!(reply.to_document(), expected);
             assert_eq!(reply.bytes(), expected.as_bytes().len());
             Document::from_bytes(reply.to_document().as_bytes()).unwrap();
@@ -381,6 +395,14 @@ mod tests {
                 cursor.get("postBatchResumeToken"),
                 Some(ValueRef::Document(token.as_document()))
             );
+            let time = Timestamp::from_bits(5 << 32 | 7);
+            let batch = documents.iter().map(DocumentBuf::as_document).collect();
+            let reply = Reply::first_batch("a.b", 7, batch).with_cursor_time(time);
+            let cursor = doc! {
+                "firstBatch": (list), "atClusterTime": (Value::Timestamp(time)), "id": 7i64,
+                "ns": "a.b",
+            };
+            assert_eq!(reply.to_document(), doc! { "cursor": cursor, "ok": 1.0 });
         }
     }
 

@@ -26,7 +26,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::arguments::Arguments;
 use crate::change_stream;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{BatchSource, CursorOptions};
 use crate::errors::{OrCommandError, refuse};
@@ -47,6 +47,7 @@ pub const AGGREGATE: Command = Command {
     help: "runs documents through the stages of a pipeline",
     kind: Kind::Command,
     read_concern: true,
+    snapshot_reads: SnapshotReads::InCursor,
     write_concern: true,
     is_limited_read: |body| !writes_documents(body),
     in_api_version_1: true,

@@ -8,7 +8,7 @@ use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -20,6 +20,7 @@ pub const DISTINCT: Command = Command {
     help: "gives the distinct values of a field",
     kind: Kind::Command,
     read_concern: true,
+    snapshot_reads: SnapshotReads::InReply,
     is_limited_read: |_| true,
     arguments: Accepted::Only(&["collation", "hint", "key", "query"]),
     in_transactions: InTransactions::Allowed,

@@ -10,7 +10,7 @@ use super::{aggregate, count, delete, distinct, find, find_and_modify, update};
 use crate::arguments::Arguments;
 use crate::collation;
 use crate::collection_uuid::Target;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, SnapshotReads};
 use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::metrics::Kind;
@@ -23,6 +23,7 @@ pub const EXPLAIN: Command = Command {
     help: "shows the plan of a command, and what it did",
     kind: Kind::Command,
     read_concern: true,
+    snapshot_reads: SnapshotReads::Untold,
     in_api_version_1: true,
     arguments: Accepted::Only(&["verbosity"]),
     ..Command::EMPTY

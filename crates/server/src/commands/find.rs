@@ -10,7 +10,7 @@ use windrow_wire::{Batch, CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::{Arguments, whole};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::CursorOptions;
 use crate::errors::OrCommandError;
@@ -27,6 +27,7 @@ pub const FIND: Command = Command {
     help: "finds documents in a collection",
     kind: Kind::Query,
     read_concern: true,
+    snapshot_reads: SnapshotReads::InCursor,
     is_limited_read: |_| true,
     in_api_version_1: true,
     outside_api_version_1: stable_api::of_find,
@@ -104,7 +105,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let running = Running::start(&asked.find, &source, context.operation)?;
     if !source.exists() {
-        return Ok(nothing(&text));
+        return Ok(nothing(context, &text));
     }
     let mut owner = queries::owner(context, text, body);
     owner.indexes = running.indexes().to_vec();
@@ -115,7 +116,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     reply
 }
 
-fn nothing(namespace: &str) -> Reply {
+fn nothing(context: &Context<'_>, namespace: &str) -> Reply {
+    if context.moment.is_some() {
+        // Its time is told among what a batch has beside it.
+        return Reply::first_batch(namespace, 0, Batch::new());
+    }
     let cursor = doc! { "id": 0i64, "ns": namespace, "firstBatch": [] };
     Reply::ok(doc! { "cursor": cursor })
 }
@@ -128,8 +133,12 @@ fn tail(
     asked: Asked,
 ) -> Result<Reply, CommandError> {
     let text = target.namespace.to_string();
+    if context.moment.is_some() {
+        let message = "Tailable cursors are not supported with the read concern 'snapshot'";
+        return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+    }
     let Some(collection) = target.collection(context)? else {
-        return Ok(nothing(&text));
+        return Ok(nothing(context, &text));
     };
     if collection.cap().is_none() {
         let message = "error processing query: tailable cursor requested on non capped collection";

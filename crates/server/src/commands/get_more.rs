@@ -8,7 +8,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::aggregate;
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
 use crate::first_batch::resumable;
@@ -20,9 +20,10 @@ pub const GET_MORE: Command = Command {
     name: "getMore",
     help: "gives the next documents of a cursor",
     kind: Kind::GetMore,
-    in_transactions: InTransactions::Allowed,
-    // It goes on as its cursor was opened. Drivers repeat the concern of a session with snapshots.
+    // Drivers send what their session says with each command.
     read_concern: true,
+    snapshot_reads: SnapshotReads::OfCursor,
+    in_transactions: InTransactions::Allowed,
     in_api_version_1: true,
     arguments: Accepted::Only(&[
         "batchSize",
@@ -81,15 +82,20 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         resume_token,
     } = next_batch(&mut cursor, &wanted, context)?;
     operation.note("nreturned", documents.count() as i32);
+    let read_at = cursor.owner.options.read_at;
+    let timed = |reply: Reply| match read_at {
+        Some(time) => reply.with_cursor_time(time),
+        None => reply,
+    };
     if finished {
         operation.note("cursorExhausted", true);
         let reply = Reply::next_batch(&wanted.namespace, 0, documents);
-        return Ok(resumable(reply, resume_token));
+        return Ok(resumable(timed(reply), resume_token));
     }
     cursor.time_left = operation.time_left();
     cursor.put_back();
     let reply = Reply::next_batch(&wanted.namespace, wanted.cursor, documents);
-    let reply = resumable(reply, resume_token);
+    let reply = resumable(timed(reply), resume_token);
     Ok(if request.exhaust_allowed() {
         reply.with_more_to_come()
     } else {

@@ -3,7 +3,7 @@
 use windrow_document::{Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::command::{Accepted, Command, InTransactions};
+use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::Killed;
 use crate::namespace;
@@ -13,6 +13,9 @@ pub const KILL_CURSORS: Command = Command {
     help: "closes cursors",
     in_api_version_1: true,
     arguments: Accepted::Only(&["cursors"]),
+    // Drivers send what their session says with each command.
+    read_concern: true,
+    snapshot_reads: SnapshotReads::OfCursor,
     in_transactions: InTransactions::Allowed,
     run,
     ..Command::EMPTY

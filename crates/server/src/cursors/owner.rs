@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windrow_document::DocumentBuf;
+use windrow_document::{DocumentBuf, Timestamp};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::generic::Api;
@@ -19,6 +19,8 @@ pub struct CursorOptions {
     pub await_data: bool,
     /// Goes on when what it reads is dropped: it tells of that.
     pub tells_of_drops: bool,
+    /// The time at which it reads, where its client is told.
+    pub read_at: Option<Timestamp>,
 }
 
 /// To whom a cursor belongs, and what `currentOp` says about it.

@@ -34,10 +34,13 @@ impl Generic {
             part,
             is_member,
         };
+        let time_limit = parse_time_limit(&arguments)?;
+        let (read_concern, read_at) = reading.parse(&arguments)?;
         Ok(Generic {
             session,
-            time_limit: parse_time_limit(&arguments)?,
-            read_concern: reading.parse(&arguments)?,
+            time_limit,
+            read_concern,
+            read_at,
             write_concern: write_concern::parse(&arguments, command, part, is_member)?,
             numbered,
             comment: arguments.get("comment").map(ValueRef::to_value),
@@ -139,8 +142,9 @@ fn parse_time_limit(arguments: &Arguments<'_>) -> Result<Option<Duration>, Comma
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::SnapshotReads;
     use crate::connection::request_for_tests;
-    use windrow_document::{Decimal128, DocumentBuf, Value, doc};
+    use windrow_document::{Decimal128, DocumentBuf, Timestamp, Value, doc};
 
     const WRITE: Command = Command {
         write_concern: true,
@@ -148,7 +152,13 @@ mod tests {
     };
     const READ: Command = Command {
         read_concern: true,
+        snapshot_reads: SnapshotReads::InCursor,
         ..Command::EMPTY
+    };
+
+    const COUNT: Command = Command {
+        snapshot_reads: SnapshotReads::Refused,
+        ..READ
     };
 
     fn check(command: &Command, name: &str, value: impl Into<Value>, code: i32) {
@@ -257,7 +267,7 @@ mod tests {
         concern(doc! { "level": "available" }, 0);
         concern(doc! { "level": "majority" }, 0);
         concern(doc! { "level": "linearizable" }, 123);
-        concern(doc! { "level": "snapshot" }, 123);
+        concern(doc! { "level": "snapshot" }, 0);
         concern(doc! { "level": (Value::Null) }, 0);
         concern(doc! { "level": "x" }, 9);
         concern(doc! { "level": 5 }, 14);
@@ -266,6 +276,19 @@ mod tests {
         concern(doc! { "provenance": "x" }, 2);
         concern(doc! { "provenance": 1 }, 14);
         concern(doc! { "level": "snapshot", "atClusterTime": 5 }, 14);
+        let time =
+            |seconds: u32| Value::Timestamp(Timestamp::from_bits(u64::from(seconds) << 32 | 1));
+        concern(doc! { "level": "snapshot", "atClusterTime": (time(5)) }, 0);
+        concern(doc! { "level": "snapshot", "atClusterTime": (time(0)) }, 72);
+        concern(doc! { "level": "majority", "atClusterTime": (time(5)) }, 72);
+        concern(doc! { "atClusterTime": (time(5)) }, 72);
+        let both = doc! {
+            "level": "snapshot", "atClusterTime": (time(5)), "afterClusterTime": (time(5)),
+        };
+        concern(both, 123);
+        concern(doc! { "afterClusterTime": (time(5)) }, 123);
+        let snapshot = doc! { "level": "snapshot" };
+        check(&COUNT, "readConcern", snapshot, 123);
         check(&READ, "readConcern", "x", 14);
         check(&READ, "readConcern", Value::Null, 0);
         check(&WRITE, "readConcern", "local", 14);

@@ -2,13 +2,13 @@
 
 use std::time::SystemTime;
 
-use windrow_document::{Document, Type, ValueRef};
+use windrow_document::{Document, Timestamp, Type, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
 use super::{PROVENANCES, Part, ReadConcern};
 use crate::arguments::Arguments;
 use crate::clock;
-use crate::command::Command;
+use crate::command::{Command, SnapshotReads};
 
 /// Who reads it, and for which command.
 #[derive(Clone, Copy)]
@@ -36,16 +36,28 @@ fn invalid_options(message: impl Into<String>) -> CommandError {
 }
 
 impl Reading<'_> {
-    pub fn parse(&self, arguments: &Arguments<'_>) -> Result<ReadConcern, CommandError> {
+    /// The level, and the time at which is to be read.
+    pub fn parse(
+        &self,
+        arguments: &Arguments<'_>,
+    ) -> Result<(ReadConcern, Option<Timestamp>), CommandError> {
         let Some(document) = arguments.document("readConcern")? else {
-            return Ok(ReadConcern::Local);
+            return Ok((ReadConcern::Local, None));
         };
         let level = self.level(document)?;
         if self.part == Some(Part::Continuation) {
             let message = "Only the first command in a transaction may specify a readConcern";
             return Err(invalid_options(message));
         }
-        self.check_times(document, level)?;
+        let at = self.check_times(document, level)?;
+        Ok((self.allowed(arguments, level)?, at))
+    }
+
+    fn allowed(
+        &self,
+        arguments: &Arguments<'_>,
+        level: ReadConcern,
+    ) -> Result<ReadConcern, CommandError> {
         match level {
             ReadConcern::Local => Ok(level),
             _ if self.part == Some(Part::Start) => in_transaction(level),
@@ -84,8 +96,8 @@ impl Reading<'_> {
         })
     }
 
-    /// Every command takes "local". Other levels are for reads, and "linearizable" is for those that do
-    /// not write.
+    /// Every command takes "local". Other levels are for reads, "linearizable" is for those that do not
+    /// write, and "snapshot" for those that can tell when they read.
     fn supported(
         &self,
         arguments: &Arguments<'_>,
@@ -97,7 +109,12 @@ impl Reading<'_> {
         };
         let pipeline = arguments.get("pipeline").and_then(ValueRef::as_array);
         let writes = pipeline.is_some_and(|stages| stages.iter().any(is_stage));
-        match self.command.read_concern && !(level == ReadConcern::Linearizable && writes) {
+        let is_refused = match level {
+            ReadConcern::Linearizable => writes,
+            ReadConcern::Snapshot => self.command.snapshot_reads == SnapshotReads::Refused,
+            _ => false,
+        };
+        match self.command.read_concern && !is_refused {
             true => Ok(level),
             false => Err(invalid_options(format!(
                 "Command {} does not support {{ readConcern: {{ level: \"{}\" }} }}",
@@ -108,8 +125,12 @@ impl Reading<'_> {
     }
 
     /// The points of time that a read wants: all that was written before is there, so that those that
-    /// have been are no reason to wait.
-    fn check_times(&self, document: Document<'_>, level: ReadConcern) -> Result<(), CommandError> {
+    /// have been are no reason to wait. The one that it is to read at.
+    fn check_times(
+        &self,
+        document: Document<'_>,
+        level: ReadConcern,
+    ) -> Result<Option<Timestamp>, CommandError> {
         let time = |name: &str| match document.get(name) {
             Some(ValueRef::Timestamp(time)) => Some(time),
             _ => None,
@@ -117,7 +138,7 @@ impl Reading<'_> {
         let (after, at) = (time("afterClusterTime"), time("atClusterTime"));
         let has_position = document.get("afterOpTime").is_some();
         if after.is_none() && at.is_none() && !has_position {
-            return Ok(());
+            return Ok(None);
         }
         if !self.is_member && self.part != Some(Part::Start) {
             let message = "readConcern.afterClusterTime needs a replica set";
@@ -135,24 +156,20 @@ impl Reading<'_> {
             let message = "atClusterTime field can be set only if level is equal to snapshot, and without afterClusterTime";
             return Err(invalid_options(message));
         }
+        if at.is_some_and(|time| time.seconds == 0) {
+            return Err(invalid_options("atClusterTime cannot be a null timestamp"));
+        }
         if has_position && after.is_some() {
             return Err(invalid_options(
                 "Can not specify both afterClusterTime and afterOpTime",
             ));
         }
-        if after.or(at).is_some_and(|time| time.bits() > latest()) {
+        if after.is_some_and(|time| time.bits() > latest()) {
             return Err(invalid_options(
                 "readConcern's cluster time must not be greater than the current clusterTime",
             ));
         }
-        match at {
-            // What was there at an earlier time may be gone, and nobody has kept which time that was.
-            Some(_) => Err(CommandError::new(
-                ErrorCode::SnapshotTooOld,
-                "Read timestamp is older than the oldest available timestamp",
-            )),
-            None => Ok(()),
-        }
+        Ok(at)
     }
 }
 
