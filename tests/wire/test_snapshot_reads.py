@@ -358,6 +358,6 @@ def test_there_is_a_time_before_anything_is_written(tmp_path):
 
 def test_a_server_that_is_no_member_of_a_set_refuses_them(tmp_path):
     with Server(tmp_path) as server:
-        collection = server.connect().alone.c
+        collection = server.client().alone.c
         refused(lambda: find(collection), 123)
         refused(lambda: find(collection, at(Timestamp(5, 1))), 123)
