@@ -345,7 +345,7 @@ def test_nothing_is_kept_past_a_restart(tmp_path):
 
 
 def test_there_is_a_time_before_anything_is_written(tmp_path):
-    with Server(tmp_path) as server:
+    with Server(tmp_path, options=("--replica-set", "rs0")) as server:
         collection = server.client().d.c
         time = time_now(collection)
         assert values(collection, time) == {}
