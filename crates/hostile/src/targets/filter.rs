@@ -1,6 +1,6 @@
 //! Filters: parsed, matched, printed.
 
-use windrow_document::DocumentBuf;
+use windrow_document::{BsonError, DocumentBuf};
 use windrow_mql::Meta;
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
@@ -21,8 +21,11 @@ pub fn run(bytes: &[u8]) {
         assert_eq!(position.is_some(), *matched, "{}", filter.to_document());
     }
     let _ = (filter.dependencies(), filter.equality_fields(false));
-    let printed = filter.to_document();
-    DocumentBuf::from_bytes(printed.as_bytes().to_vec()).expect("BSON");
+    match DocumentBuf::from_bytes(filter.to_document().into_bytes()) {
+        // Written out, `{a: 1}` is deeper by one.
+        Ok(_) | Err(BsonError::Depth) => {}
+        Err(error) => panic!("what is printed of a filter is no BSON: {error}"),
+    }
     present(&mut source, &filter, document);
 }
 
