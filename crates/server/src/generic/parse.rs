@@ -142,7 +142,6 @@ fn parse_time_limit(arguments: &Arguments<'_>) -> Result<Option<Duration>, Comma
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::SnapshotReads;
     use crate::connection::request_for_tests;
     use windrow_document::{Decimal128, DocumentBuf, Timestamp, Value, doc};
 
@@ -152,13 +151,7 @@ mod tests {
     };
     const READ: Command = Command {
         read_concern: true,
-        snapshot_reads: SnapshotReads::InCursor,
         ..Command::EMPTY
-    };
-
-    const COUNT: Command = Command {
-        snapshot_reads: SnapshotReads::Refused,
-        ..READ
     };
 
     fn check(command: &Command, name: &str, value: impl Into<Value>, code: i32) {
@@ -267,7 +260,7 @@ mod tests {
         concern(doc! { "level": "available" }, 0);
         concern(doc! { "level": "majority" }, 0);
         concern(doc! { "level": "linearizable" }, 123);
-        concern(doc! { "level": "snapshot" }, 0);
+        concern(doc! { "level": "snapshot" }, 123);
         concern(doc! { "level": (Value::Null) }, 0);
         concern(doc! { "level": "x" }, 9);
         concern(doc! { "level": 5 }, 14);
@@ -276,19 +269,12 @@ mod tests {
         concern(doc! { "provenance": "x" }, 2);
         concern(doc! { "provenance": 1 }, 14);
         concern(doc! { "level": "snapshot", "atClusterTime": 5 }, 14);
-        let time =
-            |seconds: u32| Value::Timestamp(Timestamp::from_bits(u64::from(seconds) << 32 | 1));
-        concern(doc! { "level": "snapshot", "atClusterTime": (time(5)) }, 0);
-        concern(doc! { "level": "snapshot", "atClusterTime": (time(0)) }, 72);
-        concern(doc! { "level": "majority", "atClusterTime": (time(5)) }, 72);
-        concern(doc! { "atClusterTime": (time(5)) }, 72);
-        let both = doc! {
-            "level": "snapshot", "atClusterTime": (time(5)), "afterClusterTime": (time(5)),
-        };
-        concern(both, 123);
-        concern(doc! { "afterClusterTime": (time(5)) }, 123);
-        let snapshot = doc! { "level": "snapshot" };
-        check(&COUNT, "readConcern", snapshot, 123);
+        let time = Value::Timestamp(Timestamp::from_bits(5 << 32 | 1));
+        concern(
+            doc! { "level": "snapshot", "atClusterTime": (time.clone()) },
+            123,
+        );
+        concern(doc! { "afterClusterTime": time }, 123);
         check(&READ, "readConcern", "x", 14);
         check(&READ, "readConcern", Value::Null, 0);
         check(&WRITE, "readConcern", "local", 14);
