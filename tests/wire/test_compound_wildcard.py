@@ -90,6 +90,10 @@ def test_a_field_beside_the_wildcard_holds_no_array(collection):
     with pytest.raises(OperationFailure) as refused:
         collection.update_one({"_id": 1}, {"$set": {"tenant": [1, 2]}})
     assert refused.value.code == 7246301
+    # Also where nothing has a path.
+    with pytest.raises(OperationFailure) as refused:
+        collection.insert_one({"_id": 201, "tenant": [1]})
+    assert refused.value.code == 7246301
     collection.drop_index("w")
     collection.insert_one({"_id": 200, "tenant": [1]})
     with pytest.raises(OperationFailure) as refused:

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from answers import ids, refused
-from bson import Int64, Timestamp
+from bson import Binary, Int64, Timestamp
 from pymongo import InsertOne, UpdateOne
 from pymongo.read_concern import ReadConcern
 from windrow_server import Server
@@ -106,16 +106,19 @@ def test_writers_that_keep_two_collections_equal_are_never_seen_between(client, 
     left.insert_many({"_id": n, "n": 100} for n in range(20))
     right.insert_many({"_id": n, "n": 0} for n in range(20))
     right.create_index("n")
-    stop, failures = threading.Event(), []
+    stop, failures, moved = threading.Event(), [], []
 
     def write():
-        with client.start_session() as session:
-            number = 0
-            while not stop.is_set():
-                number += 1
-                with session.start_transaction():
-                    left.update_one({"_id": number % 20}, {"$inc": {"n": -1}}, session=session)
-                    right.update_one({"_id": number % 20}, {"$inc": {"n": 1}}, session=session)
+        try:
+            with client.start_session() as session:
+                while not stop.is_set():
+                    one = {"_id": len(moved) % 20}
+                    with session.start_transaction():
+                        left.update_one(one, {"$inc": {"n": -1}}, session=session)
+                        right.update_one(one, {"$inc": {"n": 1}}, session=session)
+                    moved.append(one)
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
 
     def read():
         try:
@@ -138,6 +141,8 @@ def test_writers_that_keep_two_collections_equal_are_never_seen_between(client, 
     stop.set()
     threads[0].join()
     assert failures == []
+    assert len(moved) > 10
+    assert next(right.aggregate([{"$group": {"_id": None, "n": {"$sum": "$n"}}}]))["n"] == len(moved)
 
 
 def test_the_reply_says_of_what_time_it_is(database, collection):
@@ -287,7 +292,8 @@ def test_a_transaction_may_begin_at_a_time(server, database, collection):
     unknown = at(Timestamp(1, 1))
     details = refused(lambda: part(4, "find", startTransaction=True, readConcern=unknown), 239)
     assert details["errorLabels"] == ["TransientTransactionError"]
-    session.client.admin.command("abortTransaction", 1, txnNumber=Int64(3), **within)
+    # It has ended the one before, as any that begins does.
+    refused(lambda: session.client.admin.command("abortTransaction", 1, txnNumber=Int64(3), **within), 225)
     collection.drop()
     details = refused(lambda: part(5, "find", startTransaction=True, readConcern=at(seen)), 246)
     assert details["errorLabels"] == ["TransientTransactionError"]
@@ -309,6 +315,26 @@ def test_a_uuid_that_had_another_name_is_told_so(database, collection):
     assert ids(database.command("find", named, readConcern=at(time))["cursor"]["firstBatch"]) == [1]
     collection.rename("later")
     refused(lambda: database.command("find", named, readConcern=at(time)), 246)
+
+
+def test_another_uuid_is_told_as_without_a_time(database, collection):
+    collection.insert_one({"_id": 1})
+    other = {"collectionUUID": Binary(bytes(16), 4)}
+    for name in ("c", "missing"):
+        refused(lambda name=name: database.command("find", name, readConcern=SNAPSHOT, **other), 361)
+
+
+def test_a_session_that_reads_on_keeps_its_time(client, database, collection):
+    """A thousand times that others were told pushed it out."""
+    collection.insert_one({"_id": 1, "n": 0})
+    with client.start_session(snapshot=True) as session:
+        assert collection.find_one(session=session)["n"] == 0
+        for number in range(1100):
+            collection.update_one({"_id": 1}, {"$inc": {"n": 1}})
+            time_now(collection)
+            if number % 400 == 0:
+                assert collection.find_one(session=session)["n"] == 0
+        assert collection.find_one(session=session)["n"] == 0
 
 
 def test_the_window_is_a_parameter(client, database, collection):

@@ -88,10 +88,11 @@ impl Collections {
         namespace: &Namespace,
         position: u64,
     ) -> Result<Option<Arc<Collection>>, Error> {
-        // Asked first: one that loses its name meanwhile is in the past before.
-        let now = self.by_name(namespace);
+        // Asked first, both of it: one that loses its name meanwhile is in the past before.
+        let now = self.by_name(namespace).map(|it| (it.named_from(), it));
         let past = self.past.at(namespace, position)?;
-        Ok(past.or_else(|| now.filter(|it| it.named_from() <= position)))
+        let now = now.filter(|(named_from, _)| *named_from <= position);
+        Ok(past.or_else(|| now.map(|(_, it)| it)))
     }
 
     /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes.

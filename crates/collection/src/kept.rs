@@ -2,7 +2,7 @@
 //!
 //! A snapshot is taken when somebody begins to read. Of those whose time a client is told one is kept
 //! open for each position, so that merges keep what it sees: for some minutes, and at most
-//! [`KEPT_MAX`] of them. What is let go of cannot be read at any more, even where nothing has been
+//! [`KEPT_MAX`] of them, those that were read at last. What is let go of cannot be read at any more, even where nothing has been
 //! merged since: whether it could depends on nothing that a client knows.
 
 use std::collections::BTreeMap;
@@ -24,18 +24,20 @@ const WINDOW: Duration = Duration::from_secs(300);
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    all: Mutex<BTreeMap<u64, Position>>,
+    all: Mutex<BTreeMap<u64, KeptPosition>>,
     window_millis: AtomicU64,
 }
 
 /// A position that is kept.
 #[derive(Debug)]
-struct Position {
+struct KeptPosition {
     /// The times that clients know it by: it was the newest from the first to the last of them.
     first: ClusterTime,
     last: ClusterTime,
     /// When it was the newest for the last time.
     since: Instant,
+    /// When somebody was told of it or read at it.
+    used: Instant,
     snapshot: Snapshot,
 }
 
@@ -65,27 +67,39 @@ impl Kept {
     /// Keeps the position of a snapshot, which is the newest, as that of the times from `first` to
     /// `last`.
     pub fn keep(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
-        let mut all = self.all.lock();
-        let position = all.entry(snapshot.position()).or_insert(Position {
+        let (mut all, now) = (self.all.lock(), Instant::now());
+        let position = all.entry(snapshot.position()).or_insert(KeptPosition {
             first,
             last,
-            since: Instant::now(),
+            since: now,
+            used: now,
             snapshot,
         });
         position.first = position.first.min(first);
         position.last = position.last.max(last);
-        position.since = Instant::now();
+        (position.since, position.used) = (now, now);
         if all.len() > KEPT_MAX {
-            all.pop_first();
+            let unused = all.iter().min_by_key(|(_, it)| it.used);
+            let unused = unused.map(|(position, _)| *position);
+            unused.and_then(|position| all.remove(&position));
         }
     }
 
-    /// What `open` makes of the position of a time, while it is kept.
-    pub fn at<T>(&self, time: ClusterTime, open: impl FnOnce(u64) -> T) -> Option<T> {
-        let all = self.all.lock();
-        let mut known = all.values();
-        let found = known.find(|it| it.first <= time && time <= it.last);
-        found.map(|it| open(it.snapshot.position()))
+    /// What `open` makes of the position of a time that is kept for no longer than `window`.
+    pub fn at<T>(
+        &self,
+        time: ClusterTime,
+        window: Duration,
+        open: impl FnOnce(u64) -> T,
+    ) -> Option<T> {
+        let (mut all, now) = (self.all.lock(), Instant::now());
+        let mut known = all.values_mut();
+        let found = known.find(|it| it.first <= time && time <= it.last)?;
+        if now.saturating_duration_since(found.since) > window {
+            return None;
+        }
+        found.used = now;
+        Some(open(found.snapshot.position()))
     }
 
     /// Lets go of what has been kept for longer than `window`.

@@ -53,9 +53,9 @@ impl Moment {
         current: ClusterTime,
     ) -> Result<Moment, Error> {
         let core = &collections.core;
-        core.let_go_of_kept();
+        let window = core.kept.window(core.options.snapshot_age_max);
         let again = |position| core.snapshots.open(Age::Limited, || position);
-        if let Some(snapshot) = core.kept.at(time, again) {
+        if let Some(snapshot) = core.kept.at(time, window, again) {
             return Ok(Moment {
                 collections: collections.clone(),
                 snapshot,

@@ -8,7 +8,7 @@ use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 use windrow_text::{Language, TextVersion};
 
-use crate::paths::Wildcard;
+use crate::paths::{Wildcard, is_within};
 
 /// The name of the index on `_id`, where a clustered collection has not given its own.
 pub const OF_IDS: &str = "_id_";
@@ -202,28 +202,31 @@ impl Definition {
         }
     }
 
-    /// Whether two documents have the same entries since all that the index reads of them is the same.
-    /// `is_same`: whether they have the same under a name.
-    pub fn reads_the_same(&self, is_same: impl Fn(&str) -> bool) -> bool {
-        let same_below = |path: &str| is_same(path.split('.').next().unwrap_or(path));
-        let same = |path: &Path| {
-            let first = path.components().first();
-            first.is_none_or(|first| is_same(first.name()))
+    /// Whether a document's entries may depend on what it has at the top under this name. A name with dots
+    /// counts as the path that it looks like: indexes of words take it for that.
+    pub fn reads(&self, name: &str) -> bool {
+        let reads = |path: &str| is_within(path, name) || is_within(name, path);
+        let has_dots = name.contains('.');
+        let leads = |path: &Path| match path.components().first() {
+            Some(first) if !has_dots => first.name() == name,
+            _ => reads(&path.to_string()),
         };
-        let wildcard = self.wildcard.as_ref().is_none_or(|paths| match paths {
-            Wildcard::Only(list) => list.iter().all(|path| same_below(path)),
-            Wildcard::Without(_) => false,
+        let wildcard = self.wildcard.as_ref().is_some_and(|paths| match paths {
+            Wildcard::Only(list) => list.iter().any(|path| reads(path)),
+            Wildcard::Without(_) => true,
         });
-        let text = self.text.as_ref().is_none_or(|text| {
-            let has_all = text.wildcard_weight.is_some();
+        let text = self.text.as_ref().is_some_and(|text| {
             let mut fields = text.fields.iter();
-            !has_all && same_below(&text.language_override) && fields.all(|field| same(&field.path))
+            text.wildcard_weight.is_some()
+                || reads(&text.language_override)
+                || fields.any(|field| leads(&field.path))
         });
-        let partial = self.partial.as_ref().is_none_or(|filter| {
+        let partial = self.partial.as_ref().is_some_and(|filter| {
             let read = filter.dependencies();
-            !read.whole && read.paths.iter().all(|path| same_below(path))
+            read.whole || read.paths.iter().any(|path| reads(path))
         });
-        wildcard && text && partial && self.fields.iter().all(|field| same(&field.path))
+        let mut fields = self.fields.iter();
+        wildcard || text || partial || fields.any(|field| leads(&field.path))
     }
 
     /// The specification with one option put in, changed, or (None) taken out.

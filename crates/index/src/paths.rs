@@ -44,7 +44,8 @@ impl Wildcard {
     }
 }
 
-fn is_within(path: &str, of: &str) -> bool {
+/// Whether a path is this one or leads through it.
+pub(crate) fn is_within(path: &str, of: &str) -> bool {
     path.strip_prefix(of)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -115,14 +115,17 @@ impl Target {
         found: Option<[u8; 16]>,
     ) -> Result<(), CommandError> {
         match self.expected {
-            // At the moment that is read at it may have had another name.
-            Some(_) if context.moment.is_some() && found != self.expected => {
-                let name = self.namespace.to_string();
-                Err(CollectionError::CollectionChanged(name)).or_command_error()
-            }
             Some(expected) if found != Some(expected) => {
                 let engine = &context.state.services.engine;
-                Err(mismatch(engine, &self.namespace, expected))
+                let now = engine.collection(&self.namespace);
+                let had_another_name = now.is_some_and(|it| it.uuid() == expected);
+                match had_another_name && context.moment.is_some() {
+                    true => {
+                        let name = self.namespace.to_string();
+                        Err(CollectionError::CollectionChanged(name)).or_command_error()
+                    }
+                    false => Err(mismatch(engine, &self.namespace, expected)),
+                }
             }
             _ => Ok(()),
         }

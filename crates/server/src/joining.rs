@@ -38,9 +38,10 @@ pub(crate) fn join(
             None
         }
         Part::Start => {
-            let moment = generic.read_at.map(|time| moments::at(state, time));
-            let moment = moment.transpose().map_err(labelled)?;
-            let transaction = taken.begin(number, opening, moment.map(Arc::new))?;
+            let transaction = taken.begin(number, opening, || {
+                let moment = generic.read_at.map(|time| moments::at(state, time));
+                Ok(moment.transpose().map_err(labelled)?.map(Arc::new))
+            })?;
             state.cursors.end_transactions(session);
             Some(transaction)
         }

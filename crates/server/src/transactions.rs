@@ -275,12 +275,13 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Begins a transaction; `moment`: what it reads, where that is not the newest.
+    /// Begins a transaction; `moment`: what it reads, where that is not the newest. Where that cannot be
+    /// read, the one before it has ended all the same.
     pub fn begin(
         &self,
         number: i64,
         opening: Opening,
-        moment: Option<Arc<Moment>>,
+        moment: impl FnOnce() -> Result<Option<Arc<Moment>>, CommandError>,
     ) -> Result<Arc<Transaction>, CommandError> {
         let mut state = lock(&self.history.state);
         state.check_number(self.session, number)?;
@@ -292,11 +293,17 @@ impl Taken {
             ));
         }
         let origin = self.origin(number);
-        let transaction = match moment {
-            None => self.engine.begin(origin),
-            Some(moment) => self.engine.begin_at(origin, moment).or_command_error()?,
+        let begun = moment().and_then(|moment| match moment {
+            None => Ok(self.engine.begin(origin)),
+            Some(moment) => self.engine.begin_at(origin, moment).or_command_error(),
+        });
+        let transaction = match begun {
+            Ok(transaction) => Arc::new(transaction),
+            Err(error) => {
+                state.advance(number, Stage::Aborted);
+                return Err(error);
+            }
         };
-        let transaction = Arc::new(transaction);
         let stage = Stage::Open {
             transaction: transaction.clone(),
             since: Instant::now(),
@@ -470,7 +477,9 @@ mod tests {
                     .take(SESSION, &services.engine, operation)
                     .unwrap();
                 let done = match *what {
-                    "begin" => taken.begin(*number, Opening::default(), None).map(drop),
+                    "begin" => taken
+                        .begin(*number, Opening::default(), || Ok(None))
+                        .map(drop),
                     "resume" => taken.resume(*number).map(drop),
                     "commit" => taken.commit(*number),
                     "abort" => {
@@ -561,9 +570,9 @@ mod tests {
             let taken = histories
                 .take(SESSION, &services.engine, operation)
                 .unwrap();
-            taken.begin(1, Opening::default(), None).unwrap();
+            taken.begin(1, Opening::default(), || Ok(None)).unwrap();
             taken.commit(1).unwrap();
-            taken.begin(2, Opening::default(), None).unwrap();
+            taken.begin(2, Opening::default(), || Ok(None)).unwrap();
             let counts = Counts {
                 open: 1,
                 active: 1,

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::MutexGuard;
-use windrow_document::{Document, DocumentBuf, Type};
+use windrow_document::document::Element;
+use windrow_document::{Document, DocumentBuf};
 use windrow_fold::HashedKey;
 use windrow_index::{Scratch, is_mark};
 use windrow_mql::update::Description;
@@ -299,6 +300,7 @@ impl<'c> Batch<'c> {
         if self.terms.validation.is_asked() {
             self.validate(old, new)?;
         }
+        let changed = changed_names(old, new);
         let mut scratch = Scratch::default();
         let mut changes = Vec::new();
         let mut unique = Vec::new();
@@ -306,7 +308,8 @@ impl<'c> Batch<'c> {
             let index = &state.index;
             // An `_id` stays equal, but 1 may become 1.0: its key does not change, what stands beside it
             // does. Where the index carries the documents, its entry is the document.
-            if index.definition.clustered || !is_touched(index, old, new) {
+            let reads = |name: &&str| index.definition.reads(name);
+            if index.definition.clustered || !changed.iter().any(reads) {
                 continue;
             }
             check_fits(&index.definition, new, &mut scratch)?;
@@ -496,19 +499,37 @@ impl<'c> Batch<'c> {
     }
 }
 
-/// Whether a change of the document can change its entries: false only where every value that the
-/// index looks at has the same bytes.
-fn is_touched(index: &Index, old: Document<'_>, new: Document<'_>) -> bool {
-    let is_same = |name: &str| top(old, name) == top(new, name);
-    !index.definition.reads_the_same(is_same)
-}
-
-/// A value of a document as it stands, by its name.
-fn top<'d>(document: Document<'d>, name: &str) -> Option<(Type, &'d [u8])> {
-    let mut elements = document.elements();
-    let found =
-        std::iter::from_fn(|| elements.next_raw()).find(|element| element.name == name.as_bytes());
-    found.map(|element| (element.type_of, element.bytes))
+/// The names at the top under which the documents may have different values: all that is under others stands
+/// in both in the same order, however often.
+fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Vec<&'d str> {
+    // A document has been checked to be UTF-8.
+    let name = |element: Element<'d>| element.name_str().unwrap_or_default();
+    let (mut olds, mut news) = (old.elements(), new.elements());
+    let mut changed = Vec::new();
+    loop {
+        match (olds.next_raw(), news.next_raw()) {
+            (None, None) => return changed,
+            (Some(one), Some(other)) if one.name == other.name => {
+                if (one.type_of, one.bytes) != (other.type_of, other.bytes) {
+                    changed.push(name(one));
+                }
+            }
+            (one, other) => {
+                changed.extend(
+                    one.into_iter()
+                        .chain(std::iter::from_fn(|| olds.next_raw()))
+                        .map(name),
+                );
+                changed.extend(
+                    other
+                        .into_iter()
+                        .chain(std::iter::from_fn(|| news.next_raw()))
+                        .map(name),
+                );
+                return changed;
+            }
+        }
+    }
 }
 
 fn difference(

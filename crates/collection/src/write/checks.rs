@@ -92,14 +92,18 @@ pub(crate) fn check_fits(
         if definition.fields.len() == 1 {
             return Ok(());
         }
-    } else if !definition.is_hashed()
-        && !definition.is_geo()
-        && !definition.has_places()
-        && !may_have_too_many(definition, document)
-    {
+    } else if takes_all_values(definition) && !may_have_too_many(definition, document) {
         return Ok(());
     }
     Ok(definition.keys(document, scratch, &mut |_, _| {})?)
+}
+
+/// Whether only the number of entries can be too much.
+fn takes_all_values(definition: &Definition) -> bool {
+    // Fields beside a wildcard hold no arrays.
+    let is_compound_wildcard = definition.is_wildcard() && definition.fields.len() > 1;
+    let is_choosy = definition.is_hashed() || definition.is_geo() || definition.has_places();
+    !is_choosy && !is_compound_wildcard
 }
 
 fn may_have_too_many(definition: &Definition, document: Document<'_>) -> bool {

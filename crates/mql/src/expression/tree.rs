@@ -173,14 +173,6 @@ impl Expression {
         }
     }
 
-    /// The dotted path of the document's field that it is.
-    pub(crate) fn as_field(&self) -> Option<String> {
-        match &self.0 {
-            Node::Path(path) => path.dotted(),
-            _ => None,
-        }
-    }
-
     /// Whether no document changes what it gives, once its variables are known.
     pub(crate) fn reads_nothing(&self) -> bool {
         let read = Dependencies {

@@ -87,7 +87,7 @@ impl ExprCondition {
         operator: Comparison,
         value: &Expression,
     ) -> Option<FieldComparison> {
-        let path = field.as_field().filter(|_| value.reads_nothing())?;
+        let path = field.field_path().filter(|_| value.reads_nothing())?;
         let context = self.context(Document::EMPTY);
         let value = value.evaluate(&context).ok()?.into_value()?;
         Some(FieldComparison {
