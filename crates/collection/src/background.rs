@@ -102,13 +102,12 @@ fn keep_merging(collections: &Arc<Collections>) {
 }
 
 /// Makes the entries of indexes a little after their commits came, so that no reader and no fold has
-/// to make many. Ends snapshots that are too old, and lets go of what was kept for them.
+/// to make many. Ends snapshots that are too old.
 fn keep_settling(collections: &Arc<Collections>) {
     let core = &collections.core;
     while !core.is_closing() {
         core.background.settle.wait(Duration::from_millis(500));
         core.snapshots.end_older(core.options.snapshot_age_max);
-        core.let_go_of_kept();
         settle(collections);
     }
 }
@@ -117,6 +116,7 @@ fn keep_settling(collections: &Arc<Collections>) {
 /// whether there was something to do.
 pub(crate) fn settle(collections: &Collections) -> bool {
     let core = &collections.core;
+    core.let_go_of_kept();
     collections.forget_past();
     let position = core.storage.log.written().0;
     let mut settled = false;

@@ -249,13 +249,7 @@ fn each_change(
             visit(deletion(key, id, position));
         }
         for (key, payload) in &change.come {
-            visit(Entry {
-                key,
-                id,
-                position,
-                deleted: false,
-                payload,
-            });
+            visit(addition(key, id, position, payload));
         }
     }
 }
