@@ -114,8 +114,8 @@ impl fmt::Display for Error {
             Error::SnapshotNotKept(time) => write!(
                 formatter,
                 "Read timestamp Timestamp{time} is older than the oldest available timestamp: what a \
-                 read answers the time of is kept for minSnapshotHistoryWindowInSeconds, of the last \
-                 {KEPT_MAX} such times and not past a restart"
+                 read answers the time of is kept for minSnapshotHistoryWindowInSeconds, of the \
+                 {KEPT_MAX} such times that were read at last, and not past a restart"
             ),
             Error::Interrupted(why) => formatter.write_str(why),
             Error::WriteConflict(what) => write!(

@@ -1,15 +1,17 @@
 //! A key that is there already is found in the tail, in sections that were folded lately, which one filter
 //! speaks for, and in those that were not, whatever was merged, built, made anew or started meanwhile.
 
+#[path = "common/building.rs"]
+mod building;
 mod common;
 
 use std::ops::Range;
 
+use building::build;
 use bytes::Bytes;
 use common::{collection, namespace, open};
-use windrow_collection::{BuildControl, Collection, Error, Work};
+use windrow_collection::{Collection, Error, Work};
 use windrow_document::{Document, DocumentBuf, doc};
-use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
 /// What happens besides.
@@ -49,16 +51,9 @@ fn is_refused(collection: &Collection, document: DocumentBuf) -> bool {
     )
 }
 
-fn build(collection: &Collection) {
+fn build_unique(collection: &Collection) {
     let index = doc! { "key": doc! { "email": 1 }, "name": "email_1", "unique": true };
-    let definition = Definition::parse(index.as_document()).unwrap();
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| (),
-    };
-    collection
-        .create_indexes(vec![definition], &control)
-        .unwrap();
+    build(collection, index);
 }
 
 /// After so many folds the index on email is built.
@@ -80,7 +75,7 @@ fn check(options: Document<'_>, course: Course) {
             next += some;
         }
         if fold == BUILT_AT {
-            build(&of_fold);
+            build_unique(&of_fold);
         }
         match (course, fold % 12) {
             (Course::Disturbed, 3) => engine.work(Work::Compact).map(drop).unwrap(),

@@ -2,14 +2,16 @@
 //! name (16746). No insert lets one in today, but it could neither be deleted nor mended either, since the
 //! entries that it gives up could not be made.
 
+#[path = "common/building.rs"]
+mod building;
 mod common;
 
 use std::sync::Arc;
 
+use building::build;
 use bytes::Bytes;
-use windrow_collection::{BuildControl, Change, Collection, Engine, Error, Outcome, RecordId};
+use windrow_collection::{Change, Collection, Engine, Error, Outcome, RecordId};
 use windrow_document::{DocumentBuf, ValueRef, doc};
-use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
 use common::{namespace, open};
@@ -19,13 +21,7 @@ fn setting() -> (Arc<Engine>, Arc<Collection>) {
     let engine = open(&MemoryDisk::new());
     engine.create(&namespace(), doc! {}.as_document()).unwrap();
     let created = common::collection(&engine);
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| {},
-    };
-    let specification = doc! { "key": { "a.0": 1 }, "name": "i" };
-    let definition = Definition::parse(specification.as_document()).unwrap();
-    created.create_indexes(vec![definition], &control).unwrap();
+    build(&created, doc! { "key": { "a.0": 1 }, "name": "i" });
     for id in 0..2 {
         let document = doc! { "_id": id, "b": 1 };
         created

@@ -1,16 +1,18 @@
 //! Every snapshot knows by itself which paths of an index meet arrays: bounds are tight again when the last
 //! array is gone, while an older reader goes on seeing what there was.
 
+#[path = "common/building.rs"]
+mod building;
 mod common;
 
 use std::sync::Arc;
 
+use building::build;
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Change, Checks, Collection, Direction, Engine, Error, Origin, Reader, Terms, Work,
+    Change, Checks, Collection, Direction, Engine, Error, Origin, Reader, Terms, Work,
 };
 use windrow_document::{DocumentBuf, ValueRef, array, doc};
-use windrow_index::Definition;
 use windrow_storage::{Crash, MemoryDisk};
 
 use common::{collection, namespace, open};
@@ -48,17 +50,6 @@ fn setting() -> (MemoryDisk, Arc<Engine>) {
     let documents: Vec<DocumentBuf> = (0..10).map(plain).collect();
     insert(&created, &documents, &Terms::default());
     (disk, engine)
-}
-
-fn build(collection: &Collection, specification: DocumentBuf) {
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| {},
-    };
-    let definition = Definition::parse(specification.as_document()).unwrap();
-    collection
-        .create_indexes(vec![definition], &control)
-        .unwrap();
 }
 
 fn plain(id: i32) -> DocumentBuf {

@@ -1,19 +1,21 @@
 //! Moments: what was there at a time that a client was told is read again by that time, whatever happens
 //! since, until it is let go of.
 
+#[path = "common/building.rs"]
+mod building;
 mod common;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use building::build;
 use bytes::Bytes;
 use common::{collection, namespace, open};
 use windrow_collection::{
-    BuildControl, Change, ClusterTime, Collection, Direction, Engine, Error, KEPT_MAX, Moment,
-    Namespace, Origin, Reader, Renaming, View, Work,
+    Change, ClusterTime, Collection, Direction, Engine, Error, KEPT_MAX, Moment, Namespace, Origin,
+    Reader, Renaming, View, Work,
 };
 use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
-use windrow_index::Definition;
 use windrow_storage::MemoryDisk;
 
 fn insert(collection: &Collection, document: DocumentBuf) {
@@ -32,18 +34,10 @@ fn set(collection: &Collection, id: i32, change: Change) {
     batch.commit().unwrap();
 }
 
-fn build(collection: &Collection, field: &str) {
+fn build_on(collection: &Collection, field: &str) {
     let mut key = DocumentBuf::new();
     key.push(field, 1);
-    let specification = doc! { "key": key, "name": field };
-    let definition = Definition::parse(specification.as_document()).unwrap();
-    let control = BuildControl {
-        should_stop: &|| None,
-        on_phase: &|_| (),
-    };
-    collection
-        .create_indexes(vec![definition], &control)
-        .unwrap();
+    build(collection, doc! { "key": key, "name": field });
 }
 
 /// `n` of all documents in order of insertion, and by each index on it.
@@ -105,7 +99,7 @@ fn fold_all(engine: &Engine) {
 #[test]
 fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     let (engine, collection) = started();
-    build(&collection, "n");
+    build_on(&collection, "n");
     let first = engine.moment().time();
     let ten: Vec<i32> = (0..10).collect();
     set(&collection, 3, Change::Replace(doc! { "_id": 3, "n": 33 }));
@@ -114,7 +108,7 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     assert!(second > first);
     fold_all(&engine);
     insert(&collection, doc! { "_id": 10, "n": 10 });
-    build(&collection, "m");
+    build_on(&collection, "m");
     // It was built of what was there behind both moments.
     let of_first = at(&engine, first).unwrap();
     assert_eq!(of_first.reader(&collection).unwrap().indexes().len(), 2);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use parking_lot::MutexGuard;
-use windrow_document::document::Element;
+use windrow_document::document::{Element, Elements};
 use windrow_document::{Document, DocumentBuf};
 use windrow_fold::HashedKey;
 use windrow_index::{Scratch, is_mark};
@@ -504,6 +504,10 @@ impl<'c> Batch<'c> {
 fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Vec<&'d str> {
     // A document has been checked to be UTF-8.
     let name = |element: Element<'d>| element.name_str().unwrap_or_default();
+    let rest = |first: Option<Element<'d>>, mut others: Elements<'d>| {
+        let others = std::iter::from_fn(move || others.next_raw());
+        first.into_iter().chain(others).map(name)
+    };
     let (mut olds, mut news) = (old.elements(), new.elements());
     let mut changed = Vec::new();
     loop {
@@ -515,17 +519,8 @@ fn changed_names<'d>(old: Document<'d>, new: Document<'d>) -> Vec<&'d str> {
                 }
             }
             (one, other) => {
-                changed.extend(
-                    one.into_iter()
-                        .chain(std::iter::from_fn(|| olds.next_raw()))
-                        .map(name),
-                );
-                changed.extend(
-                    other
-                        .into_iter()
-                        .chain(std::iter::from_fn(|| news.next_raw()))
-                        .map(name),
-                );
+                changed.extend(rest(one, olds));
+                changed.extend(rest(other, news));
                 return changed;
             }
         }

@@ -1,0 +1,16 @@
+//! An index of a collection that is built at once: for the tests that want one.
+
+use windrow_collection::{BuildControl, Collection};
+use windrow_document::DocumentBuf;
+use windrow_index::Definition;
+
+pub fn build(collection: &Collection, specification: DocumentBuf) {
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| (),
+    };
+    collection
+        .create_indexes(vec![definition], &control)
+        .unwrap();
+}
