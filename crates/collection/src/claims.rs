@@ -8,7 +8,6 @@
 //! Keys are known by their hashes. Two with one hash wait for each other for nothing, and that is all.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use parking_lot::{Condvar, Mutex};
 use windrow_fold::HashedKey;
@@ -21,6 +20,8 @@ pub struct Claim<'c> {
     claims: &'c Claims,
     ticket: u64,
     places: Vec<u64>,
+    /// How many different ones they are.
+    different: usize,
     /// The first and last key of a batch of growing `_id`s.
     range: Option<(Vec<u8>, Vec<u8>)>,
 }
@@ -58,7 +59,49 @@ impl Wanted<'_> {
 /// Spreads the numbers of maps.
 const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
+/// What became of keys that were claimed.
+#[derive(Debug)]
+pub struct Added {
+    /// Two of them have the same hash.
+    pub are_double: bool,
+    /// The numbers of the `_id`s that are larger than every one before: nobody can have these.
+    pub unheard: Vec<usize>,
+}
+
+/// Emptying so much of the table takes no longer than taking one place out.
+const CLEARED_FOR_ONE: usize = 64;
+
 impl State {
+    /// Nobody holds anything.
+    fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.ranges.is_empty()
+    }
+
+    /// See [`Added::unheard`]. They are heard of now.
+    fn unheard(&mut self, wanted: &[Wanted<'_>]) -> Vec<usize> {
+        let is_unheard = |it: &Wanted<'_>| it.is_of_ids && it.key.key > self.largest.as_slice();
+        let numbered = wanted.iter().enumerate();
+        let unheard = numbered.filter(|(_, it)| is_unheard(it));
+        let unheard: Vec<usize> = unheard.map(|(number, _)| number).collect();
+        let keys = unheard.iter().filter_map(|number| wanted.get(*number));
+        if let Some(largest) = keys.map(|it| it.key.key).max() {
+            self.largest = largest.to_vec();
+        }
+        unheard
+    }
+
+    /// Takes out what one claim holds, so many different ones.
+    fn let_go(&mut self, places: &[u64], different: usize) {
+        let nobody_else_holds_any = self.places.len() == different;
+        if nobody_else_holds_any && self.places.capacity() <= CLEARED_FOR_ONE * different {
+            self.places.clear();
+            return;
+        }
+        for place in places {
+            self.places.remove(place);
+        }
+    }
+
     /// Whether another commit holds the key.
     fn is_held(&self, ticket: u64, wanted: &Wanted<'_>) -> bool {
         let holder = self.places.get(&wanted.place());
@@ -90,6 +133,7 @@ impl Claims {
             claims: self,
             ticket: state.next_ticket,
             places: Vec::new(),
+            different: 0,
             range: None,
         }
     }
@@ -112,25 +156,25 @@ impl Claim<'_> {
         true
     }
 
-    /// Claims keys, which are in order, all at once, as the last thing that is claimed: waits while
-    /// another commit holds one of them, and holds none of them meanwhile, so that commits cannot wait
-    /// for each other in a circle. `_id`s come first. Returns which of them are larger than every one
-    /// before: nobody can have these.
-    pub fn add(&mut self, wanted: &[Wanted<'_>]) -> Range<usize> {
+    /// Claims keys all at once, as the last thing that is claimed: waits while another commit holds one of
+    /// them, and holds none of them meanwhile, so that commits cannot wait for each other in a circle.
+    pub fn add(&mut self, wanted: &[Wanted<'_>]) -> Added {
         let mut state = self.claims.state.lock();
-        while wanted.iter().any(|it| state.is_held(self.ticket, it)) {
+        while !state.is_empty() && wanted.iter().any(|it| state.is_held(self.ticket, it)) {
             self.claims.released.wait(&mut state);
         }
-        self.places.extend(wanted.iter().map(Wanted::place));
-        let held = self.places.iter().map(|place| (*place, self.ticket));
-        state.places.extend(held);
-        let ids = wanted.partition_point(|it| it.is_of_ids);
-        let largest = state.largest.as_slice();
-        let first = wanted.partition_point(|it| it.is_of_ids && it.key.key <= largest);
-        if let Some(last) = wanted.get(first..ids).and_then(<[_]>::last) {
-            state.largest = last.key.key.to_vec();
+        let before = state.places.len();
+        let places = wanted.iter().map(Wanted::place);
+        self.places.extend(places.clone());
+        state
+            .places
+            .extend(places.map(|place| (place, self.ticket)));
+        let different = state.places.len() - before;
+        self.different += different;
+        Added {
+            are_double: different < wanted.len(),
+            unheard: state.unheard(wanted),
         }
-        first..ids
     }
 }
 
@@ -143,9 +187,7 @@ impl Drop for Claim<'_> {
         if self.range.is_some() {
             state.ranges.retain(|(ticket, ..)| *ticket != self.ticket);
         }
-        for place in &self.places {
-            state.places.remove(place);
-        }
+        state.let_go(&self.places, self.different);
         drop(state);
         self.claims.released.notify_all();
     }
@@ -181,10 +223,12 @@ mod tests {
             id(b"h"),
             wanted(b"z", 2, false),
         ];
-        assert_eq!(two.add(&keys), 2..4);
+        assert_eq!(two.add(&keys).unheard, [2, 3]);
         drop(two);
-        assert_eq!(claims.begin().add(&[id(b"h"), id(b"i")]), 1..2);
-        assert_eq!(claims.begin().add(&[wanted(b"z", 2, false)]), 0..0);
+        let unheard = |keys: &[Wanted<'_>]| claims.begin().add(keys).unheard;
+        assert_eq!(unheard(&[id(b"k"), id(b"h"), id(b"i")]), [0, 2]);
+        assert_eq!(unheard(&[id(b"j"), id(b"l")]), [1]);
+        assert!(unheard(&[wanted(b"z", 2, false)]).is_empty());
     }
 
     #[test]
@@ -207,6 +251,21 @@ mod tests {
     }
 
     #[test]
+    fn equal_keys_of_one_claim_are_told_of_and_nobody_elses_let_go() {
+        let claims = Claims::default();
+        let key = |key| wanted(key, 2, false);
+        let mut one = claims.begin();
+        assert!(one.add(&[key(b"a"), key(b"b"), key(b"a")]).are_double);
+        let mut two = claims.begin();
+        assert!(!two.add(&[key(b"c"), wanted(b"a", 3, false)]).are_double);
+        drop(one);
+        assert_eq!(claims.state.lock().places.len(), 2);
+        assert!(!claims.begin().add(&[key(b"a")]).are_double);
+        drop(two);
+        assert!(claims.state.lock().places.is_empty());
+    }
+
+    #[test]
     fn a_range_is_waited_for() {
         let claims = Claims::default();
         let mut one = claims.begin();
@@ -216,7 +275,7 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(!waiting.is_finished());
             drop(one);
-            assert!(waiting.join().unwrap().is_empty());
+            assert!(waiting.join().unwrap().unheard.is_empty());
         });
     }
 }

@@ -1,11 +1,13 @@
 //! Reading: a snapshot of a collection's documents and indexes.
 
+mod presence;
+
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use windrow_document::{Document, ValueRef};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Cursor, Direction, EntrySum, HashedKey, Part, Snapshot, View, held_in_section};
+use windrow_fold::{Cursor, Direction, EntrySum, Part, Snapshot, View};
 use windrow_index::{Definition, MARK, Multikey, is_mark};
 
 use crate::error::Error;
@@ -430,33 +432,6 @@ impl Reader {
             cursor,
             reader: self.clone(),
         })
-    }
-
-    /// Which of these keys, in order, of the index with this map may be there. Not for readers of
-    /// transactions.
-    pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
-        let mut held = vec![false; keys.len()];
-        let found = self.0.indexes.iter().find(|it| it.map() == map);
-        let Some(ReaderIndex { state }) = found else {
-            return Ok(held);
-        };
-        for generation in self.0.state.generations() {
-            generation.note_held(&state.index, self.position(), keys, &mut held);
-        }
-        let recent = state.index.recent_keys().get();
-        let recent = recent.map(|recent| (recent.may_hold(keys), recent));
-        for section in state.sections.all() {
-            let folded = section.descriptor().position;
-            let known = recent.as_ref().filter(|(_, recent)| recent.covers(folded));
-            let may_have = |number| known.is_none_or(|(held, _)| held.get(number) == Some(&true));
-            let ask = |number| held.get(number) == Some(&false) && may_have(number);
-            for number in held_in_section(section, self.position(), keys, ask)? {
-                if let Some(held) = held.get_mut(number) {
-                    *held = true;
-                }
-            }
-        }
-        Ok(held)
     }
 
     /// How many entries have keys from `from` up to, without, `to`; None where they have to be read to know:

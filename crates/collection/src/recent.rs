@@ -53,7 +53,7 @@ const FILTERS_MAX: usize = 2;
 const FOLDS: usize = 16;
 /// Each has so many times the room of the one before it: where keys go on coming, the sections that none
 /// speaks for are ever fewer.
-const GROWTH: usize = 2;
+const GROWTH: usize = 4;
 /// Not worth its memory where it would soon be full.
 const FOLDS_MIN: usize = 2;
 /// One filter takes at most so great a part of the memory for all.
@@ -252,13 +252,14 @@ mod tests {
     #[test]
     fn full_filters_go() {
         let (recent, budget) = (RecentKeys::default(), Budget::new(1 << 20));
-        for position in 0..4 * ROOM {
+        let end = (GROWTH as u64 + 2) * ROOM;
+        for position in 0..end {
             recent.fold(brought(position, position + 1), &budget);
         }
         let known_now = recent.get().unwrap();
         assert!(!known_now.covers(ROOM));
         assert!(known_now.covers(ROOM + 1));
-        let all = hashes(ROOM * 1_000, 4 * ROOM * 1_000);
+        let all = hashes(ROOM * 1_000, end * 1_000);
         assert_eq!(known(&known_now, &all), all.len());
     }
 

@@ -47,10 +47,10 @@ impl Chunk {
         self.0.get(number)
     }
 
-    /// The first bytes of an entry's key as a number.
+    /// The first bytes of an entry's key.
     #[inline]
-    pub fn prefix(&self, number: usize) -> u64 {
-        self.0.prefix(number)
+    pub fn head(&self, number: usize) -> Option<KeyHead> {
+        self.0.head(number)
     }
 
     /// The payload of an entry as a shared view.

@@ -33,10 +33,11 @@ pub struct Merge {
     direction: Direction,
 }
 
-/// Where a source stands: mostly the first bytes of its key tell which of two comes first.
+/// Where a source stands: mostly the first bytes of its key tell which of two comes first. Not kept where
+/// it is the only one.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    prefix: u64,
+    head: u128,
     source: u32,
 }
 
@@ -97,7 +98,7 @@ impl Merge {
             .zip(0u32..)
             .filter(|(source, _)| source.has_entry());
         self.heap.extend(current.map(|(one, source)| Standing {
-            prefix: one.prefix(),
+            head: one.head(),
             source,
         }));
         for at in (0..self.heap.len() / 2).rev() {
@@ -108,11 +109,11 @@ impl Merge {
     /// Whether one source comes before another: by place, then the younger first.
     #[inline]
     fn comes_before(&self, one: Standing, other: Standing) -> bool {
-        let prefixes = match self.direction {
-            Direction::Forward => one.prefix.cmp(&other.prefix),
-            Direction::Backward => other.prefix.cmp(&one.prefix),
+        let heads = match self.direction {
+            Direction::Forward => one.head.cmp(&other.head),
+            Direction::Backward => other.head.cmp(&one.head),
         };
-        match prefixes {
+        match heads {
             Ordering::Less => true,
             Ordering::Greater => false,
             Ordering::Equal => self.compare_places(one, other) == Ordering::Less,
@@ -167,12 +168,15 @@ impl Merge {
 
     /// Goes past the current entry.
     pub fn advance(&mut self) -> Result<(), StorageError> {
+        let is_alone = self.heap.len() == 1;
         let Some(first) = self.heap.first_mut() else {
             return Ok(());
         };
         let source = &mut self.sources[first.source as usize];
         source.advance()?;
-        first.prefix = source.prefix();
+        if !is_alone {
+            first.head = source.head();
+        }
         if !source.has_entry() {
             self.heap.swap_remove(0);
         }

@@ -72,12 +72,6 @@ impl KeyHead {
         u128::from_be_bytes(self.0)
     }
 
-    /// The first eight bytes as a number: see [`key_prefix`].
-    #[inline]
-    pub fn prefix(&self) -> u64 {
-        (self.number() >> 64) as u64
-    }
-
     /// A number that tells most keys of up to this length apart.
     #[inline]
     pub fn fingerprint(&self, length: usize) -> u32 {

@@ -130,10 +130,10 @@ impl Pile {
         self.slots.iter().map(|slot| self.key(slot))
     }
 
-    /// The first bytes of an entry's key as a number.
+    /// The first bytes of an entry's key.
     #[inline]
-    pub fn prefix(&self, number: usize) -> u64 {
-        self.slots.get(number).map_or(0, |slot| slot.head.prefix())
+    pub fn head(&self, number: usize) -> Option<KeyHead> {
+        self.slots.get(number).map(|slot| slot.head)
     }
 
     /// The payload of an entry as a shared view.

@@ -317,36 +317,27 @@ impl Section {
         Ok(bits.is_none_or(|bits| filter::may_hold(&bits, filter::id_hash(id))))
     }
 
-    /// The numbers of those of these keys, in order, which `ask` chooses and the section may hold: see
+    /// The numbers of those of these keys, in order, which the section may hold: see
     /// [`may_hold`](Self::may_hold). Neighbours mostly share a page of filters.
-    pub(crate) fn passing(
-        &self,
-        keys: &[HashedKey<'_>],
-        ask: impl Fn(usize) -> bool,
-    ) -> Result<Vec<usize>, StorageError> {
-        let (first, end) = self.descriptor.spanned(keys);
-        let asked: Vec<usize> = (first..end).filter(|number| ask(*number)).collect();
-        let (mut rest, mut passing) = (asked.as_slice(), Vec::new());
-        let wanted = |number: &usize| keys.get(*number);
-        while let Some(next) = rest.first().and_then(wanted) {
+    pub(crate) fn passing(&self, keys: &[HashedKey<'_>]) -> Result<Vec<usize>, StorageError> {
+        let (mut from, end) = self.descriptor.spanned(keys);
+        let mut passing = Vec::new();
+        while let Some(rest @ [next, ..]) = keys.get(from..end) {
             let page = self.filter_page(next.key)?;
-            let is_on_page = |number: &usize| match (&page, wanted(number)) {
-                (Some(page), Some(wanted)) => page.is_before_end(wanted.key),
-                _ => false,
-            };
-            let count = rest.partition_point(is_on_page);
-            let (together, others) = rest.split_at(count.max(1));
-            let hash = |number: &usize| wanted(number).map_or(0, |wanted| wanted.hash);
-            match &page {
-                Some(page) if count > 0 => {
-                    filter::touch(&page.bits, together.iter().map(hash));
-                    let passes = |number: &&usize| filter::may_hold(&page.bits, hash(number));
-                    passing.extend(together.iter().filter(passes));
+            let together = page.as_ref().map_or(0, |page| {
+                rest.partition_point(|wanted| page.is_before_end(wanted.key))
+            });
+            match (&page, rest.get(..together)) {
+                (Some(page), Some(together @ [_, ..])) => {
+                    filter::touch(&page.bits, together.iter().map(|wanted| wanted.hash));
+                    let numbered = (from..end).zip(together);
+                    let passes = numbered.filter(|(_, it)| filter::may_hold(&page.bits, it.hash));
+                    passing.extend(passes.map(|(number, _)| number));
                 }
-                _ if self.may_hold(next.key)? => passing.extend(together),
+                _ if self.may_hold(next.key)? => passing.push(from),
                 _ => {}
             }
-            rest = others;
+            from += together.max(1);
         }
         Ok(passing)
     }

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 use crate::block::{LONE, LONE_WITH_PAYLOAD, LONG, PLAIN};
-use crate::entry::{Entry, compare_keys, key_prefix};
+use crate::entry::{Entry, KeyHead, compare_keys};
 use crate::varint;
 
 /// So many entries are decoded at once where only some may be read.
@@ -372,11 +372,11 @@ impl Stretch {
         })
     }
 
-    /// The first bytes of an entry's key as a number.
+    /// The first bytes of an entry's key.
     #[inline]
-    pub fn prefix(&self, number: usize) -> u64 {
-        let slot = self.slots.get(number);
-        slot.map_or(0, |slot| key_prefix(self.key(slot.group)))
+    pub fn head(&self, number: usize) -> Option<KeyHead> {
+        let slot = self.slots.get(number)?;
+        Some(KeyHead::of(self.key(slot.group)))
     }
 
     /// Where in the block the payload of an entry stands.

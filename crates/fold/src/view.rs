@@ -240,15 +240,14 @@ impl View {
     }
 }
 
-/// The numbers of those of these keys, in order, which `ask` chooses and a section has, as a snapshot sees
-/// it. A younger section may delete one.
+/// The numbers of those of these keys, in order, which a section has, as a snapshot sees it. A younger
+/// section may delete one.
 pub fn held_in_section(
     section: &Arc<Section>,
     snapshot: u64,
     keys: &[HashedKey<'_>],
-    ask: impl Fn(usize) -> bool,
 ) -> Result<Vec<usize>, StorageError> {
-    let passing = section.passing(keys, ask)?;
+    let passing = section.passing(keys)?;
     if passing.is_empty() {
         return Ok(passing);
     }

@@ -278,8 +278,7 @@ fn check_presence(map: &Map) {
     let has = |key: &Vec<u8>| view.parts.iter().any(|part| part.of_key(key).is_some());
     let mut held: Vec<bool> = keys.iter().map(has).collect();
     for section in view.sections.all() {
-        let unknown = |number: usize| !held[number];
-        let found = held_in_section(section, view.snapshot, &wanted, unknown).unwrap();
+        let found = held_in_section(section, view.snapshot, &wanted).unwrap();
         found.into_iter().for_each(|number| held[number] = true);
     }
     for (key, held) in keys.iter().zip(held) {

@@ -36,12 +36,12 @@ impl Collection {
         };
         let indexes: Vec<&IndexState> = indexes.iter().filter(unique).collect();
         let mut wanted = Wanted::of(indexes);
-        for (number, (offset, length, _)) in plan.kept.iter().enumerate() {
+        let document = |(offset, length, _): &(usize, usize, usize)| {
             let bytes = documents.get(*offset..offset + length).unwrap_or_default();
-            wanted.want(number, Document::from_validated(bytes))?;
-        }
-        wanted.sort();
-        wanted.claim(claiming.claim);
+            Document::from_validated(bytes)
+        };
+        wanted.want(plan.kept.iter().map(document).enumerate())?;
+        let are_double = wanted.claim(claiming.claim);
         if claiming.transaction.is_none()
             && let Some(holder) = wanted.holder(&self.holds)
         {
@@ -49,7 +49,8 @@ impl Collection {
         }
         let looking = Looking::new(self, claiming.transaction)?;
         wanted.pass_absent(&looking.newest)?;
-        if claiming.transaction.is_some() || wanted.are_doubtful() {
+        if claiming.transaction.is_some() || are_double || wanted.are_doubtful() {
+            wanted.sort();
             self.keep_undoubled(&mut wanted, documents, ordered, &looking, &mut plan)?;
         }
         plan.hashes = wanted.hashes();

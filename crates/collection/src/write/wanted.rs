@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use windrow_document::Document;
 use windrow_fold::HashedKey;
-use windrow_fold::entry::{KeyHead, compare_keys};
 use windrow_index::Scratch;
 
 use crate::claims::{self, Claim};
@@ -15,7 +14,8 @@ use crate::read::Reader;
 use crate::record::KeyHashes;
 use crate::state::IndexState;
 
-/// See the module. Keys have numbers: those in order of index and key, once they are [sorted](Self::sort).
+/// See the module. Keys have numbers: those of an index follow each other, in order once they are
+/// [sorted](Self::sort).
 pub(super) struct Wanted<'i> {
     indexes: Vec<&'i IndexState>,
     /// The keys one after the other.
@@ -28,12 +28,11 @@ pub(super) struct Wanted<'i> {
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     index: usize,
-    head: u128,
     start: usize,
     length: usize,
     hash: u64,
     document: usize,
-    /// The number of the first key that is equal.
+    /// The number of the first key that is equal, once they are sorted.
     first: usize,
     /// Somebody may have it.
     pub look_up: bool,
@@ -45,6 +44,13 @@ impl Key {
     fn bytes<'b>(&self, of: &'b [u8]) -> &'b [u8] {
         of.get(self.start..self.start + self.length)
             .unwrap_or_default()
+    }
+
+    fn hashed<'b>(&self, of: &'b [u8]) -> HashedKey<'b> {
+        HashedKey {
+            key: self.bytes(of),
+            hash: self.hash,
+        }
     }
 }
 
@@ -59,36 +65,41 @@ impl<'i> Wanted<'i> {
         }
     }
 
-    /// Notes the unique keys of a document.
-    pub fn want(&mut self, document: usize, of: Document<'_>) -> Result<(), Error> {
+    /// Notes the unique keys of documents, with their numbers.
+    pub fn want<'d>(
+        &mut self,
+        documents: impl Iterator<Item = (usize, Document<'d>)> + Clone,
+    ) -> Result<(), Error> {
         let (bytes, keys) = (&mut self.bytes, &mut self.keys);
         for (index, state) in self.indexes.iter().enumerate() {
             let definition = &state.index.definition;
-            let mut want = |key: &[u8], _: &[u8]| {
-                keys.push(Key {
-                    index,
-                    head: KeyHead::of(key).number(),
-                    start: bytes.len(),
-                    length: key.len(),
-                    hash: HashedKey::of(key).hash,
-                    document,
-                    first: 0,
-                    look_up: true,
-                    taken: false,
-                });
-                bytes.extend_from_slice(key);
-            };
-            definition.keys(of, &mut self.scratch, &mut want)?;
+            for (document, of) in documents.clone() {
+                let mut want = |key: &[u8], _: &[u8]| {
+                    keys.push(Key {
+                        index,
+                        start: bytes.len(),
+                        length: key.len(),
+                        hash: HashedKey::of(key).hash,
+                        document,
+                        first: keys.len(),
+                        look_up: true,
+                        taken: false,
+                    });
+                    bytes.extend_from_slice(key);
+                };
+                definition.keys(of, &mut self.scratch, &mut want)?;
+            }
         }
         Ok(())
     }
 
-    /// Gives the keys their numbers; one that a document has twice counts once.
+    /// Brings the keys into order, in which they know which of them are equal; one that a document has
+    /// twice counts once.
     pub fn sort(&mut self) {
         let Wanted { bytes, keys, .. } = self;
         let order = |one: &Key, other: &Key| {
-            let heads = (one.index, one.head).cmp(&(other.index, other.head));
-            heads.then_with(|| compare_keys(one.bytes(bytes), other.bytes(bytes)))
+            let indexes = one.index.cmp(&other.index);
+            indexes.then_with(|| one.bytes(bytes).cmp(other.bytes(bytes)))
         };
         keys.sort_unstable_by(|one, other| {
             order(one, other).then(one.document.cmp(&other.document))
@@ -142,27 +153,24 @@ impl<'i> Wanted<'i> {
         numbers
     }
 
-    /// Claims all.
-    pub fn claim(&mut self, claim: &mut Claim<'_>) {
+    /// Claims all; whether two of them may be equal.
+    pub fn claim(&mut self, claim: &mut Claim<'_>) -> bool {
         let wanted = |key: &Key| {
             let index = self.indexes.get(key.index)?;
             Some(claims::Wanted {
-                key: self.hashed(key),
+                key: key.hashed(&self.bytes),
                 map: index.index.map,
                 is_of_ids: index.index.definition.is_of_ids(),
             })
         };
         let wanted: Vec<claims::Wanted<'_>> = self.keys.iter().filter_map(wanted).collect();
-        let unheard = claim.add(&wanted);
-        let unheard = self.keys.get_mut(unheard).unwrap_or_default();
-        unheard.iter_mut().for_each(|key| key.look_up = false);
-    }
-
-    fn hashed(&self, key: &Key) -> HashedKey<'_> {
-        HashedKey {
-            key: key.bytes(&self.bytes),
-            hash: key.hash,
+        let added = claim.add(&wanted);
+        for number in added.unheard {
+            if let Some(key) = self.keys.get_mut(number) {
+                key.look_up = false;
+            }
         }
+        added.are_double
     }
 
     /// The transaction that holds one of the keys, if one does.
@@ -178,35 +186,30 @@ impl<'i> Wanted<'i> {
         held.find_map(|held| holds.holder(&held))
     }
 
-    /// Finds those that nobody has all at once, in their order: they need no look each by itself.
+    /// Finds those that nobody has all at once: they need no look each by itself.
     pub fn pass_absent(&mut self, newest: &Reader) -> Result<(), Error> {
-        let mut numbers: Vec<usize> = (0..self.keys.len()).collect();
-        numbers.retain(|number| {
-            let key = self.keys.get(*number);
-            key.is_some_and(|key| key.look_up && key.first == *number)
-        });
-        let index_of = |number: &usize| self.keys.get(*number).map(|key| key.index);
-        let mut held = Vec::with_capacity(numbers.len());
-        for of_index in numbers.chunk_by(|one, other| index_of(one) == index_of(other)) {
-            let keys = of_index.iter().filter_map(|number| self.keys.get(*number));
-            let keys: Vec<HashedKey<'_>> = keys.map(|key| self.hashed(key)).collect();
-            let index = of_index.first().and_then(index_of);
-            let Some(state) = index.and_then(|index| self.indexes.get(index)) else {
-                continue;
-            };
-            held.extend(newest.may_hold(state.index.map, &keys)?);
-        }
-        for (number, held) in numbers.into_iter().zip(held) {
-            if let Some(key) = self.keys.get_mut(number) {
+        let Wanted {
+            indexes,
+            bytes,
+            keys,
+            ..
+        } = self;
+        for of_index in keys.chunk_by_mut(|one, other| one.index == other.index) {
+            let index = of_index.first().and_then(|key| indexes.get(key.index));
+            let Some(state) = index else { continue };
+            let looked_up = || of_index.iter().filter(|key| key.look_up);
+            let hashed: Vec<HashedKey<'_>> = looked_up().map(|key| key.hashed(bytes)).collect();
+            let held = newest.may_hold(state.index.map, &hashed)?;
+            let looked_up = of_index.iter_mut().filter(|key| key.look_up);
+            for (key, held) in looked_up.zip(held) {
                 key.look_up = held;
             }
         }
         Ok(())
     }
 
-    /// Whether there is a key that somebody may have, or that two documents want.
+    /// Whether there is a key that somebody may have.
     pub fn are_doubtful(&self) -> bool {
-        let mut keys = self.keys.iter().enumerate();
-        keys.any(|(number, key)| key.first != number || key.look_up)
+        self.keys.iter().any(|key| key.look_up)
     }
 }

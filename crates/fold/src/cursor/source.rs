@@ -22,7 +22,6 @@ pub struct Source {
     at: Option<usize>,
     /// Going backward: the run of versions that `at` is in, first and last number.
     run: (usize, usize),
-    prefix: u64,
 }
 
 #[derive(Debug)]
@@ -83,7 +82,6 @@ impl Source {
             direction,
             at: None,
             run: (0, 0),
-            prefix: 0,
         }
     }
 
@@ -97,10 +95,14 @@ impl Source {
         self.at.is_some()
     }
 
-    /// The first bytes of the current key.
+    /// The first bytes of the current key as a number.
     #[inline]
-    pub fn prefix(&self) -> u64 {
-        self.prefix
+    pub fn head(&self) -> u128 {
+        let head = self.at.and_then(|at| match &self.kind {
+            Kind::Chunk(chunk) => chunk.head(at),
+            Kind::Chain(place) => place.stretch.head(at),
+        });
+        head.map_or(0, |head| head.number())
     }
 
     #[inline]
@@ -252,10 +254,6 @@ impl Source {
             chunk.pile().touch_keys(ahead(2));
             chunk.pile().touch_payloads(ahead(1));
         }
-        self.prefix = match &self.kind {
-            Kind::Chunk(chunk) => chunk.prefix(number),
-            Kind::Chain(place) => place.stretch.prefix(number),
-        };
     }
 }
 

@@ -1,0 +1,70 @@
+//! Which of many keys may be there: those of an insert are asked for together.
+
+use windrow_fold::entry::{KeyHead, compare_keys};
+use windrow_fold::{HashedKey, held_in_section};
+
+use super::{Reader, ReaderIndex};
+use crate::error::Error;
+
+/// Keys in order, and the numbers that they had before.
+struct InOrder<'k> {
+    keys: Vec<HashedKey<'k>>,
+    numbers: Vec<usize>,
+}
+
+impl<'k> InOrder<'k> {
+    /// Those that are chosen by their numbers.
+    fn of(keys: &[HashedKey<'k>], is_chosen: impl Fn(usize) -> bool) -> InOrder<'k> {
+        let numbered = keys.iter().enumerate();
+        let chosen = numbered.filter(|(number, _)| is_chosen(*number));
+        let headed = chosen.map(|(number, it)| (KeyHead::of(it.key).number(), it, number));
+        let mut headed: Vec<_> = headed.collect();
+        headed.sort_unstable_by(|(head, it, _), (other_head, other, _)| {
+            let heads = head.cmp(other_head);
+            heads.then_with(|| compare_keys(it.key, other.key))
+        });
+        InOrder {
+            keys: headed.iter().map(|(_, it, _)| **it).collect(),
+            numbers: headed.iter().map(|(_, _, number)| *number).collect(),
+        }
+    }
+}
+
+impl Reader {
+    /// Which of these keys of the index with this map may be there. Not for readers of transactions.
+    pub(crate) fn may_hold(&self, map: u64, keys: &[HashedKey<'_>]) -> Result<Vec<bool>, Error> {
+        let mut held = vec![false; keys.len()];
+        let found = self.0.indexes.iter().find(|it| it.map() == map);
+        let Some(ReaderIndex { state }) = found else {
+            return Ok(held);
+        };
+        for generation in self.0.state.generations() {
+            generation.note_held(&state.index, self.position(), keys, &mut held);
+        }
+        let recent = state.index.recent_keys().get();
+        let known = recent.as_ref().map(|recent| recent.may_hold(keys));
+        let is_known = |number: usize| known.as_ref().and_then(|known| known.get(number));
+        let is_asked = |number: usize| held.get(number) == Some(&false);
+        // Most sections are covered by what is known, and most keys are not among it.
+        let of_covered = InOrder::of(keys, |number| {
+            is_known(number) == Some(&true) && is_asked(number)
+        });
+        let mut of_others = None;
+        let mut found: Vec<usize> = Vec::new();
+        for section in state.sections.all() {
+            let folded = section.descriptor().position;
+            let asked = match &recent {
+                Some(recent) if recent.covers(folded) => &of_covered,
+                _ => of_others.get_or_insert_with(|| InOrder::of(keys, is_asked)),
+            };
+            let numbers = held_in_section(section, self.position(), &asked.keys)?;
+            found.extend(numbers.iter().filter_map(|it| asked.numbers.get(*it)));
+        }
+        for number in found {
+            if let Some(held) = held.get_mut(number) {
+                *held = true;
+            }
+        }
+        Ok(held)
+    }
+}
