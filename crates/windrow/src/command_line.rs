@@ -88,3 +88,23 @@ pub fn unknown(name: &OsStr, subcommands: &[&Subcommand]) -> Failure {
         names.join(", ")
     ))
 }
+
+/// For the tests of sub-commands: what their `parse` makes of a command line, or what stands in its
+/// failure.
+#[cfg(test)]
+pub fn check_parsed<T: PartialEq + std::fmt::Debug>(
+    parse: fn(lexopt::Parser) -> Result<Option<T>, Failure>,
+    arguments: &[&str],
+    expected: Result<T, &str>,
+) {
+    let found = parse(lexopt::Parser::from_args(arguments));
+    match expected {
+        Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
+        Err(said) => {
+            let Err(Failure::Usage(why)) = found else {
+                panic!("{arguments:?}: {found:?}");
+            };
+            assert!(why.contains(said), "{arguments:?}: {why}");
+        }
+    }
+}

@@ -186,18 +186,10 @@ fn report(summary: &Summary, seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::check_parsed;
 
     fn check(arguments: &[&str], expected: Result<Options, &str>) {
-        let found = parse(lexopt::Parser::from_args(arguments));
-        match expected {
-            Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
-            Err(said) => {
-                let Err(Failure::Usage(why)) = found else {
-                    panic!("{arguments:?}: {found:?}");
-                };
-                assert!(why.contains(said), "{arguments:?}: {why}");
-            }
-        }
+        check_parsed(parse, arguments, expected);
     }
 
     #[test]

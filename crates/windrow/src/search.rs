@@ -275,18 +275,10 @@ fn nothing_indexed(data: &Path) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::check_parsed;
 
     fn check(arguments: &[&str], expected: Result<Options, &str>) {
-        let found = parse(lexopt::Parser::from_args(arguments));
-        match expected {
-            Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
-            Err(said) => {
-                let Err(Failure::Usage(why)) = found else {
-                    panic!("{arguments:?}: {found:?}");
-                };
-                assert!(why.contains(said), "{arguments:?}: {why}");
-            }
-        }
+        check_parsed(parse, arguments, expected);
     }
 
     fn options(words: &str) -> Options {

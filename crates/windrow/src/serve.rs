@@ -324,20 +324,12 @@ fn as_mongodb_says(options: &Options) -> DocumentBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command_line::check_parsed;
 
     #[test]
     fn the_command_line() {
         let check = |arguments: &[&str], expected: Result<Options, &str>| {
-            let found = parse(lexopt::Parser::from_args(arguments));
-            match expected {
-                Ok(options) => assert_eq!(found, Ok(Some(options)), "{arguments:?}"),
-                Err(said) => {
-                    let Err(Failure::Usage(why)) = found else {
-                        panic!("{arguments:?}: {found:?}");
-                    };
-                    assert!(why.contains(said), "{arguments:?}: {why}");
-                }
-            }
+            check_parsed(parse, arguments, expected);
         };
         let options = Options {
             data: "d".into(),
