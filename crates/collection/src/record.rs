@@ -24,6 +24,7 @@ pub mod transaction;
 
 use bytes::Bytes;
 use windrow_document::Document;
+use windrow_fold::ahead::touch;
 use windrow_fold::varint;
 
 /// A record of the log that concerns one collection, as the tails use it.
@@ -171,6 +172,14 @@ fn push_changes(payload: &mut Vec<u8>, changes: &[IndexChange]) {
     }
 }
 
+/// So far ahead of a document [`documents`] fetches what follows from memory: where it ends tells only its
+/// first bytes, and the machine would wait for those of each.
+const AHEAD: usize = 1 << 10;
+/// Of long ones not everything.
+const AHEAD_MAX: usize = 4 * LINE_BYTES;
+/// What a processor fetches from memory at once.
+const LINE_BYTES: usize = 64;
+
 /// The documents of a buffer in which they stand one after the other, with their offsets.
 pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
     let mut at = 0;
@@ -181,6 +190,9 @@ pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
             .map(|chunk| i32::from_le_bytes(*chunk))?;
         let length = usize::try_from(length).ok().filter(|length| *length >= 5)?;
         let document = Document::from_validated(rest.get(..length)?);
+        let ahead = rest.get(AHEAD..).unwrap_or_default().chunks(LINE_BYTES);
+        let ahead = ahead.take(length.min(AHEAD_MAX).div_ceil(LINE_BYTES));
+        touch(ahead.filter_map(|line| line.first().copied()));
         at += length;
         Some((at - length, document))
     })

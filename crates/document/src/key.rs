@@ -6,7 +6,7 @@
 //! string      30, bytes with 00 → 01 01 and 01 → 01 02, then 00
 //! document    38, per field: type rank + 1, name, 00, value; then 00
 //! array       40, values, 00
-//! binary      48, length u32 BE, subtype, bytes
+//! binary      48, length, subtype, bytes; the length is a byte, from 255 on ff and u32 BE
 //! ObjectId 50 · false 58 · true 59 · date 60, i64 BE with its sign bit flipped
 //! timestamp   68, u64 BE
 //! regex 70, pattern 00 options 00 · DBPointer 78 · code 80 · code with scope 88 · MaxKey F0
@@ -152,6 +152,9 @@ pub fn type_bounds(type_of: Type) -> (u8, u8) {
     }
 }
 
+/// Stands where a length is that takes more than a byte.
+const LONG_BINARY: u8 = 0xFF;
+
 /// Appends the key bytes of every string that begins with `prefix`, up to where they differ: the
 /// lower bound of a prefix range, without the end mark.
 pub fn append_string_prefix(key: &mut Vec<u8>, prefix: &str) {
@@ -206,8 +209,13 @@ impl Writer<'_> {
         match value {
             ValueRef::Binary { subtype, bytes } => {
                 self.key.push(tag::BINARY);
-                self.key
-                    .extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+                match bytes.len() as u32 {
+                    short if short < u32::from(LONG_BINARY) => self.key.push(short as u8),
+                    long => {
+                        self.key.push(LONG_BINARY);
+                        self.key.extend_from_slice(&long.to_be_bytes());
+                    }
+                }
                 self.key.push(subtype);
                 self.key.extend_from_slice(bytes);
             }

@@ -256,6 +256,18 @@ mod tests {
                 subtype: 0,
                 bytes: vec![0, 0],
             }],
+            vec![Value::Binary {
+                subtype: 0,
+                bytes: vec![9; 254],
+            }],
+            vec![Value::Binary {
+                subtype: 0,
+                bytes: vec![5; 255],
+            }],
+            vec![Value::Binary {
+                subtype: 0,
+                bytes: vec![1; 256],
+            }],
             vec![ObjectId([1; 12]).into()],
             vec![ObjectId([2; 12]).into()],
             vec![false.into()],

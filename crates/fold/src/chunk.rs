@@ -47,9 +47,9 @@ impl Chunk {
         self.0.get(number)
     }
 
-    /// The first bytes of an entry's key.
+    /// The first bytes of an entry's key: see [`KeyHead::number`].
     #[inline]
-    pub fn head(&self, number: usize) -> Option<KeyHead> {
+    pub fn head(&self, number: usize) -> u128 {
         self.0.head(number)
     }
 
@@ -71,7 +71,7 @@ impl Chunk {
     /// Orders an entry's key and a key with this head.
     #[inline]
     fn compare_slot(&self, slot: &Slot, head: u128, key: &[u8]) -> Ordering {
-        let heads = slot.head.number().cmp(&head);
+        let heads = slot.key.head().cmp(&head);
         heads.then_with(|| compare_keys(self.0.key(slot), key))
     }
 
@@ -93,7 +93,7 @@ impl Chunk {
         }
         let (mut low, mut high) = (0, self.0.slots().len() - 1);
         if self
-            .compare_slot(first, last.head.number(), self.0.key(last))
+            .compare_slot(first, last.key.head(), self.0.key(last))
             .is_eq()
         {
             (low, high) = self.near_id(id, |slot| order(slot) <= before);

@@ -72,14 +72,6 @@ impl KeyHead {
         u128::from_be_bytes(self.0)
     }
 
-    /// A number that tells most keys of up to this length apart.
-    #[inline]
-    pub fn fingerprint(&self, length: usize) -> u32 {
-        let number = self.number();
-        let folded = (number >> 64) as u64 ^ (number as u64 ^ length as u64).rotate_left(29);
-        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
-    }
-
     /// The whole key, where it is no longer than the head.
     #[inline]
     pub fn key(&self, length: usize) -> Option<&[u8]> {

@@ -20,7 +20,7 @@
 //! [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
-mod ahead;
+pub mod ahead;
 pub mod block;
 pub mod chunk;
 pub mod columns;

@@ -1,9 +1,10 @@
 //! Entries in memory, in the order in which they came.
 //!
-//! A slot of 48 bytes holds what most entries are, with the first 16 bytes of the key. Longer keys
+//! A slot of 48 bytes holds what most entries are, with a key of up to 20 bytes: a UUID, two numbers. Longer keys
 //! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
 //! alone, and a document in a log record is an entry without being copied.
 
+mod slot_key;
 mod spare;
 
 use std::cmp::Ordering;
@@ -16,13 +17,14 @@ use crate::ahead;
 use crate::entry::{Entry, KeyHead, compare_keys};
 use crate::filter;
 use crate::order::Order;
+use slot_key::SlotKey;
 
-/// An entry: a key longer than its head stands at `offset` of the arena, the payload right behind.
+/// An entry: a key longer than its beginning here stands at `offset` of the arena, the payload right behind.
 /// Behind a long key of a payload that is shared stand its arena, counted from this one, and its
 /// offset there, u32 LE each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    pub(crate) head: KeyHead,
+    pub(crate) key: SlotKey,
     pub(crate) id: u64,
     /// Relative to the pile's base position.
     position: u32,
@@ -36,7 +38,7 @@ pub(crate) struct Slot {
 impl Slot {
     /// How many bytes of the key stand in the arena: all or none.
     fn key_bytes_in_arena(&self) -> u32 {
-        if self.key_length as usize > KeyHead::BYTES {
+        if self.key_length as usize > SlotKey::BYTES {
             self.key_length
         } else {
             0
@@ -101,7 +103,7 @@ impl Pile {
 
     #[inline]
     pub(crate) fn key<'a>(&'a self, slot: &'a Slot) -> &'a [u8] {
-        match slot.head.key(slot.key_length as usize) {
+        match slot.key.key(slot.key_length as usize) {
             Some(key) => key,
             None => self.arena_bytes(slot, 0, slot.key_length),
         }
@@ -130,10 +132,10 @@ impl Pile {
         self.slots.iter().map(|slot| self.key(slot))
     }
 
-    /// The first bytes of an entry's key.
+    /// The first bytes of an entry's key: see [`KeyHead::number`].
     #[inline]
-    pub fn head(&self, number: usize) -> Option<KeyHead> {
-        self.slots.get(number).map(|slot| slot.head)
+    pub fn head(&self, number: usize) -> u128 {
+        self.slots.get(number).map_or(0, |slot| slot.key.head())
     }
 
     /// The payload of an entry as a shared view.
@@ -193,7 +195,7 @@ impl Pile {
 
     /// The entries whose keys begin with this byte.
     pub fn beginning_with(&self, first: u8) -> impl Iterator<Item = Entry<'_>> {
-        let begins = move |slot: &Slot| slot.head.key(1) == Some(&[first]) && slot.key_length > 0;
+        let begins = move |slot: &Slot| slot.key.key(1) == Some(&[first]) && slot.key_length > 0;
         let numbered = self.slots.iter().enumerate();
         numbered.filter_map(move |(number, slot)| match begins(slot) {
             true => self.get(number),
@@ -206,7 +208,7 @@ impl Pile {
         self.slots
             .iter()
             .map(|slot| match slot.key_bytes_in_arena() {
-                0 => slot.head.fingerprint(slot.key_length as usize),
+                0 => slot.key.fingerprint(slot.key_length as usize),
                 _ => filter::hash(self.key(slot)) as u32,
             })
     }
@@ -256,7 +258,7 @@ impl Pile {
         let place = |(key, id)| (KeyHead::of(key).number(), key, id);
         let (from, to) = (place(from), place(to));
         let is_before = |slot: &Slot, (head, key, id): (u128, &[u8], u64)| {
-            let heads = slot.head.number().cmp(&head);
+            let heads = slot.key.head().cmp(&head);
             let keys = heads.then_with(|| compare_keys(self.key(slot), key));
             keys.then(slot.id.cmp(&id)).is_lt()
         };
@@ -273,7 +275,7 @@ impl Pile {
     pub fn in_order(&self) -> Option<Pile> {
         let order = Order {
             entries: &self.slots,
-            head: |slot: &Slot| slot.head.number(),
+            head: |slot: &Slot| slot.key.head(),
             key: |slot| self.key(slot),
             compare: |a: &Slot, b: &Slot| self.compare_slots(a, b),
         };
@@ -284,7 +286,7 @@ impl Pile {
 
     /// The newest version of an entry comes first.
     fn compare_slots(&self, a: &Slot, b: &Slot) -> Ordering {
-        let heads = a.head.number().cmp(&b.head.number());
+        let heads = a.key.head().cmp(&b.key.head());
         let keys = heads.then_with(|| compare_keys(self.key(a), self.key(b)));
         let places = keys.then(a.id.cmp(&b.id)).then(b.position.cmp(&a.position));
         places.then_with(|| self.payload_of(a).cmp(self.payload_of(b)))
@@ -306,9 +308,9 @@ impl Drop for Pile {
 
 /// A number that tells most keys apart, of a short one made in two steps.
 pub(crate) fn fingerprint(key: &[u8]) -> u32 {
-    match key.len() > KeyHead::BYTES {
+    match key.len() > SlotKey::BYTES {
         true => filter::hash(key) as u32,
-        false => KeyHead::of(key).fingerprint(key.len()),
+        false => SlotKey::of(key).fingerprint(key.len()),
     }
 }
 
@@ -354,13 +356,13 @@ impl PileBuilder {
     #[inline]
     pub fn add(&mut self, entry: Entry<'_>) {
         let offset = self.arena.len() as u32;
-        if entry.key.len() > KeyHead::BYTES {
+        if entry.key.len() > SlotKey::BYTES {
             self.arena.extend_from_slice(entry.key);
         }
         self.arena.extend_from_slice(entry.payload);
         let deleted = if entry.deleted { DELETED } else { 0 };
         let slot = Slot {
-            head: KeyHead::of(entry.key),
+            key: SlotKey::of(entry.key),
             id: entry.id,
             position: 0,
             arena: 0,
@@ -380,7 +382,7 @@ impl PileBuilder {
     /// Adds an entry whose payload stands in a shared buffer; only the key is copied.
     pub fn add_shared(&mut self, key: &[u8], id: u64, position: u64, payload: SharedPayload) {
         let mut slot = Slot {
-            head: KeyHead::of(key),
+            key: SlotKey::of(key),
             id,
             position: 0,
             arena: payload.arena,
@@ -388,7 +390,7 @@ impl PileBuilder {
             key_length: key.len() as u32,
             payload_length: payload.length,
         };
-        if key.len() > KeyHead::BYTES {
+        if key.len() > SlotKey::BYTES {
             (slot.arena, slot.offset) = (0, self.arena.len() as u32);
             slot.payload_length |= ELSEWHERE;
             self.arena.extend_from_slice(key);

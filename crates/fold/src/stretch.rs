@@ -372,11 +372,11 @@ impl Stretch {
         })
     }
 
-    /// The first bytes of an entry's key.
+    /// The first bytes of an entry's key: see [`KeyHead::number`].
     #[inline]
-    pub fn head(&self, number: usize) -> Option<KeyHead> {
-        let slot = self.slots.get(number)?;
-        Some(KeyHead::of(self.key(slot.group)))
+    pub fn head(&self, number: usize) -> u128 {
+        let slot = self.slots.get(number);
+        slot.map_or(0, |slot| KeyHead::of(self.key(slot.group)).number())
     }
 
     /// Where in the block the payload of an entry stands.

@@ -15,6 +15,29 @@ fn base_of(commits: &[Arc<Commit>]) -> u64 {
     commits.first().map_or(0, |commit| commit.position)
 }
 
+/// About how many documents the commits have, from the record ids of those that were inserted; they may have
+/// come in another order.
+fn about_how_many(commits: &[Arc<Commit>]) -> usize {
+    let mut span: Option<(u64, u64)> = None;
+    let (mut count, mut bytes) = (0, 0);
+    for (_, operation) in operations(commits) {
+        count += 1;
+        if let Operation::Insert {
+            first, documents, ..
+        } = operation
+        {
+            let (least, largest) = span.unwrap_or((*first, *first));
+            span = Some((least.min(*first), largest.max(*first)));
+            bytes += documents.len();
+        }
+    }
+    let inserted = span.map_or(0, |(least, largest)| (largest - least) as usize);
+    count + inserted.min(bytes / DOCUMENT_BYTES_FEW)
+}
+
+/// Most documents are longer.
+const DOCUMENT_BYTES_FEW: usize = 32;
+
 /// The operations of commits in order, with the positions of these.
 fn operations(commits: &[Arc<Commit>]) -> impl Iterator<Item = (u64, &Operation)> {
     commits.iter().flat_map(|commit| {
@@ -44,7 +67,7 @@ fn addition<'e>(key: &'e [u8], id: u64, position: u64, payload: &'e [u8]) -> Ent
 }
 
 pub fn documents_by_record(commits: &[Arc<Commit>]) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), commits.len());
+    let mut builder = PileBuilder::new(base_of(commits), about_how_many(commits));
     each_document(
         commits,
         &mut builder,
@@ -110,7 +133,7 @@ fn each_document(
 
 /// Where the `_id`s of a clustered collection's records stand. An update never changes that.
 pub fn ids_by_record(of_ids: &Definition, commits: &[Arc<Commit>]) -> Pile {
-    let mut builder = PileBuilder::new(base_of(commits), commits.len());
+    let mut builder = PileBuilder::new(base_of(commits), about_how_many(commits));
     let mut key = Vec::new();
     for (position, operation) in operations(commits) {
         match operation {

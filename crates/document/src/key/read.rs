@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::number::{self, tag_complement};
-use super::{shape, tag};
+use super::{LONG_BINARY, shape, tag};
 use crate::{ArrayBuilder, Decimal128, DocumentBuf, DocumentBuilder, ObjectId, Timestamp, Value};
 
 /// Reads the values of a key one after the other. Every method answers None at damaged bytes.
@@ -130,7 +130,10 @@ impl<'k> Decoder<'k, '_> {
             tag::DOCUMENT => Value::Document(self.document()?),
             tag::ARRAY => self.values()?,
             tag::BINARY => {
-                let length = u32::from_be_bytes(self.array()?) as usize;
+                let length = match self.byte()? {
+                    LONG_BINARY => u32::from_be_bytes(self.array()?) as usize,
+                    short => usize::from(short),
+                };
                 let subtype = self.byte()?;
                 Value::Binary {
                     subtype,

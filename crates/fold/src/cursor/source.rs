@@ -98,11 +98,11 @@ impl Source {
     /// The first bytes of the current key as a number.
     #[inline]
     pub fn head(&self) -> u128 {
-        let head = self.at.and_then(|at| match &self.kind {
-            Kind::Chunk(chunk) => chunk.head(at),
-            Kind::Chain(place) => place.stretch.head(at),
-        });
-        head.map_or(0, |head| head.number())
+        match (self.at, &self.kind) {
+            (Some(at), Kind::Chunk(chunk)) => chunk.head(at),
+            (Some(at), Kind::Chain(place)) => place.stretch.head(at),
+            (None, _) => 0,
+        }
     }
 
     #[inline]

@@ -1,0 +1,102 @@
+//! What a slot of a pile has of its entry's key.
+
+use crate::entry::KeyHead;
+
+/// The first bytes of a key, as a slot holds them, zeros behind a shorter one.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotKey([u8; SlotKey::BYTES]);
+
+impl SlotKey {
+    pub const BYTES: usize = 20;
+
+    #[inline]
+    pub fn of(key: &[u8]) -> SlotKey {
+        if let Some(bytes) = key.first_chunk() {
+            return SlotKey(*bytes);
+        }
+        let head = KeyHead::of(key).number();
+        let behind = match key.last_chunk() {
+            Some(last) if key.len() > KeyHead::BYTES => {
+                u32::from_be_bytes(*last) << (8 * (SlotKey::BYTES - key.len()))
+            }
+            _ => 0,
+        };
+        let mut bytes = [0; SlotKey::BYTES];
+        if let Some((first, last)) = bytes.split_first_chunk_mut() {
+            *first = head.to_be_bytes();
+            last.copy_from_slice(&behind.to_be_bytes());
+        }
+        SlotKey(bytes)
+    }
+
+    /// See [`KeyHead::number`].
+    #[inline]
+    pub fn head(&self) -> u128 {
+        let (head, _) = self.halves();
+        head
+    }
+
+    #[inline]
+    fn halves(&self) -> (u128, u32) {
+        match self.0.split_first_chunk() {
+            Some((first, last)) => {
+                let last = last.first_chunk().copied().unwrap_or_default();
+                (u128::from_be_bytes(*first), u32::from_be_bytes(last))
+            }
+            None => (0, 0),
+        }
+    }
+
+    /// A number that tells most keys of up to this length apart.
+    #[inline]
+    pub fn fingerprint(&self, length: usize) -> u32 {
+        let (head, last) = self.halves();
+        let behind = (head as u64 ^ length as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        let last = u64::from(last).wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+        let folded = (head >> 64) as u64 ^ behind.rotate_left(32) ^ last;
+        (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    }
+
+    /// The whole key, where it is no longer than this.
+    #[inline]
+    pub fn key(&self, length: usize) -> Option<&[u8]> {
+        self.0.get(..length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_all_lengths() {
+        let bytes: Vec<u8> = (1..=30).rev().collect();
+        for length in 0..bytes.len() {
+            let key = &bytes[..length];
+            let slot = SlotKey::of(key);
+            assert_eq!(slot.head(), KeyHead::of(key).number());
+            let expected = (length <= SlotKey::BYTES).then_some(key);
+            assert_eq!(slot.key(length), expected);
+        }
+    }
+
+    #[test]
+    fn fingerprints_tell_most_apart_that_differ_in_a_byte() {
+        let mut fingerprints = std::collections::BTreeSet::new();
+        for place in 0..SlotKey::BYTES {
+            for byte in 1..=100 {
+                let mut key = [0; SlotKey::BYTES];
+                key[place] = byte;
+                fingerprints.insert(SlotKey::of(&key).fingerprint(key.len()));
+            }
+        }
+        let zeros =
+            (0..=SlotKey::BYTES).map(|length| SlotKey::of(&[0; 20][..length]).fingerprint(length));
+        fingerprints.extend(zeros);
+        assert!(
+            fingerprints.len() >= 1_900,
+            "{} of 2,021",
+            fingerprints.len()
+        );
+    }
+}
