@@ -1,6 +1,6 @@
 //! Entries in memory, in the order in which they came.
 //!
-//! A slot of 48 bytes holds what most entries are, with a key of up to 20 bytes: a UUID, two numbers. Longer keys
+//! A slot of 48 bytes holds what most entries are, with a key of up to 20 bytes: a UUID, a few numbers. Longer keys
 //! and payloads stand in arenas that are shared and never moved, so sorting and merging move slots
 //! alone, and a document in a log record is an entry without being copied.
 
