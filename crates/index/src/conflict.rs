@@ -1,14 +1,16 @@
 //! Which of the wanted indexes are new, and which are in the way of others.
 //!
 //! An index is there already where name, key and options are the same. Indexes of one key stand beside
-//! each other where they differ in what they hold: unique, sparse, filter, collation, projection. Key documents and options
-//! are compared as values: `1` and `1.0` are the same.
+//! each other where they differ in what they hold: unique, sparse, filter, collation, projection; under
+//! one name they are in each other's way as indexes of other keys are. Key documents and options are
+//! compared as values: `1` and `1.0` are the same.
 
 use std::sync::Arc;
 
 use windrow_document::order::compare_documents;
 use windrow_document::{Document, ValueRef};
 use windrow_mql::Error;
+use windrow_mql::filter::Filter;
 
 use crate::definition::Definition;
 
@@ -46,16 +48,17 @@ pub fn is_new<'a>(
     if wanted.is_of_ids() {
         return Ok(!known.clone().any(Definition::is_of_ids));
     }
-    let same_key = |one: &&Definition| is_same(one.key_pattern(), wanted.key_pattern());
+    let same_index = |one: &&Definition| {
+        is_same(one.key_pattern(), wanted.key_pattern()) && same_signature(one, wanted)
+    };
     // The name comes first: it says which index is meant.
     if let Some(one) = known.clone().find(|one| one.name == wanted.name) {
-        return match (same_key(&one), same_options(one, wanted)) {
+        return match (same_index(&one), same_options(one, wanted)) {
             (true, true) => Ok(false),
             (true, false) => Err(other_options(one, wanted)),
-            (false, _) => Err(other_key(one, wanted)),
+            (false, _) => Err(other_index(one, wanted)),
         };
     }
-    let same_index = |one: &&Definition| same_key(one) && same_signature(one, wanted);
     if let Some(one) = known.clone().find(same_index) {
         return Err(other_name(one, wanted));
     }
@@ -71,7 +74,7 @@ pub fn is_new<'a>(
     }
 }
 
-fn other_key(one: &Definition, wanted: &Definition) -> Error {
+fn other_index(one: &Definition, wanted: &Definition) -> Error {
     let message = format!(
         "An existing index has the same name as the requested index. When index names are not \
          specified, they are auto generated and can cause conflicts. Please refer to our \
@@ -102,39 +105,56 @@ fn other_name(one: &Definition, wanted: &Definition) -> Error {
     Error::new(OPTIONS_CONFLICT, message)
 }
 
-/// What tells indexes of the same key apart, so that they can stand beside each other.
-const SIGNATURE: &[&str] = &["collation", "partialFilterExpression", "wildcardProjection"];
+/// Options that tell indexes of the same key apart as they are written.
+const SIGNATURE: &[&str] = &["collation", "wildcardProjection"];
 
+/// Whether nothing tells apart two indexes of the same key, so that they cannot stand beside each other.
 fn same_signature(one: &Definition, other: &Definition) -> bool {
     let same_option =
         |name: &&str| match (one.specification.get(name), other.specification.get(name)) {
             (Some(ours), Some(theirs)) => ours.equals(theirs),
             (ours, theirs) => ours.is_none() && theirs.is_none(),
         };
-    one.unique == other.unique && one.sparse == other.sparse && SIGNATURE.iter().all(same_option)
+    one.unique == other.unique
+        && one.sparse == other.sparse
+        && same_filter(one.partial.as_ref(), other.partial.as_ref())
+        && SIGNATURE.iter().all(same_option)
+}
+
+/// Whether filters say the same in normal form, however they are written.
+fn same_filter(one: Option<&Filter>, other: Option<&Filter>) -> bool {
+    match (one, other) {
+        (Some(ours), Some(theirs)) => is_same(
+            ours.to_document().as_document(),
+            theirs.to_document().as_document(),
+        ),
+        (ours, theirs) => ours.is_none() && theirs.is_none(),
+    }
 }
 
 fn is_same(one: Document<'_>, other: Document<'_>) -> bool {
     compare_documents(one, other).is_eq()
 }
 
-/// Options that do not tell indexes apart, and those that a definition has as fields.
+/// What is no option of an index, may change later, or is compared with the signature.
 const NOT_COMPARED: &[&str] = &[
     "background",
+    "collation",
     "hidden",
     "key",
     "name",
+    "partialFilterExpression",
     "sparse",
     "textIndexVersion",
     "unique",
     "v",
+    "wildcardProjection",
 ];
 
+/// Whether indexes of the same key and signature have all other options in common, too.
 fn same_options(one: &Definition, other: &Definition) -> bool {
     let (ours, theirs) = (options(one), options(other));
-    one.unique == other.unique
-        && one.sparse == other.sparse
-        && ours.len() == theirs.len()
+    ours.len() == theirs.len()
         && ours
             .iter()
             .zip(&theirs)
@@ -201,6 +221,13 @@ mod tests {
             doc! { "key": { "a": 1 }, "name": "i", "partialFilterExpression": { "b": 1.0 } },
             Ok(false),
         );
+        check(
+            &[doc! { "key": { "a": 1 }, "name": "i",
+            "partialFilterExpression": { "b": { "$gt": 0, "$lt": 9 }, "c": 1 } }],
+            doc! { "key": { "a": 1 }, "name": "i",
+            "partialFilterExpression": { "c": { "$eq": 1 }, "$and": [{ "b": { "$lt": 9 } }, { "b": { "$gt": 0 } }] } },
+            Ok(false),
+        );
     }
 
     #[test]
@@ -210,6 +237,16 @@ mod tests {
         check(
             &plain(),
             doc! { "key": { "a": 1 }, "name": "i", "unique": true },
+            Err(86),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "i", "partialFilterExpression": { "b": 1 } },
+            Err(86),
+        );
+        check(
+            &plain(),
+            doc! { "key": { "a": 1 }, "name": "i", "expireAfterSeconds": 5 },
             Err(85),
         );
         check(
