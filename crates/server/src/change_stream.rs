@@ -353,6 +353,14 @@ fn look_up(
     Ok(found.map(|bytes| Document::from_validated(&bytes).to_buf()))
 }
 
+/// Whether a command opens a change stream.
+pub fn opens_stream(body: Document<'_>) -> bool {
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    let first = stages.and_then(|stages| stages.iter().next());
+    let first = first.and_then(ValueRef::as_document);
+    first.is_some_and(|stage| stage.get(STAGE).is_some())
+}
+
 fn fatal(message: &str) -> CommandError {
     CommandError::new(ErrorCode::ChangeStreamFatalError, message).with_label(NON_RESUMABLE)
 }

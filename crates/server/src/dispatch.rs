@@ -5,11 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_mql::interrupt::while_asking;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
+use crate::change_stream::opens_stream;
 use crate::client::Client;
 use crate::command::{Accepted, Command};
 use crate::commands::{COMMANDS, find};
@@ -17,6 +18,7 @@ use crate::context::Context;
 use crate::generic::{Generic, is_generic};
 use crate::joined::Joined;
 use crate::joining;
+use crate::labels::{Failed, labelled, labelled_as};
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
 use crate::moments;
@@ -24,7 +26,6 @@ use crate::namespace;
 use crate::operations::Operation;
 use crate::recorder::{self, Ended};
 use crate::state::State;
-use crate::transactions::{labelled, labelled_retryable};
 
 /// Runs a request and makes a reply of whatever comes of it, a panic included.
 pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Reply {
@@ -33,10 +34,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     counts.map(|counts| counts.total.fetch_add(1, Relaxed));
     let outcome = admit(state, request)
         .and_then(|(command, generic)| execute(state, client, request, command, &generic))
-        .map_err(|error| match may_be_sent_again(request) {
-            true => labelled_retryable(error),
-            false => error,
-        });
+        .map_err(|error| labelled_as(error, what_failed(state, request)));
     state.metrics.connections_active.fetch_sub(1, Relaxed);
     let reply = outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
@@ -62,12 +60,31 @@ fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> 
     state.metrics.of_command(all, command.name)
 }
 
-/// Whether it is a retryable write or the end of a transaction.
-fn may_be_sent_again(request: &Request) -> bool {
+/// What a request was that failed, as far as its error tells drivers how to go on.
+fn what_failed(state: &State, request: &Request) -> Failed {
     let is_numbered = request.get("txnNumber").is_some();
     let is_within = request.get("autocommit").is_some();
     let ends = || find(request.command()).is_some_and(|command| command.ends_transaction);
-    is_numbered && (!is_within || ends())
+    match (is_numbered, is_within) {
+        (true, false) => Failed::RetryableWrite,
+        (true, true) if ends() => Failed::EndOfTransaction,
+        (true, true) => Failed::InTransaction,
+        (false, _) if reads_stream(state, request) => Failed::ChangeStream,
+        (false, _) => Failed::Other,
+    }
+}
+
+/// Whether it opens a change stream, or would have gone on with one that is still there. What fails
+/// while it goes on ends its cursor: then `getMore` says itself what it was.
+fn reads_stream(state: &State, request: &Request) -> bool {
+    match request.get("getMore").and_then(ValueRef::as_whole) {
+        None => opens_stream(request.body()),
+        Some(id) => {
+            let idle = state.cursors.idle();
+            let cursor = idle.iter().find(|cursor| cursor.id == id);
+            cursor.is_some_and(|cursor| opens_stream(cursor.owner.command.as_document()))
+        }
+    }
 }
 
 /// The command of a request and its generic arguments, once all that can be said against it before

@@ -6,8 +6,9 @@ use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
 use windrow_wire::{CommandError, Reply};
 
 use crate::generic::{Numbered, Part, ReadConcern, Statements as Numbers};
+use crate::labels::labelled;
 use crate::state::State;
-use crate::transactions::{Taken, labelled};
+use crate::transactions::Taken;
 
 /// The number of the statement of a command that has one.
 pub const ALONE: i32 = 0;

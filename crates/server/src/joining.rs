@@ -9,10 +9,11 @@ use windrow_wire::{CommandError, ErrorCode, Request};
 use crate::command::{Command, InTransactions};
 use crate::generic::{Generic, Numbered, Part, ReadConcern};
 use crate::joined::Joined;
+use crate::labels::labelled;
 use crate::moments;
 use crate::operations::Operation;
 use crate::state::State;
-use crate::transactions::{Opening, labelled};
+use crate::transactions::Opening;
 
 /// Begins what the command is the first of, or joins what is open.
 pub(crate) fn join(

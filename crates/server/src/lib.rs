@@ -57,6 +57,7 @@ mod incoming;
 pub mod index_builds;
 pub mod joined;
 mod joining;
+mod labels;
 pub mod latency;
 pub mod listed;
 pub mod log;

@@ -15,6 +15,7 @@ use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::{IntoCommandError, OrCommandError};
 use crate::generic::{Api, ReadConcern};
+use crate::labels::labelled;
 use crate::operations::Operation;
 use crate::sessions::{SessionId, TIMEOUT};
 use crate::sync::lock;
@@ -110,9 +111,6 @@ enum Stage {
 
 /// How often a command that waits for another one of its session looks whether it should go on.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// That no transaction can go on: drivers begin it anew.
-pub const TRANSIENT: &str = "TransientTransactionError";
 
 impl Histories {
     /// Takes a session's history, once no other command has it.
@@ -421,41 +419,6 @@ impl Drop for Taken {
 
 fn no_such(message: String) -> CommandError {
     CommandError::new(ErrorCode::NoSuchTransaction, message)
-}
-
-/// Errors after which a transaction that is begun anew may do.
-const TRANSIENT_CODES: &[ErrorCode] = &[
-    ErrorCode::WriteConflict,
-    ErrorCode::LockTimeout,
-    ErrorCode::SnapshotTooOld,
-    ErrorCode::SnapshotUnavailable,
-    ErrorCode::NoSuchTransaction,
-];
-
-/// That a write or an end of a transaction may be sent again.
-const RETRYABLE: &str = "RetryableWriteError";
-
-/// Errors after which the same command may do, at this server once it has started again or at another.
-const RETRYABLE_CODES: &[ErrorCode] = &[
-    ErrorCode::ShutdownInProgress,
-    ErrorCode::InterruptedAtShutdown,
-    ErrorCode::ExceededTimeLimit,
-];
-
-/// The error of a command that may be sent again, with the label that drivers look for.
-pub fn labelled_retryable(error: CommandError) -> CommandError {
-    match RETRYABLE_CODES.contains(&error.code) {
-        true => error.with_label(RETRYABLE),
-        false => error,
-    }
-}
-
-/// The error of a command within a transaction, with the label that drivers look for.
-pub fn labelled(error: CommandError) -> CommandError {
-    match TRANSIENT_CODES.contains(&error.code) && !error.labels.contains(&TRANSIENT) {
-        true => error.with_label(TRANSIENT),
-        false => error,
-    }
 }
 
 #[cfg(test)]

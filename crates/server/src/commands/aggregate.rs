@@ -91,7 +91,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&text);
     let target = named_target(context, namespace, body)?;
     let namespace = &target.namespace;
-    if own_documents::first_name(body) == Some(change_stream::STAGE) {
+    if change_stream::opens_stream(body) {
         return open_stream(context, namespace.clone(), body, first);
     }
     let (aggregate, source) = prepare(context, &target, body)?;
@@ -166,8 +166,7 @@ fn named_target(
         let message = format!("{COLLECTION_UUID} is not supported for a {what}");
         refuse(code, message)
     };
-    let first = own_documents::first_name(body);
-    if first == Some(change_stream::STAGE) {
+    if change_stream::opens_stream(body) {
         return unsupported(4_928_900, "change stream");
     }
     if target.namespace.collection == NO_COLLECTION {
@@ -213,7 +212,7 @@ pub fn explain(
     let namespace = named(database, command)?;
     let target = named_target(context, namespace, command)?;
     let namespace = &target.namespace;
-    if own_documents::first_name(command) == Some(change_stream::STAGE) {
+    if change_stream::opens_stream(command) {
         check_names(command)?;
         let scope = watched(namespace.clone());
         let stages = change_stream::explain(context, &scope, command)?;

@@ -8,11 +8,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use super::aggregate;
 use crate::arguments::Arguments;
+use crate::change_stream::opens_stream;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
 use crate::first_batch::resumable;
 use crate::joined::Joined;
+use crate::labels::{Failed, labelled_as};
 use crate::metrics::Kind;
 use crate::namespace;
 
@@ -80,7 +82,12 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         documents,
         finished,
         resume_token,
-    } = next_batch(&mut cursor, &wanted, context)?;
+    } = next_batch(&mut cursor, &wanted, context).map_err(|error| {
+        match opens_stream(cursor.owner.command.as_document()) {
+            true => labelled_as(error, Failed::ChangeStream),
+            false => error,
+        }
+    })?;
     operation.note("nreturned", documents.count() as i32);
     let read_at = cursor.owner.options.read_at;
     let timed = |reply: Reply| match read_at {
