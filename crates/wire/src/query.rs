@@ -4,7 +4,8 @@
 //! OP_QUERY:  header | flags i32 | collection 0x00 | skip i32 | return i32 | document [document]
 //! OP_REPLY:  header | flags i32 | cursor id i64 | starting from i32 | returned i32 | document
 //! ```
-//! MongoDB 5.1 and later accept `hello` and `isMaster` on `$cmd` this way, and nothing else.
+//! MongoDB 5.1 and later accept on `$cmd` this way what drivers send before they know that they may send
+//! anything else, and nothing else: `hello` and `isMaster`, of old ones `buildInfo` and authentication too.
 
 use std::ops::Range;
 
@@ -29,7 +30,20 @@ pub(crate) const QUERY_FAILURE: i32 = 2;
 const UPGRADE: &str = "The client driver may require an upgrade. For more details see \
                        https://dochub.mongodb.org/core/legacy-opcode-removal";
 
-/// Reads OP_QUERY; refuses whatever is not a hello.
+/// What may be sent this way. Drivers of before 4.0 ask each new connection for its server's version.
+const ALLOWED: &[&str] = &[
+    "_isSelf",
+    "authenticate",
+    "buildInfo",
+    "buildinfo",
+    "hello",
+    "isMaster",
+    "ismaster",
+    "saslContinue",
+    "saslStart",
+];
+
+/// Reads OP_QUERY; refuses whatever is no part of a handshake.
 pub(crate) fn read_query(message: &[u8]) -> Result<Query, SectionError> {
     let mut fields = Fields::new(message, HEADER_BYTES);
     fields.int32("the flags of OP_QUERY")?;
@@ -49,7 +63,7 @@ pub(crate) fn read_query(message: &[u8]) -> Result<Query, SectionError> {
     let name = Document::from_validated(bytes)
         .first()
         .map_or("", |(name, _)| name);
-    if !matches!(name, "hello" | "isMaster" | "ismaster") {
+    if !ALLOWED.contains(&name) {
         let message = format!("Unsupported OP_QUERY command: {name}. {UPGRADE}");
         return Err(refused(ErrorCode::UnsupportedOpQueryCommand, message));
     }
