@@ -1,7 +1,7 @@
 //! How much a capped collection holds, and what its writers share.
 
 use parking_lot::{Mutex, MutexGuard};
-use windrow_document::{Document, ValueRef};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::Error as LanguageError;
 
 use crate::error::Error;
@@ -28,6 +28,27 @@ impl Cap {
             bytes: positive("size").unwrap_or(0),
             documents: positive("max"),
         })
+    }
+
+    /// The options of a capped collection with other limits; what is too much goes at the next insert, as in
+    /// MongoDB. `documents`: 0 is no limit.
+    pub fn resized(
+        options: Document<'_>,
+        bytes: Option<u64>,
+        documents: Option<u64>,
+    ) -> DocumentBuf {
+        let mut new = DocumentBuf::new();
+        for (name, value) in options.iter() {
+            match (name, bytes) {
+                ("size", Some(bytes)) => new.push(name, bytes as i64),
+                ("max", _) if documents.is_some() => {}
+                _ => new.push(name, value),
+            }
+        }
+        if let Some(documents) = documents.filter(|documents| *documents > 0) {
+            new.push("max", documents as i64);
+        }
+        new
     }
 
     /// Refuses a document that would not fit if it were the only one.

@@ -12,6 +12,7 @@ use crate::collection::Collection;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::holds::Patience;
+use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::rows::{CollectionRow, IndexRow};
 use crate::told::{Deed, Told};
@@ -110,58 +111,90 @@ impl Engine {
     }
 }
 
+/// What an option's or an index's document becomes.
+pub type Become<'m, E> = Box<dyn FnOnce(Document<'_>) -> Result<DocumentBuf, E> + 'm>;
+
+/// What is to be changed of a collection in one step.
+pub struct Modification<'m, E> {
+    /// What its options become.
+    pub options: Option<Become<'m, E>>,
+    /// The name of an index, and what its specification becomes: of what says how the index is used, not
+    /// which entries it has.
+    pub index: Option<(&'m str, Become<'m, E>)>,
+    /// What change streams are told of it, and what was there before.
+    pub told: Option<(DocumentBuf, DocumentBuf)>,
+}
+
+impl<E> Default for Modification<'_, E> {
+    fn default() -> Self {
+        Modification {
+            options: None,
+            index: None,
+            told: None,
+        }
+    }
+}
+
 impl Collection {
-    /// Replaces the options by what `change` makes of them.
-    pub fn change_options<E: From<Error>>(
-        &self,
-        change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
-    ) -> Result<(), E> {
+    /// Changes options and an index, and tells of it, in one record of the log: all of that, or none.
+    pub fn modify<E: From<Error>>(&self, wanted: Modification<'_, E>) -> Result<(), E> {
         let core = self.core()?;
         let _exclusion = self.exclude(&|| core.waits_in_vain())?;
         let _changing = core.catalog_change.lock();
         let _schema = self.schema.write();
         self.check_there()?;
-        let old = self.row();
-        let new = CollectionRow {
-            options: change(old.options.as_document())?,
-            ..CollectionRow::clone(&old)
-        };
-        core.storage
-            .catalog
-            .change(new.replace(&old, self.id), |_| {})
-            .map_err(Error::from)?;
+        let (old, mut changes) = (self.row(), Vec::new());
+        let mut new = None;
+        if let Some(change) = wanted.options {
+            let row = CollectionRow {
+                options: change(old.options.as_document())?,
+                ..CollectionRow::clone(&old)
+            };
+            changes.extend(row.replace(&old, self.id));
+            new = Some(row);
+        }
+        let mut changed = None;
+        if let Some((name, change)) = wanted.index {
+            let (index, definition) = self.changed_index(name, change)?;
+            let old = index.row();
+            let row = IndexRow {
+                specification: definition.specification.clone(),
+                ..old.clone()
+            };
+            changes.extend(row.replace(&old, self.id, index.map));
+            changed = Some((index, definition));
+        }
+        changes.extend(wanted.told.map(|(description, before)| {
+            let told = Told::of(Deed::Modify, &old).with(description);
+            told.with_state_before(before).put()
+        }));
+        let catalog = &core.storage.catalog;
+        catalog.change(changes, |_| {}).map_err(Error::from)?;
         self.note_changed(&core);
-        self.set_row(new);
+        if let Some(row) = new {
+            self.set_row(row);
+        }
+        if let Some((index, definition)) = changed {
+            self.show_changed(&index, definition);
+        }
         Ok(())
     }
 
-    /// Replaces the specification of an index by what `change` makes of it: of what says how the index
-    /// is used, not which entries it has.
-    pub fn change_index<E: From<Error>>(
+    /// An index, and what it is to be.
+    fn changed_index<E: From<Error>>(
         &self,
         name: &str,
-        change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
-    ) -> Result<(), E> {
-        let core = self.core()?;
-        let _exclusion = self.exclude(&|| core.waits_in_vain())?;
-        let _changing = core.catalog_change.lock();
-        let _schema = self.schema.write();
-        self.check_there()?;
-        let indexes = self.indexes();
-        let found = indexes.iter().find(|index| index.definition.name == name);
+        change: Become<'_, E>,
+    ) -> Result<(Arc<Index>, Definition), E> {
+        let mut indexes = self.indexes().into_iter();
+        let found = indexes.find(|index| index.definition.name == name);
         let index = found.ok_or_else(|| Error::IndexNotFound(name.to_owned()))?;
         let specification = change(index.definition.specification.as_document())?;
         let definition = Definition::parse(specification.as_document()).map_err(Error::Language)?;
-        let old = index.row();
-        let row = IndexRow {
-            specification: definition.specification.clone(),
-            ..old.clone()
-        };
-        core.storage
-            .catalog
-            .change(row.replace(&old, self.id, index.map), |_| {})
-            .map_err(Error::from)?;
-        self.note_changed(&core);
+        Ok((index, definition))
+    }
+
+    fn show_changed(&self, index: &Index, definition: Definition) {
         if definition.hidden != index.definition.hidden {
             index.count_anew();
         }
@@ -172,23 +205,17 @@ impl Collection {
                 state.index = changed.clone();
             }
         });
-        Ok(())
     }
 
-    /// Tells change streams that options of the collection or of an index were changed, as `description`
-    /// says it; `before` is what they were. It stands in the log after the changes themselves, since what
-    /// one command asks for may be several.
-    pub fn tell_of_modification(
+    /// Replaces the options by what `change` makes of them.
+    pub fn change_options<E: From<Error>>(
         &self,
-        description: DocumentBuf,
-        before: DocumentBuf,
-    ) -> Result<(), Error> {
-        let core = self.core()?;
-        let _changing = core.catalog_change.lock();
-        let told = Told::of(Deed::Modify, &self.row()).with(description);
-        let change = vec![told.with_state_before(before).put()];
-        core.storage.catalog.change(change, |_| {})?;
-        Ok(())
+        change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, E>,
+    ) -> Result<(), E> {
+        self.modify(Modification {
+            options: Some(Box::new(change)),
+            ..Modification::default()
+        })
     }
 
     /// Limits the collection: what is too much goes, and so do the indexes but for the one on `_id`.
@@ -213,25 +240,6 @@ impl Collection {
         self.tell_of_conversion()?;
         self.cap()
             .map_or(Ok(()), |cap| self.trim(&cap, 0, patience))
-    }
-
-    /// Gives a capped collection other limits; what is too much goes at the next insert, as in MongoDB.
-    /// `documents`: 0 is no limit.
-    pub fn resize_cap(&self, bytes: Option<u64>, documents: Option<u64>) -> Result<(), Error> {
-        self.change_options(|old| {
-            let mut new = DocumentBuf::new();
-            for (name, value) in old.iter() {
-                match (name, bytes) {
-                    ("size", Some(bytes)) => new.push(name, bytes as i64),
-                    ("max", _) if documents.is_some() => {}
-                    _ => new.push(name, value),
-                }
-            }
-            if let Some(documents) = documents.filter(|documents| *documents > 0) {
-                new.push("max", documents as i64);
-            }
-            Ok::<DocumentBuf, Error>(new)
-        })
     }
 
     /// Change streams learn of it as of another collection that takes the name of this one: what was

@@ -62,7 +62,7 @@ mod write;
 pub use building::pool::BuildPriority;
 pub use building::{BuildControl, BuildPhase, CreatedIndexes};
 pub use cap::Cap;
-pub use changing::Renaming;
+pub use changing::{Become, Modification, Renaming};
 pub use collection::Collection;
 pub use compression::wanted as wanted_compression;
 pub use done::{Done, Image};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_collection::{
-    BuildControl, Collection, Engine, EngineOptions, Error, Namespace, Patience, Renaming, Terms,
+    BuildControl, Cap, Collection, Engine, EngineOptions, Error, Modification, Namespace, Patience,
+    Renaming, Terms,
 };
 use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
@@ -134,6 +135,17 @@ fn options_of_any_length_are_kept() {
     check(&[100_000, 5_000, 10, 1_000_000, 3_990, 0]);
 }
 
+fn change_index<'m>(
+    collection: &Collection,
+    change: impl FnOnce(Document<'_>) -> Result<DocumentBuf, Error> + 'm,
+) {
+    let wanted = Modification {
+        index: Some(("a_1", Box::new(change))),
+        ..Modification::default()
+    };
+    collection.modify(wanted).unwrap();
+}
+
 fn build(collection: &Collection, specification: &DocumentBuf) {
     let definition = Definition::parse(specification.as_document()).unwrap();
     let control = BuildControl {
@@ -167,7 +179,7 @@ fn specifications_of_any_length_are_kept() {
             let wanted = specified(*length);
             let change = |_: Document<'_>| Ok::<DocumentBuf, Error>(wanted.clone());
             let collection = engine.collection(&named("b.two")).unwrap();
-            collection.change_index("a_1", change).unwrap();
+            change_index(&collection, change);
             drop(collection);
             engine = reopened(engine);
             let collection = engine.collection(&named("b.two")).unwrap();
@@ -200,7 +212,7 @@ fn an_index_is_hidden_and_shown() {
     for wanted in [&hidden, &specification, &hidden] {
         let collection = engine.collection(&named("b.two")).unwrap();
         let change = |_: Document<'_>| Ok::<DocumentBuf, Error>(wanted.clone());
-        collection.change_index("a_1", change).unwrap();
+        change_index(&collection, change);
         // The older definition is not written again by a fold that comes later.
         engine.fold().unwrap();
         drop((collection, engine));
@@ -208,6 +220,41 @@ fn an_index_is_hidden_and_shown() {
         let collection = engine.collection(&named("b.two")).unwrap();
         assert_eq!(collection.indexes()[1].definition.specification, *wanted);
     }
+}
+
+/// The event was a record of its own: a crash in between lost it.
+#[test]
+fn a_change_and_what_is_told_of_it_are_one_record() {
+    let disk = MemoryDisk::new();
+    let engine = open(&disk);
+    fill(&engine);
+    let collection = engine.collection(&named("b.two")).unwrap();
+    build(
+        &collection,
+        &doc! { "v": 2, "key": { "a": 1 }, "name": "a_1" },
+    );
+    let hidden = doc! { "v": 2, "key": { "a": 1 }, "name": "a_1", "hidden": true };
+    let told = (doc! { "a": 1 }, doc! { "b": 1 });
+    let modify = |refuse: bool| {
+        let index = |_: Document<'_>| match refuse {
+            true => Err(Error::IndexNotFound("none".to_owned())),
+            false => Ok(hidden.clone()),
+        };
+        collection.modify(Modification {
+            options: Some(Box::new(|_| Ok(doc! { "validator": { "x": 1 } }))),
+            index: Some(("a_1", Box::new(index))),
+            told: Some(told.clone()),
+        })
+    };
+    let written = || engine.statistics().written;
+    let before = written();
+    assert!(modify(true).is_err());
+    assert_eq!(written(), before);
+    assert_eq!(collection.options(), DocumentBuf::new());
+    modify(false).unwrap();
+    assert_eq!(written(), before + 1);
+    assert_eq!(collection.options(), doc! { "validator": { "x": 1 } });
+    assert_eq!(collection.indexes()[1].definition.specification, hidden);
 }
 
 #[test]
@@ -242,7 +289,8 @@ fn an_insert_that_is_given_up_leaves_the_rest_to_the_next() {
     for number in 0..100 {
         insert(number, &|| false);
     }
-    collection.resize_cap(None, Some(10)).unwrap();
+    let resized = |old: Document<'_>| Ok::<DocumentBuf, Error>(Cap::resized(old, None, Some(10)));
+    collection.change_options(resized).unwrap();
     assert_eq!(insert(100, &|| true), 100);
     let asked = Cell::new(0);
     let give_up = || asked.replace(asked.get() + 1) == 30;

@@ -5,11 +5,11 @@ mod of_index;
 mod of_view;
 mod telling;
 
-use windrow_collection::{Collection, Error as CollectionError, Namespace};
+use windrow_collection::{Become, Modification, Namespace};
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use self::telling::Modification;
+use self::of_index::Stopped;
 use super::create::{self, clustered};
 use crate::arguments::Arguments;
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -88,14 +88,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     wanted.cap.check(&collection)?;
     let arguments = Arguments::new(request);
-    let modification = Modification::of(&collection, &arguments, index.as_ref());
-    if let Some(index) = index {
-        index.apply(&collection, context.operation, &mut reply)?;
+    if let Some(index) = &index {
+        index.prepare(&collection, context.operation, &mut reply)?;
     }
-    wanted.apply(&collection)?;
-    wanted.cap.apply(&collection)?;
     if !wanted.dry_run {
-        modification.tell(&collection)?;
+        let changes_options = !wanted.options.is_empty() || wanted.cap.is_any();
+        let change = |old: Document<'_>| Ok(wanted.changed(old));
+        collection.modify(Modification {
+            options: changes_options.then(|| Box::new(change) as Become<'_, Stopped>),
+            index: index.as_ref().map(of_index::Wanted::change),
+            told: Some(telling::told(&collection, &arguments, index.as_ref())),
+        })?;
     }
     Ok(Reply::ok(reply))
 }
@@ -131,20 +134,18 @@ impl<'a> Wanted<'a> {
         self.options.iter().any(|(one, _)| *one == name)
     }
 
-    fn apply(&self, collection: &Collection) -> Result<(), CommandError> {
-        if self.options.is_empty() {
-            return Ok(());
+    /// The options as they are to be.
+    fn changed(&self, old: Document<'_>) -> DocumentBuf {
+        let kept = old.iter().filter(|(name, _)| !self.names(name));
+        let mut new: DocumentBuf = kept.collect();
+        let values = self.options.iter();
+        for (name, value) in values.filter(|(_, value)| *value != Value::Null) {
+            new.push(name, value.clone());
         }
-        let changed = collection.change_options(|old| {
-            let kept = old.iter().filter(|(name, _)| !self.names(name));
-            let mut new: DocumentBuf = kept.collect();
-            let values = self.options.iter();
-            for (name, value) in values.filter(|(_, value)| *value != Value::Null) {
-                new.push(name, value.clone());
-            }
-            Ok::<_, CollectionError>(new)
-        });
-        changed.or_command_error()
+        match self.cap.is_any() {
+            true => self.cap.changed(new.as_document()),
+            false => new,
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! `collMod: {cappedSize, cappedMax}`: other limits of a capped collection.
 
-use windrow_collection::Collection;
+use windrow_collection::{Cap, Collection};
+use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::arguments::Arguments;
 use crate::commands::create::{self, CAP_BYTES_MAX};
-use crate::errors::OrCommandError;
 
 /// What the limits are to be.
 pub struct Wanted {
@@ -26,18 +26,20 @@ impl Wanted {
 
     /// Refuses collections without limits.
     pub fn check(&self, collection: &Collection) -> Result<(), CommandError> {
-        if (self.bytes.is_none() && self.documents.is_none()) || collection.cap().is_some() {
+        if !self.is_any() || collection.cap().is_some() {
             return Ok(());
         }
         let message = "Collection must be capped.";
         Err(CommandError::new(ErrorCode::InvalidOptions, message))
     }
 
-    pub fn apply(&self, collection: &Collection) -> Result<(), CommandError> {
-        match (self.bytes, self.documents) {
-            (None, None) => Ok(()),
-            (bytes, documents) => collection.resize_cap(bytes, documents).or_command_error(),
-        }
+    pub fn is_any(&self) -> bool {
+        self.bytes.is_some() || self.documents.is_some()
+    }
+
+    /// The options with these limits.
+    pub fn changed(&self, options: Document<'_>) -> DocumentBuf {
+        Cap::resized(options, self.bytes, self.documents)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `collMod: {index}`: hides an index, shows it again, changes when its documents expire, and makes it
 //! unique in two steps: `prepareUnique` keeps new doubles out, `unique` follows once there are none.
 
-use windrow_collection::{Collection, Error as CollectionError};
+use windrow_collection::{Become, Collection, Error as CollectionError};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc, order};
 use windrow_wire::{CommandError, ErrorCode};
 
@@ -142,8 +142,8 @@ impl Wanted {
         self.is("prepareUnique") && self.prepare_unique != Some(false)
     }
 
-    /// Changes the index; the reply says what was and what is.
-    pub fn apply(
+    /// Looks whether the documents allow the change; the reply says what was and what will be.
+    pub fn prepare(
         &self,
         collection: &Collection,
         operation: &Operation,
@@ -152,19 +152,23 @@ impl Wanted {
         if self.unique && !self.is("unique") {
             self.check_doubles(collection, operation)?;
         }
-        if self.dry_run {
-            return Ok(());
+        if !self.dry_run {
+            self.tell(reply);
         }
-        self.tell(reply);
-        collection.change_index(&self.name, |old| {
+        Ok(())
+    }
+
+    /// The name of the index, and what its specification becomes.
+    pub fn change(&self) -> (&str, Become<'_, Stopped>) {
+        let change = |old: Document<'_>| {
             // Without it doubles may have come since they were looked for.
             let is_prepared = old.get("prepareUnique").is_some_and(ValueRef::is_truthy);
             match self.unique && !self.is("unique") && !is_prepared {
                 true => Err(Stopped::Refused(cannot_convert(ArrayBuf::new()))),
                 false => Ok(self.changed(old)),
             }
-        })?;
-        Ok(())
+        };
+        (&self.name, Box::new(change))
     }
 
     /// The change as change streams tell it: of what is as it was before, nothing.
@@ -270,7 +274,7 @@ impl Wanted {
 }
 
 /// Why a change was not made.
-enum Stopped {
+pub enum Stopped {
     Refused(CommandError),
     Failed(CollectionError),
 }
