@@ -102,11 +102,13 @@ impl Engine {
         if let Some(target) = &target {
             changes.extend(self.drop_changes(target));
         }
-        let position = self.core.storage.catalog.change(changes, |_| {})?;
+        let (collections, renamed) = (self.collections.clone(), source.clone());
+        let replaced = target.clone();
+        self.core.storage.catalog.change(changes, move |position| {
+            let rename = || renamed.set_row(row);
+            collections.rename(&renamed, replaced.as_ref(), position.0, rename);
+        })?;
         source.note_changed(&self.core);
-        let renamed = || source.set_row(row);
-        self.collections
-            .rename(&source, target.as_ref(), position.0, renamed);
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
     }
 }

@@ -213,8 +213,12 @@ impl Collection {
 
     /// Says that its name, options or indexes have been changed in the catalog.
     pub(crate) fn note_changed(&self, core: &Core) {
-        let written = core.storage.log.written().0;
-        self.changed.fetch_max(written, Ordering::AcqRel);
+        self.note_changed_at(core.storage.log.written().0);
+    }
+
+    /// Says that it is what it is from a position on.
+    pub(crate) fn note_changed_at(&self, position: u64) {
+        self.changed.fetch_max(position, Ordering::AcqRel);
     }
 
     /// Says that it has its name from a position on.

@@ -90,12 +90,14 @@ impl Collections {
     ) -> Result<Option<Arc<Collection>>, Error> {
         // Asked first, both of it: one that loses its name meanwhile is in the past before.
         let now = self.by_name(namespace).map(|it| (it.named_from(), it));
-        let past = self.past.at(namespace, position)?;
-        let now = now.filter(|(named_from, _)| *named_from <= position);
-        Ok(past.or_else(|| now.map(|(_, it)| it)))
+        match now.filter(|(named_from, _)| *named_from <= position) {
+            Some((_, it)) => Ok(Some(it)),
+            None => self.past.at(namespace, position),
+        }
     }
 
-    /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes.
+    /// Takes out a collection that was dropped at a position. Called with the lock of catalog changes, before
+    /// anybody can read at the position.
     pub fn drop_at(&self, collection: &Arc<Collection>, position: u64) {
         self.past.add(collection, position, true);
         self.remove(collection);
@@ -118,7 +120,8 @@ impl Collections {
     }
 
     /// Lets `rename` change the name of a collection, as the catalog did at a position, in one step for who
-    /// looks for it. `replaced` goes. Called with the lock of catalog changes.
+    /// looks for it. `replaced` goes. Called with the lock of catalog changes, before anybody can read at the
+    /// position.
     pub fn rename(
         &self,
         collection: &Arc<Collection>,

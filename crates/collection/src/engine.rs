@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_fold::Age;
-use windrow_storage::{ClusterTime, Disk, RowChange, Storage};
+use windrow_storage::{ClusterTime, Disk, Position, RowChange, Storage};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -188,10 +188,12 @@ impl Engine {
         let mut changes = creating::rows_of(core, &collection);
         let row = collection.row();
         changes.push(Told::of(Deed::Create, &row).with_options(&row).put());
-        let position = core.storage.catalog.change(changes, |_| {})?;
-        collection.set_named_from(position.0);
-        collection.note_changed(core);
-        self.collections.insert(&collection);
+        let (collections, created) = (self.collections.clone(), collection.clone());
+        core.storage.catalog.change(changes, move |position| {
+            created.set_named_from(position.0);
+            created.note_changed_at(position.0);
+            collections.insert(&created);
+        })?;
         Ok(collection)
     }
 
@@ -287,8 +289,9 @@ impl Engine {
         let _schema = collection.schema.write();
         let mut changes = self.drop_changes(collection);
         changes.push(Told::of(Deed::Drop, &collection.row()).put());
-        let position = self.core.storage.catalog.change(changes, |_| {})?;
-        self.collections.drop_at(collection, position.0);
+        let (collections, dropped) = (self.collections.clone(), collection.clone());
+        let drop_at = move |position: Position| collections.drop_at(&dropped, position.0);
+        self.core.storage.catalog.change(changes, drop_at)?;
         self.forget(collection)
     }
 

@@ -31,8 +31,8 @@ impl Moment {
     /// later than its own.
     pub(crate) fn newest(collections: &Arc<Collections>, until: ClusterTime) -> Moment {
         let core = &collections.core;
-        // While one goes on, what the catalog has and what names say is not of one position.
-        let _changing = core.catalog_change.lock();
+        // Names are changed before anybody can take a snapshot of the position at which they are: nothing is
+        // to be waited for.
         let (snapshot, first) = core.timed_snapshot(Age::Any);
         let position = snapshot.position();
         let own = core.snapshots.open(Age::Limited, || position);
@@ -126,5 +126,30 @@ impl Core {
     pub(crate) fn let_go_of_kept(&self) {
         let window = self.kept.window(self.options.snapshot_age_max);
         self.kept.let_go(window);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use windrow_storage::MemoryDisk;
+
+    use super::*;
+    use crate::engine::Engine;
+    use crate::options::EngineOptions;
+
+    /// A slow index build or drop held up who read at a moment, and nothing could end his wait.
+    #[test]
+    fn nobody_waits_for_changes_of_the_catalog() {
+        let options = EngineOptions::with_memory(4 << 20);
+        let engine = Engine::open(Arc::new(MemoryDisk::new()), options).unwrap();
+        let _changing = engine.core.catalog_change.lock();
+        let (tell, told) = mpsc::channel();
+        let other = engine.clone();
+        std::thread::spawn(move || tell.send(other.moment().time()));
+        let time = told.recv_timeout(Duration::from_secs(10));
+        assert_eq!(time, Ok(engine.moment().time()));
     }
 }

@@ -1,5 +1,6 @@
 //! Collections that had a name and have it no more, for those who read at a position at which they had.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -8,15 +9,31 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::namespace::Namespace;
 
+/// So many names are remembered at most.
+const NAMES_MAX: usize = 10_000;
+/// About what a collection holds in memory besides its tails, in bytes.
+const COLLECTION_BYTES: u64 = 16 << 10;
+
 /// See the module. They are remembered while a snapshot is open that is older than their end.
 #[derive(Default)]
-pub(crate) struct Past(Mutex<Vec<Former>>);
+pub(crate) struct Past(Mutex<Names>);
+
+#[derive(Default)]
+struct Names {
+    all: BTreeMap<Name, Former>,
+    /// The same in the order in which they ended.
+    ends: BTreeSet<(u64, Name)>,
+    /// Which names there were before this position is not known any more.
+    forgotten_before: u64,
+    /// What was let go of since somebody looked through all.
+    gone: Vec<Former>,
+}
+
+/// A name, and the position from which on a collection had it.
+type Name = (Namespace, u64);
 
 struct Former {
-    namespace: Namespace,
-    /// It had the name at positions from this one on,
-    from: u64,
-    /// up to, without, this one.
+    /// It had the name up to, without, this position.
     until: u64,
     /// None where there was no room to keep it.
     collection: Option<Arc<Collection>>,
@@ -28,14 +45,19 @@ impl Past {
     /// Remembers that a collection has its name up to, without, `until`. `is_dropped`: it has none from then
     /// on.
     pub fn add(&self, collection: &Arc<Collection>, until: u64, is_dropped: bool) {
-        let bytes = collection.tail_bytes();
-        self.0.lock().push(Former {
-            namespace: collection.namespace(),
-            from: collection.named_from(),
+        let bytes = COLLECTION_BYTES + collection.tail_bytes();
+        let name = (collection.namespace(), collection.named_from());
+        let former = Former {
             until,
             collection: Some(collection.clone()),
             bytes: if is_dropped { bytes } else { 0 },
-        });
+        };
+        let mut names = self.0.lock();
+        names.ends.insert((until, name.clone()));
+        names.all.insert(name, former);
+        if names.all.len() > NAMES_MAX {
+            names.forgotten_before = names.forget_first().unwrap_or(until);
+        }
     }
 
     /// The collection that had a name at a position and has it no more. Error where it is not kept.
@@ -44,53 +66,80 @@ impl Past {
         namespace: &Namespace,
         position: u64,
     ) -> Result<Option<Arc<Collection>>, Error> {
-        let former = self.0.lock();
-        let had =
-            |it: &&Former| (it.from..it.until).contains(&position) && it.namespace == *namespace;
-        let Some(found) = former.iter().find(had) else {
-            return Ok(None);
-        };
-        let collection = found.collection.clone();
-        collection.map_or_else(
-            || Err(Error::CollectionChanged(namespace.to_string())),
-            |it| Ok(Some(it)),
-        )
+        let not_kept = || Error::CollectionChanged(namespace.to_string());
+        let names = self.0.lock();
+        if position < names.forgotten_before {
+            return Err(not_kept());
+        }
+        let place = (namespace.clone(), position);
+        let found = names.all.range(..=place).next_back();
+        match found.filter(|((name, _), it)| name == namespace && position < it.until) {
+            None => Ok(None),
+            Some((_, former)) => former.collection.clone().map(Some).ok_or_else(not_kept),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.lock().is_empty()
+        let names = self.0.lock();
+        names.all.is_empty() && names.gone.is_empty()
     }
 
     /// Forgets what nobody reads any more, since all read at `oldest` or later, and lets go of the
     /// collections that were dropped first where all of them hold more than so many bytes of memory.
     pub fn forget(&self, oldest: u64, bytes_max: u64) {
-        let mut former = self.0.lock();
-        let (mut kept, gone) = former
-            .drain(..)
-            .partition::<Vec<Former>, _>(|it| it.until > oldest);
-        let mut let_go = Vec::new();
-        let mut bytes: u64 = kept.iter().map(|it| it.bytes).sum();
-        for number in 0..kept.len() {
-            let dropped = kept
-                .get(number)
-                .filter(|it| bytes > bytes_max && it.bytes > 0);
-            let Some((of, id)) =
-                dropped.and_then(|it| Some((it.bytes, it.collection.as_ref()?.id)))
-            else {
-                continue;
-            };
-            bytes -= of;
-            // Under other names, too.
-            for it in &mut kept {
-                if it.collection.as_ref().is_some_and(|it| it.id == id) {
-                    it.bytes = 0;
-                    let_go.push(it.collection.take());
-                }
+        let mut names = self.0.lock();
+        while names
+            .ends
+            .first()
+            .is_some_and(|(until, _)| *until <= oldest)
+        {
+            names.forget_first();
+        }
+        names.let_go(bytes_max);
+        let gone = std::mem::take(&mut names.gone);
+        drop(names);
+        // Files may go with them, which nobody is to wait for.
+        drop(gone);
+    }
+}
+
+impl Names {
+    /// Forgets the name that ended first; where that was.
+    fn forget_first(&mut self) -> Option<u64> {
+        let (until, name) = self.ends.pop_first()?;
+        self.gone.extend(self.all.remove(&name));
+        Some(until)
+    }
+
+    /// Lets go of the collections that were dropped first, until the others hold no more than this.
+    fn let_go(&mut self, bytes_max: u64) {
+        let mut bytes: u64 = self.all.values().map(|it| it.bytes).sum();
+        let mut let_go = BTreeSet::new();
+        for (_, name) in &self.ends {
+            if bytes <= bytes_max {
+                break;
+            }
+            let former = self.all.get(name).filter(|it| it.bytes > 0);
+            let collection = former.and_then(|it| Some((it.bytes, it.collection.as_ref()?.id)));
+            if let Some((own, id)) = collection {
+                bytes -= own;
+                let_go.insert(id);
             }
         }
-        *former = kept;
-        drop(former);
-        // Files may go with them, which nobody is to wait for.
-        drop((gone, let_go));
+        if let_go.is_empty() {
+            return;
+        }
+        // Under other names, too.
+        for former in self.all.values_mut() {
+            let id = former.collection.as_ref().map(|it| it.id);
+            if id.is_some_and(|id| let_go.contains(&id)) {
+                self.gone.push(Former {
+                    until: former.until,
+                    collection: former.collection.take(),
+                    bytes: 0,
+                });
+                former.bytes = 0;
+            }
+        }
     }
 }

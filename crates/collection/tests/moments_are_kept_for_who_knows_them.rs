@@ -6,11 +6,12 @@ mod building;
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use building::build;
 use bytes::Bytes;
-use common::{collection, namespace, open};
+use common::{MEMORY, collection, namespace, open};
 use windrow_collection::{
     Change, ClusterTime, Collection, Direction, Engine, Error, KEPT_MAX, Moment, Namespace, Origin,
     Reader, Renaming, View, Work,
@@ -257,6 +258,68 @@ fn what_was_dropped_with_much_in_memory_is_not_kept() {
     // Never as if it had not been there.
     let refused = at(&engine, time).unwrap().collection(&namespace());
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+}
+
+/// Names of a position are changed before anybody reads there.
+#[test]
+fn a_collection_has_one_name_at_each_moment() {
+    let (engine, _) = started();
+    let other = Namespace::new("d", "other").unwrap();
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut from, mut to) = (namespace(), other.clone());
+            for _ in 0..500 {
+                engine.rename(&from, &to, &Renaming::default()).unwrap();
+                std::mem::swap(&mut from, &mut to);
+            }
+            ended.store(true, Ordering::Relaxed);
+        });
+        let mut seen = 0;
+        while !ended.load(Ordering::Relaxed) || seen < 10 {
+            let moment = engine.moment();
+            let named = [&namespace(), &other].map(|name| moment.collection(name).unwrap());
+            assert_eq!(named.iter().flatten().count(), 1, "{moment:?}");
+            seen += 1;
+        }
+    });
+}
+
+/// What is remembered of names that collections had is limited; what is not known any more is never told
+/// as if it had not been there.
+#[test]
+fn many_names_that_were_there_are_forgotten_and_said_to_be() {
+    let (engine, _) = started();
+    let time = engine.moment().time();
+    let names = [namespace(), Namespace::new("d", "other").unwrap()];
+    for number in 0..10_001 {
+        let [from, to] = [number % 2, (number + 1) % 2].map(|it: usize| &names[it]);
+        engine.rename(from, to, &Renaming::default()).unwrap();
+    }
+    let refused = at(&engine, time).unwrap().collection(&namespace());
+    assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+    let now = engine.moment();
+    assert!(now.collection(&names[0]).unwrap().is_none());
+    assert!(now.collection(&names[1]).unwrap().is_some());
+}
+
+#[test]
+fn many_collections_that_were_dropped_are_let_go_of() {
+    let (engine, _) = started();
+    let name = |number: u64| Namespace::new("d", &format!("c{number}")).unwrap();
+    let count = 2 * MEMORY / 16 / (16 << 10);
+    for number in 0..count {
+        engine.create(&name(number), Document::EMPTY).unwrap();
+    }
+    let time = engine.moment().time();
+    for number in 0..count {
+        assert!(engine.drop_collection(&name(number)).unwrap());
+    }
+    engine.work(Work::Settle).unwrap();
+    let moment = at(&engine, time).unwrap();
+    let refused = moment.collection(&name(0));
+    assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+    assert!(moment.collection(&name(count - 1)).unwrap().is_some());
 }
 
 #[test]

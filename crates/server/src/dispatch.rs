@@ -155,7 +155,8 @@ fn execute(
     }
     let times = OnceLock::new();
     let run = |joined: Option<&Joined>| {
-        let moment = moments::of(state, command, generic)?;
+        let broken = || panicked(state, client, operation, command);
+        let moment = caught(|| moments::of(state, command, generic), broken)?;
         let context = Context {
             state,
             client,
@@ -171,8 +172,7 @@ fn execute(
             asked.map_err(|error| windrow_mql::Error::new(error.code.number(), error.message))
         });
         let run = || while_asking(ask, || (command.run)(request, &context));
-        let outcome = catch_unwind(AssertUnwindSafe(run));
-        let outcome = outcome.unwrap_or_else(|_| Err(panicked(state, client, operation, command)));
+        let outcome = caught(run, broken);
         let told = |reply| match &moment {
             Some(moment) => moments::told(reply, command, moment),
             None => reply,
@@ -269,6 +269,14 @@ fn why(error: CommandError, operation: &Operation) -> CommandError {
         ErrorCode::Interrupted => operation.check().err().unwrap_or(error),
         _ => error,
     }
+}
+
+/// Runs something; where it breaks, `broken` says so.
+fn caught<T>(
+    run: impl FnOnce() -> Result<T, CommandError>,
+    broken: impl FnOnce() -> CommandError,
+) -> Result<T, CommandError> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| Err(broken()))
 }
 
 /// What is left of a command that broke: its client learns that it did, everybody else goes on.

@@ -225,6 +225,21 @@ impl World {
         });
     }
 
+    /// The same of a change of names, which the engine shows before it is durable: whether it does.
+    pub(crate) fn may_have_named(
+        &self,
+        error: &Error,
+        change: impl FnOnce(&mut Model),
+        is_shown: bool,
+    ) {
+        self.may_have_written(error, change);
+        self.with(|state| {
+            if let Some(shown) = state.doubtful.as_ref().filter(|_| is_shown) {
+                state.model = shown.clone();
+            }
+        });
+    }
+
     /// A session for one retryable write.
     pub(crate) fn new_session(&self) -> Last {
         self.with(|state| {

@@ -79,7 +79,8 @@ impl World {
             Err(Error::NamespaceExists(_)) => assert!(is_there, "there is no {name}"),
             Err(error) => {
                 self.tolerate(&error);
-                self.may_have_written(&error, apply);
+                let is_shown = self.engine().collection(&namespace(name)).is_some();
+                self.may_have_named(&error, apply, is_shown && !is_there);
             }
         }
     }
@@ -98,7 +99,8 @@ impl World {
             }
             Err(error) => {
                 self.tolerate(&error);
-                self.may_have_written(&error, apply);
+                let is_shown = self.engine().collection(&namespace(&name)).is_none();
+                self.may_have_named(&error, apply, is_shown);
             }
         }
     }
@@ -131,7 +133,8 @@ impl World {
             Err(Error::NamespaceExists(_)) => assert!(from == to || is_there && !replace),
             Err(error) => {
                 self.tolerate(&error);
-                self.may_have_written(&error, apply);
+                let is_shown = self.engine().collection(&namespace(&from)).is_none();
+                self.may_have_named(&error, apply, is_shown);
             }
         }
     }
