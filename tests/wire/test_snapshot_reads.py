@@ -193,6 +193,29 @@ def test_indexes_are_those_of_the_time(database, collection):
     assert values(collection, later, {"n": 4}, hint="n_1") == {}
 
 
+def test_plans_at_a_time_leave_those_of_today_alone(database, collection):
+    """They emptied the plan cache where an index has come since."""
+    collection.insert_many({"_id": n, "n": n % 50, "m": n % 70} for n in range(2000))
+    collection.create_index("n")
+    collection.create_index("m")
+    time = time_now(collection)
+    collection.create_index([("m", 1), ("k", 1)])
+    query = {"n": 5, "m": 15}
+    plans = [{"$planCacheStats": {}}, {"$unset": "timeOfCreation"}]
+
+    def remembered():
+        return collection.aggregate(plans).to_list()
+
+    for _ in range(3):
+        found = ids(collection.find(query))
+    known = remembered()
+    assert len(known) == 1
+    for _ in range(3):
+        assert sorted(values(collection, time, query)) == sorted(found)
+        assert sorted(values(collection, time, {"n": 1, "m": {"$gt": 3}})) != []
+    assert remembered() == known
+
+
 def test_names_are_those_of_the_time(client, database):
     database.one.insert_one({"_id": 1, "n": 1})
     database.command("create", "shown", viewOn="one", pipeline=[{"$match": {"n": 1}}])

@@ -278,6 +278,12 @@ impl Reader {
         self.range(Some(&first.0.to_be_bytes()), Some(&end.0.to_be_bytes()))
     }
 
+    /// About how many documents there are, or more: what was there before and has come since counts, too.
+    pub fn documents_about(&self) -> u64 {
+        let entries = self.documents_view().entries_about();
+        entries.min(self.0.next_record)
+    }
+
     /// About so many places that cut the documents into parts of like size: see [`range`](Self::range).
     pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, Error> {
         if self.0.is_clustered {

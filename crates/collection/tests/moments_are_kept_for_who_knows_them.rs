@@ -142,6 +142,20 @@ fn a_moment_is_read_again_after_changes_folds_merges_and_builds() {
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
 }
 
+/// Plans of then went by today's count.
+#[test]
+fn how_many_documents_there_were_about_is_known() {
+    let (engine, collection) = started();
+    let time = engine.moment().time();
+    (0..10).for_each(|id| set(&collection, id, Change::Delete));
+    for _ in 0..2 {
+        assert_eq!(collection.count(), 0);
+        let reader = at(&engine, time).unwrap().reader(&collection).unwrap();
+        assert!((10..=11).contains(&reader.documents_about()));
+        fold_all(&engine);
+    }
+}
+
 #[test]
 fn one_position_is_one_moment() {
     let (engine, collection) = started();

@@ -178,11 +178,16 @@ impl View {
         Some(sum)
     }
 
+    /// How many entries its sources have, with deletions and versions.
+    pub fn entries_about(&self) -> u64 {
+        let in_tail: u64 = self.parts.iter().map(|part| part.len() as u64).sum();
+        self.sections.entries() + in_tail
+    }
+
     /// About so many keys, in order, that cut the entries into parts of like size. From fences and
     /// tails alone.
     pub fn cuts(&self, count: u64) -> Result<Vec<Vec<u8>>, StorageError> {
-        let in_tail: u64 = self.parts.iter().map(|part| part.len() as u64).sum();
-        let total = self.sections.entries() + in_tail;
+        let total = self.entries_about();
         let step = (total / (count * SAMPLES_PER_CUT).max(1)).max(1);
         let mut samples = Vec::new();
         for section in self.sections.all() {

@@ -9,6 +9,7 @@ use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::guidance::Guidance;
+use crate::plan_cache::PlanCache;
 use crate::source::{Direction, EntryCursor, RecordCursor, RecordId, RecordPart, Source};
 
 /// A collection's reader with what a query has to know besides.
@@ -20,6 +21,8 @@ pub struct Snapshot {
     count: u64,
     scans: Arc<Scans>,
     guidance: Option<Arc<Guidance>>,
+    /// Whether it may be another collection than that whose plans are remembered.
+    is_before: bool,
 }
 
 impl Snapshot {
@@ -38,23 +41,33 @@ impl Snapshot {
             None => collection.reader()?,
             Some(transaction) => transaction.reader(collection)?,
         };
-        Ok(Snapshot::with(collection, reader, guidance))
+        let snapshot = Snapshot::with(collection, reader, guidance);
+        Ok(Arc::new(snapshot))
     }
 
-    /// What a reader of the collection sees.
-    pub fn with(
+    /// The collection as a reader sees it that reads at an earlier moment. Its indexes, and how many documents
+    /// it has, may be others than now: so plans are neither remembered nor taken from memory.
+    pub fn before(
         collection: &Collection,
         reader: Reader,
         guidance: Option<Arc<Guidance>>,
     ) -> Arc<dyn Source> {
         Arc::new(Snapshot {
+            is_before: true,
+            ..Snapshot::with(collection, reader, guidance)
+        })
+    }
+
+    fn with(collection: &Collection, reader: Reader, guidance: Option<Arc<Guidance>>) -> Snapshot {
+        Snapshot {
             guidance,
             reader,
             namespace: collection.namespace().to_string(),
             uuid: collection.uuid(),
             count: collection.count(),
             scans: collection.scans().clone(),
-        })
+            is_before: false,
+        }
     }
 }
 
@@ -73,7 +86,10 @@ impl Source for Snapshot {
     }
 
     fn count(&self) -> u64 {
-        self.count
+        match self.is_before {
+            true => self.reader.documents_about(),
+            false => self.count,
+        }
     }
 
     fn is_clustered(&self) -> bool {
@@ -90,6 +106,11 @@ impl Source for Snapshot {
 
     fn guidance(&self) -> Option<&Guidance> {
         self.guidance.as_deref()
+    }
+
+    fn plans(&self) -> Option<&PlanCache> {
+        let guidance = self.guidance.as_deref().filter(|_| !self.is_before);
+        guidance.map(|guidance| &guidance.plans)
     }
 
     fn position(&self) -> Option<u64> {

@@ -8,6 +8,7 @@ use windrow_index::{Definition, Multikey};
 
 use crate::Error;
 use crate::guidance::Guidance;
+use crate::plan_cache::PlanCache;
 use crate::statistics::{Statistics, unknown};
 
 pub use windrow_collection::{Direction, RecordId};
@@ -99,6 +100,11 @@ pub trait Source: Send + Sync {
     /// What decides over plans besides the collection.
     fn guidance(&self) -> Option<&Guidance> {
         None
+    }
+
+    /// The plans that were chosen for the like of it, where they are of use here.
+    fn plans(&self) -> Option<&PlanCache> {
+        self.guidance().map(|guidance| &guidance.plans)
     }
 
     /// Whether an index is used wherever one can be.

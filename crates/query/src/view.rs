@@ -97,7 +97,7 @@ impl EngineCollections {
                 return Ok(None);
             };
             let reader = moment.reader(&collection)?;
-            return Ok(Some(Snapshot::with(&collection, reader, guidance)));
+            return Ok(Some(Snapshot::before(&collection, reader, guidance)));
         }
         let transaction = self.transaction.as_deref();
         let collection = match transaction {

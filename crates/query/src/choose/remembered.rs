@@ -32,7 +32,7 @@ pub struct Memory<'s> {
 impl Memory<'_> {
     pub fn of(source: &dyn Source) -> Option<Memory<'_>> {
         Some(Memory {
-            plans: &source.guidance()?.plans,
+            plans: source.plans()?,
             source,
         })
     }
