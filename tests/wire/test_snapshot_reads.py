@@ -1,7 +1,9 @@
 """Snapshot reads outside of transactions, as drivers' snapshot sessions make them: all reads of a
 session are of one time, whatever is written meanwhile."""
 
+import os
 import threading
+import time as clock
 
 import pytest
 from answers import ids, refused
@@ -358,6 +360,31 @@ def test_a_session_that_reads_on_keeps_its_time(client, database, collection):
             if number % 400 == 0:
                 assert collection.find_one(session=session)["n"] == 0
         assert collection.find_one(session=session)["n"] == 0
+
+
+def test_versions_for_times_are_not_in_the_way_of_other_reads(client, database, collection):
+    """A document had a version for each time that somebody knows, in the way of every scan; and their space
+    came back only after a while without writes."""
+    collection.insert_many({"_id": n, "n": 0} for n in range(200))
+    times = {}
+    for round in range(1, 101):
+        collection.update_many({}, {"$set": {"n": round, "filler": os.urandom(500)}})
+        times[round] = find(collection, limit=1)["atClusterTime"]
+        if round % 20 == 0:
+            compact(database, "c")
+    compact(database, "c")
+    assert values(collection, times[37]) == {n: 37 for n in range(200)}
+    with_versions = database.command("collStats", "c")["storageSize"]
+    client.admin.command("setParameter", 1, **{WINDOW: 0})
+    try:
+        deadline = clock.monotonic() + 4
+        while database.command("collStats", "c")["storageSize"] > with_versions / 4:
+            collection.update_one({"_id": 1}, {"$inc": {"n": 1}})
+            clock.sleep(0.02)
+            assert clock.monotonic() < deadline
+    finally:
+        client.admin.command("setParameter", 1, **{WINDOW: 300})
+    assert collection.count_documents({"n": 100}) == 199
 
 
 def test_the_window_is_a_parameter(client, database, collection):

@@ -117,9 +117,9 @@ fn keep_settling(collections: &Arc<Collections>) {
 pub(crate) fn settle(collections: &Collections) -> bool {
     let core = &collections.core;
     core.let_go_of_kept();
+    let mut settled = collections.let_go_of_versions();
     collections.forget_past();
     let position = core.storage.log.written().0;
-    let mut settled = false;
     for collection in collections.all() {
         let state = collection.state();
         for IndexState { index, .. } in &state.indexes {

@@ -296,10 +296,9 @@ impl Collection {
         self.note_changed(core);
         index.set_dropped();
         self.change_state(|state| state.indexes.retain(|it| it.index.map != index.map));
-        found
-            .sections
-            .descriptors()
-            .try_for_each(|descriptor| core.close_section(descriptor))
+        let past = found.sections.past_descriptors();
+        let mut all = found.sections.descriptors().chain(past);
+        all.try_for_each(|descriptor| core.close_section(descriptor))
     }
 }
 

@@ -301,6 +301,13 @@ impl Core {
         self.sink_pausing(|| ())
     }
 
+    /// One for what only those see who read at an older position; None where nobody does.
+    pub fn past_sink(&self) -> Result<Option<RunSink>, Error> {
+        let positions = self.snapshot_positions();
+        let is_read = positions.first() < positions.last();
+        is_read.then(|| self.sink()).transpose()
+    }
+
     /// A new run file for work that pauses after each block.
     pub fn sink_pausing(&self, pause: impl Fn() + Send + Sync + 'static) -> Result<RunSink, Error> {
         let at_block = self.options.at_block.clone();

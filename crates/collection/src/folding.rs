@@ -1,17 +1,18 @@
 //! Folding: what the tails hold becomes sections, and the log before it can go.
 //!
 //! A fold, in order: freeze the tails → two run files, one for what stays and one for what is merged
-//! soon, with a section for every map that has entries → sync them → one change of the catalog with the sections
+//! soon, with a section for every map that has entries, and a third one with what only those see who read
+//! at an older position → sync them → one change of the catalog with the sections
 //! and how far each collection is folded → the readers' states → the log is cut. A crash before the
-//! change of the catalog leaves runs that nobody knows, which are removed at the next start.
+//! change of the catalog leaves runs that nobody knows, which are removed at the next start; so is the third
+//! one always, since nobody reads at a position from before a start.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Keep};
-use windrow_fold::sections::Sections;
+use windrow_fold::merge::{self, Keep, Made, Older};
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 use windrow_storage::{Compression, Position, RunId};
 
@@ -37,28 +38,47 @@ struct Written {
     task: usize,
     map: u64,
     sections: Vec<SectionDescriptor>,
+    past: Vec<SectionDescriptor>,
 }
 
 /// The runs of a fold. Sections of indexes are merged away soon and their run goes with them; documents
-/// mostly stay where they are written first.
+/// mostly stay where they are written first. What is past goes when nobody reads it any more; None where
+/// nobody does.
 struct Sinks {
     staying: RunSink,
     passing: RunSink,
+    past: Option<RunSink>,
 }
 
 impl Sinks {
     /// Makes both durable, or neither stay.
     fn finish(self, core: &Core) -> Result<(), Error> {
-        let staying = RunId(self.staying.run());
-        let has_staying = !self.staying.is_empty();
-        finish(self.staying)?;
-        if let Err(error) = finish(self.passing) {
-            if has_staying {
-                core.storage.runs.remove(staying)?;
+        let mut finished = Vec::new();
+        for sink in [self.staying, self.passing].into_iter().chain(self.past) {
+            let run = (!sink.is_empty()).then_some(RunId(sink.run()));
+            if let Err(error) = finish(sink) {
+                let mut finished = finished.into_iter();
+                finished.try_for_each(|run| core.storage.runs.remove(run))?;
+                return Err(error);
             }
-            return Err(error);
+            finished.extend(run);
         }
         Ok(())
+    }
+
+    fn to_stay(&self) -> merge::Sinks<'_> {
+        self.with_past(&self.staying)
+    }
+
+    fn to_pass(&self) -> merge::Sinks<'_> {
+        self.with_past(&self.passing)
+    }
+
+    fn with_past<'s>(&'s self, present: &'s RunSink) -> merge::Sinks<'s> {
+        merge::Sinks {
+            present,
+            past: self.past.as_ref(),
+        }
     }
 }
 
@@ -81,6 +101,7 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     let sinks = Sinks {
         staying: core.sink()?,
         passing: core.sink()?,
+        past: core.past_sink()?,
     };
     let written = write_all(core, &tasks, &sinks)?;
     let sessions = write_retries(core, &sinks.passing, position)?;
@@ -154,11 +175,7 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>,
     let results = Mutex::new(Vec::new());
     let work = || {
         while let Some((number, task)) = take(&next, tasks) {
-            let result = write(core, task, sinks).map(|sections| Written {
-                task: number,
-                map: task.map(),
-                sections,
-            });
+            let result = write(core, task, sinks).map(|made| written(number, task, made));
             results.lock().push(result);
         }
     };
@@ -169,6 +186,16 @@ fn write_all(core: &Core, tasks: &[Task], sinks: &Sinks) -> Result<Vec<Written>,
         work();
     });
     results.into_inner().into_iter().collect()
+}
+
+fn written(number: usize, task: &Task, made: Vec<Made>) -> Written {
+    let past = made.iter().filter_map(|it| it.past.clone()).collect();
+    Written {
+        task: number,
+        map: task.map(),
+        sections: made.into_iter().filter_map(|it| it.present).collect(),
+        past,
+    }
 }
 
 fn take<'t, T>(next: &AtomicUsize, tasks: &'t [T]) -> Option<(usize, &'t T)> {
@@ -214,7 +241,7 @@ impl Task {
     }
 }
 
-fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescriptor>, Error> {
+fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<Made>, Error> {
     let (generation, position) = (&task.frozen.generation, task.frozen.folded.position);
     let parts = match &task.index {
         None => generation.records(position),
@@ -222,7 +249,7 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescripto
     };
     let keep = Keep {
         snapshots: core.snapshot_positions(),
-        drop_deletions: false,
+        older: Older::Present,
     };
     let options = task
         .collection
@@ -239,18 +266,18 @@ fn write(core: &Core, task: &Task, sinks: &Sinks) -> Result<Vec<SectionDescripto
         false => None,
     };
     let Some((key, id)) = end else {
-        let section = merge::write(&mut merge, None, &keep, &sinks.passing, passing)?;
-        return Ok(section.into_iter().collect());
+        let made = merge::write(&mut merge, None, &keep, sinks.to_pass(), passing)?;
+        return Ok(vec![made]);
     };
     // Changes of older documents stand in a section of their own, so that new documents, which are
     // behind everything there is, are never merged.
     let until = Some((key.as_slice(), id));
     let changes = match &task.index {
-        None => merge::write(&mut merge, until, &keep, &sinks.staying, options)?,
-        Some(_) => merge::write(&mut merge, until, &keep, &sinks.passing, passing)?,
+        None => merge::write(&mut merge, until, &keep, sinks.to_stay(), options)?,
+        Some(_) => merge::write(&mut merge, until, &keep, sinks.to_pass(), passing)?,
     };
-    let new = merge::write(&mut merge, None, &keep, &sinks.staying, options)?;
-    Ok(changes.into_iter().chain(new).collect())
+    let new = merge::write(&mut merge, None, &keep, sinks.to_stay(), options)?;
+    Ok(vec![changes, new])
 }
 
 /// Makes the written sections part of their maps: in the catalog, then for readers.
@@ -268,24 +295,24 @@ fn adopt(
     ];
     let mut unwanted = Vec::new();
     let (mut wanted, mut places) = (Vec::new(), Vec::new());
-    for Written {
-        task: number,
-        map,
-        sections,
-    } in written
-    {
+    for written in written {
+        let (number, map) = (written.task, written.map);
         let Some(task) = tasks.get(number) else {
             continue;
         };
-        let dropped = task.is_gone();
-        for section in sections {
-            if dropped {
-                unwanted.push(section);
-            } else {
-                changes.push(rows::put_section(map, &section));
-                places.push((number, map));
-                wanted.push(section);
-            }
+        if task.is_gone() {
+            unwanted.extend(written.sections.into_iter().chain(written.past));
+            continue;
+        }
+        let rows = written.sections.iter();
+        changes.extend(rows.map(|section| rows::put_section(map, section)));
+        for (sections, is_past) in [(written.sections, false), (written.past, true)] {
+            places.extend(sections.iter().map(|_| Place {
+                task: number,
+                map,
+                is_past,
+            }));
+            wanted.extend(sections);
         }
     }
     for task in tasks.iter().filter(|task| !task.collection.state().dropped) {
@@ -318,21 +345,30 @@ fn bring_keys(core: &Core, tasks: &[Task]) {
     }
 }
 
-/// Shows readers the new sections, each with its task and map, in place of the frozen tails.
-fn show(tasks: &[Task], places: &[(usize, u64)], opened: &[Arc<Section>]) {
+/// Where a new section belongs.
+struct Place {
+    task: usize,
+    map: u64,
+    is_past: bool,
+}
+
+/// Shows readers the new sections, each with its place, instead of the frozen tails.
+fn show(tasks: &[Task], places: &[Place], opened: &[Arc<Section>]) {
     for task in tasks.iter().filter(|task| task.index.is_none()) {
         let collection = &task.collection;
-        let own = |number: &usize| {
-            tasks
-                .get(*number)
-                .is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
+        let own = |place: &Place| {
+            let task = tasks.get(place.task);
+            task.is_some_and(|other| Arc::ptr_eq(&other.collection, collection))
         };
         collection.change_state(|state| {
             let opened = places.iter().zip(opened);
-            for ((_, map), section) in opened.filter(|((number, _), _)| own(number)) {
-                if let Some(sections) = state.sections_mut(*map, collection.records_map) {
-                    let all = sections.all().iter().cloned().chain([section.clone()]);
-                    *sections = Arc::new(Sections::new(all.collect()));
+            for (place, section) in opened.filter(|(place, _)| own(place)) {
+                if let Some(sections) = state.sections_mut(place.map, collection.records_map) {
+                    let (present, past) = match place.is_past {
+                        false => (Some(section.clone()), None),
+                        true => (None, Some(section.clone())),
+                    };
+                    *sections = Arc::new(sections.and(present, past));
                 }
             }
             // Those who read at a position before its end go on to see it.

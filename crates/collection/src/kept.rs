@@ -2,7 +2,8 @@
 //!
 //! A snapshot is taken when somebody begins to read. Of those whose time a client is told one is kept
 //! open for each position, so that merges keep what it sees: for some minutes, and at most
-//! [`KEPT_MAX`] of them, those that were read at last. What is let go of cannot be read at any more, even where nothing has been
+//! [`KEPT_MAX`] of them, those that were read at last. The oldest go before where what is kept for them
+//! takes too much. What is let go of cannot be read at any more, even where nothing has been
 //! merged since: whether it could depends on nothing that a client knows.
 
 use std::collections::BTreeMap;
@@ -24,15 +25,15 @@ const WINDOW: Duration = Duration::from_secs(300);
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    all: Mutex<BTreeMap<u64, KeptPosition>>,
+    /// By the first of their times, which is also the order of their positions.
+    all: Mutex<BTreeMap<ClusterTime, KeptPosition>>,
     window_millis: AtomicU64,
 }
 
 /// A position that is kept.
 #[derive(Debug)]
 struct KeptPosition {
-    /// The times that clients know it by: it was the newest from the first to the last of them.
-    first: ClusterTime,
+    /// The last of the times that clients know it by: up to it, it was the newest.
     last: ClusterTime,
     /// When it was the newest for the last time.
     since: Instant,
@@ -68,20 +69,18 @@ impl Kept {
     /// `last`.
     pub fn keep(&self, snapshot: Snapshot, first: ClusterTime, last: ClusterTime) {
         let (mut all, now) = (self.all.lock(), Instant::now());
-        let position = all.entry(snapshot.position()).or_insert(KeptPosition {
-            first,
+        let position = all.entry(first).or_insert(KeptPosition {
             last,
             since: now,
             used: now,
             snapshot,
         });
-        position.first = position.first.min(first);
         position.last = position.last.max(last);
         (position.since, position.used) = (now, now);
         if all.len() > KEPT_MAX {
             let unused = all.iter().min_by_key(|(_, it)| it.used);
-            let unused = unused.map(|(position, _)| *position);
-            unused.and_then(|position| all.remove(&position));
+            let unused = unused.map(|(first, _)| *first);
+            unused.and_then(|first| all.remove(&first));
         }
     }
 
@@ -93,8 +92,9 @@ impl Kept {
         open: impl FnOnce(u64) -> T,
     ) -> Option<T> {
         let (mut all, now) = (self.all.lock(), Instant::now());
-        let mut known = all.values_mut();
-        let found = known.find(|it| it.first <= time && time <= it.last)?;
+        // The time of a server without any change may be that of its first one, too: it was told before.
+        let near = all.range_mut(..=time).rev().take(2);
+        let (_, found) = near.filter(|(_, it)| time <= it.last).last()?;
         if now.saturating_duration_since(found.since) > window {
             return None;
         }
@@ -106,5 +106,13 @@ impl Kept {
     pub fn let_go(&self, window: Duration) {
         let mut all = self.all.lock();
         all.retain(|_, it| it.since.elapsed() <= window);
+    }
+
+    /// Lets go of those before a position, whatever was promised; whether there were any.
+    pub fn let_go_before(&self, position: u64) -> bool {
+        let mut all = self.all.lock();
+        let count = all.len();
+        all.retain(|_, it| it.snapshot.position() >= position);
+        all.len() < count
     }
 }

@@ -8,7 +8,7 @@
 //! Not here: queries, plans, and the protocol.
 //!
 //! Reading order, from the ground: `done`, `record`, `retries`, `event_detail`, `rows`, `told`, `scans`, `names`, `recent`, `sought`, `index`, `generation`, `state`, [`read`], `holds`, `kept`, `core`,
-//! `collection`, `past`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `merging`, `building`, `recovery`,
+//! `collection`, `past`, `collections`, `creating`, `transaction`, [`write`](mod@write), `folding`, `letting_go`, `merging`, `building`, `recovery`,
 //! `background`, `repair`, [`engine`], `changing`, `doubles`, `views`, `moment`, `events`, [`validate`](mod@validate).
 #![forbid(unsafe_code)]
 
@@ -35,6 +35,7 @@ mod holds;
 mod index;
 mod kept;
 mod keys;
+mod letting_go;
 mod merging;
 mod moment;
 mod names;

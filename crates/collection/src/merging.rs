@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Keep, Written};
+use windrow_fold::merge::{self, Chosen, Keep, Sinks};
 use windrow_fold::sections::Sections;
-use windrow_fold::{Section, SectionDescriptor, SectionOptions};
+use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 
 use crate::collection::Collection;
 use crate::collections::Collections;
@@ -37,9 +37,9 @@ pub(crate) type GoesOn<'a> = dyn Fn() -> bool + Sync + 'a;
 /// A map gives space back where so great a part of its entries is of no use.
 const WASTE_MIN: f64 = 0.2;
 
-/// One merge of every map that needs it, on all cores; whether there was one. Before, what could not
-/// be removed when it was given up is. An error of one map does not keep the others from theirs. A merge
-/// is given up where `goes_on` says no.
+/// One merge of every map that needs it, on all cores; whether there was one. Before, what nobody reads any
+/// more goes, and what could not be removed when it was given up. An error of one map does not keep the
+/// others from theirs. A merge is given up where `goes_on` says no.
 pub(crate) fn merge_all(
     collections: &Collections,
     effort: Effort,
@@ -47,6 +47,7 @@ pub(crate) fn merge_all(
 ) -> Result<bool, Error> {
     let core = &collections.core;
     let _merging = core.merging.lock();
+    collections.let_go_of_versions();
     let mut maps = Vec::new();
     for collection in collections.all() {
         if let Err(error) = collection.remove_abandoned() {
@@ -163,46 +164,22 @@ fn merge_map(
         return Ok(false);
     };
     let all = 0..sections.all().len();
-    let frees = || frees_space(core, collection, index, &sections, effort).then(|| all.clone());
+    let frees = || frees_space(collection, index, &sections, effort).then(|| all.clone());
     let range = merge::choose(sections.all()).or_else(frees);
-    let Some(range) = range.filter(|_| !building && !state.dropped) else {
+    let is_last = effort != Effort::Readers && range.as_ref() == Some(&all);
+    let chosen = range.and_then(|range| Chosen::present(&sections, range));
+    let chosen = chosen.or_else(|| Chosen::past(&sections));
+    let Some(chosen) = chosen.filter(|_| !building && !state.dropped) else {
         return Ok(false);
     };
-    let chosen: Vec<Arc<Section>> = sections
-        .all()
-        .get(range.clone())
-        .unwrap_or_default()
-        .to_vec();
-    let position = chosen
-        .iter()
-        .map(|it| it.descriptor().position)
-        .max()
-        .unwrap_or(0);
-    let keep = Keep {
-        snapshots: core.snapshot_positions(),
-        drop_deletions: range.start == 0,
-    };
-    let pace = Pace::new(core.clone(), collection.clone());
-    let sink = core.sink_pausing(move || pace.rest())?;
-    let mut entries = Merge::of_chains(Sections::new(chosen.clone()).chains().iter())?;
-    let mut options = collection.section_options(core, index, position);
-    let is_last = effort != Effort::Readers && range == all;
+    let mut options = collection.section_options(core, index, chosen.position);
     if is_last && is_packable(index) {
         pack(&mut options, index);
     }
-    // Nobody waits for a merge that is of no use any more, or is in somebody's way.
-    let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
-    let goes_on =
-        || goes_on() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
-    let written = merge::write_while(&mut entries, None, &keep, &sink, options, &goes_on)?;
-    let Written::All(merged) = written else {
+    let Some(new) = write(core, collection, index, &chosen, options, goes_on)? else {
         return Ok(false);
     };
-    if merged.is_some() {
-        sink.finish()?;
-    }
-    let merged = merged.into_iter().collect();
-    replace(core, collection, map, &chosen, merged)?;
+    replace(core, collection, map, &chosen.ranked, new)?;
     // One section is asked by itself as fast as by a filter in memory.
     if let Some(index) = index.filter(|_| is_last) {
         index.recent_keys().forget();
@@ -211,9 +188,70 @@ fn merge_map(
     Ok(true)
 }
 
+/// Sections in place of others.
+#[derive(Default)]
+pub(crate) struct New {
+    pub present: Vec<SectionDescriptor>,
+    pub past: Vec<SectionDescriptor>,
+}
+
+/// Merges what was chosen. None where it was given up.
+fn write(
+    core: &Arc<Core>,
+    collection: &Arc<Collection>,
+    index: Option<&Index>,
+    chosen: &Chosen,
+    options: SectionOptions,
+    goes_on: &GoesOn<'_>,
+) -> Result<Option<New>, Error> {
+    let keep = Keep {
+        snapshots: core.snapshot_positions(),
+        older: chosen.older,
+    };
+    let has_past = || chosen.ranked.iter().any(|(_, is_past)| *is_past);
+    let sink = || {
+        let pace = Pace::new(core.clone(), collection.clone());
+        core.sink_pausing(move || pace.rest())
+    };
+    let present = sink()?;
+    let is_read_before = keep.snapshots.first() < keep.snapshots.last();
+    let past = (is_read_before || has_past()).then(sink).transpose()?;
+    let mut entries = Merge::of_ranked(&chosen.ranked)?;
+    // Nobody waits for a merge that is of no use any more, or is in somebody's way.
+    let is_dropped = || index.is_some_and(Index::is_dropped) || collection.is_dropped();
+    let goes_on =
+        || goes_on() && !core.is_closing() && !core.merges_are_in_the_way() && !is_dropped();
+    let sinks = Sinks {
+        present: &present,
+        past: past.as_ref(),
+    };
+    let made = merge::write_while(&mut entries, None, &keep, sinks, options, &goes_on)?;
+    let Some(made) = made else {
+        return Ok(None);
+    };
+    let new = New {
+        present: made.present.into_iter().collect(),
+        past: made.past.into_iter().collect(),
+    };
+    finish(core, present, past, &new)?;
+    Ok(Some(new))
+}
+
+/// Makes the runs durable that have something, or none of them stays.
+fn finish(core: &Core, present: RunSink, past: Option<RunSink>, new: &New) -> Result<(), Error> {
+    if !new.present.is_empty() {
+        present.finish()?;
+    }
+    let past = past.filter(|_| !new.past.is_empty());
+    let finished = past.map_or(Ok(()), RunSink::finish);
+    if finished.is_err() {
+        core.discard(&new.present)?;
+    }
+    Ok(finished?)
+}
+
 /// Whether a merge of all sections is wanted for the space that it gives back.
 fn frees_space(
-    core: &Core,
     collection: &Collection,
     index: Option<&Index>,
     sections: &Sections,
@@ -221,19 +259,17 @@ fn frees_space(
 ) -> bool {
     let can_free = match effort {
         Effort::Readers => return false,
-        Effort::Space => can_free_all(core, collection, sections),
-        // A map of one section has been merged as far as those allow who read.
-        Effort::AllSpace => sections.all().len() > 1 || can_free_all(core, collection, sections),
+        Effort::Space => knows_all(collection),
+        // A map of one section has been merged as far as it knows what is gone.
+        Effort::AllSpace => sections.all().len() > 1 || knows_all(collection),
     };
     (can_free && is_wasteful(collection, index, sections)) || is_loose(index, sections)
 }
 
-/// Whether a merge of all sections leaves nothing that is gone: no snapshot sees what was before, and
-/// the sections know of all that is gone.
-fn can_free_all(core: &Core, collection: &Collection, sections: &Sections) -> bool {
-    let newest = sections.descriptors().map(|it| it.position).max();
-    let oldest = core.snapshot_positions().first().copied();
-    collection.tail_bytes() == 0 && oldest >= newest
+/// Whether the sections know of all that is gone: then a merge of all leaves nothing of that among the
+/// present ones, and of what was before only what somebody reads.
+fn knows_all(collection: &Collection) -> bool {
+    collection.tail_bytes() == 0
 }
 
 /// Whether much in the sections is of no use to who reads the newest.
@@ -282,46 +318,55 @@ fn is_packable(index: Option<&Index>) -> bool {
     index.is_some_and(|index| !index.definition.clustered)
 }
 
-/// Puts new sections in the place of those that they were made of, or that were wrong.
+/// Puts new sections in the place of those that they were made of, or that were wrong: of each whether it
+/// is past.
 pub(crate) fn replace(
     core: &Core,
     collection: &Collection,
     map: u64,
-    old: &[Arc<Section>],
-    new: Vec<SectionDescriptor>,
+    old: &[(Arc<Section>, bool)],
+    new: New,
 ) -> Result<(), Error> {
     let _changing = core.catalog_change.lock();
     let mut state = State::clone(&collection.state());
+    let of = |is_past: bool| {
+        let found = old.iter().filter(move |(_, it)| *it == is_past);
+        found.map(|(section, _)| section)
+    };
     let is_there = |section: &Arc<Section>, all: &[Arc<Section>]| {
         all.iter().any(|other| Arc::ptr_eq(other, section))
     };
     let dropped = state.dropped;
-    let gone = state
-        .sections_mut(map, collection.records_map)
-        .is_none_or(|sections| dropped || !old.iter().all(|it| is_there(it, sections.all())));
-    if gone {
-        return core.discard(&new);
-    }
-    let mut changes: Vec<_> = old
-        .iter()
-        .map(|section| rows::delete_section(map, section.descriptor()))
-        .collect();
-    changes.extend(new.iter().map(|section| rows::put_section(map, section)));
-    let new = core.adopt(changes, new, Vec::new())?;
+    let sections = state.sections_mut(map, collection.records_map).cloned();
+    let there =
+        sections.filter(|sections| !dropped && of(false).all(|it| is_there(it, sections.all())));
+    let mut descriptors = new.present;
+    let Some(sections) = there else {
+        descriptors.extend(new.past);
+        return core.discard(&descriptors);
+    };
+    let gone = of(false).map(|section| rows::delete_section(map, section.descriptor()));
+    let came = descriptors.iter().map(|it| rows::put_section(map, it));
+    let changes = gone.chain(came).collect();
+    let present = descriptors.len();
+    descriptors.extend(new.past);
+    let mut new = core.adopt(changes, descriptors, Vec::new())?;
+    let new_past = new.split_off(present);
     if let Some(it) = state.indexes.iter().find(|it| it.index.map == map) {
-        it.index.recent_keys().merge(old);
+        it.index
+            .recent_keys()
+            .merge(&of(false).cloned().collect::<Vec<_>>());
     }
     collection.change_state(|state| {
         if let Some(sections) = state.sections_mut(map, collection.records_map) {
-            let is_old = |section: &Arc<Section>| old.iter().any(|it| Arc::ptr_eq(it, section));
-            let kept = sections
-                .all()
-                .iter()
-                .filter(|section| !is_old(section))
-                .cloned();
-            *sections = Arc::new(Sections::new(kept.chain(new).collect()));
+            let is_old =
+                |section: &Arc<Section>| old.iter().any(|(it, _)| Arc::ptr_eq(it, section));
+            *sections = Arc::new(sections.without(is_old).and(new, new_past));
         }
     });
-    old.iter()
+    // Of the past ones some may have been let go of meanwhile.
+    let past = of(true).filter(|it| is_there(it, sections.past()));
+    of(false)
+        .chain(past)
         .try_for_each(|section| core.close_section(section.descriptor()))
 }

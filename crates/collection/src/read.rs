@@ -115,7 +115,7 @@ impl Reader {
             parts.extend(parts_of(&own.tail, own.position).iter().cloned());
         }
         View {
-            sections: sections.clone(),
+            sections: sections.seen_at(position),
             own: parts.len() - others,
             parts,
             snapshot: position,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use windrow_document::Document;
 use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Keep};
+use windrow_fold::merge::{self, Keep, Older};
 use windrow_fold::sections::Sections;
 use windrow_fold::{Chunk, Entry, PileBuilder, RunSink, SectionDescriptor, SectionOptions, Sorter};
 use windrow_index::{Definition, Scratch};
@@ -104,19 +104,19 @@ impl Work<'_> {
         };
         let old = State::clone(state)
             .sections_mut(map, records)
-            .map_or(Vec::new(), |sections| sections.all().to_vec());
+            .map_or(Vec::new(), |sections| sections.ranked());
         let documents: Vec<&Arc<Sections>> = state.document_maps().collect();
         // Documents stand in the last of the maps that make up the collection.
         let Some(documents) = documents.last() else {
             return Ok(());
         };
-        let of_old = old.iter().map(|section| section.descriptor());
+        let of_old = old.iter().map(|(section, _)| section.descriptor());
         let positions = documents.descriptors().chain(of_old);
         let position = positions.map(|it| it.position).max().unwrap_or(0);
         let sink = self.core.sink()?;
         let keep = Keep {
             snapshots: self.core.snapshot_positions(),
-            drop_deletions: true,
+            older: Older::Nothing,
         };
         let made = self.make(documents, &sink, position, &keep)?;
         if !made.sections.is_empty() {
@@ -126,7 +126,11 @@ impl Work<'_> {
             // What was missing in the index no commit brings.
             index.recent_keys().forget();
         }
-        merging::replace(self.core, self.collection, map, &old, made.sections)
+        let new = merging::New {
+            present: made.sections,
+            past: Vec::new(),
+        };
+        merging::replace(self.core, self.collection, map, &old, new)
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -163,7 +167,7 @@ impl Work<'_> {
             scratch: Scratch::default(),
         };
         let bytes_max = (self.core.builds.bytes_max() / 2) as usize;
-        let mut merge = Merge::of_chains(documents.chains().iter())?;
+        let mut merge = Merge::of_ranked(&documents.ranked())?;
         while merge.current().is_some() {
             let (id, versions) = self.take(&mut merge, oldest, &mut made)?;
             note(self.entry_id(id), versions, oldest, &mut made);
@@ -253,8 +257,8 @@ impl Work<'_> {
         let versions = std::mem::replace(&mut made.versions, empty).finish();
         if !versions.is_empty() {
             let mut merge = Merge::of_chunks([Arc::new(Chunk::of(&versions))])?;
-            let section = merge::write(&mut merge, None, keep, sink, options)?;
-            made.sections.extend(section);
+            let written = merge::write(&mut merge, None, keep, sink.into(), options)?;
+            made.sections.extend(written.present);
         }
         Ok(())
     }

@@ -13,10 +13,10 @@ use building::build;
 use bytes::Bytes;
 use common::{MEMORY, collection, namespace, open};
 use windrow_collection::{
-    Change, ClusterTime, Collection, Direction, Engine, Error, KEPT_MAX, Moment, Namespace, Origin,
-    Reader, Renaming, View, Work,
+    Background, Change, ClusterTime, Collection, Direction, Engine, EngineOptions, Error, KEPT_MAX,
+    Moment, Namespace, Origin, Reader, Renaming, View, Work,
 };
-use windrow_document::{Document, DocumentBuf, ValueRef, array, doc};
+use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_storage::MemoryDisk;
 
 fn insert(collection: &Collection, document: DocumentBuf) {
@@ -272,6 +272,85 @@ fn what_was_dropped_with_much_in_memory_is_not_kept() {
     // Never as if it had not been there.
     let refused = at(&engine, time).unwrap().collection(&namespace());
     assert!(matches!(refused, Err(Error::CollectionChanged(_))));
+}
+
+/// Documents that change all the time had a version for each time, which every scan passed over.
+#[test]
+fn versions_for_moments_are_not_in_the_way_of_who_reads_the_newest() {
+    let (engine, collection) = started();
+    build_on(&collection, "n");
+    let update_all = |round: i32| {
+        (0..10).for_each(|id| {
+            let new = doc! { "_id": id, "n": (100 * round + id) };
+            set(&collection, id, Change::Replace(new));
+        });
+    };
+    let numbers = |round: i32| (0..10).map(|id| 100 * round + id).collect::<Vec<i32>>();
+    let mut times = Vec::new();
+    for round in 1..=40 {
+        update_all(round);
+        // Nobody is told of two of three: what was there then is not kept.
+        if round % 3 == 0 {
+            times.push((engine.moment().time(), numbers(round)));
+        }
+        engine.fold().unwrap();
+    }
+    while engine.work(Work::Compact).unwrap() {}
+    let entries = || {
+        let statistics = collection.statistics();
+        let index = &statistics.indexes[1];
+        (index.entries_stored, index.sections, statistics.sections)
+    };
+    assert_eq!(entries(), (10, 1, 1));
+    let bytes = || collection.statistics().bytes_stored;
+    let with_versions = bytes();
+    assert_eq!(seen(&collection.reader().unwrap()), numbers(40));
+    for (time, expected) in &times {
+        assert_eq!(&seen_at(&engine, *time, &namespace()).unwrap(), expected);
+    }
+    // They go at once when nobody knows the times any more, without a merge.
+    let merges = engine.statistics().merges;
+    engine.set_moments_kept(Duration::ZERO);
+    std::thread::sleep(Duration::from_millis(2));
+    assert!(engine.work(Work::Settle).unwrap());
+    assert_eq!(engine.statistics().merges, merges);
+    assert!(bytes() < with_versions / 4, "{} {with_versions}", bytes());
+    assert_eq!(entries(), (10, 1, 1));
+    assert_eq!(seen(&collection.reader().unwrap()), numbers(40));
+}
+
+#[test]
+fn the_oldest_moments_go_where_versions_take_more_than_memory() {
+    let disk = MemoryDisk::new();
+    let mut options = EngineOptions::with_memory(4 << 20);
+    options.background = Background::Caller;
+    let engine = Engine::open(Arc::new(disk), options).unwrap();
+    engine.create(&namespace(), Document::EMPTY).unwrap();
+    let collection = collection(&engine);
+    let mut state = 1u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut document = |round: i32| {
+        let bytes: Vec<u8> = (0..1 << 15).flat_map(|_| random().to_be_bytes()).collect();
+        doc! { "_id": 1, "n": round, "b": (Value::Binary { subtype: 0, bytes }) }
+    };
+    insert(&collection, document(0));
+    let mut times = Vec::new();
+    for round in 1..=30 {
+        times.push(engine.moment().time());
+        set(&collection, 1, Change::Replace(document(round)));
+        fold_all(&engine);
+        engine.work(Work::Settle).unwrap();
+    }
+    assert!(is_gone(&engine, times[0]) && is_gone(&engine, times[5]));
+    assert!(collection.statistics().bytes_stored < 6 << 20);
+    for (number, time) in (0..).zip(&times).skip(25) {
+        assert_eq!(seen_at(&engine, *time, &namespace()).unwrap(), [number]);
+    }
 }
 
 /// Names of a position are changed before anybody reads there.

@@ -75,6 +75,58 @@ impl Chunk {
         heads.then_with(|| compare_keys(self.0.key(slot), key))
     }
 
+    /// The number of the first entry behind one that is of another place.
+    pub fn behind_place(&self, number: usize) -> usize {
+        self.gallop(number, |_| true)
+    }
+
+    /// The number of the first entry behind one, which is too new, that is of another place or that a
+    /// snapshot sees.
+    pub fn behind_newer(&self, number: usize, snapshot: u64) -> usize {
+        self.gallop(number, |slot| self.0.position(slot) > snapshot)
+    }
+
+    /// The number of the first version of an entry's place.
+    pub fn first_of_place(&self, number: usize) -> usize {
+        let slots = self.0.slots();
+        let Some(slot) = slots.get(number) else {
+            return number;
+        };
+        let (mut step, mut known) = (1, number);
+        while let Some(other) = known.checked_sub(step).and_then(|it| slots.get(it)) {
+            if !self.is_same_place(slot, other) {
+                break;
+            }
+            (known, step) = (known - step, 2 * step);
+        }
+        let from = known.saturating_sub(step);
+        let between = slots.get(from..known).unwrap_or_default();
+        from + between.partition_point(|other| !self.is_same_place(slot, other))
+    }
+
+    #[inline]
+    fn is_same_place(&self, one: &Slot, other: &Slot) -> bool {
+        let is_same = || self.compare_slot(one, other.key.head(), self.0.key(other));
+        one.id == other.id && is_same().is_eq()
+    }
+
+    /// The number of the first entry behind one that is of another place or of which `holds` is not true, as
+    /// it is of those before. There are mostly few, and sometimes thousands.
+    fn gallop(&self, number: usize, holds: impl Fn(&Slot) -> bool) -> usize {
+        let slots = self.0.slots();
+        let Some(slot) = slots.get(number) else {
+            return number;
+        };
+        let goes_on = |other: &Slot| self.is_same_place(slot, other) && holds(other);
+        let (mut step, mut known) = (1, number);
+        while slots.get(known + step).is_some_and(goes_on) {
+            (known, step) = (known + step, 2 * step);
+        }
+        let end = (known + step).min(slots.len());
+        let between = slots.get(known + 1..end).unwrap_or_default();
+        known + 1 + between.partition_point(goes_on)
+    }
+
     fn bound(&self, key: &[u8], id: u64, before: Ordering) -> usize {
         let head = KeyHead::of(key).number();
         let order = |slot: &Slot| {
@@ -224,6 +276,34 @@ mod tests {
                 assert_eq!(chunk.lower_bound(b"a", id), ids.len());
             }
         }
+    }
+
+    #[test]
+    fn versions_of_a_place_are_passed_over() {
+        let counts = [1usize, 2, 3, 7, 1, 40, 5, 300, 1];
+        let key = |place: usize| format!("a key longer than its head, {}", place / 2).into_bytes();
+        let mut builder = PileBuilder::new(5, 0);
+        for (place, count) in counts.iter().enumerate() {
+            let key = key(place);
+            (0..*count as u64).for_each(|n| builder.add(put(&key, place as u64 % 2, 10 + 2 * n)));
+        }
+        let chunk = Chunk::of(&builder.finish());
+        let mut first = 0;
+        for count in counts {
+            for number in first..first + count {
+                assert_eq!(chunk.behind_place(number), first + count);
+                assert_eq!(chunk.first_of_place(number), first);
+                for snapshot in [0, 9, 10, 11, 14, 15, 60, 600, 1000] {
+                    let is_newer = |at: &usize| chunk.get(*at).unwrap().position > snapshot;
+                    let seen = (number + 1..first + count).find(|at| !is_newer(at));
+                    let expected = seen.unwrap_or(first + count);
+                    assert_eq!(chunk.behind_newer(number, snapshot), expected);
+                }
+            }
+            first += count;
+        }
+        assert_eq!(first, chunk.len());
+        assert_eq!(chunk.behind_place(first), first);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
 use crate::entry::{Entry, compare_keys, same_key};
-use crate::sections::Chain;
+use crate::section::Section;
+use crate::sections::{Chain, chains_of};
 use source::Source;
 
 /// Which way a cursor goes.
@@ -31,6 +32,8 @@ pub struct Merge {
     /// A heap of the sources that have a current entry; the first comes first.
     heap: Vec<Standing>,
     direction: Direction,
+    /// The numbers of the sources that have past versions.
+    past: Vec<u32>,
 }
 
 /// Where a source stands: mostly the first bytes of its key tell which of two comes first. Not kept where
@@ -47,6 +50,7 @@ impl Merge {
             sources,
             heap: Vec::new(),
             direction,
+            past: Vec::new(),
         }
     }
 
@@ -57,6 +61,21 @@ impl Merge {
         let mut merge = Merge::new(sources.collect(), Direction::Forward);
         merge.start()?;
         Ok(merge)
+    }
+
+    /// All entries of these sections, oldest first, each with whether it has past versions. For merges.
+    pub fn of_ranked(ranked: &[(Arc<Section>, bool)]) -> Result<Merge, StorageError> {
+        let (mut chains, mut past) = (Vec::new(), Vec::new());
+        for alike in ranked.chunk_by(|(_, one), (_, other)| one == other) {
+            let first = chains.len();
+            let sections = alike.iter().map(|(section, _)| section);
+            chains.extend(chains_of(sections));
+            if alike.first().is_some_and(|(_, is_past)| *is_past) {
+                past.extend(first as u32..chains.len() as u32);
+            }
+        }
+        let merge = Merge::of_chains(chains.iter())?;
+        Ok(Merge { past, ..merge })
     }
 
     /// All entries of these chunks, oldest first. For folds.
@@ -168,12 +187,26 @@ impl Merge {
 
     /// Goes past the current entry.
     pub fn advance(&mut self) -> Result<(), StorageError> {
+        self.move_first(Source::advance)
+    }
+
+    /// Whether the current entry stands in a past section.
+    pub fn is_past(&self) -> bool {
+        let first = self.heap.first();
+        first.is_some_and(|first| self.past.contains(&first.source))
+    }
+
+    /// Lets the source of the current entry go on.
+    fn move_first(
+        &mut self,
+        go_on: impl FnOnce(&mut Source) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         let is_alone = self.heap.len() == 1;
         let Some(first) = self.heap.first_mut() else {
             return Ok(());
         };
         let source = &mut self.sources[first.source as usize];
-        source.advance()?;
+        go_on(source)?;
         if !is_alone {
             first.head = source.head();
         }
@@ -280,8 +313,13 @@ impl Cursor {
                     self.shown = true;
                     return Ok(true);
                 }
+                self.merge.advance()?;
+            } else if repeated {
+                self.merge.move_first(Source::pass_place)?;
+            } else {
+                let snapshot = self.snapshot;
+                self.merge.move_first(|it| it.pass_newer(snapshot))?;
             }
-            self.merge.advance()?;
         }
         Ok(false)
     }

@@ -8,7 +8,8 @@
 //!
 //! - A [`Pile`] has entries in memory as they came, a [`Chunk`] in order. A [`Part`] is a pile until
 //!   somebody needs its order; a [`Tail`] holds parts of geometrically growing size.
-//! - A [`Section`] is a sorted stretch in a run file: blocks, fences, filters.
+//! - A [`Section`] is a sorted stretch in a run file: blocks, fences, filters. What only those see who read
+//!   at an old position stands in past [`sections`].
 //! - A [`View`] is what a reader sees: chains of sections and parts of tails; a [`Cursor`] merges them at a
 //!   snapshot, forward or backward.
 //! - [`merge`] chooses sections to merge and merges them; a [`Sorter`] makes sections of entries that

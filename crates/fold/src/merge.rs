@@ -7,6 +7,7 @@ use windrow_storage::StorageError;
 use crate::cursor::Merge;
 use crate::entry::{Entry, same_key};
 use crate::section::{RunSink, Section, SectionDescriptor, SectionOptions, SectionWriter};
+use crate::sections::Sections;
 
 /// So many sections of like size, next to each other in age, are merged into one.
 pub const SECTIONS_PER_TIER: usize = 8;
@@ -24,8 +25,41 @@ pub struct Keep {
     /// [`Snapshots::positions`](crate::Snapshots::positions). A version that none of them sees is not
     /// written; one at or before the first is written as settled.
     pub snapshots: Vec<u64>,
-    /// Whether there is nothing older that a deletion has to hide.
-    pub drop_deletions: bool,
+    /// What a deletion may have to hide.
+    pub older: Older,
+}
+
+/// What there is older than what is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Older {
+    Nothing,
+    /// Past sections alone, see [`Sections::past`](crate::sections::Sections::past).
+    Past,
+    Present,
+}
+
+/// Where it is written to.
+#[derive(Clone, Copy, Debug)]
+pub struct Sinks<'s> {
+    pub present: &'s RunSink,
+    /// None: past versions stand among the present ones, where every reader passes over them.
+    pub past: Option<&'s RunSink>,
+}
+
+impl<'s> From<&'s RunSink> for Sinks<'s> {
+    fn from(present: &'s RunSink) -> Sinks<'s> {
+        Sinks {
+            present,
+            past: None,
+        }
+    }
+}
+
+/// The sections that were written; None where there was nothing to keep.
+#[derive(Clone, Debug, Default)]
+pub struct Made {
+    pub present: Option<SectionDescriptor>,
+    pub past: Option<SectionDescriptor>,
 }
 
 impl Keep {
@@ -56,61 +90,90 @@ pub fn write(
     merge: &mut Merge,
     until: Option<(&[u8], u64)>,
     keep: &Keep,
-    sink: &RunSink,
+    sinks: Sinks<'_>,
     options: SectionOptions,
-) -> Result<Option<SectionDescriptor>, StorageError> {
-    match write_while(merge, until, keep, sink, options, &|| true)? {
-        Written::All(section) => Ok(section),
-        Written::Stopped => Ok(None),
-    }
-}
-
-/// What became of entries that were written as long as something held.
-#[derive(Clone, Debug)]
-pub enum Written {
-    /// The section of all of them, None where nothing had to be kept.
-    All(Option<SectionDescriptor>),
-    /// What was written is no section.
-    Stopped,
+) -> Result<Made, StorageError> {
+    let made = write_while(merge, until, keep, sinks, options, &|| true)?;
+    Ok(made.unwrap_or_default())
 }
 
 /// After so many entries it is asked whether to go on.
 const ENTRIES_PER_QUESTION: u64 = 256;
 
-/// The same, given up as soon as `goes_on` says no.
+/// The same, given up as soon as `goes_on` says no: then what was written is no section, None.
 pub fn write_while(
     merge: &mut Merge,
     until: Option<(&[u8], u64)>,
     keep: &Keep,
-    sink: &RunSink,
+    sinks: Sinks<'_>,
     options: SectionOptions,
     goes_on: &dyn Fn() -> bool,
-) -> Result<Written, StorageError> {
-    let mut writer = SectionWriter::new(sink, options);
+) -> Result<Option<Made>, StorageError> {
+    let mut present = Target::new(sinks.present, options);
+    let mut past = sinks.past.map(|sink| Target::past(sink, options));
     let (mut last, mut met) = (Last::default(), 0u64);
     while let Some(mut entry) = merge.current() {
         met += 1;
         if met.is_multiple_of(ENTRIES_PER_QUESTION) && !goes_on() {
-            return Ok(Written::Stopped);
+            return Ok(None);
         }
         if until.is_some_and(|until| (entry.key, entry.id) >= until) {
             break;
         }
-        last.go_to(&entry);
+        if last.go_to(&entry) {
+            present.key_is_written = false;
+            past.iter_mut().for_each(|it| it.key_is_written = false);
+        }
         let seen = keep.is_seen(entry.position, last.newer);
         let settled = keep.is_settled(entry.position);
+        let hides_present = entry.deleted && keep.older == Older::Present;
+        let is_past = last.newer.is_some() || merge.is_past() || entry.deleted && !hides_present;
+        let needless = settled && entry.deleted && keep.older == Older::Nothing;
         if settled {
             entry.position = 0;
         }
         last.newer = Some(entry.position);
-        let needless = settled && entry.deleted && keep.drop_deletions;
         if seen && !needless {
-            writer.push(&entry, !last.key_is_written)?;
-            last.key_is_written = true;
+            let target = past.as_mut().filter(|_| is_past);
+            target.unwrap_or(&mut present).push(&entry)?;
         }
         merge.advance()?;
     }
-    writer.finish().map(Written::All)
+    Ok(Some(Made {
+        present: present.writer.finish()?,
+        past: past.map_or(Ok(None), |it| it.writer.finish())?,
+    }))
+}
+
+/// A section that is being written.
+struct Target<'s> {
+    writer: SectionWriter<'s>,
+    /// Whether an entry of the key that was met last was written.
+    key_is_written: bool,
+}
+
+impl<'s> Target<'s> {
+    fn new(sink: &'s RunSink, options: SectionOptions) -> Target<'s> {
+        Target {
+            writer: SectionWriter::new(sink, options),
+            key_is_written: false,
+        }
+    }
+
+    /// Of what few read and nobody for long.
+    fn past(sink: &'s RunSink, options: SectionOptions) -> Target<'s> {
+        let options = SectionOptions {
+            packed: false,
+            summed: false,
+            ..options
+        };
+        Target::new(sink, options)
+    }
+
+    fn push(&mut self, entry: &Entry<'_>) -> Result<(), StorageError> {
+        let is_new_key = !std::mem::replace(&mut self.key_is_written, true);
+        self.writer.push(entry, is_new_key)
+    }
 }
 
 /// The place of the entry that was met last.
@@ -120,22 +183,21 @@ struct Last {
     id: Option<u64>,
     /// The position of the version that was met last there.
     newer: Option<u64>,
-    /// Whether an entry of the key was written.
-    key_is_written: bool,
 }
 
 impl Last {
-    fn go_to(&mut self, entry: &Entry<'_>) {
+    /// Whether it has another key.
+    fn go_to(&mut self, entry: &Entry<'_>) -> bool {
         let same_key = self.id.is_some() && same_key(&self.key, entry.key);
         if !same_key {
             self.key.clear();
             self.key.extend_from_slice(entry.key);
-            self.key_is_written = false;
         }
         if !same_key || self.id != Some(entry.id) {
             self.id = Some(entry.id);
             self.newer = None;
         }
+        !same_key
     }
 }
 
@@ -149,6 +211,61 @@ pub fn choose(sections: &[Arc<Section>]) -> Option<std::ops::Range<usize>> {
         |at| tier(sections[at].descriptor().bytes_raw),
         |range| is_worthwhile(&sections[range]),
     )
+}
+
+/// Sections to be merged into one, or into a present and a past one.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// Oldest first, each with whether it is past.
+    pub ranked: Vec<(Arc<Section>, bool)>,
+    pub older: Older,
+    /// The newest position that they have folded.
+    pub position: u64,
+}
+
+impl Chosen {
+    /// These present sections, with the past ones between them. Past ones in front of all of them stay:
+    /// otherwise they would be written once more with every few folds that change the same places.
+    pub fn present(sections: &Sections, range: std::ops::Range<usize>) -> Option<Chosen> {
+        let chosen = sections.all().get(range.clone())?;
+        let position = |section: &Arc<Section>| section.descriptor().position;
+        let (first, last) = (chosen.first().map(position)?, chosen.last().map(position)?);
+        let is_between = |it: &&Arc<Section>| position(it) > first && position(it) <= last;
+        let past: Vec<_> = sections.past().iter().filter(is_between).cloned().collect();
+        let has_older_past = sections.past().iter().any(|it| position(it) <= first);
+        let older = match (range.start, has_older_past) {
+            (0, false) => Older::Nothing,
+            (0, true) => Older::Past,
+            _ => Older::Present,
+        };
+        let ranked = Sections::with_past(chosen.to_vec(), past).ranked();
+        Some(Chosen {
+            ranked,
+            older,
+            position: last,
+        })
+    }
+
+    /// Past sections with none between them, where there are many.
+    pub fn past(sections: &Sections) -> Option<Chosen> {
+        let position = |section: &Arc<Section>| section.descriptor().position;
+        let present_before = |past: &Arc<Section>| {
+            let all = sections.all();
+            all.partition_point(|it| position(it) < position(past))
+        };
+        let together =
+            |one: &Arc<Section>, other: &Arc<Section>| present_before(one) == present_before(other);
+        let stretches = sections.past().chunk_by(together);
+        stretches.rev().find_map(|stretch| {
+            let chosen = stretch.get(choose(stretch)?)?;
+            Some(Chosen {
+                ranked: chosen.iter().map(|it| (it.clone(), true)).collect(),
+                // Who reads an older one may need its deletions.
+                older: Older::Present,
+                position: chosen.last().map(position)?,
+            })
+        })
+    }
 }
 
 /// Looks for the longest stretch of sections which none is of a higher tier than its youngest
@@ -223,7 +340,7 @@ mod tests {
     fn versions_that_nobody_sees_go() {
         let keep = Keep {
             snapshots: vec![5, 9, 20],
-            drop_deletions: false,
+            older: Older::Present,
         };
         let check = |position, newer, seen| {
             assert_eq!(keep.is_seen(position, newer), seen, "{position} {newer:?}");

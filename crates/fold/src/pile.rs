@@ -93,6 +93,11 @@ impl Pile {
         &self.slots
     }
 
+    #[inline]
+    pub(crate) fn position(&self, slot: &Slot) -> u64 {
+        self.base + u64::from(slot.position)
+    }
+
     fn arena_bytes(&self, slot: &Slot, from: u32, length: u32) -> &[u8] {
         let start = (slot.offset + from) as usize;
         let arena = self.arenas.get(slot.arena as usize);
@@ -121,7 +126,7 @@ impl Pile {
         Some(Entry {
             key: self.key(slot),
             id: slot.id,
-            position: self.base + u64::from(slot.position),
+            position: self.position(slot),
             deleted: slot.payload_length & DELETED != 0,
             payload,
         })

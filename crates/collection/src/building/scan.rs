@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use windrow_document::Document;
-use windrow_fold::sections::Sections;
 use windrow_fold::{SectionDescriptor, Sorter};
 use windrow_index::{Scratch, is_mark};
 use windrow_storage::RowChange;
@@ -285,8 +284,7 @@ impl Scan<'_> {
         self.collection.change_state(|state| {
             for (map, section) in maps.into_iter().zip(opened) {
                 if let Some(sections) = state.sections_mut(map, self.collection.records_map) {
-                    let all = sections.all().iter().cloned().chain([section]);
-                    *sections = Arc::new(Sections::new(all.collect()));
+                    *sections = Arc::new(sections.and([section], []));
                 }
             }
         });

@@ -51,10 +51,12 @@ impl Reader {
         });
         let mut of_others = None;
         let mut found: Vec<usize> = Vec::new();
-        for section in state.sections.all() {
+        let past = state.sections.past_at(self.position());
+        let present = state.sections.all().iter().map(|it| (it, false));
+        for (section, is_past) in past.map(|it| (it, true)).chain(present) {
             let folded = section.descriptor().position;
             let asked = match &recent {
-                Some(recent) if recent.covers(folded) => &of_covered,
+                Some(recent) if !is_past && recent.covers(folded) => &of_covered,
                 _ => of_others.get_or_insert_with(|| InOrder::of(keys, is_asked)),
             };
             let numbers = held_in_section(section, self.position(), &asked.keys)?;

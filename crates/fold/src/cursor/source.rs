@@ -197,6 +197,57 @@ impl Source {
         }
     }
 
+    /// Goes past the current entry and, as far as they are at hand, all other versions of its place.
+    pub fn pass_place(&mut self) -> Result<(), StorageError> {
+        let Some(at) = self.at else {
+            return Ok(());
+        };
+        match (self.direction, &self.kind) {
+            (Direction::Backward, _) => self.settle_backward(self.run.0),
+            (Direction::Forward, Kind::Chunk(chunk)) => {
+                let behind = chunk.behind_place(at);
+                self.settle_forward(behind, Decoded::All)
+            }
+            (Direction::Forward, Kind::Chain(_)) => {
+                let behind = self.behind_at_hand(at, |_| true);
+                self.settle_forward(behind, Decoded::All)
+            }
+        }
+    }
+
+    /// Goes past the current entry, which is newer than a snapshot, and further versions of its place that
+    /// are.
+    pub fn pass_newer(&mut self, snapshot: u64) -> Result<(), StorageError> {
+        let Some(at) = self.at else {
+            return Ok(());
+        };
+        let next = match &self.kind {
+            Kind::Chunk(chunk) => chunk.behind_newer(at, snapshot),
+            Kind::Chain(_) => self.behind_at_hand(at, |entry| entry.position > snapshot),
+        };
+        match self.direction {
+            Direction::Forward => self.settle_forward(next, Decoded::All),
+            Direction::Backward if next <= self.run.1 => {
+                self.at = Some(next);
+                Ok(())
+            }
+            Direction::Backward => self.settle_backward(self.run.0),
+        }
+    }
+
+    /// The number behind an entry and those of its place behind it of which `holds` is true.
+    fn behind_at_hand(&self, at: usize, holds: impl Fn(&Entry<'_>) -> bool) -> usize {
+        let Some(entry) = self.get(at) else {
+            return at;
+        };
+        let goes_on = |next: &usize| {
+            let next = self.get(*next);
+            next.is_some_and(|next| next.same_place(&entry) && holds(&next))
+        };
+        let behind = (at + 1..self.len()).find(|next| !goes_on(next));
+        behind.unwrap_or(self.len())
+    }
+
     /// Stands on entry `number`, or on the first of what follows.
     fn settle_forward(&mut self, mut number: usize, next: Decoded) -> Result<(), StorageError> {
         while number >= self.len() {
@@ -229,6 +280,9 @@ impl Source {
         }
         let last = end - 1;
         let mut first = last;
+        if let Kind::Chunk(chunk) = &self.kind {
+            first = chunk.first_of_place(last);
+        }
         while first > 0 && self.same_place(first - 1, last) {
             first -= 1;
         }

@@ -1,0 +1,105 @@
+//! Versions that have a newer one go when nobody reads them any more: they stand in sections of their own
+//! ([`Sections::past`](windrow_fold::sections::Sections::past)), which go at once and whole, also while
+//! others write. Where they take too much, the times that they are kept for go first, the oldest of them.
+
+use std::sync::Arc;
+
+use windrow_fold::Section;
+use windrow_fold::sections::Sections;
+
+use crate::collection::Collection;
+use crate::collections::Collections;
+use crate::core::Core;
+use crate::error::Error;
+use crate::state::State;
+
+impl Collections {
+    /// Lets go of what nobody reads any more; whether there was anything.
+    pub fn let_go_of_versions(&self) -> bool {
+        let core = &self.core;
+        let mut all = self.all();
+        all.retain(|it| first_past(it).is_some());
+        if all.is_empty() {
+            return false;
+        }
+        let mut some = self.let_go_in(&all);
+        let bytes_max = || {
+            let present = all.iter().map(|it| bytes(it).0).sum();
+            core.options.memory.max(present)
+        };
+        while all.iter().map(|it| bytes(it).1).sum::<u64>() > bytes_max() {
+            let first = all.iter().filter_map(first_past).min();
+            if !first.is_some_and(|first| core.kept.let_go_before(first)) {
+                break;
+            }
+            some |= self.let_go_in(&all);
+        }
+        some
+    }
+
+    fn let_go_in(&self, all: &[Arc<Collection>]) -> bool {
+        let core = &self.core;
+        let oldest = core.snapshot_positions().first().copied().unwrap_or(0);
+        let let_go = |collection: &Arc<Collection>| {
+            let found = let_go(core, collection, oldest);
+            found.unwrap_or_else(|error| {
+                (core.options.on_problem)("old versions could not be removed", &error);
+                true
+            })
+        };
+        all.iter().fold(false, |some, it| some | let_go(it))
+    }
+}
+
+/// The sections of all maps.
+fn maps(state: &State) -> impl Iterator<Item = &Arc<Sections>> {
+    let indexes = state.indexes.iter().map(|it| &it.sections);
+    std::iter::once(&state.records).chain(indexes)
+}
+
+/// The position of the first of its past sections.
+fn first_past(collection: &Arc<Collection>) -> Option<u64> {
+    let state = collection.state();
+    let past = maps(&state).filter_map(|it| it.past().first());
+    past.map(|it| it.descriptor().position).min()
+}
+
+/// What its sections store, the present ones and the past ones.
+fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
+    let state = collection.state();
+    let past = maps(&state).map(|it| it.past_bytes()).sum();
+    let all: u64 = maps(&state).map(|it| it.bytes_stored()).sum();
+    (all - past, past)
+}
+
+/// Lets go of a collection's past sections that nobody needs who reads at `oldest` or later.
+fn let_go(core: &Core, collection: &Arc<Collection>, oldest: u64) -> Result<bool, Error> {
+    if first_past(collection).is_none_or(|first| first > oldest) {
+        return Ok(false);
+    }
+    let _changing = core.catalog_change.lock();
+    // One that was dropped meanwhile has let go of all.
+    if collection.is_dropped() {
+        return Ok(false);
+    }
+    let gone = collection.change_state(|state| {
+        let indexes = state.indexes.iter_mut().map(|it| &mut it.sections);
+        let maps = std::iter::once(&mut state.records).chain(indexes);
+        maps.flat_map(|it| take_unread(it, oldest))
+            .collect::<Vec<_>>()
+    });
+    let mut gone = gone.iter();
+    gone.try_for_each(|it| core.close_section(it.descriptor()))?;
+    Ok(true)
+}
+
+/// Takes the past sections out that nobody needs who reads at `oldest` or later.
+fn take_unread(sections: &mut Arc<Sections>, oldest: u64) -> Vec<Arc<Section>> {
+    let unread = |it: &&Arc<Section>| it.descriptor().position <= oldest;
+    let gone: Vec<Arc<Section>> = sections.past().iter().filter(unread).cloned().collect();
+    if !gone.is_empty() {
+        let is_gone = |it: &Arc<Section>| gone.iter().any(|one| Arc::ptr_eq(one, it));
+        *sections = Arc::new(sections.without(is_gone));
+    }
+    gone
+}
