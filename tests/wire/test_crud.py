@@ -400,3 +400,22 @@ def test_a_write_concern_that_a_standalone_cannot_meet(database):
     with pytest.raises(OperationFailure) as error:
         database.command({"insert": "c", "documents": [{}], "writeConcern": {"w": 5}})
     assert error.value.code == 2
+
+
+def test_many_values_at_once_in_a_long_array(collection):
+    """Each value was compared with every element. What stays and in which order is as of one value after the
+    other."""
+    def array():
+        return collection.find_one({"_id": 1})["a"]
+
+    collection.insert_one({"_id": 1, "a": [*range(2000), "x", {"a": 1}]})
+    collection.update_one(
+        {"_id": 1}, {"$addToSet": {"a": {"$each": [5000, 7.0, "y", 4000, 5000.0, {"a": 1.0}, "x", "y", {"b": 1}]}}})
+    assert array() == [*range(2000), "x", {"a": 1}, 5000, "y", 4000, {"b": 1}]
+    collection.update_one({"_id": 1}, {"$pullAll": {"a": [*range(0, 2000, 2), {"a": 1}, 5000.0, "Y"]}})
+    assert array() == [*range(1, 2000, 2), "x", "y", 4000, {"b": 1}]
+    insensitive = {"locale": "en", "strength": 2}
+    collection.update_one({"_id": 1}, {"$addToSet": {"a": {"$each": ["X", "z", "Z", "Y", 1]}}}, collation=insensitive)
+    assert array()[-4:] == ["y", 4000, {"b": 1}, "z"]
+    collection.update_one({"_id": 1}, {"$pullAll": {"a": ["Y", "X", "Z"]}}, collation=insensitive)
+    assert array() == [*range(1, 2000, 2), 4000, {"b": 1}]

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Reading order: `operators` (the table), `path`, `tree`, `apply`, `rewrite`,
-//! `modifier` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
+//! `modifier`, `distinct` and the operators, `array_filter`, `replacement`, `pipeline`, `upsert`, `storable`,
 //! `touched`, `description`, `difference`.
 
 mod add_to_set;
@@ -31,6 +31,7 @@ mod bit;
 mod current_date;
 mod description;
 mod difference;
+mod distinct;
 mod element_filter;
 mod extreme;
 mod modifier;

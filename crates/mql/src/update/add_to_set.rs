@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
+use super::distinct::Distinct;
 use super::modifier::{At, Change, Modifier, Put, Run};
 use super::push::with_appended;
 use crate::Error;
@@ -40,16 +41,17 @@ fn operand_values(operand: ValueRef<'_>) -> Result<Vec<ValueRef<'_>>, Error> {
 }
 
 impl AddToSet {
-    /// The values that equal none of the array's, and none of those before them.
+    /// The values that equal none of the array's, and none of those before them. Each element is
+    /// looked for among the values in order, so that many values and a long array stay cheap.
     fn added(&self, array: Array<'_>, run: &Run<'_>) -> Vec<ValueRef<'_>> {
-        let mut added: Vec<ValueRef<'_>> = Vec::new();
-        for value in self.values.iter().map(Value::as_ref) {
-            let is_known = |known: ValueRef<'_>| run.equals(known, value);
-            if !array.iter().any(is_known) && !added.iter().copied().any(is_known) {
-                added.push(value);
+        let values = Distinct::of(&self.values, run);
+        let mut is_new = vec![true; values.len()];
+        for element in array {
+            if let Some(is_new) = values.find(element).and_then(|place| is_new.get_mut(place)) {
+                *is_new = false;
             }
         }
-        added
+        values.in_their_order(&is_new)
     }
 }
 

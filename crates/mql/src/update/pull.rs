@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use windrow_document::{ArrayBuf, Value, ValueRef, doc};
 
+use super::distinct::Distinct;
 use super::element_filter::parse_on_element;
 use super::modifier::{At, Change, Modifier, Run};
 use crate::Error;
@@ -95,17 +96,24 @@ pub(super) fn parse_pull_all(
     }))
 }
 
+/// Whether an element is pulled.
+type Test<'t> = Box<dyn Fn(ValueRef<'_>) -> Result<bool, Error> + 't>;
+
 impl Condition {
-    fn matches(&self, element: ValueRef<'_>, run: &Run<'_>) -> Result<bool, Error> {
+    /// The test of one array's elements.
+    fn test<'t>(&'t self, run: &'t Run<'t>) -> Test<'t> {
         match self {
-            Condition::EqualsAny(values) => Ok(values
-                .iter()
-                .any(|value| run.equals(value.as_ref(), element))),
-            Condition::Document(filter) => match element {
+            Condition::EqualsAny(values) => {
+                let values = Distinct::of(values, run);
+                Box::new(move |element| Ok(values.contains(element)))
+            }
+            Condition::Document(filter) => Box::new(|element| match element {
                 ValueRef::Document(document) => filter.matches_by(document, run.collation),
                 _ => Ok(false),
-            },
-            Condition::Element(filter) => filter.matches_value_by(element, run.collation),
+            }),
+            Condition::Element(filter) => {
+                Box::new(|element| filter.matches_value_by(element, run.collation))
+            }
         }
     }
 }
@@ -118,10 +126,11 @@ impl Modifier for Pull {
                 self.operator
             )));
         };
+        let is_pulled = self.condition.test(at.run);
         let mut kept = Vec::new();
         let mut pulled = false;
         for element in array {
-            if self.condition.matches(element, at.run)? {
+            if is_pulled(element)? {
                 pulled = true;
             } else {
                 kept.push(element);
