@@ -267,3 +267,50 @@ def test_a_view_that_samples_is_joined_anew_for_each_document(collection):
     collection.insert_many({"_id": one} for one in range(20))
     joined = collection.aggregate([{"$lookup": {"from": "sampled", "pipeline": [], "as": "x"}}])
     assert len({one["x"][0]["_id"] for one in joined}) > 1
+
+
+def test_long_arrays_in_loops(collection):
+    """Elements by their places, in the list of an `$in`, appended one by one: each cost as much as the whole
+    array."""
+    numbers = [n * 7919 % 3001 for n in range(3000)]
+    rows = [{"id": n % 50, "cells": [n, -n] * 100} for n in range(60)]
+    collection.insert_one({"_id": 1, "a": numbers, "rows": rows})
+
+    def value(expression, **options):
+        [row] = collection.aggregate([{"$project": {"v": expression}}], **options)
+        return row["v"]
+
+    places = {"$range": [0, {"$size": "$a"}]}
+    at = {"$arrayElemAt": ["$a", {"$subtract": [{"$size": "$a"}, {"$add": ["$$this", 1]}]}]}
+    assert value({"$map": {"input": places, "in": at}}) == numbers[::-1]
+    assert value({"$map": {"input": [-1, 0, 2999, 3000, -3001, -3000], "in": {
+        "$arrayElemAt": ["$a", "$$this"]}}}) == [numbers[-1], numbers[0], numbers[2999], None, None, numbers[0]]
+    # An array of the loop itself is another in each round.
+    inner = {"$map": {"input": {"$range": [195, 200]}, "as": "n", "in": {"$arrayElemAt": ["$$row.cells", "$$n"]}}}
+    assert value({"$map": {"input": "$rows", "as": "row", "in": inner}}) == [
+        row["cells"][195:200] for row in rows]
+    grown = {"$reduce": {"input": {"$range": [0, 400]}, "initialValue": numbers[:300], "in": {
+        "$concatArrays": [[{"$arrayElemAt": ["$$value", 0]}], {"$slice": ["$$value", 299]}]}}}
+    assert value(grown) == [numbers[0]] * 300
+    wanted = [*range(0, 3000, 2), "a", None]
+    assert value({"$filter": {"input": "$a", "cond": {"$in": ["$$this", wanted]}}}) == [
+        n for n in numbers if n in set(wanted)]
+    assert value({"$in": [5.0, [*range(20)]]}) is True
+    letters = [chr(97 + n) for n in range(20)]
+    assert value({"$in": [{"$concat": ["B"]}, letters]}) is False
+    assert value({"$in": [{"$concat": ["B", {"$substrCP": ["$_id", 0, 0]}]}, letters]},
+                 collation={"locale": "en", "strength": 2}) is True
+
+    def appended(initial, *parts):
+        return value({"$reduce": {"input": "$a", "initialValue": initial,
+                                  "in": {"$concatArrays": ["$$value", *parts]}}})
+
+    assert appended([], ["$$this"]) == numbers
+    assert appended(["x"], ["$$this"], ["$_id"])[:5] == ["x", numbers[0], 1, numbers[1], 1]
+    assert appended(None, ["$$this"]) is None
+    assert appended([], "$missing") is None
+    assert appended("$missing", ["$$this"]) is None
+    for initial, part in ((1, ["$$this"]), ([], "$$this")):
+        with pytest.raises(OperationFailure) as error:
+            appended(initial, part)
+        assert error.value.code == 28664

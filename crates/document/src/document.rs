@@ -141,6 +141,29 @@ impl<'a> Array<'a> {
         elements.next_raw()?.value()
     }
 
+    /// The offsets of every `step`th element, from the first one on, and the number of all elements.
+    pub fn offsets(self, step: usize) -> (Vec<u32>, usize) {
+        let (mut elements, mut offsets, mut count) = (self.0.elements(), Vec::new(), 0);
+        let end = self.as_bytes().len() - 1;
+        loop {
+            let offset = end - elements.rest.len();
+            if elements.next_raw().is_none() {
+                return (offsets, count);
+            }
+            if count % step.max(1) == 0 {
+                offsets.push(offset as u32);
+            }
+            count += 1;
+        }
+    }
+
+    /// The element so many behind the one at an offset, which is one of [`offsets`](Self::offsets).
+    pub fn get_behind(self, offset: u32, steps: usize) -> Option<ValueRef<'a>> {
+        let end = self.as_bytes().len() - 1;
+        let rest = self.as_bytes().get(offset as usize..end)?;
+        Values(Elements { rest }).nth(steps)
+    }
+
     pub fn iter(self) -> Values<'a> {
         Values(self.0.elements())
     }

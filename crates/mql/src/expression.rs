@@ -29,6 +29,7 @@ mod convert;
 pub(crate) mod date;
 mod dependencies;
 mod field_path;
+mod landmarks;
 mod meta;
 pub(crate) mod number;
 mod object;

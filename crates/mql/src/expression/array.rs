@@ -1,8 +1,10 @@
 //! Arrays: elements, parts and places of them.
 
-use windrow_document::{Array, ArrayBuf, ValueRef};
+use windrow_document::{Array, ArrayBuf, Value, ValueRef};
 
-use super::tree::{Answer, Call};
+use super::context::Source;
+use super::landmarks::Landmarked;
+use super::tree::{Answer, Call, Prepared, has_strings};
 use super::{Computed, Context};
 use crate::Error;
 use crate::memory::{List, References, VALUE_BYTES_MAX, exceeded};
@@ -48,6 +50,26 @@ pub(crate) fn int(
     })
 }
 
+/// The array that the first argument gave, and what loops around know of its elements.
+fn landmarked<'v, 'l>(
+    call: &Call,
+    context: &Context<'l>,
+    array: Array<'v>,
+    is_borrowed: bool,
+) -> Landmarked<'l, 'v> {
+    let known = context.landmarks.filter(|_| is_borrowed);
+    let known = known.and_then(|known| match call.argument(0).path_source()? {
+        Source::Current | Source::Root => known.of_older(None),
+        Source::Local(frame) => known.of_older(Some(*frame)),
+        _ => None,
+    });
+    Landmarked::new(array, known)
+}
+
+fn is_borrowed(value: &Computed<'_>) -> bool {
+    matches!(value, Computed::Borrowed(_))
+}
+
 /// A piece of a computed array, which stays borrowed where the array is.
 pub(crate) fn element<'a>(value: Computed<'a>, place: usize) -> Computed<'a> {
     match value {
@@ -74,9 +96,15 @@ pub(crate) fn array_elem_at<'a>(call: &'a Call, context: &Context<'a>) -> Answer
     }
     let elements = array(&value, 28689, "$arrayElemAt's first argument")?;
     let index = int(&index, (28690, 28691), "$arrayElemAt's second argument")?;
-    match place_of(index, || elements.count()) {
-        Some(place) => Ok(element(value, place)),
-        None => Ok(Computed::Missing),
+    let elements = landmarked(call, context, elements, is_borrowed(&value));
+    let Some(place) = place_of(index, || elements.count()) else {
+        return Ok(Computed::Missing);
+    };
+    match value {
+        Computed::Borrowed(ValueRef::Array(array)) => {
+            Ok(landmarked(call, context, array, true).get(place).into())
+        }
+        made => Ok(element(made, place)),
     }
 }
 
@@ -115,10 +143,32 @@ pub(crate) fn contains<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> 
     let Some(value) = value.as_ref() else {
         return Ok(false.into());
     };
+    if let Prepared::Sorted(sorted) = &call.prepared
+        && (context.collation.is_none() || !has_strings(value))
+    {
+        let found = sorted.binary_search_by(|one| one.as_ref().compare(value));
+        return Ok(found.is_ok().into());
+    }
     Ok(list
         .iter()
         .any(|element| context.equals(element, value))
         .into())
+}
+
+/// Puts a long constant list in order once, so that a value is found in it without comparing all.
+pub(crate) fn prepare_contains(call: &mut Call) -> Result<(), Error> {
+    const ELEMENTS_MIN: usize = 8;
+    // What was computed of little is not held a second time.
+    let Some(list) = call.argument(1).given().and_then(ValueRef::as_array) else {
+        return Ok(());
+    };
+    let mut values: Vec<Value> = list.iter().map(ValueRef::to_value).collect();
+    if values.len() >= ELEMENTS_MIN {
+        values.sort_by(|one, other| one.as_ref().compare(other.as_ref()));
+        values.dedup_by(|next, kept| next.as_ref().equals(kept.as_ref()));
+        call.prepared = Prepared::Sorted(values.into());
+    }
+    Ok(())
 }
 
 /// The bounds of a search: from the third and to the fourth argument, which may be absent.
@@ -233,7 +283,9 @@ pub(crate) fn reverse_array<'a>(call: &'a Call, context: &Context<'a>) -> Answer
 
 pub(crate) fn size<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let value = call.value(0, context)?;
-    Ok((array(&value, 17124, "The argument to $size")?.count() as i32).into())
+    let array = array(&value, 17124, "The argument to $size")?;
+    let array = landmarked(call, context, array, is_borrowed(&value));
+    Ok((array.count() as i32).into())
 }
 
 /// `[array, count]`, or `[array, position, count]`; a negative number counts from the end.

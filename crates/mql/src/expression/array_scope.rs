@@ -1,11 +1,12 @@
 //! `$map`, `$filter`, `$reduce`: arrays taken element by element, each as a variable of its own.
 
-use windrow_document::ValueRef;
+use windrow_document::{Array, ValueRef};
 
 use super::array::{array, int};
 use super::context::Frame;
+use super::landmarks::Landmarks;
 use super::parse::{Named, Parser, finish};
-use super::tree::{ABSENT, Answer, Call, Operator};
+use super::tree::{ABSENT, Answer, Call, Operator, Prepared};
 use super::{Computed, Context, Expression, check_variable_for_writing};
 use crate::Error;
 use crate::interrupt::Pace;
@@ -80,6 +81,8 @@ pub(crate) fn map<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         return Ok(Computed::NULL);
     }
     let mut mapped = List::new(call.operator.name);
+    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
+    let context = context.with_landmarks(&landmarks);
     for element in array(&input, 16883, "input to $map")? {
         let frame = Frame {
             number: call.frame(0),
@@ -119,6 +122,8 @@ pub(crate) fn filter<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     let elements = array(&input, 28651, "input to $filter")?;
     let limit = filter_limit(&call.value(2, context)?)?;
     let mut kept = List::new(call.operator.name);
+    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
+    let context = context.with_landmarks(&landmarks);
     for element in elements {
         let frame = Frame {
             number: call.frame(0),
@@ -161,8 +166,24 @@ pub(crate) fn parse_reduce(
     let initial = parse(values.next().flatten(), parser)?;
     let (inner, this) = parser.define("this");
     let (inner, value) = inner.define("value");
-    let arguments = vec![input, initial, parse(values.next().flatten(), &inner)?];
-    finish(Call::new(operator, arguments).with_frames(vec![this, value]))
+    let body = parse(values.next().flatten(), &inner)?;
+    let appends = is_appending(&body, value);
+    let mut call = Call::new(operator, vec![input, initial, body]).with_frames(vec![this, value]);
+    call.prepared = match call.prepared {
+        Prepared::Frames(frames) if appends => Prepared::Appending(frames),
+        prepared => prepared,
+    };
+    finish(call)
+}
+
+/// Whether the body is a `$concatArrays` of the value so far and of what does not depend on it.
+fn is_appending(body: &Expression, value: u32) -> bool {
+    match body.as_call() {
+        Some(("$concatArrays", [first, appended @ ..])) => {
+            first.is_local(value) && !appended.iter().any(|one| one.uses_local(value))
+        }
+        _ => false,
+    }
 }
 
 pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
@@ -171,8 +192,13 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         return Ok(Computed::NULL);
     }
     let elements = array(&input, 40080, "input to $reduce")?;
+    if let (Prepared::Appending(_), true) = (&call.prepared, !elements.is_empty()) {
+        return append(call, elements, context);
+    }
     let mut value = call.value(1, context)?.into_owned();
     let mut pace = Pace::default();
+    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
+    let context = context.with_landmarks(&landmarks);
     for element in elements {
         pace.step()?;
         let this = Frame {
@@ -192,6 +218,38 @@ pub(crate) fn reduce<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         check_depth(&value)?;
     }
     Ok(value)
+}
+
+/// A `$reduce` that only appends, without copying in each round what is there already.
+fn append<'a>(call: &'a Call, elements: Array<'_>, context: &Context<'a>) -> Answer<'a> {
+    let Some((name, [_, appended @ ..])) = call.argument(2).as_call() else {
+        return Ok(Computed::NULL);
+    };
+    let mut all = List::new(name);
+    let initial = call.value(1, context)?;
+    if initial.is_nullish() {
+        return Ok(Computed::NULL);
+    }
+    all.extend(array(&initial, 28664, "$concatArrays' argument")?)?;
+    let landmarks = Landmarks::new(call.frame(0), context.landmarks);
+    let context = context.with_landmarks(&landmarks);
+    for element in elements {
+        let this = Frame {
+            number: call.frame(0),
+            value: Some(element),
+            next: context.frames,
+        };
+        for argument in appended {
+            let value = argument.evaluate(&context.with_frame(&this))?;
+            if value.is_nullish() {
+                return Ok(Computed::NULL);
+            }
+            check_depth(&value)?;
+            all.extend(array(&value, 28664, "$concatArrays' argument")?)?;
+        }
+        all.pass_over()?;
+    }
+    Ok(all.finish().into())
 }
 
 /// Levels of documents and arrays that a value may have, as everywhere.

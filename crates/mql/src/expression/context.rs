@@ -9,6 +9,7 @@ use windrow_document::{Array, Collation, Document, Value, ValueRef};
 
 use windrow_document::collation;
 
+use super::landmarks::Landmarks;
 use crate::memory::{LIVE_BYTES_MAX, heap_bytes, within};
 use crate::{Error, Meta};
 
@@ -179,6 +180,7 @@ pub struct Context<'a> {
     /// How strings are compared; None: by their bytes.
     pub collation: Option<&'a Collation>,
     pub(crate) frames: Option<&'a Frame<'a>>,
+    pub(crate) landmarks: Option<&'a Landmarks<'a>>,
 }
 
 impl<'a> Context<'a> {
@@ -192,6 +194,7 @@ impl<'a> Context<'a> {
             meta: &NO_META,
             collation: None,
             frames: None,
+            landmarks: None,
         }
     }
 
@@ -238,6 +241,13 @@ impl<'a> Context<'a> {
     pub(crate) fn with_frame(self, frame: &'a Frame<'a>) -> Context<'a> {
         Context {
             frames: Some(frame),
+            ..self
+        }
+    }
+
+    pub(crate) fn with_landmarks(self, landmarks: &'a Landmarks<'a>) -> Context<'a> {
+        Context {
+            landmarks: Some(landmarks),
             ..self
         }
     }

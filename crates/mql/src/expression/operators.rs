@@ -150,7 +150,9 @@ static OPERATORS: &[Syntax] = &[
     exactly("$gte", 2, comparison::gte).comparing(),
     special("$hour", date::part::parse, date::part::hour),
     special("$ifNull", conditional::parse_if_null, conditional::if_null),
-    exactly("$in", 2, array::contains).comparing(),
+    exactly("$in", 2, array::contains)
+        .prepared(array::prepare_contains)
+        .comparing(),
     between("$indexOfArray", 2, 4, array::index_of_array).comparing(),
     between("$indexOfBytes", 2, 4, string::index_of_bytes),
     between("$indexOfCP", 2, 4, string::index_of_points),

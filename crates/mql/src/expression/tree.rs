@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use windrow_document::{Document, Value, ValueRef};
 
 use super::array_order::Order;
 use super::computed::Computed;
-use super::context::Context;
+use super::context::{Context, Source};
 use super::date::constants::Constants;
 use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
@@ -101,6 +102,14 @@ impl Expression {
         }
     }
 
+    /// The value where it is a constant that is no longer than what it was made of.
+    pub(super) fn given(&self) -> Option<ValueRef<'_>> {
+        match &self.0 {
+            Node::Constant(value) => Some(value.as_ref()),
+            _ => None,
+        }
+    }
+
     /// The value where it is a constant, whether or not there was room to keep it. 146 where it is
     /// longer than what it was made of, and long: who asks holds it beyond [`Kept`].
     pub fn to_constant(&self) -> Result<Option<Value>, Error> {
@@ -170,6 +179,33 @@ impl Expression {
         match &self.0 {
             Node::Call(call) => Some((call.operator.name, &call.arguments)),
             _ => None,
+        }
+    }
+
+    /// What it is a path from.
+    pub(super) fn path_source(&self) -> Option<&Source> {
+        match &self.0 {
+            Node::Path(path) => Some(&path.source),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the local variable of this frame, and nothing of it.
+    pub(super) fn is_local(&self, frame: u32) -> bool {
+        match &self.0 {
+            Node::Path(path) => path.source == Source::Local(frame) && path.names.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether the local variable of this frame stands in it anywhere.
+    pub(super) fn uses_local(&self, frame: u32) -> bool {
+        match &self.0 {
+            Node::Absent | Node::Constant(_) | Node::Kept(_) => false,
+            Node::Path(path) => path.source == Source::Local(frame),
+            Node::Call(call) => call.arguments.iter().any(|one| one.uses_local(frame)),
+            Node::Document(fields) => fields.iter().any(|(_, one)| one.uses_local(frame)),
+            Node::Array(elements) => elements.iter().any(|one| one.uses_local(frame)),
         }
     }
 
@@ -279,6 +315,8 @@ pub(crate) enum Prepared {
     Nothing,
     /// The frames of the variables that the operator defines.
     Frames(Box<[u32]>),
+    /// The same of a `$reduce` that does nothing but append to an array.
+    Appending(Box<[u32]>),
     /// What `$sortArray` sorts by.
     Order(Order),
     /// The number of inputs of `$zip`, and whether the longest counts.
@@ -287,6 +325,8 @@ pub(crate) enum Prepared {
     Regex(Option<Regex>),
     /// Time zone and format of an operator on dates.
     Date(Box<Constants>),
+    /// The elements of the constant list of `$in`, in order, of which no two are equal.
+    Sorted(Arc<[Value]>),
     /// The points of `$percentile`.
     Points { points: Vec<f64>, is_median: bool },
 }
@@ -357,7 +397,9 @@ impl Call {
     /// The number of a frame.
     pub fn frame(&self, place: usize) -> u32 {
         match &self.prepared {
-            Prepared::Frames(frames) => frames.get(place).copied().unwrap_or(u32::MAX),
+            Prepared::Frames(frames) | Prepared::Appending(frames) => {
+                frames.get(place).copied().unwrap_or(u32::MAX)
+            }
             _ => u32::MAX,
         }
     }
@@ -380,7 +422,7 @@ impl Call {
     }
 }
 
-fn has_strings(value: ValueRef<'_>) -> bool {
+pub(super) fn has_strings(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::String(_) | ValueRef::Symbol(_) => true,
         ValueRef::Document(document) => document.iter().any(|(_, value)| has_strings(value)),
