@@ -314,3 +314,20 @@ def test_long_arrays_in_loops(collection):
         with pytest.raises(OperationFailure) as error:
             appended(initial, part)
         assert error.value.code == 28664
+
+
+def test_many_fields_of_a_projection(collection):
+    document = {"_id": 1, **{f"f{n}": n for n in range(300)}}
+    collection.insert_one(document)
+    chosen = {f"f{n}": 1 for n in range(0, 300, 3)}
+    expected = {"_id": 1, **{f"f{n}": n for n in range(0, 300, 3)}}
+    assert run(collection, {"$project": chosen}) == [expected]
+    assert list(collection.find({}, chosen)) == [expected]
+    hidden = {f"f{n}": 0 for n in range(300) if n % 3}
+    assert run(collection, {"$project": {**hidden, "_id": 0}}) == [
+        {name: value for name, value in expected.items() if name != "_id"}]
+    assert list(collection.find({}, hidden)) == [expected]
+    added = {f"f{n}": {"$add": [f"$f{n}", 1000]} for n in range(100, 400)}
+    [row] = run(collection, {"$addFields": added})
+    assert list(row) == [*document, *(f"f{n}" for n in range(300, 400))]
+    assert (row["f99"], row["f100"], row["f299"], row["f399"]) == (99, 1100, 1299, None)

@@ -3,7 +3,7 @@
 //! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
 //! plans, indexes, collections, cursors, or stages that see more than one document.
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], [`filter`], [`projection`], [`sort`], [`expression`],
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, [`filter`], [`projection`], [`sort`], [`expression`],
 //! [`accumulator`], [`reshape`], [`update`], [`window`], [`step`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -18,6 +18,7 @@ pub mod expression;
 pub mod filter;
 pub mod interrupt;
 pub mod memory;
+mod names;
 pub mod projection;
 pub mod reshape;
 pub mod sort;

@@ -26,6 +26,7 @@ use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
+use crate::names::Names;
 
 /// A parsed `$project`, `$addFields` or `$unset`.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +39,7 @@ pub struct Reshape {
 struct Node {
     rest: Rest,
     fields: Vec<(Box<str>, Field)>,
+    names: Names,
     /// Whether a computed field lies somewhere below: then the document is made where it is missing.
     computes: bool,
 }
@@ -132,15 +134,13 @@ impl Node {
         Node {
             rest,
             fields: Vec::new(),
+            names: Names::default(),
             computes: false,
         }
     }
 
     fn find(&self, name: &[u8]) -> Option<(usize, &Field)> {
-        let place = self
-            .fields
-            .iter()
-            .position(|(known, _)| known.as_bytes() == name)?;
+        let place = self.names.find(&self.fields, name)?;
         self.fields.get(place).map(|(_, field)| (place, field))
     }
 

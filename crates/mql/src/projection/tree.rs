@@ -6,11 +6,13 @@ use super::slice::Slice;
 use crate::Error;
 use crate::expression::{Dependencies, Expression};
 use crate::filter::Filter;
+use crate::names::Names;
 
 /// The fields of one level, in the order of the projection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     entries: Vec<(Box<str>, Entry)>,
+    names: Names,
     /// Whether anything below is computed.
     computes: bool,
 }
@@ -48,8 +50,13 @@ impl Tree {
 
     /// The place of a name among the entries.
     pub(super) fn find(&self, name: &[u8]) -> Option<&Entry> {
-        let found = self.entries.iter().find(|(one, _)| one.as_bytes() == name);
+        let found = self.entries.get(self.names.find(&self.entries, name)?);
         found.map(|(_, entry)| entry)
+    }
+
+    fn push(&mut self, name: &str, entry: Entry) {
+        self.entries.push((name.into(), entry));
+        self.names.note_last(&self.entries);
     }
 
     /// Adds an entry at a path. Errors: 31249 where a parent of it has an entry, 31250 where it or
@@ -71,17 +78,16 @@ impl Tree {
         while let Some((first, rest)) = components.split_first() {
             tree.computes |= computes;
             let name = first.name();
-            let place = tree.entries.iter().position(|(one, _)| **one == *name);
+            let place = tree.names.find(&tree.entries, name.as_bytes());
             if rest.is_empty() {
                 if place.is_some() {
                     return Err(collision(31250, components));
                 }
-                tree.entries.push((name.into(), entry));
+                tree.push(name, entry);
                 return Ok(());
             }
             let place = place.unwrap_or_else(|| {
-                tree.entries
-                    .push((name.into(), Entry::Children(Tree::default())));
+                tree.push(name, Entry::Children(Tree::default()));
                 tree.entries.len() - 1
             });
             match tree.entries.get_mut(place) {
@@ -97,6 +103,7 @@ impl Tree {
     pub(super) fn insert_first(&mut self, name: &str, entry: Entry) {
         if self.find(name.as_bytes()).is_none() {
             self.entries.insert(0, (name.into(), entry));
+            self.names.note_all(&self.entries);
         }
     }
 

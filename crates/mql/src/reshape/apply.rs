@@ -19,26 +19,34 @@ pub(super) fn document<'a>(
     Ok(output.finish())
 }
 
-/// Places of fields that are written, as bits; beyond 64 fields a list.
+/// Places of fields that are written, as bits: the first 64, and the others, which few have.
 #[derive(Default)]
 struct Written {
     bits: u64,
-    more: Vec<usize>,
+    more: Vec<u64>,
 }
 
 impl Written {
     fn add(&mut self, place: usize) {
-        match place {
-            0..64 => self.bits |= 1 << place,
-            _ => self.more.push(place),
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        let Some(word) = word.checked_sub(1) else {
+            self.bits |= bit;
+            return;
+        };
+        if self.more.len() <= word {
+            self.more.resize(word + 1, 0);
+        }
+        if let Some(bits) = self.more.get_mut(word) {
+            *bits |= bit;
         }
     }
 
     fn has(&self, place: usize) -> bool {
-        match place {
-            0..64 => self.bits >> place & 1 == 1,
-            _ => self.more.contains(&place),
-        }
+        let bits = match (place / 64).checked_sub(1) {
+            None => self.bits,
+            Some(word) => self.more.get(word).copied().unwrap_or(0),
+        };
+        bits >> (place % 64) & 1 == 1
     }
 }
 

@@ -41,13 +41,18 @@ const ADD_FIELDS: Collision = Collision {
 };
 
 impl Node {
+    fn push(&mut self, name: &str, field: Field) {
+        self.fields.push((name.into(), field));
+        self.names.note_last(&self.fields);
+    }
+
     /// Puts a field at a path, making the documents on the way.
     fn insert(&mut self, names: &[&str], field: Field, codes: Collision) -> Result<(), Error> {
         let Some((name, below)) = names.split_first() else {
             return Ok(());
         };
         self.computes |= matches!(field, Field::Computed(_));
-        let place = self.fields.iter().position(|(known, _)| **known == **name);
+        let place = self.names.find(&self.fields, name.as_bytes());
         let slot = place.and_then(|place| self.fields.get_mut(place));
         match (slot, below.is_empty()) {
             (Some((_, Field::Within(node))), false) => node.insert(below, field, codes),
@@ -58,13 +63,13 @@ impl Node {
                 Err(Error::new(codes.below, message))
             }
             (None, true) => {
-                self.fields.push(((*name).into(), field));
+                self.push(name, field);
                 Ok(())
             }
             (None, false) => {
                 let mut node = Node::new(self.rest);
                 node.insert(below, field, codes)?;
-                self.fields.push(((*name).into(), Field::Within(node)));
+                self.push(name, Field::Within(node));
                 Ok(())
             }
         }
@@ -113,6 +118,7 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
         Field::Excluded => rest == Rest::Kept,
         _ => true,
     });
+    root.names.note_all(&root.fields);
     Ok(Reshape { root })
 }
 
