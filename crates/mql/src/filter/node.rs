@@ -1,6 +1,7 @@
 //! The tree of a filter, and its normal form.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use windrow_document::Value;
@@ -237,6 +238,9 @@ impl Node {
         if flat.iter().any(|node| matches!(node, Node::AlwaysTrue)) {
             return Node::AlwaysTrue;
         }
+        if flat.len() > EQUALITIES_FEW {
+            flat = with_lists(flat);
+        }
         match flat.len() {
             0 => Node::AlwaysFalse,
             1 => flat.pop().unwrap_or(Node::AlwaysFalse),
@@ -249,6 +253,42 @@ impl Node {
             Node::AlwaysTrue => Node::AlwaysFalse,
             Node::AlwaysFalse => Node::AlwaysTrue,
             other => Node::Not(Box::new(other)),
+        }
+    }
+
+    /// Equal to one of the values or matched by one of the expressions.
+    pub(super) fn any_of(path: Path, mut values: Vec<Value>, mut regexes: Vec<Regex>) -> Node {
+        values.sort_by(|one, other| one.as_ref().compare(other.as_ref()));
+        values.dedup_by(|one, other| one.as_ref().equals(other.as_ref()));
+        if values.len() + regexes.len() > 1 {
+            return Node::In {
+                path,
+                values,
+                regexes: RegexList::new(regexes),
+            };
+        }
+        match (values.pop(), regexes.pop()) {
+            (Some(value), _) => Node::Compare {
+                path,
+                operator: Comparison::Eq,
+                value,
+            },
+            (None, Some(regex)) => Node::Regex { path, regex },
+            (None, None) => Node::AlwaysFalse,
+        }
+    }
+
+    /// What it is equal to, where the list of an `$in` could say the same.
+    fn listed(&self) -> Option<(&Path, &Value)> {
+        match self {
+            Node::Compare {
+                path,
+                operator: Comparison::Eq,
+                value,
+            } if !matches!(value, Value::Null | Value::Undefined | Value::Regex { .. }) => {
+                Some((path, value))
+            }
+            _ => None,
         }
     }
 
@@ -293,4 +333,27 @@ impl Node {
             Node::Schema(_) => 24,
         }
     }
+}
+
+/// So few branches of a `$or` are tried one by one.
+const EQUALITIES_FEW: usize = 16;
+
+/// The branches of a `$or`, with one `$in` in the place of all equalities on a path: a value is found in
+/// its list without comparing all.
+fn with_lists(branches: Vec<Node>) -> Vec<Node> {
+    let mut lists: BTreeMap<String, (Path, Vec<Value>)> = BTreeMap::new();
+    let mut others = Vec::new();
+    for branch in branches {
+        match branch.listed() {
+            Some((path, value)) => {
+                let list = lists.entry(path.to_string());
+                let (_, values) = list.or_insert_with(|| (path.clone(), Vec::new()));
+                values.push(value.clone());
+            }
+            None => others.push(branch),
+        }
+    }
+    let lists = lists.into_values();
+    let lists = lists.map(|(path, values)| Node::any_of(path, values, Vec::new()));
+    lists.chain(others).collect()
 }

@@ -1,14 +1,13 @@
 //! `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin`.
 
+use windrow_document::ValueRef;
 use windrow_document::path::Path;
-use windrow_document::{Value, ValueRef};
 
 use super::{Operator, is_operators};
 use crate::Error;
 use crate::filter::compare::Comparison;
 use crate::filter::node::Node;
 use crate::filter::regex::Regex;
-use crate::filter::regex_list::RegexList;
 
 pub(super) fn equal(path: &Path, operand: ValueRef<'_>) -> Result<Node, Error> {
     node(path, Comparison::Eq, operand)
@@ -65,26 +64,5 @@ pub(super) fn is_in(one: &Operator<'_>) -> Result<Node, Error> {
             other => values.push(other.to_value()),
         }
     }
-    values.sort_by(|one, other| one.as_ref().compare(other.as_ref()));
-    values.dedup_by(|one, other| one.as_ref().equals(other.as_ref()));
-    Ok(set(one.path.clone(), values, regexes))
-}
-
-fn set(path: Path, mut values: Vec<Value>, mut regexes: Vec<Regex>) -> Node {
-    if values.len() + regexes.len() > 1 {
-        return Node::In {
-            path,
-            values,
-            regexes: RegexList::new(regexes),
-        };
-    }
-    match (values.pop(), regexes.pop()) {
-        (Some(value), _) => Node::Compare {
-            path,
-            operator: Comparison::Eq,
-            value,
-        },
-        (None, Some(regex)) => Node::Regex { path, regex },
-        (None, None) => Node::AlwaysFalse,
-    }
+    Ok(Node::any_of(one.path.clone(), values, regexes))
 }
