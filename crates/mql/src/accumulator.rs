@@ -17,6 +17,7 @@
 
 mod bytes;
 mod collect;
+mod merged;
 mod operator;
 mod percentile;
 mod several;

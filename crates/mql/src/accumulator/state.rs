@@ -1,13 +1,14 @@
 //! One group's values so far.
 
-use windrow_document::{Array, Collation, DocumentBuf, Value, ValueRef};
+use windrow_document::{Array, Collation, Value, ValueRef};
 
 use super::bytes::value_bytes;
 use super::collect::{Pushed, Set};
+use super::merged::Merged;
 use super::operator::Operator;
 use super::several::{Key, Several, Top};
 use crate::Error;
-use crate::expression::accumulated::{keep, merge_object};
+use crate::expression::accumulated::keep;
 use crate::expression::number::Number;
 use crate::expression::percentile::Percentiles;
 use crate::expression::statistics::{Average, Deviation};
@@ -28,7 +29,7 @@ enum Kind {
     First(Option<Option<Value>>),
     Last(Option<Value>),
     Max(Option<Value>),
-    Merged(DocumentBuf),
+    Merged(Merged),
     MovingDeviation(Deviation),
     Min(Option<Value>),
     Percentiles(Percentiles),
@@ -60,7 +61,7 @@ impl AccumulatorState {
             Operator::First => Kind::First(None),
             Operator::Last => Kind::Last(None),
             Operator::Max => Kind::Max(None),
-            Operator::MergeObjects => Kind::Merged(DocumentBuf::new()),
+            Operator::MergeObjects => Kind::Merged(Merged::default()),
             Operator::Min => Kind::Min(None),
             Operator::Percentile { points, is_median } => {
                 Kind::Percentiles(Percentiles::new(points.clone(), *is_median))
@@ -117,7 +118,7 @@ impl AccumulatorState {
             }
             Kind::Last(last) => *last = value.into_value(),
             Kind::Max(greatest) => keep(greatest, value, collation, |order| order.is_gt()),
-            Kind::Merged(merged) => merge_object(merged, &value)?,
+            Kind::Merged(merged) => merged.add(&value)?,
             Kind::Min(least) => keep(least, value, collation, |order| order.is_lt()),
             Kind::Percentiles(percentiles) => {
                 with_number(&value, |number| percentiles.add(number.to_f64()));
@@ -143,7 +144,7 @@ impl AccumulatorState {
             Kind::Union(set) => ("$setUnion", set.value_bytes()),
             Kind::Several(several) => (several.name(), several.bytes()),
             Kind::Top(top) => (top.name(), top.bytes()),
-            Kind::Merged(merged) => ("$mergeObjects", merged.as_bytes().len()),
+            Kind::Merged(merged) => ("$mergeObjects", merged.bytes()),
             _ => return Ok(()),
         };
         check_accumulated(name, bytes)
@@ -175,7 +176,9 @@ impl AccumulatorState {
             (Kind::Max(_) | Kind::Min(_), Kind::Max(Some(other)) | Kind::Min(Some(other))) => {
                 return self.add(Computed::from(other), collation);
             }
-            (Kind::Merged(_), Kind::Merged(other)) => return self.add(other.into(), collation),
+            (Kind::Merged(_), Kind::Merged(other)) => {
+                return self.add(other.finish().into(), collation);
+            }
             (Kind::Percentiles(one), Kind::Percentiles(other)) => one.merge(other),
             (Kind::Pushed(one), Kind::Pushed(other))
             | (Kind::Concatenated(one), Kind::Concatenated(other)) => one.merge(other),
@@ -199,7 +202,7 @@ impl AccumulatorState {
             Kind::First(first) => first.flatten().unwrap_or(Value::Null),
             Kind::Last(last) => last.unwrap_or(Value::Null),
             Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
-            Kind::Merged(merged) => Value::Document(merged),
+            Kind::Merged(merged) => Value::Document(merged.finish()),
             Kind::MovingDeviation(deviation) => deviation.finish_moving(),
             Kind::Percentiles(percentiles) => percentiles.finish(),
             Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
@@ -218,7 +221,7 @@ impl AccumulatorState {
                 | Kind::Last(Some(value))
                 | Kind::Max(Some(value))
                 | Kind::Min(Some(value)) => value_bytes(value.as_ref()),
-                Kind::Merged(merged) => merged.as_bytes().len(),
+                Kind::Merged(merged) => merged.bytes(),
                 Kind::Percentiles(percentiles) => percentiles.bytes(),
                 Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.bytes(),
                 Kind::Set(set) | Kind::Union(set) => set.bytes(),

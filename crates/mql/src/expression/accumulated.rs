@@ -124,13 +124,8 @@ pub(crate) fn merge_objects<'a>(call: &'a Call, context: &Context<'a>) -> Answer
 
 /// Adds the fields of one more document; fields that are there get the new value in their place.
 pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Result<(), Error> {
-    if value.is_nullish() {
+    let Some(added) = mergeable(value)? else {
         return Ok(());
-    }
-    let Some(added) = value.as_document() else {
-        let found = value.type_name();
-        let message = format!("$mergeObjects requires object inputs, but input is of type {found}");
-        return Err(Error::new(40400, message));
     };
     if merged.as_document().is_empty() {
         *merged = added.to_buf();
@@ -138,6 +133,18 @@ pub(crate) fn merge_object(merged: &mut DocumentBuf, value: &Computed<'_>) -> Re
     }
     *merged = both(merged.as_document(), added)?;
     Ok(())
+}
+
+/// What is merged; None where nothing is. Error 40400 for what is no document.
+pub(crate) fn mergeable<'v>(value: &'v Computed<'_>) -> Result<Option<Document<'v>>, Error> {
+    if value.is_nullish() {
+        return Ok(None);
+    }
+    value.as_document().map(Some).ok_or_else(|| {
+        let found = value.type_name();
+        let message = format!("$mergeObjects requires object inputs, but input is of type {found}");
+        Error::new(40400, message)
+    })
 }
 
 /// So few fields are looked for one by one.
