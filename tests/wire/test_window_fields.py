@@ -323,3 +323,45 @@ def test_decimals_stay_decimals(collection):
     collection.insert_many([{"_id": n, "d": Decimal128(f"0.{n}")} for n in range(1, 4)])
     rows = window(collection, {"$sum": "$d", "window": {"documents": [-1, 0]}}, None, {"_id": 1})
     assert [value for _, value in rows] == [Decimal128("0.1"), Decimal128("0.3"), Decimal128("0.5")]
+
+
+@pytest.mark.parametrize("window", [
+    {"documents": [-70, 0]}, {"documents": [-3, 90]}, {"documents": [40, 100]},
+    {"range": [-45, 45]}, {"range": ["unbounded", -50]},
+], ids=str)
+def test_long_windows_have_what_short_ones_have(collection, window):
+    """Long windows are not taken in anew for each document."""
+    numbers = [(n * 7919 % 1009, n * n % 83) for n in range(400)]
+    collection.insert_many(
+        {"_id": n, "at": n * 2 // 3, "v": v, "w": w} for n, (v, w) in enumerate(numbers))
+    outputs = {
+        "sum": {"$sum": "$v"}, "average": {"$avg": "$v"}, "count": {"$count": {}},
+        "least": {"$min": "$v"}, "greatest": {"$max": "$v"}, "deviation": {"$stdDevPop": "$v"},
+        "first": {"$first": "$v"}, "last": {"$last": "$v"},
+        "low": {"$minN": {"n": 3, "input": "$v"}}, "late": {"$lastN": {"n": 2, "input": "$v"}},
+        "top": {"$topN": {"n": 2, "sortBy": {"w": 1, "v": 1}, "output": "$v"}},
+        "bottom": {"$bottom": {"sortBy": {"w": 1, "v": 1}, "output": "$v"}},
+        "all": {"$push": {"v": "$v", "w": "$w"}},
+    }
+    stage = {"sortBy": {"at": 1},
+             "output": {name: {**output, "window": window} for name, output in outputs.items()}}
+    lengths = set()
+    for row in collection.aggregate([{"$setWindowFields": stage}]):
+        all = [one["v"] for one in row["all"]]
+        lengths.add(len(all))
+        assert (row["sum"], row["count"]) == (sum(all), len(all))
+        if not all:
+            assert row["least"] is row["top"] is row["first"] is None or row["top"] == []
+            continue
+        mean = sum(all) / len(all)
+        deviation = (sum((one - mean) ** 2 for one in all) / len(all)) ** 0.5
+        assert row["average"] == pytest.approx(mean)
+        assert row["deviation"] == pytest.approx(deviation)
+        assert (row["least"], row["greatest"]) == (min(all), max(all))
+        assert (row["first"], row["last"]) == (all[0], all[-1])
+        assert row["low"] == sorted(all)[:3]
+        assert row["late"] == all[-2:]
+        ranked = [one["v"] for one in sorted(row["all"], key=lambda one: (one["w"], one["v"]))]
+        assert row["top"] == ranked[:2]
+        assert row["bottom"] == ranked[-1]
+    assert max(lengths) > 60

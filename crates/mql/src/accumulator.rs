@@ -153,6 +153,29 @@ impl Accumulator {
         count.is_none_or(Expression::is_constant)
     }
 
+    /// Whether a state holds little, however many values it has taken in: then it is copied, and put
+    /// together with others, at small cost.
+    pub(crate) fn stays_small(&self) -> bool {
+        match &self.operator {
+            Operator::Average
+            | Operator::Count
+            | Operator::Deviation { .. }
+            | Operator::First
+            | Operator::Last
+            | Operator::Max
+            | Operator::Min
+            | Operator::Several { .. }
+            | Operator::Sum
+            | Operator::Top { .. } => true,
+            Operator::AddToSet
+            | Operator::ConcatArrays
+            | Operator::MergeObjects
+            | Operator::Percentile { .. }
+            | Operator::Push
+            | Operator::SetUnion => false,
+        }
+    }
+
     /// Whether only the first value of a group matters.
     pub fn is_first(&self) -> bool {
         self.operator == Operator::First

@@ -3,7 +3,8 @@
 //! The documents of one partition are there in their order; a function gives a value for each of
 //! them. Accumulators see the documents of a window; the others say themselves what they look at.
 //!
-//! Reading order: `bounds` (which documents a window has), `parse`, `ranked`, `numeric`, `filled`.
+//! Reading order: `bounds` (which documents a window has), `sliding`, `accumulated`,
+//! `parse`, `ranked`, `numeric`, `filled`.
 
 mod accumulated;
 mod bounds;
@@ -11,6 +12,7 @@ mod filled;
 mod numeric;
 mod parse;
 mod ranked;
+mod sliding;
 
 use windrow_document::{Decimal128, Document, Value};
 

@@ -1,8 +1,9 @@
 //! Accumulators over windows.
 
-use windrow_document::{Document, Value};
+use windrow_document::Value;
 
 use super::bounds::{Bounds, Window};
+use super::sliding::{self, Sliding};
 use super::{Check, Partition};
 use crate::Error;
 use crate::accumulator::{Accumulator, AccumulatorState};
@@ -14,8 +15,11 @@ struct Taken {
     state: AccumulatorState,
 }
 
-/// Windows that only grow at their end are taken in once; where the begin moves on, the window is
-/// taken in anew.
+/// Shorter windows are taken in anew where their begin moves on.
+const LONG: usize = 32;
+
+/// Windows that only grow at their end are taken in once; where the begin moves on, a short window is taken
+/// in anew, and a long one slides where two states can be put together without much copying.
 pub(super) fn compute<'a>(
     accumulator: &Accumulator,
     bounds: &Bounds,
@@ -23,6 +27,8 @@ pub(super) fn compute<'a>(
     check: &mut Check<'_>,
 ) -> Result<Vec<Option<Value>>, Error> {
     let mut taken: Option<Taken> = None;
+    let slides = accumulator.stays_small();
+    let mut sliding = Sliding::new(accumulator, partition)?;
     let mut last: Option<(Window, Value)> = None;
     let mut values = Vec::with_capacity(partition.documents.len());
     // The windows of a partition overlap: their values may be far more than its documents.
@@ -38,34 +44,58 @@ pub(super) fn compute<'a>(
             values.push(Some(value.clone()));
             continue;
         }
-        let mut current = match taken.take() {
-            Some(taken) if taken.window.0 == window.0 && taken.window.1 <= window.1 => taken,
-            _ => start(accumulator, partition, window.0)?,
+        let grown = taken.take().filter(|taken| taken.grows_to(window));
+        let value = match grown {
+            None if slides && window.1.saturating_sub(window.0) >= LONG => {
+                sliding.state(window, check)?.finish()
+            }
+            grown => {
+                let mut current = match grown {
+                    Some(grown) => grown,
+                    None => Taken::nothing(accumulator, partition, window.0)?,
+                };
+                current.grow(accumulator, partition, window.1, check)?;
+                let value = current.state.clone().finish();
+                taken = Some(current);
+                value
+            }
         };
-        let (from, to) = (current.window.1, window.1.max(current.window.1));
-        for document in partition.documents.get(from..to).unwrap_or_default() {
-            check()?;
-            let context = partition.context_of(*document);
-            accumulator.add(&mut current.state, &context)?;
-        }
-        current.window.1 = to;
-        let value = current.state.clone().finish();
         hold(&value)?;
         last = Some((window, value.clone()));
         values.push(Some(value));
-        taken = Some(current);
     }
     Ok(values)
 }
 
-fn start(
-    accumulator: &Accumulator,
-    partition: &Partition<'_>,
-    begin: usize,
-) -> Result<Taken, Error> {
-    let context = partition.context.with_root(Document::EMPTY);
-    Ok(Taken {
-        window: (begin, begin),
-        state: accumulator.start(&context)?,
-    })
+impl Taken {
+    fn nothing(
+        accumulator: &Accumulator,
+        partition: &Partition<'_>,
+        begin: usize,
+    ) -> Result<Taken, Error> {
+        Ok(Taken {
+            window: (begin, begin),
+            state: sliding::nothing(accumulator, partition)?,
+        })
+    }
+
+    fn grows_to(&self, window: Window) -> bool {
+        self.window.0 == window.0 && self.window.1 <= window.1
+    }
+
+    fn grow(
+        &mut self,
+        accumulator: &Accumulator,
+        partition: &Partition<'_>,
+        end: usize,
+        check: &mut Check<'_>,
+    ) -> Result<(), Error> {
+        let (from, to) = (self.window.1, end.max(self.window.1));
+        for document in partition.documents.get(from..to).unwrap_or_default() {
+            check()?;
+            accumulator.add(&mut self.state, &partition.context_of(*document))?;
+        }
+        self.window.1 = to;
+        Ok(())
+    }
 }
