@@ -1,10 +1,11 @@
 //! What a reader of a map sees: sections and parts of tails, each list oldest first.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_storage::{Caching, StorageError};
+use windrow_storage::{Block, Caching, StorageError};
 
 use crate::cursor::{Cursor, Direction};
 use crate::entry::{Entry, compare_keys, same_key};
@@ -206,8 +207,8 @@ impl View {
     }
 
     /// About how many entries lie between two places (the first included, the second not), from
-    /// fences and chunk bounds alone: off by at most a block at each end of each section, and by
-    /// what is deleted.
+    /// fences, chunk bounds and the stretches in which the places are: off by at most a block at each
+    /// end of each section, and by what is deleted.
     pub fn count_about(&self, from: (&[u8], u64), to: (&[u8], u64)) -> Result<u64, StorageError> {
         let mut count = 0;
         for section in self.sections.all() {
@@ -288,12 +289,7 @@ fn count_exactly(
         section.block_of(from.0, from.1)?,
         section.block_of(to.0, to.1)?,
     );
-    let in_first = count_in_block(section, first, from, to)?;
-    if first == last {
-        return Ok(in_first);
-    }
-    let between = section.entries_before(last)? - section.entries_before(first + 1)?;
-    Ok(in_first + between + count_in_block(section, last, from, to)?)
+    count_in_blocks(section, (first, last), (from, to), decoded)
 }
 
 /// Where there are more of a mark, with those that delete it, it is not looked for: nobody is to go
@@ -315,8 +311,8 @@ fn section_with<'c>(chain: &'c Chain, key: &[u8], id: u64) -> Option<&'c Arc<Sec
     (!section.descriptor().begins_after(key, id)).then_some(section)
 }
 
-/// Whole blocks between the places, and half of those at the ends; one block is opened where both
-/// places fall into it.
+/// Whole blocks between the places, and half of those at the ends; blocks are opened where the places fall
+/// into one, or into two that meet.
 fn count_in_section(
     section: &Section,
     from: (&[u8], u64),
@@ -330,25 +326,48 @@ fn count_in_section(
         section.block_of(to.0, to.1)?,
     );
     if end - first <= 1 {
-        return count_exactly(section, from, to);
+        return count_in_blocks(section, (first, end), (from, to), estimated);
     }
     let half = |block| Ok::<u64, StorageError>(section.entries_in(block)? / 2);
     let between = section.entries_before(end)? - section.entries_before(first + 1)?;
     Ok(between + half(first)? + half(end)?)
 }
 
+type Place<'p> = (&'p [u8], u64);
+
+/// A block that is open, with its number.
+type Open<'o> = (&'o Block, usize);
+
+/// How many entries the stretches of a block have that lie between two places as a whole.
+type Between = fn(&Section, Open<'_>, Range<usize>, &mut Stretch) -> Result<u64, StorageError>;
+
+/// The entries between two places, which lie in these blocks.
+fn count_in_blocks(
+    section: &Section,
+    (first, last): (usize, usize),
+    places: (Place<'_>, Place<'_>),
+    whole: Between,
+) -> Result<u64, StorageError> {
+    let in_first = count_in_block(section, first, places, whole)?;
+    if first == last {
+        return Ok(in_first);
+    }
+    let between = section.entries_before(last)? - section.entries_before(first + 1)?;
+    Ok(in_first + between + count_in_block(section, last, places, whole)?)
+}
+
 /// How many entries of one block lie between two places.
 fn count_in_block(
     section: &Section,
     block: usize,
-    from: (&[u8], u64),
-    to: (&[u8], u64),
+    (from, to): (Place<'_>, Place<'_>),
+    whole: Between,
 ) -> Result<u64, StorageError> {
     let bytes = section.read(block, Caching::Keep)?;
     let (mut stretch, mut count) = (Stretch::default(), 0);
     let first = section.stretch_of(&bytes, block, from.0, from.1)?;
     let last = section.stretch_of(&bytes, block, to.0, to.1)?;
-    for number in first..=last {
+    for number in [first, last].into_iter().take(1 + last.abs_diff(first)) {
         section.decode(&bytes, block, number, &mut stretch)?;
         let (start, end) = (
             stretch.lower_bound(from.0, from.1),
@@ -356,5 +375,30 @@ fn count_in_block(
         );
         count += end.saturating_sub(start) as u64;
     }
+    Ok(count + whole(section, (&bytes, block), first + 1..last, &mut stretch)?)
+}
+
+fn decoded(
+    section: &Section,
+    (bytes, block): Open<'_>,
+    stretches: Range<usize>,
+    stretch: &mut Stretch,
+) -> Result<u64, StorageError> {
+    let mut count = 0;
+    for number in stretches {
+        section.decode(bytes, block, number, stretch)?;
+        count += stretch.len() as u64;
+    }
     Ok(count)
+}
+
+/// As many as the block's stretches have by and large: a plan is not worth decoding them all.
+fn estimated(
+    section: &Section,
+    (bytes, block): Open<'_>,
+    stretches: Range<usize>,
+    _: &mut Stretch,
+) -> Result<u64, StorageError> {
+    let all = section.layout(bytes, block)?.stretches().max(1) as u64;
+    Ok(section.entries_in(block)? * stretches.len() as u64 / all)
 }
