@@ -331,3 +331,25 @@ def test_many_fields_of_a_projection(collection):
     [row] = run(collection, {"$addFields": added})
     assert list(row) == [*document, *(f"f{n}" for n in range(300, 400))]
     assert (row["f99"], row["f100"], row["f299"], row["f399"]) == (99, 1100, 1299, None)
+
+
+def test_a_small_sample_reads_no_more_than_it_gives(collection):
+    collection.insert_many({"_id": n} for n in range(5000))
+    collection.delete_many({"_id": {"$gte": 1000, "$lt": 3000}})
+    collection.database.command("profile", 2)
+    try:
+        met = set()
+        for _ in range(40):
+            found = [row["_id"] for row in run(collection, {"$sample": {"size": 100}}, {"$match": {}})]
+            assert len(found) == len(set(found)) == 100
+            assert not any(1000 <= one < 3000 for one in found)
+            met.update(found)
+        assert len(met) > 2000
+        entry = collection.database["system.profile"].find_one(
+            {"command.aggregate": collection.name}, sort=[("$natural", -1)])
+        assert entry["docsExamined"] == 100
+    finally:
+        collection.database.command("profile", 0)
+        collection.database["system.profile"].drop()
+    assert len(run(collection, {"$sample": {"size": 400}})) == 400
+    assert len(run(collection, {"$match": {"_id": {"$lt": 10}}}, {"$sample": {"size": 5}})) == 5

@@ -1,5 +1,9 @@
 //! `$sample`: so many rows at random.
 
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
 use windrow_document::ValueRef;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
@@ -8,7 +12,8 @@ use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Memory, Operator, Sorted, Sorter, counted};
-use crate::row::{Interrupt, Row};
+use crate::row::{Interrupt, Pace, Row};
+use crate::source::{Direction, RecordId, Source};
 
 /// A parsed `$sample`.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +62,15 @@ impl Transformation for Sample {
         Ok(Box::new(operator))
     }
 
+    fn over_source(
+        &self,
+        source: &Arc<dyn Source>,
+        _: &Setting,
+    ) -> Option<Result<BoxOperator, Error>> {
+        let few = Drawn::few(source, self.size).transpose()?;
+        Some(few.map(|drawn| Box::new(drawn) as BoxOperator))
+    }
+
     fn shuffles(&self) -> bool {
         true
     }
@@ -64,6 +78,81 @@ impl Transformation for Sample {
     fn dependencies(&self) -> Dependencies {
         Dependencies::default()
     }
+}
+
+/// Records that are drawn by their ids, as often as there is one.
+struct Drawn {
+    source: Arc<dyn Source>,
+    ids: RangeInclusive<u64>,
+    met: HashSet<u64>,
+    left: u64,
+    random: Random,
+    counters: Counters,
+    pace: Pace,
+}
+
+/// Collections of fewer documents are read whole as fast.
+const DRAWN_MIN: u64 = 100;
+/// At most this part of the documents is drawn one by one, as in MongoDB.
+const DRAWN_PART: u64 = 20;
+/// Where more ids than this for each document are gaps, drawing one by one takes too long.
+const IDS_A_DOCUMENT: u64 = 8;
+
+impl Drawn {
+    /// So many records of a collection; None where it is better read whole.
+    fn few(source: &Arc<dyn Source>, size: u64) -> Result<Option<Drawn>, Error> {
+        let count = source.count();
+        let is_few = count >= DRAWN_MIN && size < count / DRAWN_PART;
+        if !is_few || source.view().is_some() || source.is_clustered() {
+            return Ok(None);
+        }
+        let end = |direction| {
+            let mut records = source.records(direction)?;
+            Ok::<_, Error>(records.next()?.then(|| records.id().0))
+        };
+        let (Some(first), Some(last)) = (end(Direction::Forward)?, end(Direction::Backward)?)
+        else {
+            return Ok(None);
+        };
+        let is_dense = last.saturating_sub(first) / IDS_A_DOCUMENT < count;
+        Ok(is_dense.then(|| Drawn {
+            source: source.clone(),
+            ids: first..=last,
+            met: HashSet::new(),
+            left: size,
+            random: Random::new(),
+            counters: Counters::default(),
+            pace: Pace::default(),
+        }))
+    }
+
+    fn draw(&mut self) -> RecordId {
+        let span = self.ids.end() - self.ids.start() + 1;
+        // The high half of the product: each id is as likely, but for one part in 2^64 of the span.
+        let drawn = (u128::from(self.random.next()) * u128::from(span)) >> 64;
+        RecordId(self.ids.start() + drawn as u64)
+    }
+}
+
+impl Operator for Drawn {
+    fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        while self.left > 0 {
+            self.pace.step(interrupt)?;
+            let id = self.draw();
+            if !self.met.insert(id.0) {
+                continue;
+            }
+            if let Some(document) = self.source.get(id)? {
+                self.left -= 1;
+                self.counters.documents_examined += 1;
+                self.counters.returned += 1;
+                return Ok(Some(Row::of_record(id, document)));
+            }
+        }
+        Ok(None)
+    }
+
+    counted!(counters);
 }
 
 /// Gives every row a random number and keeps those with the least.
