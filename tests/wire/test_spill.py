@@ -1,5 +1,7 @@
 """Sorts and groups of more than 100 MB go to the disk, unless they may not."""
 
+import pathlib
+
 import pytest
 from pymongo.errors import OperationFailure
 
@@ -46,3 +48,30 @@ def test_without_the_disk(large, stages):
     with pytest.raises(OperationFailure) as failure:
         list(large.aggregate(stages, allowDiskUse=False))
     assert failure.value.code == 292
+
+
+def test_an_unwound_row_holds_what_is_read_of_it(client, server):
+    """Each row of an `$unwind` was made with room for the whole array, and with all fields of the document: so
+    a long array filled the memory or, where a field beside it was long, the disk."""
+    collection = client.spill.unwound
+    collection.drop()
+    elements = [{"x": n, "y": n * 7919 % 5000, "s": "x" * 60} for n in range(5000)]
+    collection.insert_one({"_id": 1, "o": elements})
+    stages = [{"$unwind": "$o"}, {"$sort": {"o.y": 1}},
+              {"$group": {"_id": "$_id", "all": {"$push": "$o.y"}}}]
+
+    def run():
+        [row] = collection.aggregate(stages, allowDiskUse=False)
+        return row["all"] == list(range(5000))
+
+    def megabytes_max():
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(status.split("VmHWM:")[1].split()[0]) >> 10
+
+    before = megabytes_max()
+    assert run()
+    assert megabytes_max() - before < 300
+    collection.update_one({"_id": 1}, {"$set": {"p": PADDING * 10}})
+    assert run()
+    whole = [{"$unwind": "$o"}, {"$sort": {"o.y": -1}}, {"$limit": 1}, {"$project": {"p": {"$strLenCP": "$p"}, "o": 1}}]
+    assert [(row["p"], row["o"]["y"]) for row in collection.aggregate(whole)] == [(1_000_000, 4999)]

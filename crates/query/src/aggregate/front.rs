@@ -46,7 +46,18 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
         }
     }
     limit_sorts(&mut done);
+    prune_unwinds(&mut done);
     Ok(done)
+}
+
+/// Tells each `$unwind` what is read of its rows, which it copies once for each element.
+fn prune_unwinds(stages: &mut [Stage]) {
+    for place in 0..stages.len() {
+        let read = stages.get(place..).and_then(needs);
+        if let Some(Kind::Unwind(unwind)) = stages.get_mut(place).map(|stage| &mut stage.kind) {
+            unwind.keep_only(read);
+        }
+    }
 }
 
 /// How explain shows a `$lookup` with the `$unwind` that it took in.

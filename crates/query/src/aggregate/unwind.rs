@@ -1,7 +1,7 @@
 //! `$unwind`: a row for every element of an array.
 
 use windrow_document::path::Path;
-use windrow_document::{Value, ValueRef};
+use windrow_document::{DocumentBuilder, Value, ValueRef};
 use windrow_mql::expression::Dependencies;
 
 use super::operand;
@@ -17,6 +17,8 @@ pub struct Unwind {
     /// Where the place in the array is written.
     index: Option<Path>,
     keeps_empty: bool,
+    /// The fields that are read behind, sorted; None: perhaps all. Each element's row has a copy of them.
+    read_behind: Option<Vec<String>>,
 }
 
 fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
@@ -135,7 +137,56 @@ impl Unwind {
             path: operand::check_path(path)?,
             index,
             keeps_empty,
+            read_behind: None,
         })
+    }
+
+    /// Lets go of all fields but those that these paths begin with, once for each row that comes. None
+    /// keeps all.
+    pub(super) fn keep_only(&mut self, paths: Option<Vec<Path>>) {
+        let name = |path: &Path| {
+            path.components()
+                .first()
+                .map(|first| first.name().to_owned())
+        };
+        self.read_behind = paths.map(|paths| {
+            let mut names: Vec<String> = paths.iter().filter_map(name).collect();
+            names.sort_unstable();
+            names
+        });
+    }
+
+    /// The row that those of the elements are made of: with null in the place of the array, which each
+    /// of them would make room for, and without what nobody reads.
+    fn base(&self, row: Row) -> Row {
+        let emptied = with_value(row.document(), &self.path, Some(ValueRef::Null));
+        let mut base = self.pruned(row.with(emptied));
+        // The row of each element begins as a copy of this one.
+        base.content = base.content.into_shared();
+        base
+    }
+
+    /// The row without what nobody reads.
+    fn pruned(&self, row: Row) -> Row {
+        let Some(names) = &self.read_behind else {
+            return row;
+        };
+        let is_read = |name: &[u8]| {
+            let place = names.binary_search_by(|one| one.as_bytes().cmp(name));
+            place.is_ok()
+        };
+        let mut builder = DocumentBuilder::new();
+        let mut elements = row.document().elements();
+        while let Some(element) = elements.next_raw() {
+            if is_read(element.name) {
+                builder.append_element(&element);
+            }
+        }
+        let kept = builder.finish();
+        match kept.as_bytes().len() < row.content.as_bytes().len() {
+            true => row.with(kept),
+            false => row,
+        }
     }
 
     pub(super) fn dependencies(&self) -> Dependencies {
@@ -195,7 +246,7 @@ impl Operator for UnwindOperator {
                 Some(ValueRef::Array(array)) if !array.is_empty() => {
                     let rest: Vec<Value> = array.iter().map(ValueRef::to_value).collect();
                     self.current = Some(Current {
-                        row,
+                        row: self.unwind.base(row),
                         place: 0,
                         rest: rest.into_iter(),
                     });
