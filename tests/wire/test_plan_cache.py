@@ -156,3 +156,24 @@ def test_what_later_stages_need_is_part_of_a_shape(collection, stage, same):
         return first["$cursor"]["queryPlanner"]["planCacheShapeHash"]
 
     assert (shape() == shape(stage)) is same
+
+
+def test_a_limited_query_is_not_run_as_one_that_ended_early(server):
+    """A query with an order and a limit was planned by how many documents an index said that match. The plan
+    was remembered, and of the next query of the shape only its own index was counted: one that matched
+    nothing read the collection to its end in the order asked for."""
+    collection = server.client().remembered.limited
+    collection.drop()
+    collection.insert_many({"_id": i, "s": i % 2, "p": i} for i in range(20_000))
+    collection.create_index("s")
+    query = {"sort": {"_id": 1}, "limit": 10}
+
+    def examined(filter):
+        command = {"explain": {"find": "limited", "filter": filter, **query}}
+        stats = collection.database.command(command)["executionStats"]
+        return stats["nReturned"], stats["totalDocsExamined"]
+
+    for _ in range(3):
+        assert len(list(collection.find({"s": 1}, sort=[("_id", 1)], limit=10))) == 10
+    assert examined({"s": 1})[1] <= 40
+    assert examined({"s": 5}) == (0, 0)

@@ -292,7 +292,7 @@ fn free(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Result
     }
     let ranked = Ranked::of(find, source, scene.ways_by(candidates, find)?);
     if !ranked.scan_is_cheaper(find, source) {
-        if let Some(place) = place {
+        if let Some(place) = place.filter(|_| ranked.stands_alone(find)) {
             place.remember(find, &ranked);
         }
         if let Some(choice) = ranked.into_choice(find) {

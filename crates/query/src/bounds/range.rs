@@ -12,7 +12,7 @@ use windrow_index::{Definition, KeyKind};
 use super::IndexBounds;
 use super::interval::{Intervals, after};
 
-/// More ranges than this are not listed: the fields behind are checked instead.
+/// More ranges than this are not made of those of several fields: the fields behind are checked instead.
 const RANGES_MAX: usize = 4096;
 
 /// From the first key up to the second, which is out.
@@ -46,7 +46,7 @@ impl ScanRanges {
             .collect();
         let (mut ranges, mut done) = (vec![Vec::new()], 0);
         for (intervals, own) in bounds.fields.iter().zip(&directed) {
-            if !intervals.are_points() || ranges.len() * own.len() > RANGES_MAX {
+            if !intervals.are_points() || are_too_many(&ranges, own) {
                 break;
             }
             ranges = product(&ranges, own).map(|(from, _)| from).collect();
@@ -54,9 +54,7 @@ impl ScanRanges {
         }
         let next = bounds.fields.get(done).zip(directed.get(done));
         let ranges = match next {
-            Some((intervals, own))
-                if !intervals.is_full() && ranges.len() * own.len() <= RANGES_MAX =>
-            {
+            Some((intervals, own)) if !intervals.is_full() && !are_too_many(&ranges, own) => {
                 done += 1;
                 product(&ranges, own).collect()
             }
@@ -85,6 +83,12 @@ impl ScanRanges {
     pub fn is_plain(&self) -> bool {
         self.checks.iter().all(Option::is_none)
     }
+}
+
+/// Whether a further field makes too many ranges. Where only one of the two has several they are no more
+/// than are there as bounds already.
+fn are_too_many(prefixes: &[Vec<u8>], own: &[KeyRange]) -> bool {
+    prefixes.len() > 1 && own.len() > 1 && prefixes.len() * own.len() > RANGES_MAX
 }
 
 fn whole(prefix: &[u8]) -> KeyRange {

@@ -87,10 +87,10 @@ impl Access {
         self.certain &= other.certain;
     }
 
-    /// What the way costs where `least` documents match of `total`: a limit ends an ordered way early.
-    pub fn cost(&self, find: &Find, least: f64, total: f64) -> f64 {
+    /// What the way costs where so many documents match of `total`: a limit ends an ordered way early.
+    pub fn cost(&self, find: &Find, matching: f64, total: f64) -> f64 {
         let sorts = !self.ordered && find.order().is_some();
-        let share = share_read(find, sorts, least.min(self.documents), total);
+        let share = share_read(find, sorts, matching.min(self.documents), total);
         let fetch = match &self.plan {
             Plan::IndexScan(scan) if scan.index.definition.clustered => CLUSTERED_COST,
             _ if self.covers => 0.25,

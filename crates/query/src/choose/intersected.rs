@@ -50,7 +50,7 @@ fn sorted_list(way: &Access) -> Option<&IndexScan> {
 }
 
 /// Whether no field is in both.
-fn is_apart(one: &IndexScan, other: &IndexScan) -> bool {
+pub fn is_apart(one: &IndexScan, other: &IndexScan) -> bool {
     let (ours, theirs) = (&one.index.definition.fields, &other.index.definition.fields);
     ours.iter()
         .all(|field| theirs.iter().all(|other| !field.path.overlaps(&other.path)))

@@ -1,8 +1,10 @@
 //! All ways, by what they cost.
 
 use super::access::{self, Access};
+use super::intersected::is_apart;
 use super::{Choice, assemble};
 use crate::find::Find;
+use crate::plan::{IndexScan, Plan};
 use crate::source::Source;
 
 /// Collections of fewer documents are scanned only where no index says anything.
@@ -12,19 +14,55 @@ const SCANNED_MIN: f64 = 10_000.0;
 pub struct Ranked {
     pub ways: Vec<(f64, Access)>,
     /// The number of documents that match, as far as the ways know.
-    least: f64,
+    matching: f64,
     total: f64,
+}
+
+/// About how many documents match: as many as the way finds that finds the fewest, and of these the share
+/// that ways by other fields find of all.
+fn matching(ways: &[Access], total: f64) -> f64 {
+    let least = ways.iter().map(|way| way.documents);
+    let least = least.fold(f64::INFINITY, f64::min);
+    let mut scans: Vec<(&Access, &IndexScan)> = ways.iter().filter_map(restricting).collect();
+    scans.sort_by(|one, other| one.0.documents.total_cmp(&other.0.documents));
+    let mut apart: Vec<&IndexScan> = Vec::new();
+    let mut together = total;
+    for (way, scan) in scans {
+        if apart.iter().all(|one| is_apart(one, scan)) {
+            together *= (way.documents / total.max(1.0)).min(1.0);
+            apart.push(scan);
+        }
+    }
+    least.min(together)
+}
+
+fn restricting(way: &Access) -> Option<(&Access, &IndexScan)> {
+    match &way.plan {
+        Plan::IndexScan(scan) => scan.bounds.restricts().then_some((way, scan)),
+        _ => None,
+    }
 }
 
 impl Ranked {
     pub fn of(find: &Find, source: &dyn Source, ways: Vec<Access>) -> Ranked {
-        let documents = ways.iter().map(|way| way.documents);
-        let least = documents.fold(f64::INFINITY, f64::min);
         let total = source.count() as f64;
-        let with_cost = |way: Access| (way.cost(find, least, total), way);
+        let matching = matching(&ways, total);
+        let with_cost = |way: Access| (way.cost(find, matching, total), way);
         let mut ways: Vec<(f64, Access)> = ways.into_iter().map(with_cost).collect();
         ways.sort_by(|one, other| one.0.total_cmp(&other.0));
-        Ranked { ways, least, total }
+        Ranked {
+            ways,
+            matching,
+            total,
+        }
+    }
+
+    /// Whether the cheapest way would cost the same whatever indexes it does not read tell. A limit ends a
+    /// way in the order early or late by how many documents match, which another index may know better.
+    pub fn stands_alone(&self, find: &Find) -> bool {
+        let alone = |way: &Access| way.cost(find, way.documents, self.total);
+        let mut cheapest = self.ways.first().into_iter();
+        find.order().is_none() || cheapest.all(|(cost, way)| alone(way) == *cost)
     }
 
     /// What the cheapest way costs.
@@ -39,7 +77,7 @@ impl Ranked {
         if self.total < SCANNED_MIN || is_ordered || source.prefers_indexes() {
             return false;
         }
-        let scan = access::scan_cost(find, self.least, self.total);
+        let scan = access::scan_cost(find, self.matching, self.total);
         self.cost().is_none_or(|cost| scan < cost)
     }
 

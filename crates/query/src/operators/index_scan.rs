@@ -333,9 +333,7 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
     for (part, check) in parts.iter().zip(&ranges.checks) {
         let prefix = key.get(..prefix_bytes).unwrap_or_default();
         if let Some(wanted) = check
-            && !wanted
-                .iter()
-                .any(|(from, to)| from.as_slice() <= *part && *part < to.as_slice())
+            && !is_within(wanted, part)
         {
             return Some(next_wanted(prefix, part, wanted, direction));
         }
@@ -344,16 +342,30 @@ fn first_failing(ranges: &ScanRanges, key: &[u8], direction: Direction) -> Optio
     None
 }
 
+/// How many of the ranges, which are in order and may be very many, begin at this value or before.
+fn begun(wanted: &[KeyRange], part: &[u8]) -> usize {
+    wanted.partition_point(|(from, _)| from.as_slice() <= part)
+}
+
+fn is_within(wanted: &[KeyRange], part: &[u8]) -> bool {
+    let last = begun(wanted, part).checked_sub(1);
+    last.and_then(|last| wanted.get(last))
+        .is_some_and(|(_, to)| part < to.as_slice())
+}
+
 /// The place of the next wanted value behind this one, or the end of the keys with the prefix.
 fn next_wanted(prefix: &[u8], part: &[u8], wanted: &[KeyRange], direction: Direction) -> Vec<u8> {
     match direction {
-        Direction::Forward => match wanted.iter().find(|(from, _)| from.as_slice() > part) {
+        Direction::Forward => match wanted.get(begun(wanted, part)) {
             Some((from, _)) => [prefix, from].concat(),
             None => after(prefix),
         },
-        Direction::Backward => match wanted.iter().rev().find(|(_, to)| to.as_slice() <= part) {
-            Some((_, to)) => [prefix, to].concat(),
-            None => prefix.to_vec(),
-        },
+        Direction::Backward => {
+            let ended = wanted.partition_point(|(_, to)| to.as_slice() <= part);
+            match ended.checked_sub(1).and_then(|last| wanted.get(last)) {
+                Some((_, to)) => [prefix, to].concat(),
+                None => prefix.to_vec(),
+            }
+        }
     }
 }

@@ -1,0 +1,69 @@
+"""Which plan is chosen, by what it reads."""
+
+import pytest
+
+
+@pytest.fixture
+def collection(server):
+    collection = server.client().choice.c
+    collection.drop()
+    collection.insert_many(
+        {"_id": i, "g": i % 100, "h": i // 100 % 100, "k": (i * 7919) % 20_000}
+        for i in range(20_000))
+    for field in ("g", "h", "k"):
+        collection.create_index(field)
+    return collection
+
+
+def stats(collection, filter, **options):
+    command = {"explain": {"find": collection.name, "filter": filter, **options}}
+    return collection.database.command(command)["executionStats"]
+
+
+def test_a_limit_is_not_soon_reached_where_two_indexes_leave_little(collection):
+    """Each index by itself says that one document in a hundred matches, both together one in ten thousand:
+    the order's index would be read to its half."""
+    found = stats(collection, {"g": {"$lt": 2}, "h": {"$lt": 2}}, sort={"k": 1}, limit=10)
+    assert found["nReturned"] == 8
+    assert found["totalDocsExamined"] <= 400
+
+
+@pytest.mark.parametrize("count", [1000, 5000])
+def test_a_long_list_of_values_is_read_value_by_value(collection, count):
+    """Lists of more than 4,096 values were checked key by key, each against all values."""
+    values = list(range(0, 4 * count, 4))
+    found = stats(collection, {"k": {"$in": values}}, projection={"_id": 0, "k": 1})
+    assert found["nReturned"] == count
+    assert found["totalKeysExamined"] <= count + 1
+    other = list(range(count))
+    both = {"k": {"$in": values}, "g": {"$in": other}}
+    assert collection.count_documents(both, hint="k_1") == count
+
+
+def test_long_lists_are_checked_behind_the_first_field(collection):
+    collection.create_index([("g", 1), ("k", -1)])
+    values = list(range(0, 20_000, 4))
+    filter = {"g": {"$in": list(range(0, 100, 2))}, "k": {"$in": values}}
+    natural = sorted(one["_id"] for one in collection.find(filter, hint={"$natural": 1}))
+    assert natural
+    for order in (1, -1):
+        found = collection.find(filter, hint="g_1_k_-1", sort=[("g", order), ("k", -order)])
+        keys = [(one["g"], -one["k"], one["_id"]) for one in found]
+        assert [(g, k) for g, k, _ in keys] == [(g, k) for g, k, _ in sorted(keys)][::order]
+        assert sorted(key[2] for key in keys) == natural
+
+
+def test_many_equalities_are_a_list(collection):
+    """As in MongoDB, `$or` of equalities on one path is an `$in`; each was a branch with a plan of its own,
+    and tried one by one on documents that were scanned."""
+    branches = [{("k", "none")[i % 2]: i} for i in range(100)]
+    command = {"explain": {"find": collection.name, "filter": {"$or": branches}}}
+    parsed = collection.database.command(command)["queryPlanner"]["parsedQuery"]
+    assert sorted(next(iter(one)) for one in parsed["$or"]) == ["k", "none"]
+    assert all("$in" in next(iter(one.values())) for one in parsed["$or"])
+    assert collection.count_documents({"$or": branches}) == 50
+    found = stats(collection, {"$or": [{"k": i} for i in range(50)]})
+    assert found["nReturned"] == 50
+    assert found["totalKeysExamined"] <= 51
+    nulls = [{"x": None}, *({"x": i} for i in range(50))]
+    assert collection.count_documents({"$or": nulls}) == 20_000
