@@ -181,6 +181,11 @@ impl Accumulator {
         self.operator == Operator::First
     }
 
+    /// Whether only the last value of a group matters.
+    pub fn is_last(&self) -> bool {
+        self.operator == Operator::Last
+    }
+
     pub fn dependencies(&self) -> Dependencies {
         let mut dependencies = self.input.paths();
         match &self.operator {

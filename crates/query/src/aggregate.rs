@@ -122,8 +122,7 @@ impl Aggregate {
         let setting = self.setting(&**source, collections.clone());
         let (base, stages) = self.pipeline.over_base(source, &setting)?;
         if self.pipeline.output.is_none() && statistics::first(&stages).is_none() {
-            let (find, rest) =
-                front::split(&stages, &**base, self.hint.clone(), self.allow_disk_use)?;
+            let (find, rest) = front::split(&stages, &**base, self.hint.clone(), &setting)?;
             if rest.is_empty() {
                 return find.explain(base, verbosity, Wrapping::Pipeline, interrupt);
             }

@@ -7,7 +7,7 @@
 //! for queries of the same shape.
 //!
 //! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
-//! `intersected`, `sampled`, `skipping`, `ways`, `ranked`, `remembered`, `hint`, `near`.
+//! `intersected`, `sampled`, `skipping`, `values`, `ways`, `ranked`, `remembered`, `hint`, `near`.
 
 pub mod access;
 mod hint;
@@ -20,6 +20,7 @@ mod ranked;
 mod remembered;
 mod sampled;
 mod skipping;
+mod values;
 mod ways;
 
 use windrow_document::Value;
@@ -337,6 +338,7 @@ fn assemble(find: &Find, access: Access) -> Plan {
             } else {
                 KeyOutput::Document
             };
+            values::pass_over(find, &mut scan, ordered);
             let sorted = sort(find, Plan::IndexScan(scan), ordered);
             return project(find, window(find, sorted, ordered), true);
         }
@@ -357,6 +359,9 @@ fn finish_with(find: &Find, mut scan: IndexScan, certain: bool, ordered: bool) -
         scan.output = KeyOutput::Flat;
     } else if scan.filter.is_some() {
         filter = part(find, &scan, |certainty| certainty == Certainty::Document);
+    }
+    if filter.is_none() {
+        values::pass_over(find, &mut scan, ordered);
     }
     let scan = Plan::IndexScan(scan);
     if filter.is_none() && ordered {

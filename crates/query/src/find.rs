@@ -32,6 +32,24 @@ pub struct Find {
     pub allow_disk_use: bool,
     /// The paths that the caller reads of each document; None: all of it. A projection says so itself.
     pub needs: Option<Vec<Path>>,
+    /// Of the rows that have the same value there the caller needs but one.
+    pub one_of: Option<OneOf>,
+}
+
+/// Which row of those with the same value is enough. More of them may come.
+#[derive(Clone, Debug)]
+pub struct OneOf {
+    /// Without places in arrays.
+    pub path: Path,
+    pub which: Which,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Any,
+    /// In the order of the rows.
+    First,
+    Last,
 }
 
 /// Which index to use.
@@ -87,6 +105,7 @@ impl Find {
             show_record_id: false,
             allow_disk_use: false,
             needs: None,
+            one_of: None,
         }
     }
 

@@ -105,6 +105,8 @@ pub struct IndexScan {
     /// Tested on the document that the key makes, or that stands beside it.
     pub filter: Option<Filter>,
     pub output: KeyOutput,
+    /// Of the entries with the same value in the first field one is enough: the others are passed over.
+    pub one_a_value: bool,
 }
 
 /// What a scan makes of the keys.

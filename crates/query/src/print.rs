@@ -88,6 +88,7 @@ fn name(plan: &Plan) -> &'static str {
             clustered: true, ..
         }
         | Plan::ClusteredScan(_) => "CLUSTERED_IXSCAN",
+        Plan::IndexScan(scan) if scan.one_a_value => "DISTINCT_SCAN",
         Plan::IndexScan(_) => "IXSCAN",
         Plan::Text(_) => "TEXT_MATCH",
         Plan::Near(scan) => match scan.cells {

@@ -52,7 +52,7 @@ fn scans_and_stages_ask_whether_to_go_on() {
         assert_eq!(error.code(), Some(50), "{filter}");
     }
     let pipelines = [
-        array![{ "$group": { "_id": "$a" } }],
+        array![{ "$group": { "_id": "$pad" } }],
         array![{ "$sort": { "pad": 1 } }],
         array![{ "$unwind": "$none" }],
         array![{ "$facet": { "all": [{ "$count": "n" }] } }],

@@ -42,7 +42,7 @@ impl Pipeline {
             let rows = statistics::rows(wanted, &**source, setting)?;
             return chain(rest, rows, setting).map(Cursor::of);
         }
-        let (find, rest) = front::split(&stages, &**source, hint, setting.allow_disk_use)?;
+        let (find, rest) = front::split(&stages, &**source, hint, setting)?;
         find.open(source)?
             .below(|rows, sort| chain(rest, origin::of_query(rows, sort, rest), setting))
     }

@@ -34,7 +34,7 @@ impl Pipeline {
             let rows = || statistics::rows(wanted, &**source, how.setting);
             return self.explained_behind((first.source.clone(), rest), &rows, how);
         }
-        let (find, rest) = front::split(&stages, &**source, hint, how.setting.allow_disk_use)?;
+        let (find, rest) = front::split(&stages, &**source, hint, how.setting)?;
         let cursor = find.explain(source, how.verbosity, Wrapping::None, how.interrupt)?;
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();

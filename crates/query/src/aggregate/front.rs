@@ -6,9 +6,9 @@ use windrow_document::{Document, DocumentBuf};
 use windrow_mql::filter::{Environment, Filter};
 
 use super::origin;
-use super::stage::{Kind, Stage};
+use super::stage::{Kind, Setting, Stage};
 use crate::Error;
-use crate::find::{Find, Hint};
+use crate::find::{Find, Hint, OneOf, Which};
 use crate::source::Source;
 
 /// The same pipeline in the order in which it is best run: filters as early as they can be, part by
@@ -179,11 +179,11 @@ pub fn split<'s>(
     stages: &'s [Stage],
     source: &dyn Source,
     hint: Option<Hint>,
-    allow_disk_use: bool,
+    setting: &Setting,
 ) -> Result<(Find, &'s [Stage]), Error> {
     let mut find = Find {
         hint,
-        allow_disk_use,
+        allow_disk_use: setting.allow_disk_use,
         ..Find::of(Filter::all())
     };
     let mut rest = stages;
@@ -227,7 +227,20 @@ pub fn split<'s>(
     find.tells_index_keys = origin::asked(rest).index_key;
     // Rows made of keys alone would not say which key they were found by.
     find.needs = needs(rest).filter(|_| !find.tells_index_keys);
+    // A collation makes values the same that an index tells apart.
+    let is_binary = setting.environment.collation.is_none();
+    find.one_of = one_of(&find, rest).filter(|_| is_binary && !find.tells_index_keys);
     Ok((find, rest))
+}
+
+/// Which rows the first of the stages can do without, where all that match would come.
+fn one_of(find: &Find, rest: &[Stage]) -> Option<OneOf> {
+    let Some(Kind::Other(first)) = rest.first().map(|stage| &stage.kind) else {
+        return None;
+    };
+    let comes_whole = find.skip == 0 && find.limit.is_none();
+    let one_of = first.needs_one_of().filter(|_| comes_whole)?;
+    (one_of.which == Which::Any || find.order().is_some()).then_some(one_of)
 }
 
 /// The paths that the stages read of what they are given; None: all of it.

@@ -1,7 +1,8 @@
 //! `$group`: accumulators by key. Also what `$sortByCount` becomes.
 
+use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
-use windrow_mql::accumulator::AccumulatorState;
+use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
@@ -12,6 +13,7 @@ use super::group_table::{GroupTable, merged};
 use super::operand;
 use super::stage::{Kind, Setting, Transformation};
 use crate::Error;
+use crate::find::{OneOf, Which};
 use crate::operators::{
     BoxOperator, Counters, Memory, Operator, count_rows, counted, fold_alone, fold_parts,
     is_over_memory, threads,
@@ -104,6 +106,23 @@ impl Transformation for Group {
 
     fn ends_dependencies(&self) -> bool {
         true
+    }
+
+    fn needs_one_of(&self) -> Option<OneOf> {
+        let GroupId::Expression(id) = &self.id else {
+            return None;
+        };
+        let path = Path::parse(&id.field_path()?);
+        let mut accumulators = self.fields.iter().map(|field| &field.accumulator);
+        let which = match self.fields.is_empty() {
+            true => Which::Any,
+            false if accumulators.clone().all(Accumulator::is_first) => Which::First,
+            false if accumulators.all(Accumulator::is_last) => Which::Last,
+            false => return None,
+        };
+        // A number is a name in an expression, and a place in an index.
+        let is_plain = path.components().iter().all(|part| part.index().is_none());
+        is_plain.then_some(OneOf { path, which })
     }
 }
 

@@ -15,6 +15,7 @@ use super::output::Output;
 use super::unwind::Unwind;
 use crate::Error;
 use crate::explain::Verbosity;
+use crate::find::OneOf;
 use crate::operators::{BoxOperator, Reads};
 use crate::row::Interrupt;
 use crate::source::{Collections, Source};
@@ -73,6 +74,11 @@ pub trait Transformation: fmt::Debug + Send + Sync {
     /// See [`Kind::keeps_rows`].
     fn keeps_rows(&self) -> bool {
         false
+    }
+
+    /// Where it needs but one row of those with the same value in a field.
+    fn needs_one_of(&self) -> Option<OneOf> {
+        None
     }
 
     /// Whether it gives its rows in an order of its own making, by chance.

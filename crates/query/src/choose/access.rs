@@ -280,6 +280,7 @@ impl<'s> Scene<'s> {
                 range: None,
                 filter,
                 output: KeyOutput::Nothing,
+                one_a_value: false,
             }),
         }))
     }

@@ -144,6 +144,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
         range: Some((from, to)),
         filter: None,
         output: KeyOutput::Nothing,
+        one_a_value: false,
     })
 }
 

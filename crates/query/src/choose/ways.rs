@@ -3,7 +3,7 @@
 use windrow_mql::filter::{Filter, Node};
 
 use super::access::{Access, Scene};
-use super::{intersected, merged, skipping};
+use super::{intersected, merged, skipping, values};
 use crate::Error;
 use crate::bounds::wildcard::Candidate;
 use crate::find::Find;
@@ -30,6 +30,9 @@ impl Scene<'_> {
                 ways.extend(merged::of_points(&access, find));
                 ways.push(access);
             }
+        }
+        if ways.is_empty() {
+            ways.extend(values::ways(self, find)?);
         }
         ways.extend(self.by_or(find)?);
         ways.extend(intersected::of(&ways, self.source.count() as f64));

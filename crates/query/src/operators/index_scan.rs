@@ -28,6 +28,7 @@ pub(super) struct IndexScanner {
     current: usize,
     is_in_range: bool,
     misses: u32,
+    given: Given,
     document: Option<KeyDocument>,
     /// Where a record may come by several keys.
     seen: Option<IdSet>,
@@ -45,7 +46,22 @@ struct Scanned {
     direction: Direction,
     filter: Option<Filter>,
     output: KeyOutput,
+    one_a_value: bool,
 }
+
+/// The value of the first field that a row was given for, where one is enough.
+#[derive(Default)]
+struct Given {
+    /// The key bytes; empty: none yet.
+    value: Vec<u8>,
+    /// Entries that have it, too, and were stepped over.
+    steps: u32,
+    /// Whether the value before had so many that the scan sought behind them: the next may, too.
+    has_many: bool,
+}
+
+/// A seek costs about as much as stepping over so many entries.
+const STEPS_BEFORE_SEEK: u32 = 4;
 
 /// Parts of fewer entries are not worth a thread.
 const PART_ENTRIES_MIN: u64 = 8 << 10;
@@ -67,8 +83,9 @@ impl IndexScanner {
             direction: scan.direction,
             filter: scan.filter.clone(),
             output: scan.output,
+            one_a_value: scan.one_a_value,
         };
-        let one_key = ranges.is_plain() && scan.bounds.is_one_key();
+        let one_key = ranges.is_plain() && scan.bounds.is_one_key() && !scan.one_a_value;
         let cursor = match ranges.ranges.first() {
             Some((key, _)) if one_key => {
                 what.direction = Direction::Forward;
@@ -96,6 +113,7 @@ impl IndexScanner {
             current: 0,
             is_in_range: false,
             misses: 0,
+            given: Given::default(),
             document,
             seen: None,
             counters: Counters::default(),
@@ -207,6 +225,45 @@ impl IndexScanner {
         Ok(false)
     }
 
+    /// Whether a row with this value was given and no other is needed. Where many entries have it, seeks
+    /// behind them.
+    fn passes_over(&mut self) -> Result<bool, Error> {
+        if !self.what.one_a_value || self.given.value.is_empty() {
+            return Ok(false);
+        }
+        if !self.cursor.key().starts_with(&self.given.value) {
+            self.given.has_many &= self.given.steps > 0;
+            self.given.value.clear();
+            return Ok(false);
+        }
+        self.given.steps += 1;
+        if self.given.steps == STEPS_BEFORE_SEEK || self.given.has_many {
+            self.given.has_many = true;
+            let place = match self.what.direction {
+                Direction::Forward => after(&self.given.value),
+                Direction::Backward => self.given.value.clone(),
+            };
+            self.seek(&place)?;
+        }
+        Ok(true)
+    }
+
+    /// Notes that a row with the current value was given.
+    fn note_given(&mut self) {
+        if !self.what.one_a_value {
+            return;
+        }
+        let key = self.cursor.key();
+        let descends = self.ranges.descending.first() == Some(&true);
+        let mut reader = key::Reader::new(key, &[]);
+        let has_value = reader.value(descends).is_some();
+        let length = key.len() - reader.rest().len();
+        let value = key.get(..length).filter(|_| has_value).unwrap_or_default();
+        self.given.value.clear();
+        self.given.value.extend_from_slice(value);
+        self.given.steps = 0;
+    }
+
     /// The row of the current entry, if its document is wanted, which stands beside the key.
     fn stored_row(&mut self) -> Result<Option<Row>, Error> {
         self.counters.documents_examined += 1;
@@ -260,11 +317,12 @@ impl Operator for IndexScanner {
         while self.advance()? {
             self.pace.step(interrupt)?;
             self.counters.works += 1;
-            if !self.passes_checks()? {
+            if self.passes_over()? || !self.passes_checks()? {
                 self.counters.keys_examined += 1;
                 continue;
             }
             if let Some(row) = self.row()? {
+                self.note_given();
                 self.counters.returned += 1;
                 return Ok(Some(row));
             }
@@ -275,8 +333,9 @@ impl Operator for IndexScanner {
     }
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
-        // The postings of one key are not cut, nor is what is read backward.
-        let is_whole = self.is_in_range || self.seen.is_some();
+        // The postings of one key are not cut, nor is what is read backward, nor what gives one row a value:
+        // of the last one of each the caller must not get two, since they come in the other order.
+        let is_whole = self.is_in_range || self.seen.is_some() || self.what.one_a_value;
         if is_whole || self.what.direction == Direction::Backward {
             return Ok(Vec::new());
         }
@@ -292,7 +351,7 @@ impl Operator for IndexScanner {
     /// From fences, where every entry is a row.
     fn count_known(&mut self) -> Result<Option<u64>, Error> {
         let has_rows = self.what.output == KeyOutput::Nothing && self.what.filter.is_none();
-        if !has_rows || self.seen.is_some() || !self.ranges.is_plain() {
+        if !has_rows || self.what.one_a_value || self.seen.is_some() || !self.ranges.is_plain() {
             return Ok(None);
         }
         let mut count = 0;

@@ -84,6 +84,7 @@ impl NearOperator {
             range: None,
             filter: None,
             output: KeyOutput::Nothing,
+            one_a_value: false,
         };
         IndexScanner::new(&self.source, &scan)
     }

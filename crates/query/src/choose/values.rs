@@ -1,0 +1,62 @@
+//! One entry for each value of an index's first field, where the caller needs no more.
+
+use windrow_document::path::Path;
+
+use super::access::{Access, Scene};
+use crate::Error;
+use crate::find::{Find, Which};
+use crate::plan::IndexScan;
+use crate::source::{Direction, SourceIndex};
+
+/// Lets a scan pass over what the caller does not need: entries with the value of the one before. Nothing
+/// above it may leave out rows.
+pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
+    let Some(one_of) = &find.one_of else {
+        return;
+    };
+    let is_known = ordered && find.order().is_some() || one_of.which == Which::Any;
+    if !is_known || !leads(&scan.index, &one_of.path) {
+        return;
+    }
+    scan.one_a_value = true;
+    if one_of.which == Which::Last {
+        scan.direction = match scan.direction {
+            Direction::Forward => Direction::Backward,
+            Direction::Backward => Direction::Forward,
+        };
+    }
+}
+
+/// Scans of whole indexes that begin with the field, where any row of each value will do.
+pub fn ways(scene: &Scene<'_>, find: &Find) -> Result<Vec<Access>, Error> {
+    let mut found = Vec::new();
+    let any = find.one_of.as_ref().filter(|one| one.which == Which::Any);
+    let Some(one_of) = any.filter(|_| find.order().is_none()) else {
+        return Ok(found);
+    };
+    for (number, definition) in scene.source.indexes().into_iter().enumerate() {
+        if definition.hidden || definition.is_text() || !scene.may_use(number) {
+            continue;
+        }
+        let index = SourceIndex {
+            number,
+            multikey: scene.source.multikey(number)?,
+            definition,
+        };
+        if leads(&index, &one_of.path) && scene.has_all(&index) {
+            found.extend(scene.scan(index.into(), find)?.filter(|way| way.covers));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the entries of the index stand value by value of the path, each document once.
+fn leads(index: &SourceIndex, path: &Path) -> bool {
+    let definition = &index.definition;
+    let first = definition.fields.first();
+    first.is_some_and(|first| first.path == *path && first.kind.is_plain())
+        && !definition.is_wildcard()
+        && !definition.clustered
+        && definition.collation.is_none()
+        && !index.multikey.any()
+}
