@@ -67,3 +67,15 @@ def test_many_equalities_are_a_list(collection):
     assert found["totalKeysExamined"] <= 51
     nulls = [{"x": None}, *({"x": i} for i in range(50))]
     assert collection.count_documents({"$or": nulls}) == 20_000
+
+
+def test_a_sparse_index_knows_which_documents_have_the_field(collection):
+    """Its bounds leave nothing out, and it was no candidate."""
+    collection.update_many({"_id": {"$mod": [200, 0]}}, {"$set": {"rare": 1}})
+    collection.create_index("rare", sparse=True)
+    found = stats(collection, {"rare": {"$exists": True}})
+    assert (found["nReturned"], found["totalDocsExamined"]) == (100, 100)
+    found = stats(collection, {"rare": {"$exists": True}, "h": {"$lt": 5}}, sort={"k": 1}, limit=10)
+    assert found["nReturned"] == 6
+    assert found["totalDocsExamined"] <= 110
+    assert stats(collection, {"rare": {"$exists": False}})["nReturned"] == 19_900

@@ -23,7 +23,7 @@ pub struct Ranked {
 fn matching(ways: &[Access], total: f64) -> f64 {
     let least = ways.iter().map(|way| way.documents);
     let least = least.fold(f64::INFINITY, f64::min);
-    let mut scans: Vec<(&Access, &IndexScan)> = ways.iter().filter_map(restricting).collect();
+    let mut scans: Vec<(&Access, &IndexScan)> = ways.iter().filter_map(scanning).collect();
     scans.sort_by(|one, other| one.0.documents.total_cmp(&other.0.documents));
     let mut apart: Vec<&IndexScan> = Vec::new();
     let mut together = total;
@@ -36,9 +36,9 @@ fn matching(ways: &[Access], total: f64) -> f64 {
     least.min(together)
 }
 
-fn restricting(way: &Access) -> Option<(&Access, &IndexScan)> {
+fn scanning(way: &Access) -> Option<(&Access, &IndexScan)> {
     match &way.plan {
-        Plan::IndexScan(scan) => scan.bounds.restricts().then_some((way, scan)),
+        Plan::IndexScan(scan) => Some((way, scan)),
         _ => None,
     }
 }
@@ -60,9 +60,13 @@ impl Ranked {
     /// Whether the cheapest way would cost the same whatever indexes it does not read tell. A limit ends a
     /// way in the order early or late by how many documents match, which another index may know better.
     pub fn stands_alone(&self, find: &Find) -> bool {
-        let alone = |way: &Access| way.cost(find, way.documents, self.total);
         let mut cheapest = self.ways.first().into_iter();
-        find.order().is_none() || cheapest.all(|(cost, way)| alone(way) == *cost)
+        find.order().is_none() || cheapest.all(|(cost, way)| self.cost_alone(find, way) == *cost)
+    }
+
+    /// What a way costs as far as its own indexes tell.
+    pub fn cost_alone(&self, find: &Find, way: &Access) -> f64 {
+        way.cost(find, way.documents, self.total)
     }
 
     /// What the cheapest way costs.

@@ -78,12 +78,13 @@ impl<'m> Place<'m> {
 
     /// Remembers the cheapest way.
     pub fn remember(self, find: &Find, ranked: &Ranked) {
-        let Some((works, way)) = ranked.ways.first() else {
+        let Some((_, way)) = ranked.ways.first() else {
             return;
         };
         let chosen = Remembered {
             indexes: indexes_of(&way.plan),
-            works: *works,
+            // As far as its own indexes tell: no others are counted again.
+            works: ranked.cost_alone(find, way),
         };
         let (namespace, indexes) = self.memory.of_collection();
         let details = || details(find, ranked);

@@ -26,7 +26,10 @@ impl Scene<'_> {
             let Plan::IndexScan(scan) = &access.plan else {
                 continue;
             };
-            if scan.bounds.restricts() || access.ordered {
+            // A sparse index is short, whatever its bounds.
+            let definition = &scan.index.definition;
+            let leaves_out = definition.sparse && !definition.is_wildcard();
+            if scan.bounds.restricts() || access.ordered || leaves_out {
                 ways.extend(merged::of_points(&access, find));
                 ways.push(access);
             }
