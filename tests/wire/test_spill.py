@@ -51,8 +51,8 @@ def test_without_the_disk(large, stages):
 
 
 def test_an_unwound_row_holds_what_is_read_of_it(client, server):
-    """Each row of an `$unwind` was made with room for the whole array, and with all fields of the document: so
-    a long array filled the memory or, where a field beside it was long, the disk."""
+    """Each row of an `$unwind` was made with room for the whole array, and with all fields of the document: a
+    long field beside a long array filled the memory that a sort may have, and then the disk."""
     collection = client.spill.unwound
     collection.drop()
     elements = [{"x": n, "y": n * 7919 % 5000, "s": "x" * 60} for n in range(5000)]
