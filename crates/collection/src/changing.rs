@@ -105,10 +105,12 @@ impl Engine {
         let (collections, renamed) = (self.collections.clone(), source.clone());
         let replaced = target.clone();
         self.core.storage.catalog.change(changes, move |position| {
+            // Before the name is another: a transaction that knows it by the old one is not to take it for
+            // that of the new.
+            renamed.note_changed_at(position.0);
             let rename = || renamed.set_row(row);
             collections.rename(&renamed, replaced.as_ref(), position.0, rename);
         })?;
-        source.note_changed(&self.core);
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
     }
 }

@@ -229,15 +229,13 @@ impl World {
     pub(crate) fn may_have_named(
         &self,
         error: &Error,
-        change: impl FnOnce(&mut Model),
+        change: impl Fn(&mut Model),
         is_shown: bool,
     ) {
-        self.may_have_written(error, change);
-        self.with(|state| {
-            if let Some(shown) = state.doubtful.as_ref().filter(|_| is_shown) {
-                state.model = shown.clone();
-            }
-        });
+        self.may_have_written(error, &change);
+        if is_shown {
+            self.with(|state| change(&mut state.model));
+        }
     }
 
     /// A session for one retryable write.
