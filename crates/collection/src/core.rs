@@ -245,7 +245,11 @@ impl Core {
             sections.push(self.open_section(it.clone())?);
             Ok(())
         });
-        let adopted = opened.and_then(|()| Ok(self.storage.catalog.change(changes, |_| {})?));
+        let adopted = opened.and_then(|()| match changes.is_empty() {
+            // Past sections alone.
+            true => Ok(()),
+            false => Ok(self.storage.catalog.change(changes, |_| {}).map(drop)?),
+        });
         if adopted.is_err() {
             // A log that refuses writes may have the change nevertheless: then the runs stay.
             if !self.storage.log.takes_writes() {
@@ -301,10 +305,9 @@ impl Core {
         self.sink_pausing(|| ())
     }
 
-    /// One for what only those see who read at an older position; None where nobody does.
-    pub fn past_sink(&self) -> Result<Option<RunSink>, Error> {
-        let positions = self.snapshot_positions();
-        let is_read = positions.first() < positions.last();
+    /// One for what only those see who read before a position; None where nobody does.
+    pub fn past_sink(&self, before: u64) -> Result<Option<RunSink>, Error> {
+        let is_read = self.snapshot_positions().first() < Some(&before);
         is_read.then(|| self.sink()).transpose()
     }
 

@@ -98,10 +98,11 @@ pub(crate) fn fold(collections: &Collections) -> Result<usize, Error> {
     if tasks.is_empty() {
         return Ok(0);
     }
+    let newest = tasks.iter().map(|task| task.frozen.folded.position).max();
     let sinks = Sinks {
         staying: core.sink()?,
         passing: core.sink()?,
-        past: core.past_sink()?,
+        past: core.past_sink(newest.unwrap_or(0))?,
     };
     let written = write_all(core, &tasks, &sinks)?;
     let sessions = write_retries(core, &sinks.passing, position)?;

@@ -108,11 +108,16 @@ impl Kept {
         all.retain(|_, it| it.since.elapsed() <= window);
     }
 
-    /// Lets go of those before a position, whatever was promised; whether there were any.
-    pub fn let_go_before(&self, position: u64) -> bool {
+    /// Lets go of the first, whatever was promised, where it is the `oldest` position that anybody reads at
+    /// and before another one; whether it was.
+    pub fn let_go_first(&self, oldest: Option<u64>, before: u64) -> bool {
         let mut all = self.all.lock();
-        let count = all.len();
-        all.retain(|_, it| it.snapshot.position() >= position);
-        all.len() < count
+        let is_oldest = |it: &KeptPosition| {
+            let position = it.snapshot.position();
+            position < before && Some(position) == oldest
+        };
+        let found = all.iter().find(|(_, it)| is_oldest(it));
+        let time = found.map(|(time, _)| *time);
+        time.is_some_and(|time| all.remove(&time).is_some())
     }
 }

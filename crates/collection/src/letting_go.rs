@@ -29,7 +29,10 @@ impl Collections {
         };
         while all.iter().map(|it| bytes(it).1).sum::<u64>() > bytes_max() {
             let first = all.iter().filter_map(first_past).min();
-            if !first.is_some_and(|first| core.kept.let_go_before(first)) {
+            let oldest = core.snapshot_positions().first().copied();
+            // What is let go of is to go at once: otherwise the next would follow for nothing.
+            let can_go = !core.catalog_change.is_locked();
+            if !(can_go && first.is_some_and(|first| core.kept.let_go_first(oldest, first))) {
                 break;
             }
             some |= self.let_go_in(&all);
@@ -77,7 +80,10 @@ fn let_go(core: &Core, collection: &Arc<Collection>, oldest: u64) -> Result<bool
     if first_past(collection).is_none_or(|first| first > oldest) {
         return Ok(false);
     }
-    let _changing = core.catalog_change.lock();
+    // Who asks has more to do than to wait: he comes again.
+    let Some(changing) = core.catalog_change.try_lock() else {
+        return Ok(false);
+    };
     // One that was dropped meanwhile has let go of all.
     if collection.is_dropped() {
         return Ok(false);
@@ -88,8 +94,11 @@ fn let_go(core: &Core, collection: &Arc<Collection>, oldest: u64) -> Result<bool
         maps.flat_map(|it| take_unread(it, oldest))
             .collect::<Vec<_>>()
     });
-    let mut gone = gone.iter();
-    gone.try_for_each(|it| core.close_section(it.descriptor()))?;
+    let mut each = gone.iter();
+    each.try_for_each(|it| core.close_section(it.descriptor()))?;
+    drop(changing);
+    // Files go with the last who reads them.
+    drop(gone);
     Ok(true)
 }
 

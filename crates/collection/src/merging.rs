@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use windrow_fold::cursor::Merge;
-use windrow_fold::merge::{self, Chosen, Keep, Sinks};
+use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
 use windrow_fold::sections::Sections;
 use windrow_fold::{RunSink, Section, SectionDescriptor, SectionOptions};
 
@@ -204,17 +204,22 @@ fn write(
     options: SectionOptions,
     goes_on: &GoesOn<'_>,
 ) -> Result<Option<New>, Error> {
-    let keep = Keep {
-        snapshots: core.snapshot_positions(),
-        older: chosen.older,
+    let snapshots = core.snapshot_positions();
+    let is_read_before = snapshots.first() < Some(&chosen.position);
+    let older = match chosen.older {
+        // Nobody reads there.
+        Older::Past if !is_read_before => Older::Nothing,
+        older => older,
     };
+    let keep = Keep { snapshots, older };
     let has_past = || chosen.ranked.iter().any(|(_, is_past)| *is_past);
+    // One for both: the rest of one is no work of the other.
+    let pace = Arc::new(Pace::new(core.clone(), collection.clone()));
     let sink = || {
-        let pace = Pace::new(core.clone(), collection.clone());
+        let pace = pace.clone();
         core.sink_pausing(move || pace.rest())
     };
     let present = sink()?;
-    let is_read_before = keep.snapshots.first() < keep.snapshots.last();
     let past = (is_read_before || has_past()).then(sink).transpose()?;
     let mut entries = Merge::of_ranked(&chosen.ranked)?;
     // Nobody waits for a merge that is of no use any more, or is in somebody's way.

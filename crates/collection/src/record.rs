@@ -190,7 +190,8 @@ pub fn documents(buffer: &[u8]) -> impl Iterator<Item = (usize, Document<'_>)> {
             .map(|chunk| i32::from_le_bytes(*chunk))?;
         let length = usize::try_from(length).ok().filter(|length| *length >= 5)?;
         let document = Document::from_validated(rest.get(..length)?);
-        let ahead = rest.get(AHEAD..).unwrap_or_default().chunks(LINE_BYTES);
+        let ahead = rest.get(AHEAD.max(length)..).unwrap_or_default();
+        let ahead = ahead.chunks(LINE_BYTES);
         let ahead = ahead.take(length.min(AHEAD_MAX).div_ceil(LINE_BYTES));
         touch(ahead.filter_map(|line| line.first().copied()));
         at += length;

@@ -143,7 +143,7 @@ impl Transaction {
     /// What it sees of a collection: of that it uses or has created.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let state = self.state()?;
-        let snapshot = self.again();
+        let snapshot = self.again()?;
         let own = state.parts.get(&collection.id).map(|part| Own {
             tail: part.tail.clone(),
             position: part.next - 1,
@@ -153,9 +153,14 @@ impl Transaction {
     }
 
     /// One more snapshot at the same position, which this one keeps.
-    fn again(&self) -> Snapshot {
+    fn again(&self) -> Result<Snapshot, Error> {
         let position = self.snapshot.position();
-        self.core.snapshots.open(Age::Limited, || position)
+        let snapshot = self.core.snapshots.open(Age::Limited, || position);
+        // Asked when the other one is open: then nothing was let go of between the two.
+        match self.snapshot.has_ended() {
+            true => Err(Error::SnapshotTooOld),
+            false => Ok(snapshot),
+        }
     }
 
     /// Holds a document that it is to change. `seen`: the version that it sees. Called with the

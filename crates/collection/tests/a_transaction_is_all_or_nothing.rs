@@ -455,3 +455,74 @@ fn what_is_too_large_is_refused() {
     let document = doc! { "_id": 10, "n": 10, "x": ("x".repeat(1 << 20)) };
     insert(&setting.one, document, &within(&again)).unwrap();
 }
+
+/// Another transaction commits a key while this one goes through many: one of the two has it.
+#[test]
+fn a_key_that_is_committed_meanwhile_is_a_conflict() {
+    const KEY: i32 = 20_000;
+    let setting = setting();
+    for collection in setting.both() {
+        for round in 0..12 {
+            let (one, other) = (setting.begin(), setting.begin());
+            let contested = doc! { "_id": -1 - round, "n": KEY };
+            let mine = insert(collection, contested, &within(&other));
+            mine.unwrap();
+            let many = (10..2_500).map(|n| doc! { "_id": n, "n": n });
+            let last = doc! { "_id": KEY, "n": KEY };
+            let bytes: Vec<u8> = many
+                .chain([last])
+                .flat_map(|it| it.as_bytes().to_vec())
+                .collect();
+            let wrote = std::thread::scope(|scope| {
+                let all = || collection.insert_on(Bytes::from(bytes), true, &within(&one));
+                let writing = scope.spawn(all);
+                std::thread::sleep(std::time::Duration::from_micros(400 * round as u64));
+                other.commit().unwrap();
+                writing.join().unwrap()
+            });
+            let wrote = wrote.is_ok_and(|inserted| inserted.errors.is_empty());
+            assert!(!(wrote && one.commit().is_ok()), "both have {KEY}");
+            let reader = collection.reader().unwrap();
+            let (record, _) = reader.find(ValueRef::Int32(-1 - round)).unwrap().unwrap();
+            let mut batch = collection.batch_on(Terms::default());
+            batch
+                .change(record, |_| Ok::<Change, Error>(Change::Delete))
+                .unwrap();
+            batch.commit().unwrap();
+        }
+    }
+}
+
+#[test]
+fn one_that_is_too_old_reads_no_more() {
+    let disk = MemoryDisk::new();
+    let mut options = EngineOptions::with_memory(64 << 20);
+    options.snapshot_age_max = std::time::Duration::from_millis(100);
+    let engine = Engine::open(Arc::new(disk), options).unwrap();
+    let collection = engine.create(&named("a.one"), Document::EMPTY).unwrap();
+    insert(&collection, doc! { "_id": 1, "n": 1 }, &Terms::default()).unwrap();
+    let transaction = engine.begin(origin());
+    transaction.collection(&named("a.one")).unwrap().unwrap();
+    assert_eq!(seen(&transaction.reader(&collection).unwrap()), [(1, 1)]);
+    let reader = collection.reader().unwrap();
+    change(
+        &collection,
+        &reader,
+        1,
+        replace(doc! { "_id": 1, "n": 2 }),
+        Terms::default(),
+    )
+    .unwrap();
+    drop(reader);
+    engine.fold().unwrap();
+    let begun = std::time::Instant::now();
+    loop {
+        match transaction.reader(&collection) {
+            // Until it ends it sees what it saw.
+            Ok(reader) => assert_eq!(seen(&reader), [(1, 1)]),
+            Err(error) => break assert!(matches!(error, Error::SnapshotTooOld), "{error:?}"),
+        }
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}

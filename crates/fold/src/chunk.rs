@@ -307,6 +307,40 @@ mod tests {
     }
 
     #[test]
+    fn payloads_belong_to_keys_of_all_lengths() {
+        let buffer = Bytes::from_static(b"0123456789");
+        let key = |length: usize| vec![b'k'; length];
+        let mut builder = PileBuilder::new(1, 0);
+        let arena = builder.share(buffer.clone());
+        for length in (0..30).rev() {
+            let (offset, payload) = (length as u32 % 7, [length as u8]);
+            let shared = SharedPayload {
+                arena,
+                offset,
+                length: 3,
+            };
+            builder.add_shared(&key(length), 1, 2, shared);
+            let own = Entry {
+                payload: &payload,
+                ..put(&[], 2, 2)
+            };
+            let key = key(length);
+            builder.add(Entry { key: &key, ..own });
+        }
+        let chunk = Chunk::of(&builder.finish());
+        for number in 0..chunk.len() {
+            let (entry, length) = (chunk.get(number).unwrap(), number / 2);
+            assert_eq!(entry.key, key(length));
+            let offset = length % 7;
+            let expected = match entry.id {
+                1 => buffer[offset..offset + 3].to_vec(),
+                _ => vec![length as u8],
+            };
+            assert_eq!(entry.payload, expected, "{length}");
+        }
+    }
+
+    #[test]
     fn shared_payloads_are_not_copied() {
         let buffer = Bytes::from_static(b"0123456789");
         let chunk_of = |position: u64, keys: [&[u8]; 3]| {

@@ -258,6 +258,13 @@ impl Chosen {
         let stretches = sections.past().chunk_by(together);
         stretches.rev().find_map(|stretch| {
             let chosen = stretch.get(choose(stretch)?)?;
+            // What is read at one time stays as long as what is read at another in the same section.
+            if chosen
+                .iter()
+                .any(|it| it.descriptor().bytes_raw > SEPARATE_BYTES)
+            {
+                return None;
+            }
             Some(Chosen {
                 ranked: chosen.iter().map(|it| (it.clone(), true)).collect(),
                 // Who reads an older one may need its deletions.

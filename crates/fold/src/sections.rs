@@ -101,8 +101,8 @@ impl Sections {
 
     /// The past ones that somebody needs who reads at a position.
     pub fn past_at(&self, snapshot: u64) -> impl Iterator<Item = &Arc<Section>> {
-        let needed = move |it: &&Arc<Section>| position(it) > snapshot;
-        self.past.iter().filter(needed)
+        let first = self.past.partition_point(|it| position(it) <= snapshot);
+        self.past.get(first..).unwrap_or_default().iter()
     }
 
     /// The present ones, oldest first.

@@ -246,8 +246,8 @@ impl View {
     }
 }
 
-/// The numbers of those of these keys, in order, which a section has, as a snapshot sees it. A younger
-/// section may delete one.
+/// The numbers of those of these keys, in order, which a section has, as a snapshot sees it; where keys are
+/// equal, of all of them. A younger section may delete one.
 pub fn held_in_section(
     section: &Arc<Section>,
     snapshot: u64,

@@ -7,7 +7,7 @@ use crate::disk::{Disk, DiskLock, LockOutcome, read_all};
 use crate::error::StorageError;
 
 /// The whole content of the FORMAT file of this version. Text, so that a person can read it.
-const FORMAT: &str = "windrow data format 1\n";
+const FORMAT: &str = "windrow data format 1, draft 2\n";
 const FORMAT_PATH: &str = "FORMAT";
 const FORMAT_TEMPORARY: &str = "FORMAT.new";
 const LOCK_PATH: &str = "LOCK";

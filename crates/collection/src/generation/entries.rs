@@ -19,20 +19,31 @@ fn base_of(commits: &[Arc<Commit>]) -> u64 {
 /// come in another order.
 fn about_how_many(commits: &[Arc<Commit>]) -> usize {
     let mut span: Option<(u64, u64)> = None;
-    let (mut count, mut bytes) = (0, 0);
+    // Of all inserts, and those of the one whose documents have the last ids.
+    let (mut count, mut bytes, mut last) = (1, 0, &[][..]);
     for (_, operation) in operations(commits) {
-        count += 1;
         if let Operation::Insert {
             first, documents, ..
         } = operation
         {
             let (least, largest) = span.unwrap_or((*first, *first));
+            if *first >= largest {
+                last = documents;
+            }
             span = Some((least.min(*first), largest.max(*first)));
-            bytes += documents.len();
+            (count, bytes) = (count + 1, bytes + documents.len());
         }
     }
-    let inserted = span.map_or(0, |(least, largest)| (largest - least) as usize);
-    count + inserted.min(bytes / DOCUMENT_BYTES_FEW)
+    let known = span.map_or(0, |(least, largest)| (largest - least) as usize);
+    // How many the last one has is told by how long the others are, or its first.
+    let first_bytes = || {
+        record::documents(last)
+            .next()
+            .map(|(_, it)| it.as_bytes().len())
+    };
+    let mean = (bytes - last.len()).checked_div(known).or_else(first_bytes);
+    let of_last = last.len() / mean.unwrap_or_default().max(DOCUMENT_BYTES_FEW);
+    count + (known + of_last).min(bytes / DOCUMENT_BYTES_FEW)
 }
 
 /// Most documents are longer.

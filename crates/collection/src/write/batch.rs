@@ -20,12 +20,12 @@ use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
 use super::terms::Terms;
 use super::unaltered::Unaltered;
-use super::unique::Looking;
+use super::unique::{Looking, Sought};
 use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
-use crate::holds::{Held, Ticket, while_waiting};
+use crate::holds::{Held, Taken, Ticket, while_waiting};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::record::{self, IndexChange};
@@ -387,9 +387,24 @@ impl<'c> Batch<'c> {
                 return Ok(Some(holder));
             }
         }
+        // Held before anybody looks: who held one of them before has committed then, and is seen.
+        let hold = |it: &UniqueKey| match self.terms.transaction {
+            Some(transaction) => {
+                let taken = transaction.hold_key(self.collection, it.index.map, &it.key)?;
+                Ok::<bool, Error>(taken == Taken::Now)
+            }
+            None => Ok(false),
+        };
+        let are_new: Vec<bool> = unique.iter().map(hold).collect::<Result<_, _>>()?;
         let looking = Looking::new(self.collection, self.terms.transaction)?;
-        for UniqueKey { index, key, shape } in unique {
-            if looking.is_there(index, key, true, Some(own))? {
+        for (UniqueKey { index, key, shape }, is_new) in unique.iter().zip(are_new) {
+            let sought = Sought {
+                index,
+                key,
+                look_up: true,
+                is_new,
+            };
+            if looking.is_there(&sought, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));
             }
         }

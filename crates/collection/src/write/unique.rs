@@ -12,7 +12,7 @@ use super::wanted::Wanted;
 use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
-use crate::holds::{Taken, Ticket};
+use crate::holds::Ticket;
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::state::IndexState;
@@ -46,6 +46,11 @@ impl Collection {
             && let Some(holder) = wanted.holder(&self.holds)
         {
             return Ok(Planned::HeldBy(holder));
+        }
+        if let Some(transaction) = claiming.transaction {
+            // Held before anybody looks: who held one of them before has committed then, and is seen.
+            wanted.sort();
+            wanted.hold(transaction, self)?;
         }
         let looking = Looking::new(self, claiming.transaction)?;
         wanted.pass_absent(&looking.newest)?;
@@ -102,7 +107,13 @@ impl Collection {
             let Some((index, bytes, key)) = wanted.key(*number) else {
                 continue;
             };
-            if key.taken || looking.is_there(index, bytes, key.look_up, None)? {
+            let sought = Sought {
+                index,
+                key: bytes,
+                look_up: key.look_up,
+                is_new: key.is_new,
+            };
+            if key.taken || looking.is_there(&sought, None)? {
                 return Ok(Some(*number));
             }
         }
@@ -157,15 +168,26 @@ pub(super) enum Planned {
 pub(super) struct Looking<'a> {
     collection: &'a Collection,
     newest: Reader,
-    own: Option<(&'a Transaction, Reader)>,
+    own: Option<Reader>,
+}
+
+/// A key that is claimed, and that the transaction holds where there is one.
+pub(super) struct Sought<'a> {
+    pub index: &'a Index,
+    pub key: &'a [u8],
+    /// Somebody may have it.
+    pub look_up: bool,
+    /// The transaction did not hold it before: what has happened to it since it began, it has not seen.
+    pub is_new: bool,
 }
 
 impl<'a> Looking<'a> {
+    /// A transaction holds all that is looked for by now.
     pub fn new(
         collection: &'a Collection,
-        transaction: Option<&'a Transaction>,
+        transaction: Option<&Transaction>,
     ) -> Result<Looking<'a>, Error> {
-        let own = transaction.map(|it| Ok::<_, Error>((it, it.reader(collection)?)));
+        let own = transaction.map(|it| it.reader(collection));
         Ok(Looking {
             collection,
             newest: collection.reader()?,
@@ -173,23 +195,17 @@ impl<'a> Looking<'a> {
         })
     }
 
-    /// Whether a record other than `own` has the key, which is claimed; `look_up`: somebody may. A
-    /// transaction takes hold of a key that it may have; one that only others can see is a conflict.
-    pub fn is_there(
-        &self,
-        index: &Index,
-        key: &[u8],
-        look_up: bool,
-        own: Option<RecordId>,
-    ) -> Result<bool, Error> {
-        let Some((transaction, reader)) = &self.own else {
-            return Ok(look_up && holder(&self.newest, index, key, own)?);
+    /// Whether a record other than `own` has the key. For a transaction one that only others can see is a
+    /// conflict.
+    pub fn is_there(&self, sought: &Sought<'_>, own: Option<RecordId>) -> Result<bool, Error> {
+        let Sought { index, key, .. } = sought;
+        let Some(reader) = &self.own else {
+            return Ok(sought.look_up && holder(&self.newest, index, key, own)?);
         };
         if holder(reader, index, key, own)? {
             return Ok(true);
         }
-        let taken = transaction.hold_key(self.collection, index.map, key)?;
-        let is_new = taken == Taken::Now && look_up;
+        let is_new = sought.is_new && sought.look_up;
         match is_new && holder(&self.newest, index, key, own)? {
             true => Err(conflict(self.collection, "a unique key")),
             false => Ok(false),

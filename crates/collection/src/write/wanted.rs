@@ -7,12 +7,14 @@ use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 
 use crate::claims::{self, Claim};
+use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::{Held, Holds, Ticket};
+use crate::holds::{Held, Holds, Taken, Ticket};
 use crate::index::Index;
 use crate::read::Reader;
 use crate::record::KeyHashes;
 use crate::state::IndexState;
+use crate::transaction::Transaction;
 
 /// See the module. Keys have numbers: those of an index follow each other, in order once they are
 /// [sorted](Self::sort).
@@ -38,6 +40,8 @@ pub(super) struct Key {
     pub look_up: bool,
     /// A document of the same insert has taken it.
     pub taken: bool,
+    /// A transaction holds it, and did not before.
+    pub is_new: bool,
 }
 
 impl Key {
@@ -84,6 +88,7 @@ impl<'i> Wanted<'i> {
                         first: keys.len(),
                         look_up: true,
                         taken: false,
+                        is_new: false,
                     });
                     bytes.extend_from_slice(key);
                 };
@@ -173,6 +178,27 @@ impl<'i> Wanted<'i> {
         added.are_double
     }
 
+    /// Lets a transaction hold all, which are in order.
+    pub fn hold(
+        &mut self,
+        transaction: &Transaction,
+        collection: &Collection,
+    ) -> Result<(), Error> {
+        for number in 0..self.keys.len() {
+            let Some((index, bytes, key)) = self.key(number) else {
+                continue;
+            };
+            if key.first != number {
+                continue;
+            }
+            let taken = transaction.hold_key(collection, index.map, bytes)?;
+            if let Some(key) = self.keys.get_mut(number) {
+                key.is_new = taken == Taken::Now;
+            }
+        }
+        Ok(())
+    }
+
     /// The transaction that holds one of the keys, if one does.
     pub fn holder(&self, holds: &Holds) -> Option<Arc<Ticket>> {
         if !holds.any() {
@@ -199,6 +225,10 @@ impl<'i> Wanted<'i> {
             let Some(state) = index else { continue };
             let looked_up = || of_index.iter().filter(|key| key.look_up);
             let hashed: Vec<HashedKey<'_>> = looked_up().map(|key| key.hashed(bytes)).collect();
+            // An index that is not asked need not know its newest keys.
+            if hashed.is_empty() {
+                continue;
+            }
             let held = newest.may_hold(state.index.map, &hashed)?;
             let looked_up = of_index.iter_mut().filter(|key| key.look_up);
             for (key, held) in looked_up.zip(held) {
