@@ -462,7 +462,7 @@ fn a_key_that_is_committed_meanwhile_is_a_conflict() {
     const KEY: i32 = 20_000;
     let setting = setting();
     for collection in setting.both() {
-        for round in 0..12 {
+        for round in 0..40 {
             let (one, other) = (setting.begin(), setting.begin());
             let contested = doc! { "_id": -1 - round, "n": KEY };
             let mine = insert(collection, contested, &within(&other));
@@ -476,7 +476,7 @@ fn a_key_that_is_committed_meanwhile_is_a_conflict() {
             let wrote = std::thread::scope(|scope| {
                 let all = || collection.insert_on(Bytes::from(bytes), true, &within(&one));
                 let writing = scope.spawn(all);
-                std::thread::sleep(std::time::Duration::from_micros(400 * round as u64));
+                std::thread::sleep(std::time::Duration::from_micros(120 * round as u64));
                 other.commit().unwrap();
                 writing.join().unwrap()
             });
