@@ -9,6 +9,7 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
+use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::read::Reader;
 use crate::state::State;
@@ -100,7 +101,9 @@ impl Moment {
         let snapshot = self.again()?;
         let mut state = State::clone(&collection.state());
         let position = snapshot.position();
-        state.indexes.retain(|it| it.index.ready_from() <= position);
+        // Asked in this order: one that becomes ready in between says from when on.
+        let was_ready = |index: &Index| index.is_ready() && index.ready_from() <= position;
+        state.indexes.retain(|it| was_ready(&it.index));
         let next_record = collection.next_record();
         Ok(Reader::new(Arc::new(state), snapshot, next_record, None))
     }
