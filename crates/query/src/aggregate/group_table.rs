@@ -179,12 +179,16 @@ impl Intake for GroupTable<'_> {
     }
 }
 
-/// The groups of tables in the order of their rows as one.
-pub(super) fn merged(tables: Vec<GroupTable<'_>>) -> Result<Option<GroupTable<'_>>, Error> {
+/// The groups of tables in the order of their rows as one, which has more memory than each of them.
+pub(super) fn merged(
+    tables: Vec<GroupTable<'_>>,
+    memory: Memory,
+) -> Result<Option<GroupTable<'_>>, Error> {
     let mut tables = tables.into_iter();
     let Some(mut first) = tables.next() else {
         return Ok(None);
     };
+    first.memory = memory;
     tables.try_for_each(|table| first.merge(table))?;
     Ok(Some(first))
 }

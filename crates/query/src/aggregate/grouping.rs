@@ -184,17 +184,13 @@ impl GroupOperator {
         let (group, environment, memory) = (&self.group, &self.environment, self.memory);
         let begin =
             |_| GroupTable::new(group, environment, memory.in_memory().shared_by(threads()));
-        let beside = match fold_parts(&mut self.input, interrupt, &begin) {
-            Ok(Some(tables)) => merged(tables),
-            Ok(None) => Ok(None),
-            Err(error) => Err(error),
-        };
-        // What is more than each one's part of the memory holds is taken in again, with all of it and the
-        // disk.
-        let table = match beside {
-            Ok(Some(table)) => table,
+        let join = |tables| merged(tables, memory.in_memory());
+        // What is more than each one's part of the memory holds, or all of it what they hold together, is
+        // taken in again, with all of it and the disk.
+        let table = match fold_parts(&mut self.input, interrupt, &begin, join) {
+            Ok(Some(Some(table))) => table,
             Err(error) if !is_over_memory(&error) => return Err(error),
-            Ok(None) | Err(_) => {
+            Ok(_) | Err(_) => {
                 let table = GroupTable::new(group, environment, memory);
                 fold_alone(&mut self.input, interrupt, table)?
             }
@@ -241,4 +237,90 @@ impl Operator for GroupOperator {
     }
 
     counted!(counters, input);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::rows::Rows;
+    use super::*;
+    use crate::Uninterrupted;
+    use crate::operators::Part;
+
+    const PARTS: i32 = 16;
+    const ROWS_A_PART: i32 = 50;
+
+    /// Rows that can be made in parts, each slow enough for another thread to begin beside it.
+    struct Cut {
+        rows: Rows,
+        counters: Counters,
+    }
+
+    fn rows(first: i32, count: i32) -> Rows {
+        let row = |n| Row::of(doc! { "u": n });
+        Rows::new((first..first + count).map(row).collect())
+    }
+
+    impl Operator for Cut {
+        fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+            match self.counters.at_end {
+                true => Ok(None),
+                false => self.rows.next(interrupt),
+            }
+        }
+
+        counted!(counters);
+
+        fn parts(&self) -> Result<Vec<Part>, Error> {
+            let part = |number| {
+                Box::new(move || {
+                    std::thread::sleep(Duration::from_millis(1));
+                    Ok(Box::new(rows(number * ROWS_A_PART, ROWS_A_PART)) as BoxOperator)
+                }) as Part
+            };
+            Ok((0..PARTS).map(part).collect())
+        }
+
+        fn absorb(&mut self, counts: &[Counters]) {
+            self.counters.absorb(counts);
+        }
+    }
+
+    /// How many groups there are. Each row is one.
+    fn count(memory: Memory) -> Result<usize, Error> {
+        let environment = Environment::default();
+        let group = Group {
+            id: parse_id(ValueRef::String("$u"), &environment)?,
+            fields: vec![count_field(&environment)?],
+        };
+        let input = Cut {
+            rows: rows(0, PARTS * ROWS_A_PART),
+            counters: Counters::default(),
+        };
+        let mut groups = GroupOperator::new(group, environment, memory, Box::new(input));
+        let mut found = std::collections::HashSet::new();
+        while let Some(row) = groups.next(&Uninterrupted)? {
+            let id = row.document().get("_id").and_then(ValueRef::as_whole);
+            assert!(id.is_some_and(|id| found.insert(id)));
+        }
+        Ok(found.len())
+    }
+
+    /// Tables that fit in what each thread may hold may be more than that together.
+    #[test]
+    fn every_group_is_given_however_little_memory_there_is() {
+        let all = (PARTS * ROWS_A_PART) as usize;
+        for bytes_max in (1..40).map(|step| step * 5_000) {
+            let on_the_disk = Memory {
+                bytes_max,
+                may_spill: true,
+            };
+            assert_eq!(count(on_the_disk).unwrap(), all, "{bytes_max} bytes");
+            match count(on_the_disk.in_memory()) {
+                Ok(found) => assert_eq!(found, all, "{bytes_max} bytes"),
+                Err(error) => assert_eq!(error.code(), Some(292), "{bytes_max} bytes"),
+            }
+        }
+    }
 }

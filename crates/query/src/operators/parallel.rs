@@ -82,8 +82,10 @@ pub(crate) fn count_rows(input: &mut BoxOperator, interrupt: &dyn Interrupt) -> 
     if let Some(count) = input.count_known()? {
         return Ok(count);
     }
-    match fold_parts(input, interrupt, &|_| 0u64)? {
-        Some(counts) => Ok(counts.into_iter().sum()),
+    match fold_parts(input, interrupt, &|_| 0u64, |counts| {
+        Ok(counts.into_iter().sum())
+    })? {
+        Some(count) => Ok(count),
         None => fold_alone(input, interrupt, 0),
     }
 }
@@ -100,15 +102,17 @@ pub(crate) fn fold_alone<S: Intake>(
     Ok(state)
 }
 
-/// Gives every row to one of the states that `begin` made, with several threads. The states together
-/// have seen all rows, and each only rows that stand before those of the next. `begin` is told a number
-/// that is smaller than that of any later state. None, and the input as it was, where that is not
-/// possible or no other thread is free; the input is as it was after an error, too.
-pub(crate) fn fold_parts<S: Intake>(
+/// Gives every row to one of the states that `begin` made, with several threads, and the states to `join`.
+/// They have seen all rows together, and each only rows that stand before those of the next. `begin` is
+/// told a number that is smaller than that of any later state. None, and the input as it was, where that
+/// is not possible or no other thread is free; the input is as it was after an error, too, of `join` as
+/// well.
+pub(crate) fn fold_parts<S: Intake, J>(
     input: &mut BoxOperator,
     interrupt: &dyn Interrupt,
     begin: &(impl Fn(usize) -> S + Sync),
-) -> Result<Option<Vec<S>>, Error> {
+    join: impl FnOnce(Vec<S>) -> Result<J, Error>,
+) -> Result<Option<J>, Error> {
     let Some(interrupt) = interrupt.across_threads().filter(|_| *THREADS > 1) else {
         return Ok(None);
     };
@@ -118,8 +122,9 @@ pub(crate) fn fold_parts<S: Intake>(
         return Ok(None);
     }
     let (states, counted) = Work::new(&parts, helpers.0 + 1, interrupt, begin).run()?;
+    let joined = join(states)?;
     counted.iter().for_each(|counts| input.absorb(counts));
-    Ok(Some(states))
+    Ok(Some(joined))
 }
 
 /// A fold by several threads.

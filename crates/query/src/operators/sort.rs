@@ -39,7 +39,10 @@ impl Sort {
         let shared = memory.shared_by(threads());
         // Without the disk the limit is for all rows together: one sorter counts them.
         let beside = match memory.may_spill {
-            true => fold_parts(&mut self.input, interrupt, &|first| sorting(shared, first))?,
+            true => {
+                let begin = |first| sorting(shared, first);
+                fold_parts(&mut self.input, interrupt, &begin, Ok)?
+            }
             false => None,
         };
         let sorted = match beside {
