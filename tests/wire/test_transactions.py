@@ -418,3 +418,49 @@ def test_money_is_neither_made_nor_lost(tmp_path):
         assert 20 < len(moved) <= database.moves.count_documents({}) <= len(moved) + 4
         for name in ("one", "other", "moves"):
             assert database.command("validate", name, full=True)["valid"]
+
+
+def sampled(collection, size, session=None):
+    """Each once, within a time that is long for so few documents."""
+    found = ids(collection.aggregate([{"$sample": {"size": size}}], session=session, maxTimeMS=20_000))
+    assert len(found) == len(set(found))
+    return found
+
+
+def test_a_sample_ends_where_fewer_are_visible_than_are_counted(client, collection):
+    """Records were drawn by their ids until there were enough of them, also where there were none."""
+    collection.insert_many({"_id": n} for n in range(3))
+    with client.start_session() as session, session.start_transaction():
+        assert collection.count_documents({}, session=session) == 3
+        collection.insert_many({"_id": n} for n in range(10, 5010))
+        for size in (1, 2, 3, 100):
+            assert set(sampled(collection, size, session)) <= {0, 1, 2}
+            assert len(sampled(collection, size, session)) == min(size, 3)
+    assert len(sampled(collection, 100)) == 100
+    with client.start_session() as session:
+        with session.start_transaction():
+            collection.delete_many({"_id": {"$nin": [0, 1, 2000, 5009]}}, session=session)
+            assert set(sampled(collection, 100, session)) == {0, 1, 2000, 5009}
+            assert {sampled(collection, 1, session)[0] for _ in range(60)} == {0, 1, 2000, 5009}
+            collection.delete_many({}, session=session)
+            assert sampled(collection, 1, session) == sampled(collection, 100, session) == []
+            session.abort_transaction()
+        with session.start_transaction():
+            # Some by their ids, the rest of them not: none twice.
+            collection.delete_many({"_id": {"$gte": 50, "$lt": 4990}}, session=session)
+            assert len(sampled(collection, 60, session)) == 60
+            assert len(sampled(collection, 200, session)) == 63
+            session.abort_transaction()
+
+
+def test_a_sample_of_a_snapshot_is_of_its_documents(client, collection):
+    collection.insert_many({"_id": n} for n in range(3))
+    with client.start_session(snapshot=True) as session:
+        assert len(list(collection.find({}, session=session))) == 3
+        collection.insert_many({"_id": n} for n in range(10, 5010))
+        assert set(sampled(collection, 100, session)) == {0, 1, 2}
+        assert len(sampled(collection, 2, session)) == 2
+    with client.start_session(snapshot=True) as session:
+        assert len(list(collection.find({}, session=session))) == 5003
+        collection.delete_many({})
+        assert len(sampled(collection, 100, session)) == 100

@@ -65,9 +65,9 @@ impl Transformation for Sample {
     fn over_source(
         &self,
         source: &Arc<dyn Source>,
-        _: &Setting,
+        setting: &Setting,
     ) -> Option<Result<BoxOperator, Error>> {
-        let few = Drawn::few(source, self.size).transpose()?;
+        let few = Drawn::few(source, self.size, setting.allow_disk_use).transpose()?;
         Some(few.map(|drawn| Box::new(drawn) as BoxOperator))
     }
 
@@ -80,12 +80,17 @@ impl Transformation for Sample {
     }
 }
 
-/// Records that are drawn by their ids, as often as there is one.
+/// Records that are drawn by their ids, as often as there is one. Where there are fewer than were counted, as
+/// in a transaction that has deleted most, or at a time before they were stored, the rest is read whole.
 struct Drawn {
     source: Arc<dyn Source>,
     ids: RangeInclusive<u64>,
     met: HashSet<u64>,
     left: u64,
+    /// How often another id is drawn where one has no record, or was met before.
+    misses_left: u64,
+    rest: Option<Sorted>,
+    allow_disk_use: bool,
     random: Random,
     counters: Counters,
     pace: Pace,
@@ -97,10 +102,18 @@ const DRAWN_MIN: u64 = 100;
 const DRAWN_PART: u64 = 20;
 /// Where more ids than this for each document are gaps, drawing one by one takes too long.
 const IDS_A_DOCUMENT: u64 = 8;
+/// So many ids are drawn in vain for each record that is wanted, and some more for a few records, before
+/// the count is taken to be wrong: twice as many as of the least dense that are drawn.
+const MISSES_A_RECORD: u64 = 2 * IDS_A_DOCUMENT;
+const MISSES_MIN: u64 = 128;
 
 impl Drawn {
     /// So many records of a collection; None where it is better read whole.
-    fn few(source: &Arc<dyn Source>, size: u64) -> Result<Option<Drawn>, Error> {
+    fn few(
+        source: &Arc<dyn Source>,
+        size: u64,
+        allow_disk_use: bool,
+    ) -> Result<Option<Drawn>, Error> {
         let count = source.count();
         let is_few = count >= DRAWN_MIN && size < count / DRAWN_PART;
         if !is_few || source.view().is_some() || source.is_clustered() {
@@ -120,6 +133,9 @@ impl Drawn {
             ids: first..=last,
             met: HashSet::new(),
             left: size,
+            misses_left: MISSES_MIN + MISSES_A_RECORD * size,
+            rest: None,
+            allow_disk_use,
             random: Random::new(),
             counters: Counters::default(),
             pace: Pace::default(),
@@ -132,24 +148,62 @@ impl Drawn {
         let drawn = (u128::from(self.random.next()) * u128::from(span)) >> 64;
         RecordId(self.ids.start() + drawn as u64)
     }
+
+    /// A record that was not met yet; None where too many ids were drawn in vain.
+    fn draw_row(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
+        while self.misses_left > 0 {
+            self.pace.step(interrupt)?;
+            let id = self.draw();
+            if self.met.insert(id.0)
+                && let Some(document) = self.source.get(id)?
+            {
+                self.counters.documents_examined += 1;
+                return Ok(Some(Row::of_record(id, document)));
+            }
+            self.misses_left -= 1;
+        }
+        Ok(None)
+    }
+
+    /// As many of the records that were not met as are still wanted, by chance.
+    fn read_rest(&mut self, interrupt: &dyn Interrupt) -> Result<Sorted, Error> {
+        let mut sorter = Sorter::new(Some(self.left), Memory::of(self.allow_disk_use));
+        let mut records = self.source.records(Direction::Forward)?;
+        while records.next()? {
+            self.pace.step(interrupt)?;
+            self.counters.documents_examined += 1;
+            if !self.met.contains(&records.id().0) {
+                let row = Row::of_record(records.id(), records.document_bytes());
+                self.random.add_row(&mut sorter, row)?;
+            }
+        }
+        sorter.finish()
+    }
 }
 
 impl Operator for Drawn {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
-        while self.left > 0 {
-            self.pace.step(interrupt)?;
-            let id = self.draw();
-            if !self.met.insert(id.0) {
-                continue;
-            }
-            if let Some(document) = self.source.get(id)? {
-                self.left -= 1;
-                self.counters.documents_examined += 1;
-                self.counters.returned += 1;
-                return Ok(Some(Row::of_record(id, document)));
-            }
+        if self.left == 0 {
+            return Ok(None);
         }
-        Ok(None)
+        let drawn = match self.draw_row(interrupt)? {
+            Some(row) => Some(row),
+            None => {
+                let rest = match self.rest.take() {
+                    Some(rest) => rest,
+                    None => self.read_rest(interrupt)?,
+                };
+                let next = self.rest.insert(rest).next()?;
+                next.map(|keyed| keyed.row)
+            }
+        };
+        match &drawn {
+            Some(_) => {
+                (self.left, self.counters.returned) = (self.left - 1, self.counters.returned + 1)
+            }
+            None => self.left = 0,
+        }
+        Ok(drawn)
     }
 
     counted!(counters);
@@ -180,11 +234,7 @@ impl Operator for SampleOperator {
     fn next(&mut self, interrupt: &dyn Interrupt) -> Result<Option<Row>, Error> {
         if let Some(mut sorter) = self.sorter.take() {
             while let Some(row) = self.input.next(interrupt)? {
-                let number = self.random.next();
-                sorter.add_with(row, |_, key| {
-                    key.extend_from_slice(&number.to_be_bytes());
-                    Ok(())
-                })?;
+                self.random.add_row(&mut sorter, row)?;
             }
             self.sorted = sorter.finish()?;
         }
@@ -202,6 +252,15 @@ struct Random(u64);
 impl Random {
     fn new() -> Random {
         Random(getrandom::u64().unwrap_or(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// Adds a row with a key of chance.
+    fn add_row(&mut self, sorter: &mut Sorter, row: Row) -> Result<(), Error> {
+        let number = self.next();
+        sorter.add_with(row, |_, key| {
+            key.extend_from_slice(&number.to_be_bytes());
+            Ok(())
+        })
     }
 
     fn next(&mut self) -> u64 {
