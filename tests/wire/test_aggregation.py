@@ -353,3 +353,16 @@ def test_a_small_sample_reads_no_more_than_it_gives(collection):
         collection.database["system.profile"].drop()
     assert len(run(collection, {"$sample": {"size": 400}})) == 400
     assert len(run(collection, {"$match": {"_id": {"$lt": 10}}}, {"$sample": {"size": 5}})) == 5
+
+
+@pytest.mark.parametrize("stage", [{"$sample": {"size": 20}}, {"$sample": {"size": 900}}])
+def test_a_sample_refuses_a_hint_that_fits_nothing(collection, stage):
+    collection.insert_many({"_id": n, "a": n} for n in range(1000))
+    collection.create_index("a")
+    assert len(list(collection.aggregate([stage], hint="a_1"))) == stage["$sample"]["size"]
+    collection.database.create_collection("view", viewOn=collection.name, pipeline=[])
+    for asked in (collection, collection.database.view):
+        for hint in ("b_1", {"b": 1}):
+            with pytest.raises(OperationFailure) as refused:
+                list(asked.aggregate([stage], hint=hint))
+            assert refused.value.code == 2

@@ -10,7 +10,7 @@
 //! `intersected`, `sampled`, `skipping`, `values`, `ways`, `ranked`, `remembered`, `hint`, `near`.
 
 pub mod access;
-mod hint;
+pub(crate) mod hint;
 mod intersected;
 mod limited;
 mod merged;
@@ -247,7 +247,7 @@ fn single_id(find: &Find, source: &dyn Source) -> Option<Value> {
 
 /// Hinted at, an index answers even where it does not have every document.
 fn by_hint(find: &Find, source: &dyn Source) -> Result<Choice, Error> {
-    let Some(index) = hint::index(find, source)? else {
+    let Some(index) = hint::index(find.hint.as_ref(), source)? else {
         return Ok(Choice::only(finish(
             find,
             collection_scan(find, Direction::Forward),

@@ -14,6 +14,7 @@ use super::statistics;
 use super::transform::{Count, Match, NearRows, RedactRows, ReplaceRows, ReshapeRows};
 use super::unwind::UnwindOperator;
 use crate::Error;
+use crate::choose::hint;
 use crate::cursor::Cursor;
 use crate::find::{Find, Hint};
 use crate::operators::{BoxOperator, Limit, Skip, SortOperator};
@@ -35,6 +36,9 @@ impl Pipeline {
             && let Kind::Other(other) = &first.kind
             && let Some(front) = other.over_source(source, setting)
         {
+            // A stage that reads in ways of its own follows no hint, but the hint must be one.
+            let base = source.view().map_or(source, |view| view.base);
+            hint::check_fits(hint.as_ref(), &**base)?;
             return chain(rest, front?, setting).map(Cursor::of);
         }
         let (source, stages) = self.over_base(source, setting)?;

@@ -32,21 +32,27 @@ pub fn check(find: &Find, source: &dyn Source) -> Result<(), Error> {
             2,
             "Cannot use sort with $natural if hint is not $natural",
         )),
-        Some(Hint::Natural(_)) | None => Ok(()),
-        Some(_) if !source.exists() => Ok(()),
-        Some(_) => index(find, source).map(drop),
+        hint => check_fits(hint.as_ref(), source),
+    }
+}
+
+/// Refuses a hint that fits nothing.
+pub fn check_fits(hint: Option<&Hint>, source: &dyn Source) -> Result<(), Error> {
+    match source.exists() {
+        true => index(hint, source).map(drop),
+        false => Ok(()),
     }
 }
 
 /// The index that is hinted at; None where nothing is.
-pub fn index(find: &Find, source: &dyn Source) -> Result<Option<SourceIndex>, Error> {
-    let is_meant = |one: &Definition| match &find.hint {
+pub fn index(hint: Option<&Hint>, source: &dyn Source) -> Result<Option<SourceIndex>, Error> {
+    let is_meant = |one: &Definition| match hint {
         Some(Hint::Name(name)) => one.name == *name && !one.hidden,
         Some(Hint::Own(name)) => one.name == *name,
         Some(Hint::Key(key)) => same_key(one.key_pattern(), key.as_document()) && !one.hidden,
         Some(Hint::Natural(_)) | None => false,
     };
-    if matches!(find.hint, None | Some(Hint::Natural(_))) {
+    if matches!(hint, None | Some(Hint::Natural(_))) {
         return Ok(None);
     }
     let all = source.indexes().into_iter().enumerate();
@@ -85,7 +91,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
         let message = "When using min()/max() a hint of which index to use must be provided";
         return Err(Error::new(51173, message));
     }
-    let Some(index) = index(find, source)? else {
+    let Some(index) = index(find.hint.as_ref(), source)? else {
         return Err(Error::new(
             NO_PLANS,
             "min and max cannot be used with a $natural hint",

@@ -50,7 +50,7 @@ pub fn scan(
 
 /// The index that is hinted at, or all of places.
 fn candidates(find: &Find, source: &dyn Source) -> Result<Vec<SourceIndex>, Error> {
-    if let Some(index) = hint::index(find, source)? {
+    if let Some(index) = hint::index(find.hint.as_ref(), source)? {
         return Ok(vec![index]);
     }
     let mut found = Vec::new();
