@@ -40,6 +40,49 @@ def test_a_long_list_of_values_is_read_value_by_value(collection, count):
     assert collection.count_documents(both, hint="k_1") == count
 
 
+def test_a_long_list_is_counted_all_over(collection):
+    """Only its first values were, which may be none of the collection's."""
+    values = [*range(-70, 0), *range(80)]
+    found = stats(collection, {"g": {"$in": values}, "h": {"$lt": 3}})
+    assert (found["nReturned"], found["totalDocsExamined"]) == (480, 600)
+    found = stats(collection, {"k": {"$in": [*range(-100, 0), *range(0, 20_000, 2)]}}, sort={"h": 1}, limit=50)
+    assert found["nReturned"] == 50
+    assert found["totalDocsExamined"] < 200
+
+
+def seeks(found):
+    """Of the index scan below a plan's last stage."""
+    stage = found["executionStages"]
+    while "inputStage" in stage:
+        stage = stage["inputStage"]
+    return stage["seeks"]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("key", ["s", "s_t"])
+def test_values_that_an_index_does_not_have_are_passed_together(collection, key, order):
+    """Each value of a list was sought, however many lay between two of the index."""
+    other = collection.database.other
+    other.drop()
+    other.insert_many({"_id": i, "s": i % 500 * 100, "t": i % 7} for i in range(5000))
+    name = other.create_index([(field, 1) for field in key.split("_")])
+    values = [*range(0, 100_000, 4), 100.5, 300]
+    for filter in ({"s": {"$in": values}}, {"s": {"$in": [n + 1 for n in values]}},
+                   {"s": {"$in": [n + 1 for n in values] + [700, 49_900]}},
+                   {"s": {"$in": values}, "t": {"$gt": 2}},
+                   {"s": {"$in": values}, "t": {"$in": [1, 5, 9]}},
+                   {"s": {"$in": [*range(200)]}}, {"s": {"$in": [*range(49_850, 51_000)]}}):
+        natural = sorted(one["_id"] for one in other.find(filter, hint={"$natural": 1}))
+        sort = {field: order for field in key.split("_")}
+        rows = list(other.find(filter, hint=name, sort=sort))
+        assert sorted(one["_id"] for one in rows) == natural
+        keys = [tuple(one[field] for field in sort) for one in rows]
+        assert keys == sorted(keys, reverse=order < 0)
+        found = stats(other, filter, hint=name, sort=sort)
+        assert found["nReturned"] == len(natural)
+        assert seeks(found) < 5000
+
+
 def test_long_lists_are_checked_behind_the_first_field(collection):
     collection.create_index([("g", 1), ("k", -1)])
     values = list(range(0, 20_000, 4))

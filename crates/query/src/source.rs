@@ -140,6 +140,40 @@ pub trait Source: Send + Sync {
     fn count_about(&self, index: usize, from: &[u8], to: &[u8]) -> Result<u64, Error>;
 }
 
+/// Ranges that are counted; the others are taken to be like them.
+const RANGES_COUNTED: usize = 64;
+
+/// About how many entries lie in all of these ranges.
+pub(crate) fn count_about_all(
+    source: &dyn Source,
+    index: usize,
+    ranges: &[(Vec<u8>, Vec<u8>)],
+) -> Result<f64, Error> {
+    let mut sum = 0;
+    let places = places_counted(ranges.len());
+    let counted = places.len().max(1);
+    for (from, to) in places.into_iter().filter_map(|place| ranges.get(place)) {
+        sum += source.count_about(index, from, to)?;
+    }
+    Ok(sum as f64 * ranges.len() as f64 / counted as f64)
+}
+
+/// Places that lie spread over a list, one in each of so many parts of it, and each elsewhere in its part:
+/// what comes again and again in the list is not what stands at all of them.
+fn places_counted(length: usize) -> Vec<usize> {
+    if length <= RANGES_COUNTED {
+        return (0..length).collect();
+    }
+    let begin = |part: usize| part * length / RANGES_COUNTED;
+    // The parts of the golden ratio's multiples lie evenly between 0 and 1.
+    let within = |part: usize| (part as f64 * 0.618_033_988_75).fract();
+    let place = |part: usize| {
+        let width = begin(part + 1) - begin(part);
+        begin(part) + (within(part) * width as f64) as usize
+    };
+    (0..RANGES_COUNTED).map(place).collect()
+}
+
 /// Goes through records.
 pub trait RecordCursor: Send {
     /// Goes to the next record; false at the end.
@@ -279,5 +313,26 @@ impl EntryCursor for Nothing {
 
     fn seek_key(&mut self, _: &[u8]) -> Result<(), Error> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_counted_all_over_a_list() {
+        for length in [0, 1, 63, 64, 65, 100, 128, 5_000, 1_000_000] {
+            let places = places_counted(length);
+            assert_eq!(places.len(), length.min(RANGES_COUNTED));
+            let part = length.div_ceil(RANGES_COUNTED);
+            assert!(places.iter().all(|place| *place < length), "{length}");
+            let steps = places.windows(2).map(|pair| pair[1].checked_sub(pair[0]));
+            for step in steps {
+                assert!((1..=2 * part).contains(&step.unwrap()), "{length}");
+            }
+            let odd = places.iter().filter(|place| **place % 2 == 1).count();
+            assert!(length < 64 || (16..48).contains(&odd), "{length} {odd}");
+        }
     }
 }

@@ -15,10 +15,7 @@ use crate::bounds::wildcard::{self, Candidate};
 use crate::bounds::{IndexBounds, Predicate, Predicates, has_all, parts_with_arrays, predicates};
 use crate::find::Find;
 use crate::plan::{ClusteredScan, IndexScan, KeyOutput, Plan};
-use crate::source::{Direction, Source, SourceIndex};
-
-/// Ranges that are counted; the others are taken to be like them.
-const RANGES_COUNTED: usize = 64;
+use crate::source::{Direction, Source, SourceIndex, count_about_all};
 
 /// In smaller collections no keys are looked at to choose: all ways are short.
 const SAMPLED_MIN: u64 = 10_000;
@@ -318,12 +315,7 @@ impl<'s> Scene<'s> {
     }
 
     fn count(&self, index: usize, ranges: &ScanRanges) -> Result<f64, Error> {
-        let mut sum = 0;
-        for (from, to) in ranges.ranges.iter().take(RANGES_COUNTED) {
-            sum += self.source.count_about(index, from, to)?;
-        }
-        let counted = ranges.ranges.len().clamp(1, RANGES_COUNTED);
-        Ok(sum as f64 * ranges.ranges.len() as f64 / counted as f64)
+        count_about_all(self.source, index, &ranges.ranges)
     }
 
     /// Whether the keys have all that the answer is made of, and settle the filter.

@@ -15,7 +15,7 @@ use crate::bounds::interval::after;
 use crate::bounds::range::{KeyRange, ScanRanges, cut};
 use crate::plan::{IndexScan, KeyOutput};
 use crate::row::{Content, Interrupt, Pace, Row};
-use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source};
+use crate::source::{BEHIND_KEYS, Direction, EntryCursor, RecordId, Source, count_about_all};
 
 /// Entries that fail a check one after the other before the scan seeks instead.
 const MISSES_BEFORE_SEEK: u32 = 8;
@@ -27,6 +27,9 @@ pub(super) struct IndexScanner {
     /// The range that is being read, from its end or its start by direction.
     current: usize,
     is_in_range: bool,
+    /// Whether the cursor leaves no entries out behind where it was set.
+    is_exact: bool,
+    absent: Absent,
     misses: u32,
     given: Given,
     document: Option<KeyDocument>,
@@ -59,6 +62,28 @@ struct Given {
     /// Whether the value before had so many that the scan sought behind them: the next may, too.
     has_many: bool,
 }
+
+/// Keys in a row that are not in the index. A look whether a key may be there costs less than a seek to where
+/// it would be, but only from there ranges can be passed without a look at each.
+struct Absent {
+    keys: u32,
+    /// So many are looked at before a seek. Twice as many each time that it passed few ranges.
+    patience: u32,
+}
+
+impl Default for Absent {
+    fn default() -> Absent {
+        Absent {
+            keys: 0,
+            patience: ABSENT_BEFORE_SEEK,
+        }
+    }
+}
+
+const ABSENT_BEFORE_SEEK: u32 = 8;
+const PATIENCE_MAX: u32 = 1024;
+/// A seek has to pass so many ranges to be worth it.
+const RANGES_PASSED_MIN: usize = 8;
 
 /// A seek costs about as much as stepping over so many entries.
 const STEPS_BEFORE_SEEK: u32 = 4;
@@ -112,6 +137,8 @@ impl IndexScanner {
             ranges,
             current: 0,
             is_in_range: false,
+            is_exact: false,
+            absent: Absent::default(),
             misses: 0,
             given: Given::default(),
             document,
@@ -124,9 +151,7 @@ impl IndexScanner {
     /// Keys that cut what is read into parts of like size, each worth a thread.
     fn cuts(&self) -> Result<Vec<Vec<u8>>, Error> {
         let (source, number) = (&self.what.source, self.what.number);
-        let about = |(from, to): &KeyRange| source.count_about(number, from, to);
-        let counts = self.ranges.ranges.iter().map(about);
-        let read = counts.sum::<Result<u64, Error>>()?;
+        let read = count_about_all(&**source, number, &self.ranges.ranges)? as u64;
         let count = parts_max().min(read / PART_ENTRIES_MIN);
         if count < 2 {
             return Ok(Vec::new());
@@ -159,15 +184,29 @@ impl IndexScanner {
         }
     }
 
+    /// How many ranges in the scan's direction end before the cursor's entry.
+    fn ranges_ended(&self) -> usize {
+        let (ranges, key) = (&self.ranges.ranges, self.cursor.key());
+        match self.what.direction {
+            Direction::Forward => ranges.partition_point(|(_, to)| to.as_slice() <= key),
+            Direction::Backward => {
+                ranges.len() - ranges.partition_point(|(from, _)| from.as_slice() <= key)
+            }
+        }
+    }
+
     fn seek(&mut self, key: &[u8]) -> Result<(), Error> {
         self.counters.seeks += 1;
+        self.is_exact = true;
         self.cursor.seek(key, RecordId(0))
     }
 
     /// Seeks to where a range begins.
     fn seek_range(&mut self, start: &[u8]) -> Result<(), Error> {
-        if self.ranges.are_keys && self.what.direction == Direction::Forward {
+        let is_key = self.ranges.are_keys && self.what.direction == Direction::Forward;
+        if is_key && self.absent.keys < self.absent.patience {
             self.counters.seeks += 1;
+            self.is_exact = false;
             return self.cursor.seek_key(start);
         }
         self.seek(start)
@@ -189,12 +228,48 @@ impl IndexScanner {
                 self.seek_range(&start)?;
                 self.is_in_range = true;
             }
-            if self.cursor.next()? && self.is_before_end() {
+            let has_entry = self.cursor.next()?;
+            if has_entry && self.is_before_end() {
+                if !self.is_exact {
+                    self.absent.keys = 0;
+                }
                 return Ok(true);
             }
-            self.is_in_range = false;
-            self.current += 1;
+            if self.leave_range(has_entry) {
+                return Ok(true);
+            }
         }
+    }
+
+    /// Goes on to the next range that may have entries; whether the cursor's entry lies in it.
+    fn leave_range(&mut self, has_entry: bool) -> bool {
+        self.is_in_range = false;
+        self.current += 1;
+        if !self.is_exact {
+            self.absent.keys = self.absent.keys.saturating_add(1);
+            return false;
+        }
+        let ended = match has_entry {
+            true => self.ranges_ended(),
+            false => self.ranges.ranges.len(),
+        };
+        let passed = ended.saturating_sub(self.current);
+        self.current += passed;
+        self.is_in_range = has_entry && self.is_behind_start() && self.is_before_end();
+        if passed < RANGES_PASSED_MIN && self.absent.keys > 0 {
+            self.absent.keys = 0;
+            self.absent.patience = (2 * self.absent.patience).min(PATIENCE_MAX);
+        }
+        self.is_in_range
+    }
+
+    fn is_behind_start(&self) -> bool {
+        let key = self.cursor.key();
+        self.range()
+            .is_some_and(|(from, to)| match self.what.direction {
+                Direction::Forward => key >= from.as_slice(),
+                Direction::Backward => key < to.as_slice(),
+            })
     }
 
     fn is_before_end(&self) -> bool {
