@@ -65,8 +65,14 @@ impl Deviation {
         }
     }
 
+    /// What one of the two has alone stays as it is: reckoned anew, it would be rounded again.
     pub fn merge(&mut self, other: &Deviation) {
         if other.count == 0 {
+            return;
+        }
+        if self.count == 0 {
+            let sample = self.sample;
+            *self = Deviation { sample, ..*other };
             return;
         }
         let (one, two) = (self.count as f64, other.count as f64);
@@ -98,5 +104,57 @@ impl Deviation {
             self.count
         };
         (count > 0).then(|| (self.squares / count as f64).sqrt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(numbers: &[f64]) -> Deviation {
+        let mut deviation = Deviation::new(false);
+        numbers.iter().for_each(|number| deviation.add(*number));
+        deviation
+    }
+
+    fn merged(one: &[f64], other: &[f64]) -> Option<f64> {
+        let mut deviation = of(one);
+        deviation.merge(&of(other));
+        deviation.finish()
+    }
+
+    #[test]
+    fn what_is_merged_with_nothing_stays_as_it_is() {
+        for numbers in [
+            &[0.1; 3][..],
+            &[0.1; 7],
+            &[1e200],
+            &[1e200, 1e200],
+            &[1.5, 3.25, 0.1],
+        ] {
+            let alone = of(numbers).finish();
+            assert_eq!(merged(&[], numbers), alone, "{numbers:?}");
+            assert_eq!(merged(numbers, &[]), alone, "{numbers:?}");
+        }
+        assert_eq!(merged(&[], &[]), None);
+    }
+
+    #[test]
+    fn equal_numbers_do_not_deviate_in_many_parts() {
+        let mut all = of(&[]);
+        for _ in 0..50 {
+            all.merge(&of(&[0.1]));
+            all.merge(&of(&[]));
+        }
+        assert_eq!(all.finish(), Some(0.0));
+    }
+
+    #[test]
+    fn a_sample_stays_one() {
+        let mut sample = Deviation::new(true);
+        sample.merge(&of(&[1.0]));
+        assert_eq!(sample.finish(), None);
+        sample.merge(&of(&[3.0]));
+        assert_eq!(sample.finish(), Some(2.0_f64.sqrt()));
     }
 }
