@@ -154,6 +154,36 @@ def test_what_stays_within_the_limits_is_computed(documents):
     assert list(documents.aggregate(grouped)) == [{"_id": None, "x": 5}]
 
 
+@pytest.mark.parametrize("function", [
+    {"$last": "$s"}, {"$max": "$s"}, {"$maxN": {"n": 2, "input": "$s"}}, {"$lastN": {"n": 3, "input": "$s"}},
+    {"$bottom": {"sortBy": {"_id": 1}, "output": "$s"}},
+], ids=lambda function: next(iter(function)))
+def test_a_long_value_in_long_windows(documents, function):
+    """The windows of all rows have the one long string, the values of 51 rows."""
+    rows = [{"$limit": 1}, {"$set": {"r": {"$range": [0, 1001]}}}, {"$unwind": "$r"}, {"$project": {
+        "_id": "$r", "s": {"$cond": [{"$eq": ["$r", 1000]}, {"$substrBytes": ["$big", 0, BIG >> 1]}, "a"]}}}]
+    windows = [{"$setWindowFields": {"sortBy": {"_id": 1}, "output": {
+        "v": {**function, "window": {"documents": [start, 1000]}}}}} for start in (950, 0)]
+    lengths = [{"$project": {"n": {"$bsonSize": {"v": "$v"}}}}, {"$match": {"n": {"$gt": BIG >> 1}}}, {"$count": "n"}]
+    assert list(documents.aggregate([*rows, windows[0], *lengths])) == [{"n": 51}]
+    # All values together are too long.
+    with pytest.raises(OperationFailure) as error:
+        list(documents.aggregate([*rows, windows[1], *lengths]))
+    assert error.value.code == MEMORY
+
+
+def test_many_values_in_long_windows(documents):
+    rows = [{"$limit": 1}, {"$set": {"r": {"$range": [0, 3000]}}}, {"$unwind": "$r"}, {"$project": {"_id": "$r"}}]
+    functions = {"late": {"$lastN": {"n": 300, "input": "$_id"}}, "least": {"$minN": {"n": 300, "input": "$_id"}},
+                 "top": {"$topN": {"n": 300, "sortBy": {"_id": -1}, "output": "$_id"}}}
+    stage = {"sortBy": {"_id": 1}, "output": {
+        name: {**function, "window": {"documents": [-1500, 0]}} for name, function in functions.items()}}
+    [found] = documents.aggregate([*rows, {"$setWindowFields": stage}, {"$match": {"_id": 2999}}])
+    assert found["late"] == list(range(2700, 3000))
+    assert found["least"] == list(range(1499, 1799))
+    assert found["top"] == list(range(2999, 2699, -1))
+
+
 def test_a_let_is_bounded(documents):
     variables = {f"v{i}": {"$range": [0, 1_000_000]} for i in range(100)}
     with pytest.raises(OperationFailure) as error:

@@ -3,7 +3,7 @@
 import datetime
 
 import pytest
-from bson import Decimal128
+from bson import Decimal128, Int64
 from pymongo.errors import OperationFailure
 
 CAKES = [
@@ -365,3 +365,44 @@ def test_long_windows_have_what_short_ones_have(collection, window):
         assert row["top"] == ranked[:2]
         assert row["bottom"] == ranked[-1]
     assert max(lengths) > 60
+
+
+MIXED = ["text", None, 7, Int64(2**40), 2.5, True, [3, "x"], {"a": 1}, Decimal128("1.25"), -4]
+
+
+@pytest.mark.parametrize("window", [
+    {"documents": [-60, 0]}, {"documents": [-40, 45]}, {"documents": [20, 90]}, {"documents": ["current", "unbounded"]},
+], ids=str)
+@pytest.mark.parametrize("count", [3, 50])
+def test_long_windows_of_any_values_have_what_groups_have(collection, window, count):
+    collection.insert_many(
+        {"_id": n, "w": n * 31 % 11, **({"v": MIXED[n * 7 % 10]} if n % 6 else {})} for n in range(150))
+    several, ranked = {"n": count, "input": "$v"}, {"sortBy": {"w": 1}, "output": "$v"}
+    outputs = {
+        "sum": {"$sum": "$v"}, "average": {"$avg": "$v"}, "least": {"$min": "$v"}, "greatest": {"$max": "$v"},
+        "first": {"$first": "$v"}, "last": {"$last": "$v"},
+        "early": {"$firstN": several}, "late": {"$lastN": several}, "low": {"$minN": several}, "high": {"$maxN": several},
+        "top": {"$top": ranked}, "bottom": {"$bottom": ranked},
+        "tops": {"$topN": {"n": count, **ranked}}, "bottoms": {"$bottomN": {"n": count, **ranked}},
+    }
+    stage = {"sortBy": {"_id": 1}, "output": {name: {**output, "window": window} for name, output in outputs.items()}}
+    stage["output"]["ids"] = {"$push": "$_id", "window": window}
+    rows = list(collection.aggregate([{"$setWindowFields": stage}]))
+    for row in [row for row in rows if row["ids"]][::7]:
+        [group] = collection.aggregate([
+            {"$match": {"_id": {"$in": row["ids"]}}}, {"$sort": {"_id": 1}}, {"$group": {"_id": None, **outputs}}])
+        assert {name: row[name] for name in outputs} == {name: group[name] for name in outputs}, row["_id"]
+
+
+def test_deviations_and_averages_of_long_windows_are_not_rounded_on_the_way(collection):
+    collection.insert_many([
+        {"_id": n, "huge": 1e200 if n == 100 else "x", "long": Int64([2**62, 47, -2**62][n % 3]),
+         **({"tenth": 0.1} if n % 7 else {})} for n in range(200)])
+    stage = {"sortBy": {"_id": 1}, "output": {
+        name: {function: f"${field}", "window": {"documents": [-41, 0]}} for name, function, field in [
+            ("same", "$stdDevPop", "tenth"), ("alone", "$stdDevPop", "huge"), ("average", "$avg", "long")]}}
+    rows = list(collection.aggregate([{"$setWindowFields": stage}]))[41:]
+    assert {row["same"] for row in rows} == {0}
+    assert [row["_id"] for row in rows if row["alone"] == 0] == list(range(100, 142))
+    assert [row["alone"] for row in rows if row["alone"] != 0] == [None] * 117
+    assert {row["average"] for row in rows} == {47 / 3}

@@ -23,6 +23,7 @@ mod percentile;
 mod several;
 mod state;
 
+pub(crate) use operator::Reach;
 pub use state::AccumulatorState;
 
 use windrow_document::{Document, ValueRef};
@@ -53,7 +54,7 @@ enum Form {
 fn find(name: &str) -> Option<Form> {
     Some(match name {
         "$addToSet" => Form::Unary(Operator::AddToSet),
-        "$avg" => Form::Unary(Operator::Average),
+        "$avg" => Form::Unary(Operator::Average { moving: false }),
         "$bottom" | "$bottomN" => Form::Special(several::parse_top),
         "$concatArrays" => Form::Unary(Operator::ConcatArrays),
         "$count" => Form::Special(parse_count),
@@ -109,9 +110,12 @@ impl Accumulator {
         Ok(Accumulator { operator, input })
     }
 
-    /// The same of windows whose begin moves on: see [`Deviation`](Operator::Deviation).
+    /// The same of windows whose begin moves on: see [`Average`](Operator::Average) and
+    /// [`Deviation`](Operator::Deviation).
     pub(crate) fn moving(mut self) -> Accumulator {
-        if let Operator::Deviation { moving, .. } = &mut self.operator {
+        if let Operator::Average { moving } | Operator::Deviation { moving, .. } =
+            &mut self.operator
+        {
             *moving = true;
         }
         self
@@ -151,29 +155,6 @@ impl Accumulator {
             _ => None,
         };
         count.is_none_or(Expression::is_constant)
-    }
-
-    /// Whether a state holds little, however many values it has taken in: then it is copied, and put
-    /// together with others, at small cost.
-    pub(crate) fn stays_small(&self) -> bool {
-        match &self.operator {
-            Operator::Average
-            | Operator::Count
-            | Operator::Deviation { .. }
-            | Operator::First
-            | Operator::Last
-            | Operator::Max
-            | Operator::Min
-            | Operator::Several { .. }
-            | Operator::Sum
-            | Operator::Top { .. } => true,
-            Operator::AddToSet
-            | Operator::ConcatArrays
-            | Operator::MergeObjects
-            | Operator::Percentile { .. }
-            | Operator::Push
-            | Operator::SetUnion => false,
-        }
     }
 
     /// Whether only the first value of a group matters.

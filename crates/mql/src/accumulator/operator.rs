@@ -10,7 +10,11 @@ pub(super) type Parsed = (Operator, Expression);
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Operator {
     AddToSet,
-    Average,
+    Average {
+        /// Of windows whose begin moves on: whole numbers are divided as they are, not as a double that
+        /// has rounded off some of them.
+        moving: bool,
+    },
     ConcatArrays,
     Count,
     Deviation {
@@ -60,4 +64,17 @@ pub(super) enum Pick {
     Last,
     Least,
     Greatest,
+}
+
+/// Which values of a group a state depends on, and how many of them it holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Reach {
+    /// On all; it holds any number of them.
+    All,
+    /// On all; it holds so many at most, so that two states are put together at small cost.
+    Few(usize),
+    /// On the first ones alone.
+    First(usize),
+    /// On the last ones alone.
+    Last(usize),
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use windrow_document::{ArrayBuf, Collation, Value, ValueRef, collation};
 
 use super::bytes::value_bytes;
-use super::operator::{Operator, Parsed, Pick};
+use super::operator::{Operator, Parsed, Pick, Reach};
 use crate::Error;
 use crate::expression::{Computed, Expression, Scope, parse_count};
 use crate::sort::Sort;
@@ -139,6 +139,14 @@ impl Several {
         self.bytes
     }
 
+    pub fn reach(&self) -> Reach {
+        match self.pick {
+            Pick::First => Reach::First(self.count),
+            Pick::Last => Reach::Last(self.count),
+            Pick::Least | Pick::Greatest => Reach::Few(self.count),
+        }
+    }
+
     /// The operator's.
     pub fn name(&self) -> &'static str {
         match self.pick {
@@ -210,9 +218,14 @@ impl Top {
         })
     }
 
+    /// How many values stay at most.
+    pub fn count(&self) -> usize {
+        self.count.unwrap_or(1)
+    }
+
     /// Sorted, equal keys in the order of coming; what is beyond the count falls off the far end.
     pub fn add(&mut self, key: Key, value: Computed<'_>) {
-        let count = self.count.unwrap_or(1);
+        let count = self.count();
         let place = self.values.partition_point(|(kept, _)| *kept <= key);
         if !self.bottom && place >= count {
             return;

@@ -5,7 +5,7 @@ use windrow_document::{Array, Collation, Value, ValueRef};
 use super::bytes::value_bytes;
 use super::collect::{Pushed, Set};
 use super::merged::Merged;
-use super::operator::Operator;
+use super::operator::{Operator, Reach};
 use super::several::{Key, Several, Top};
 use crate::Error;
 use crate::expression::accumulated::keep;
@@ -30,6 +30,7 @@ enum Kind {
     Last(Option<Value>),
     Max(Option<Value>),
     Merged(Merged),
+    MovingAverage(Average),
     MovingDeviation(Deviation),
     Min(Option<Value>),
     Percentiles(Percentiles),
@@ -48,7 +49,10 @@ impl AccumulatorState {
     pub(super) fn new(operator: &Operator, context: &Context<'_>) -> Result<Self, Error> {
         Ok(AccumulatorState(match operator {
             Operator::AddToSet => Kind::Set(Set::default()),
-            Operator::Average => Kind::Average(Average::default()),
+            Operator::Average { moving } => match moving {
+                true => Kind::MovingAverage(Average::default()),
+                false => Kind::Average(Average::default()),
+            },
             Operator::ConcatArrays => Kind::Concatenated(Pushed::default()),
             Operator::Count => Kind::Count(0),
             Operator::Deviation { sample, moving } => {
@@ -105,7 +109,9 @@ impl AccumulatorState {
         collation: Option<&Collation>,
     ) -> Result<(), Error> {
         match &mut self.0 {
-            Kind::Average(average) => with_number(&value, |number| average.add(number)),
+            Kind::Average(average) | Kind::MovingAverage(average) => {
+                with_number(&value, |number| average.add(number));
+            }
             Kind::Concatenated(all) => {
                 elements("$concatArrays", &value)?.for_each(|element| all.add(&element.into()));
             }
@@ -165,7 +171,8 @@ impl AccumulatorState {
         collation: Option<&Collation>,
     ) -> Result<(), Error> {
         match (&mut self.0, other.0) {
-            (Kind::Average(one), Kind::Average(other)) => one.merge(&other),
+            (Kind::Average(one), Kind::Average(other))
+            | (Kind::MovingAverage(one), Kind::MovingAverage(other)) => one.merge(&other),
             (Kind::Count(one), Kind::Count(other)) => *one += other,
             (Kind::Deviation(one), Kind::Deviation(other))
             | (Kind::MovingDeviation(one), Kind::MovingDeviation(other)) => one.merge(&other),
@@ -203,6 +210,7 @@ impl AccumulatorState {
             Kind::Last(last) => last.unwrap_or(Value::Null),
             Kind::Max(value) | Kind::Min(value) => value.unwrap_or(Value::Null),
             Kind::Merged(merged) => Value::Document(merged.finish()),
+            Kind::MovingAverage(average) => average.finish_moving(),
             Kind::MovingDeviation(deviation) => deviation.finish_moving(),
             Kind::Percentiles(percentiles) => percentiles.finish(),
             Kind::Pushed(pushed) | Kind::Concatenated(pushed) => pushed.finish(),
@@ -210,6 +218,29 @@ impl AccumulatorState {
             Kind::Several(several) => several.finish(),
             Kind::Sum(sum) => sum.value(),
             Kind::Top(top) => top.finish(),
+        }
+    }
+
+    pub(crate) fn reach(&self) -> Reach {
+        match &self.0 {
+            Kind::Average(_)
+            | Kind::Count(_)
+            | Kind::Deviation(_)
+            | Kind::Max(_)
+            | Kind::Min(_)
+            | Kind::MovingAverage(_)
+            | Kind::MovingDeviation(_)
+            | Kind::Sum(_) => Reach::Few(1),
+            Kind::First(_) => Reach::First(1),
+            Kind::Last(_) => Reach::Last(1),
+            Kind::Several(several) => several.reach(),
+            Kind::Top(top) => Reach::Few(top.count()),
+            Kind::Concatenated(_)
+            | Kind::Merged(_)
+            | Kind::Percentiles(_)
+            | Kind::Pushed(_)
+            | Kind::Set(_)
+            | Kind::Union(_) => Reach::All,
         }
     }
 

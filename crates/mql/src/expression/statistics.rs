@@ -34,6 +34,16 @@ impl Average {
         }
         Value::Double(self.sum.double() / self.count as f64)
     }
+
+    /// The value in a window whose begin moves on: whatever the order of whole numbers is, their sum is
+    /// the same.
+    pub fn finish_moving(self) -> Value {
+        match self.sum.number() {
+            Number::Int(sum) if self.count > 0 => Value::Double(f64::from(sum) / self.count as f64),
+            Number::Long(sum) if self.count > 0 => Value::Double(sum as f64 / self.count as f64),
+            _ => self.finish(),
+        }
+    }
 }
 
 /// Mean and sum of squared distances from it, kept up number by number. Source of the method: B. P.
