@@ -366,3 +366,12 @@ def test_a_sample_refuses_a_hint_that_fits_nothing(collection, stage):
             with pytest.raises(OperationFailure) as refused:
                 list(asked.aggregate([stage], hint=hint))
             assert refused.value.code == 2
+
+
+def test_many_short_fields_of_groups_are_merged(collection):
+    """All of them fit in one document."""
+    collection.insert_many(
+        {"_id": n, "o": {f"f{n * 10_000 + field}": 1 for field in range(10_000)}} for n in range(90))
+    [group] = collection.aggregate([
+        {"$group": {"_id": None, "o": {"$mergeObjects": "$o"}}}, {"$project": {"n": {"$bsonSize": "$o"}}}])
+    assert group["n"] == 5 + sum(7 + len(f"f{n}") - 1 for n in range(900_000))

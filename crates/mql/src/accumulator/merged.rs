@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
-use super::bytes::value_bytes;
+use super::bytes::{field_bytes, value_bytes};
 use crate::Error;
 use crate::expression::Computed;
 use crate::expression::accumulated::{merge_object, mergeable};
@@ -12,6 +12,9 @@ use crate::expression::accumulated::{merge_object, mergeable};
 /// From so many bytes on the fields stand in a table, so that one more document costs no copy of all
 /// those before.
 const TABLE_BYTES: usize = 1 << 10;
+
+/// What has so many bytes as a document may leave, whatever a table of its fields takes.
+const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 
 /// The fields so far.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub(super) struct Table {
     fields: Vec<Field>,
     places: HashMap<Box<str>, usize>,
     bytes: usize,
+    /// Of the fields in a document.
+    document_bytes: usize,
     /// How many documents were taken in.
     round: usize,
 }
@@ -82,6 +87,21 @@ impl Merged {
             Merged::Many(table) => table.bytes,
         }
     }
+
+    /// The bytes that are limited: many short fields take far more in a table than in a document.
+    pub fn limited_bytes(&self) -> usize {
+        match self.document_bytes() {
+            bytes if bytes <= DOCUMENT_BYTES_MAX => bytes,
+            _ => self.bytes(),
+        }
+    }
+
+    pub fn document_bytes(&self) -> usize {
+        match self {
+            Merged::Few(merged) => merged.as_bytes().len(),
+            Merged::Many(table) => table.document_bytes,
+        }
+    }
 }
 
 impl Table {
@@ -94,6 +114,8 @@ impl Table {
                 Some(field) => {
                     self.bytes += value_bytes(value);
                     self.bytes -= value_bytes(field.value.as_ref());
+                    self.document_bytes += field_bytes(name, value);
+                    self.document_bytes -= field_bytes(name, field.value.as_ref());
                     (field.value, field.round) = (value.to_value(), self.round);
                 }
                 None => self.push(name, value),
@@ -103,6 +125,7 @@ impl Table {
 
     fn push(&mut self, name: &str, value: ValueRef<'_>) {
         self.bytes += 2 * (name.len() + size_of::<Field>()) + value_bytes(value);
+        self.document_bytes += field_bytes(name, value);
         self.places.insert(name.into(), self.fields.len());
         self.fields.push(Field {
             name: name.into(),
@@ -114,8 +137,10 @@ impl Table {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use windrow_document::doc;
+
+    use super::*;
+    use crate::memory::VALUE_BYTES_MAX;
 
     /// One field after the other, as many as a table is for, come out as a merge two by two has them.
     #[test]
@@ -129,8 +154,32 @@ mod tests {
             merged.add(&added).unwrap();
             merge_object(&mut plain, &added).unwrap();
         }
-        assert!(matches!(merged, Merged::Many(_)));
+        let Merged::Many(table) = &merged else {
+            panic!("few fields");
+        };
+        assert_eq!(table.document_bytes + 5, plain.as_bytes().len());
         assert_eq!(merged.finish(), plain);
+    }
+
+    /// So many short fields, of names that begin so.
+    fn short_fields(merged: &mut Merged, letter: char, count: usize) {
+        let names: Vec<_> = (0..count)
+            .map(|number| format!("{letter}{number}"))
+            .collect();
+        let fields = names.iter().map(|name| (name, ValueRef::Int32(1)));
+        let added = Computed::from(Value::Document(fields.collect()));
+        merged.add(&added).unwrap();
+    }
+
+    #[test]
+    fn what_fits_in_a_document_is_not_too_much() {
+        let mut merged = Merged::default();
+        short_fields(&mut merged, 'a', 600_000);
+        short_fields(&mut merged, 'b', 600_000);
+        assert!(merged.bytes() > VALUE_BYTES_MAX);
+        assert!(merged.limited_bytes() < DOCUMENT_BYTES_MAX);
+        short_fields(&mut merged, 'c', 600_000);
+        assert!(merged.limited_bytes() > VALUE_BYTES_MAX);
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl AccumulatorState {
             Kind::Union(set) => ("$setUnion", set.value_bytes()),
             Kind::Several(several) => (several.name(), several.bytes()),
             Kind::Top(top) => (top.name(), top.bytes()),
-            Kind::Merged(merged) => ("$mergeObjects", merged.bytes()),
+            Kind::Merged(merged) => ("$mergeObjects", merged.limited_bytes()),
             _ => return Ok(()),
         };
         check_accumulated(name, bytes)
@@ -241,6 +241,14 @@ impl AccumulatorState {
             | Kind::Pushed(_)
             | Kind::Set(_)
             | Kind::Union(_) => Reach::All,
+        }
+    }
+
+    /// About the bytes that the result takes in a document, for limits.
+    pub fn document_bytes(&self) -> usize {
+        match &self.0 {
+            Kind::Merged(merged) => merged.document_bytes(),
+            _ => self.bytes(),
         }
     }
 

@@ -221,7 +221,7 @@ impl BucketAutoOperator {
                     .accumulator
                     .add(&mut state, &context(&keyed.row, &self.environment))?;
             }
-            check_document(builder.len() + state.bytes())?;
+            check_document(builder.len() + state.document_bytes())?;
             builder.append(&field.name, state.finish().as_ref());
         }
         Ok(builder.finish())

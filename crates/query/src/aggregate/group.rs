@@ -196,7 +196,7 @@ impl Group {
         let mut builder = DocumentBuilder::new();
         builder.append("_id", id.as_ref());
         for (field, state) in self.fields.iter().zip(states) {
-            check_document(builder.len() + state.bytes())?;
+            check_document(builder.len() + state.document_bytes())?;
             builder.append(&field.name, state.finish().as_ref());
         }
         Ok(builder.finish())
