@@ -20,12 +20,12 @@ use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
 use super::terms::Terms;
 use super::unaltered::Unaltered;
-use super::unique::{Looking, Sought};
+use super::unique::{Holding, Looking, Sought};
 use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;
 use crate::event_detail;
-use crate::holds::{Held, Taken, Ticket, while_waiting};
+use crate::holds::{Held, Ticket, while_waiting};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::record::{self, IndexChange};
@@ -388,21 +388,23 @@ impl<'c> Batch<'c> {
             }
         }
         // Held before anybody looks: who held one of them before has committed then, and is seen.
-        let hold = |it: &UniqueKey| match self.terms.transaction {
-            Some(transaction) => {
-                let taken = transaction.hold_key(self.collection, it.index.map, &it.key)?;
-                Ok::<bool, Error>(taken == Taken::Now)
-            }
-            None => Ok(false),
+        let transaction = self.terms.transaction;
+        let holding = transaction.map(|it| Holding::new(self.collection, it));
+        let holding = holding.transpose()?;
+        let hold = |it: &UniqueKey| {
+            let held = holding
+                .as_ref()
+                .map(|all| all.hold(&it.index, &it.key, Some(own)));
+            held.transpose()
         };
-        let are_new: Vec<bool> = unique.iter().map(hold).collect::<Result<_, _>>()?;
-        let looking = Looking::new(self.collection, self.terms.transaction)?;
-        for (UniqueKey { index, key, shape }, is_new) in unique.iter().zip(are_new) {
+        let held: Vec<_> = unique.iter().map(hold).collect::<Result<_, Error>>()?;
+        let looking = Looking::new(self.collection)?;
+        for (UniqueKey { index, key, shape }, held) in unique.iter().zip(held) {
             let sought = Sought {
                 index,
                 key,
                 look_up: true,
-                is_new,
+                held,
             };
             if looking.is_there(&sought, Some(own))? {
                 return Err(self.collection.duplicate(index, key, shape));

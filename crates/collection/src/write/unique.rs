@@ -12,7 +12,7 @@ use super::wanted::Wanted;
 use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
-use crate::holds::Ticket;
+use crate::holds::{Taken, Ticket};
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::state::IndexState;
@@ -50,9 +50,9 @@ impl Collection {
         if let Some(transaction) = claiming.transaction {
             // Held before anybody looks: who held one of them before has committed then, and is seen.
             wanted.sort();
-            wanted.hold(transaction, self)?;
+            wanted.hold(&Holding::new(self, transaction)?)?;
         }
-        let looking = Looking::new(self, claiming.transaction)?;
+        let looking = Looking::new(self)?;
         wanted.pass_absent(&looking.newest)?;
         if claiming.transaction.is_some() || are_double || wanted.are_doubtful() {
             wanted.sort();
@@ -111,7 +111,7 @@ impl Collection {
                 index,
                 key: bytes,
                 look_up: key.look_up,
-                is_new: key.is_new,
+                held: key.held,
             };
             if key.taken || looking.is_there(&sought, None)? {
                 return Ok(Some(*number));
@@ -164,51 +164,85 @@ pub(super) enum Planned {
     HeldBy(Arc<Ticket>),
 }
 
-/// Looks whether keys are there: as everybody sees it, or as a transaction does.
+/// Takes hold of keys for a transaction, which sees some of them.
+pub(super) struct Holding<'a> {
+    collection: &'a Collection,
+    transaction: &'a Transaction,
+    reader: Reader,
+}
+
+/// What a transaction has of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// It sees a record that has it.
+    Seen,
+    /// It held it before.
+    Before,
+    /// What has happened to it since the transaction began, it has not seen.
+    Now,
+}
+
+impl<'a> Holding<'a> {
+    pub fn new(
+        collection: &'a Collection,
+        transaction: &'a Transaction,
+    ) -> Result<Holding<'a>, Error> {
+        Ok(Holding {
+            collection,
+            transaction,
+            reader: transaction.reader(collection)?,
+        })
+    }
+
+    /// Holds a key that no record other than `own` has, as far as the transaction sees.
+    pub fn hold(&self, index: &Index, key: &[u8], own: Option<RecordId>) -> Result<Held, Error> {
+        if holder(&self.reader, index, key, own)? {
+            return Ok(Held::Seen);
+        }
+        let taken = self.transaction.hold_key(self.collection, index.map, key)?;
+        Ok(match taken {
+            Taken::Now => Held::Now,
+            _ => Held::Before,
+        })
+    }
+}
+
+/// Looks whether keys are there that are claimed, and that a transaction holds where there is one.
 pub(super) struct Looking<'a> {
     collection: &'a Collection,
     newest: Reader,
-    own: Option<Reader>,
 }
 
-/// A key that is claimed, and that the transaction holds where there is one.
+/// A key that is looked for.
 pub(super) struct Sought<'a> {
     pub index: &'a Index,
     pub key: &'a [u8],
     /// Somebody may have it.
     pub look_up: bool,
-    /// The transaction did not hold it before: what has happened to it since it began, it has not seen.
-    pub is_new: bool,
+    /// None outside of transactions.
+    pub held: Option<Held>,
 }
 
 impl<'a> Looking<'a> {
-    /// A transaction holds all that is looked for by now.
-    pub fn new(
-        collection: &'a Collection,
-        transaction: Option<&Transaction>,
-    ) -> Result<Looking<'a>, Error> {
-        let own = transaction.map(|it| it.reader(collection));
+    pub fn new(collection: &'a Collection) -> Result<Looking<'a>, Error> {
         Ok(Looking {
             collection,
             newest: collection.reader()?,
-            own: own.transpose()?,
         })
     }
 
     /// Whether a record other than `own` has the key. For a transaction one that only others can see is a
     /// conflict.
     pub fn is_there(&self, sought: &Sought<'_>, own: Option<RecordId>) -> Result<bool, Error> {
-        let Sought { index, key, .. } = sought;
-        let Some(reader) = &self.own else {
-            return Ok(sought.look_up && holder(&self.newest, index, key, own)?);
+        let is_known = || {
+            Ok::<_, Error>(sought.look_up && holder(&self.newest, sought.index, sought.key, own)?)
         };
-        if holder(reader, index, key, own)? {
-            return Ok(true);
-        }
-        let is_new = sought.is_new && sought.look_up;
-        match is_new && holder(&self.newest, index, key, own)? {
-            true => Err(conflict(self.collection, "a unique key")),
-            false => Ok(false),
+        match sought.held {
+            Some(Held::Seen) => Ok(true),
+            Some(Held::Before) => Ok(false),
+            Some(Held::Now) if is_known()? => Err(conflict(self.collection, "a unique key")),
+            Some(Held::Now) => Ok(false),
+            None => is_known(),
         }
     }
 }

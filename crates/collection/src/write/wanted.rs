@@ -6,15 +6,14 @@ use windrow_document::Document;
 use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 
+use super::unique::{Held, Holding};
 use crate::claims::{self, Claim};
-use crate::collection::Collection;
 use crate::error::Error;
-use crate::holds::{Held, Holds, Taken, Ticket};
+use crate::holds::{self, Holds, Ticket};
 use crate::index::Index;
 use crate::read::Reader;
 use crate::record::KeyHashes;
 use crate::state::IndexState;
-use crate::transaction::Transaction;
 
 /// See the module. Keys have numbers: those of an index follow each other, in order once they are
 /// [sorted](Self::sort).
@@ -40,8 +39,8 @@ pub(super) struct Key {
     pub look_up: bool,
     /// A document of the same insert has taken it.
     pub taken: bool,
-    /// A transaction holds it, and did not before.
-    pub is_new: bool,
+    /// What the transaction has of it, if there is one.
+    pub held: Option<Held>,
 }
 
 impl Key {
@@ -88,7 +87,7 @@ impl<'i> Wanted<'i> {
                         first: keys.len(),
                         look_up: true,
                         taken: false,
-                        is_new: false,
+                        held: None,
                     });
                     bytes.extend_from_slice(key);
                 };
@@ -179,11 +178,7 @@ impl<'i> Wanted<'i> {
     }
 
     /// Lets a transaction hold all, which are in order.
-    pub fn hold(
-        &mut self,
-        transaction: &Transaction,
-        collection: &Collection,
-    ) -> Result<(), Error> {
+    pub fn hold(&mut self, holding: &Holding<'_>) -> Result<(), Error> {
         for number in 0..self.keys.len() {
             let Some((index, bytes, key)) = self.key(number) else {
                 continue;
@@ -191,9 +186,9 @@ impl<'i> Wanted<'i> {
             if key.first != number {
                 continue;
             }
-            let taken = transaction.hold_key(collection, index.map, bytes)?;
+            let held = holding.hold(index, bytes, None)?;
             if let Some(key) = self.keys.get_mut(number) {
-                key.is_new = taken == Taken::Now;
+                key.held = Some(held);
             }
         }
         Ok(())
@@ -206,7 +201,10 @@ impl<'i> Wanted<'i> {
         }
         let held = |key: &Key| {
             let index = self.indexes.get(key.index)?;
-            Some(Held::Key(index.index.map, key.bytes(&self.bytes).to_vec()))
+            Some(holds::Held::Key(
+                index.index.map,
+                key.bytes(&self.bytes).to_vec(),
+            ))
         };
         let mut held = self.keys.iter().filter_map(held);
         held.find_map(|held| holds.holder(&held))
