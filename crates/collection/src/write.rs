@@ -6,6 +6,7 @@
 mod batch;
 mod checks;
 mod entries;
+mod holding;
 mod plan;
 mod terms;
 mod trim;

@@ -18,9 +18,10 @@ use windrow_mql::update::Description;
 
 use super::checks::check_fits;
 use super::entries::{entries_of, entries_of_stored};
+use super::holding::Holding;
 use super::terms::Terms;
 use super::unaltered::Unaltered;
-use super::unique::{Holding, Looking, Sought};
+use super::unique::{Looking, Sought};
 use crate::claims::{self, Claim};
 use crate::collection::Collection;
 use crate::error::Error;

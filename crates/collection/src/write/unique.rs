@@ -7,12 +7,13 @@ use windrow_document::{Document, DocumentBuf, Value, key};
 use windrow_index::{KeyKind, Scratch};
 
 use super::entries::entries_of;
+use super::holding::{Held, Holding, holder};
 use super::plan::InsertPlan;
 use super::wanted::Wanted;
 use crate::claims::Claim;
 use crate::collection::Collection;
 use crate::error::{DuplicateKey, Error};
-use crate::holds::{Taken, Ticket};
+use crate::holds::Ticket;
 use crate::index::Index;
 use crate::read::{Reader, RecordId};
 use crate::state::IndexState;
@@ -164,49 +165,6 @@ pub(super) enum Planned {
     HeldBy(Arc<Ticket>),
 }
 
-/// Takes hold of keys for a transaction, which sees some of them.
-pub(super) struct Holding<'a> {
-    collection: &'a Collection,
-    transaction: &'a Transaction,
-    reader: Reader,
-}
-
-/// What a transaction has of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
-    /// It sees a record that has it.
-    Seen,
-    /// It held it before.
-    Before,
-    /// What has happened to it since the transaction began, it has not seen.
-    Now,
-}
-
-impl<'a> Holding<'a> {
-    pub fn new(
-        collection: &'a Collection,
-        transaction: &'a Transaction,
-    ) -> Result<Holding<'a>, Error> {
-        Ok(Holding {
-            collection,
-            transaction,
-            reader: transaction.reader(collection)?,
-        })
-    }
-
-    /// Holds a key that no record other than `own` has, as far as the transaction sees.
-    pub fn hold(&self, index: &Index, key: &[u8], own: Option<RecordId>) -> Result<Held, Error> {
-        if holder(&self.reader, index, key, own)? {
-            return Ok(Held::Seen);
-        }
-        let taken = self.transaction.hold_key(self.collection, index.map, key)?;
-        Ok(match taken {
-            Taken::Now => Held::Now,
-            _ => Held::Before,
-        })
-    }
-}
-
 /// Looks whether keys are there that are claimed, and that a transaction holds where there is one.
 pub(super) struct Looking<'a> {
     collection: &'a Collection,
@@ -245,26 +203,6 @@ impl<'a> Looking<'a> {
             None => is_known(),
         }
     }
-}
-
-/// Whether a record other than `own` has the key, as far as the reader sees.
-fn holder(
-    reader: &Reader,
-    index: &Index,
-    key: &[u8],
-    own: Option<RecordId>,
-) -> Result<bool, Error> {
-    let found = reader.indexes().iter().position(|it| it.map() == index.map);
-    let Some(number) = found else {
-        return Ok(false);
-    };
-    let mut cursor = reader.postings(number, key)?;
-    while cursor.next()? && cursor.key() == key {
-        if Some(cursor.id()) != own {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// The key's values under the names of the index's fields.

@@ -6,7 +6,7 @@ use windrow_document::Document;
 use windrow_fold::HashedKey;
 use windrow_index::Scratch;
 
-use super::unique::{Held, Holding};
+use super::holding::{Held, Holding};
 use crate::claims::{self, Claim};
 use crate::error::Error;
 use crate::holds::{self, Holds, Ticket};

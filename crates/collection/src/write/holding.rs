@@ -1,0 +1,71 @@
+//! Keys that a transaction takes hold of.
+
+use crate::collection::Collection;
+use crate::error::Error;
+use crate::holds::Taken;
+use crate::index::Index;
+use crate::read::{Reader, RecordId};
+use crate::transaction::Transaction;
+
+/// Takes hold of keys for a transaction, which sees some of them.
+pub(super) struct Holding<'a> {
+    collection: &'a Collection,
+    transaction: &'a Transaction,
+    reader: Reader,
+}
+
+/// What a transaction has of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// It sees a record that has it.
+    Seen,
+    /// It held it before.
+    Before,
+    /// What has happened to it since the transaction began, it has not seen.
+    Now,
+}
+
+impl<'a> Holding<'a> {
+    pub fn new(
+        collection: &'a Collection,
+        transaction: &'a Transaction,
+    ) -> Result<Holding<'a>, Error> {
+        Ok(Holding {
+            collection,
+            transaction,
+            reader: transaction.reader(collection)?,
+        })
+    }
+
+    /// Holds a key that no record other than `own` has, as far as the transaction sees.
+    pub fn hold(&self, index: &Index, key: &[u8], own: Option<RecordId>) -> Result<Held, Error> {
+        if holder(&self.reader, index, key, own)? {
+            return Ok(Held::Seen);
+        }
+        let taken = self.transaction.hold_key(self.collection, index.map, key)?;
+        Ok(match taken {
+            Taken::Now => Held::Now,
+            _ => Held::Before,
+        })
+    }
+}
+
+/// Whether a record other than `own` has the key, as far as the reader sees.
+pub(super) fn holder(
+    reader: &Reader,
+    index: &Index,
+    key: &[u8],
+    own: Option<RecordId>,
+) -> Result<bool, Error> {
+    let found = reader.indexes().iter().position(|it| it.map() == index.map);
+    let Some(number) = found else {
+        return Ok(false);
+    };
+    let mut cursor = reader.postings(number, key)?;
+    while cursor.next()? && cursor.key() == key {
+        if Some(cursor.id()) != own {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
