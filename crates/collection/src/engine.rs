@@ -322,9 +322,9 @@ impl Engine {
         state
             .generations()
             .for_each(|generation| generation.retire());
-        let of_indexes = state.indexes.iter().map(|it| &it.sections);
-        let maps = std::iter::once(&state.records).chain(of_indexes);
-        let mut all = maps.flat_map(|it| it.descriptors().chain(it.past_descriptors()));
+        let mut all = state
+            .maps()
+            .flat_map(|it| it.descriptors().chain(it.past_descriptors()));
         all.try_for_each(|descriptor| self.core.close_section(descriptor))
     }
 

@@ -11,7 +11,6 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
-use crate::state::State;
 
 impl Collections {
     /// Lets go of what nobody reads any more; whether there was anything.
@@ -54,24 +53,18 @@ impl Collections {
     }
 }
 
-/// The sections of all maps.
-fn maps(state: &State) -> impl Iterator<Item = &Arc<Sections>> {
-    let indexes = state.indexes.iter().map(|it| &it.sections);
-    std::iter::once(&state.records).chain(indexes)
-}
-
 /// The position of the first of its past sections.
 fn first_past(collection: &Arc<Collection>) -> Option<u64> {
     let state = collection.state();
-    let past = maps(&state).filter_map(|it| it.past().first());
+    let past = state.maps().filter_map(|it| it.past().first());
     past.map(|it| it.descriptor().position).min()
 }
 
 /// What its sections store, the present ones and the past ones.
 fn bytes(collection: &Arc<Collection>) -> (u64, u64) {
     let state = collection.state();
-    let past = maps(&state).map(|it| it.past_bytes()).sum();
-    let all: u64 = maps(&state).map(|it| it.bytes_stored()).sum();
+    let past = state.maps().map(|it| it.past_bytes()).sum();
+    let all: u64 = state.maps().map(|it| it.bytes_stored()).sum();
     (all - past, past)
 }
 

@@ -50,6 +50,12 @@ impl State {
         std::iter::once(&self.records).chain(of_ids.map(|state| &state.sections))
     }
 
+    /// The sections of all maps.
+    pub fn maps(&self) -> impl Iterator<Item = &Arc<Sections>> {
+        let indexes = self.indexes.iter().map(|it| &it.sections);
+        std::iter::once(&self.records).chain(indexes)
+    }
+
     /// Oldest first.
     pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
         let frozen = self.frozen.iter().map(|frozen| &frozen.generation);
