@@ -305,6 +305,16 @@ impl Core {
         self.sink_pausing(|| ())
     }
 
+    /// One more snapshot where one is open.
+    pub fn snapshot_again(&self, open: &Snapshot) -> Result<Snapshot, Error> {
+        let again = self.snapshots.open(Age::Limited, || open.position());
+        // Asked when the other one is open: then nothing was let go of between the two.
+        match open.has_ended() {
+            true => Err(Error::SnapshotTooOld),
+            false => Ok(again),
+        }
+    }
+
     /// One for what only those see who read before a position; None where nobody does.
     pub fn past_sink(&self, before: u64) -> Result<Option<RunSink>, Error> {
         let is_read = self.snapshot_positions().first() < Some(&before);

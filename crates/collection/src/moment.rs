@@ -79,14 +79,7 @@ impl Moment {
 
     /// One more snapshot there.
     pub(crate) fn again(&self) -> Result<Snapshot, Error> {
-        let core = &self.collections.core;
-        let position = self.snapshot.position();
-        let snapshot = core.snapshots.open(Age::Limited, || position);
-        // Asked when the other one is open: then no merge came between the two.
-        match self.snapshot.has_ended() {
-            true => Err(Error::SnapshotTooOld),
-            false => Ok(snapshot),
-        }
+        self.collections.core.snapshot_again(&self.snapshot)
     }
 
     /// The collection that had this name. Error where there was one that cannot be read any more.

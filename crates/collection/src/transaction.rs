@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use parking_lot::{Mutex, MutexGuard};
 use windrow_document::Document;
-use windrow_fold::{Age, Snapshot};
+use windrow_fold::Snapshot;
 use windrow_storage::PAYLOAD_BYTES_MAX;
 
 use crate::collection::Collection;
@@ -143,24 +143,13 @@ impl Transaction {
     /// What it sees of a collection: of that it uses or has created.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let state = self.state()?;
-        let snapshot = self.again()?;
+        let snapshot = self.core.snapshot_again(&self.snapshot)?;
         let own = state.parts.get(&collection.id).map(|part| Own {
             tail: part.tail.clone(),
             position: part.next - 1,
         });
         let next_record = collection.next_record();
         Ok(Reader::new(collection.state(), snapshot, next_record, own))
-    }
-
-    /// One more snapshot at the same position, which this one keeps.
-    fn again(&self) -> Result<Snapshot, Error> {
-        let position = self.snapshot.position();
-        let snapshot = self.core.snapshots.open(Age::Limited, || position);
-        // Asked when the other one is open: then nothing was let go of between the two.
-        match self.snapshot.has_ended() {
-            true => Err(Error::SnapshotTooOld),
-            false => Ok(snapshot),
-        }
     }
 
     /// Holds a document that it is to change. `seen`: the version that it sees. Called with the
