@@ -127,6 +127,7 @@ impl Collection {
             state.indexes.extend(new.map(|index| IndexState {
                 index,
                 sections: Arc::default(),
+                gone: Arc::default(),
             }));
         });
         Ok(indexes)

@@ -82,6 +82,7 @@ impl Collection {
         let active = Arc::new(active);
         let state = State {
             records,
+            gone: Arc::default(),
             indexes,
             frozen: None,
             active: active.clone(),

@@ -52,6 +52,7 @@ pub(crate) fn new_index(core: &Core, definition: Definition, since: u64) -> Inde
     IndexState {
         index: Arc::new(index),
         sections: Arc::default(),
+        gone: Arc::default(),
     }
 }
 

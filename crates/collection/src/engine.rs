@@ -306,7 +306,10 @@ impl Engine {
         changes.push(RowChange::delete(rows::key(rows::FOLDED, &[collection.id])));
         let sections = state.records.descriptors();
         changes.extend(sections.map(|it| rows::delete_section(collection.records_map, it)));
-        for IndexState { index, sections } in &state.indexes {
+        for IndexState {
+            index, sections, ..
+        } in &state.indexes
+        {
             changes.extend(building::delete_rows(&self.core, collection, index));
             let descriptors = sections.descriptors();
             changes.extend(descriptors.map(|it| rows::delete_section(index.map, it)));

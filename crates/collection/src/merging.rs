@@ -368,6 +368,7 @@ pub(crate) fn replace(
                 |section: &Arc<Section>| old.iter().any(|(it, _)| Arc::ptr_eq(it, section));
             *sections = Arc::new(sections.without(is_old).and(new, new_past));
         }
+        state.forget_gone(map);
     });
     // Of the past ones some may have been let go of meanwhile.
     let past = of(true).filter(|it| is_there(it, sections.past()));

@@ -250,6 +250,7 @@ impl Reader {
     /// that of their `_id`s.
     pub fn records(&self, direction: Direction) -> RecordCursor {
         let cursor = self.documents_view().cursor(direction).for_scan();
+        let cursor = cursor.noting(&self.0.state.gone);
         RecordCursor {
             cursor,
             end: None,
@@ -406,8 +407,9 @@ impl Reader {
 
     /// The keys of an index, in order or backward.
     pub fn entries(&self, index: usize, direction: Direction) -> Result<EntryCursor, Error> {
+        let (ReaderIndex { state }, _) = self.index_at(index)?;
         let cursor = self.index_view(index)?.cursor(direction);
-        self.keys_of(cursor, direction)
+        self.keys_of(cursor.noting(&state.gone), direction)
     }
 
     /// The same with the marks, for its own checks.

@@ -91,6 +91,7 @@ fn open_collection(
         indexes.push(IndexState {
             index: Arc::new(index),
             sections: take(map),
+            gone: Arc::default(),
         });
     }
     let folded = match core.storage.catalog.get(&rows::key(rows::FOLDED, &[id])) {

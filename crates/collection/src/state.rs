@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use windrow_fold::Gone;
 use windrow_fold::sections::Sections;
 use windrow_index::Definition;
 
@@ -14,6 +15,8 @@ use crate::rows::FoldedRow;
 pub struct State {
     /// Of the map by record id.
     pub records: Arc<Sections>,
+    /// Of the documents, in their natural order.
+    pub gone: Arc<Gone>,
     /// The first is the one on `_id`.
     pub indexes: Vec<IndexState>,
     /// The generation that is being folded.
@@ -33,6 +36,7 @@ pub struct Frozen {
 pub struct IndexState {
     pub index: Arc<Index>,
     pub sections: Arc<Sections>,
+    pub gone: Arc<Gone>,
 }
 
 impl State {
@@ -60,6 +64,16 @@ impl State {
     pub fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
         let frozen = self.frozen.iter().map(|frozen| &frozen.generation);
         frozen.chain(std::iter::once(&self.active))
+    }
+
+    /// Forgets what is known to be gone of a map, since its sections are others. Who still reads the older
+    /// ones notes it of these.
+    pub fn forget_gone(&mut self, map: u64) {
+        self.gone = Arc::default();
+        let found = self.indexes.iter_mut().find(|state| state.index.map == map);
+        found
+            .into_iter()
+            .for_each(|state| state.gone = Arc::default());
     }
 
     /// The sections of a map.

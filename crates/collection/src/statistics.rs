@@ -41,7 +41,9 @@ impl IndexStatistics {
 impl Collection {
     pub fn statistics(&self) -> CollectionStatistics {
         let state = self.state();
-        let of_index = |IndexState { index, sections }: &IndexState| IndexStatistics {
+        let of_index = |IndexState {
+                            index, sections, ..
+                        }: &IndexState| IndexStatistics {
             name: index.definition.name.clone(),
             bytes_stored: sections.bytes_stored(),
             tail_bytes: state.generations().map(|it| it.index_bytes(index)).sum(),

@@ -13,6 +13,7 @@ use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
 use crate::entry::{Entry, compare_keys, same_key};
+use crate::gone::{Gone, Place, Stretch};
 use crate::section::Section;
 use crate::sections::{Chain, chains_of};
 use source::Source;
@@ -98,6 +99,19 @@ impl Merge {
         self.sources
             .iter_mut()
             .try_for_each(|source| source.seek(key, id))?;
+        self.build_heap();
+        Ok(())
+    }
+
+    /// The same, but behind a stretch in sources that have nothing newer than it.
+    fn seek_behind(&mut self, key: &[u8], id: u64, gone: &Stretch) -> Result<(), StorageError> {
+        for source in &mut self.sources {
+            match &gone.to {
+                _ if source.newest() > gone.position => source.seek(key, id)?,
+                Some((key, id)) => source.seek(key, *id)?,
+                None => source.end(),
+            }
+        }
         self.build_heap();
         Ok(())
     }
@@ -230,6 +244,39 @@ pub struct Cursor {
     shown: bool,
     last_key: Vec<u8>,
     last_id: Option<u64>,
+    gone: Option<Passing>,
+}
+
+/// What a cursor notes of stretches of which nothing is left.
+#[derive(Debug)]
+struct Passing {
+    gone: Arc<Gone>,
+    /// Where it was sent, until it has shown an entry.
+    from: Option<Place>,
+    /// How many entries it has gone past since.
+    passed: u32,
+}
+
+/// Stretches of fewer entries are gone through as fast.
+const GONE_MIN: u32 = 8;
+
+impl Passing {
+    fn begin(&mut self, key: &[u8], id: u64) {
+        (self.from, self.passed) = (Some((key.to_vec(), id)), 0);
+    }
+
+    /// Notes that nothing was left before this place, or at all.
+    fn end(&mut self, to: Option<(&[u8], u64)>, snapshot: u64, direction: Direction) {
+        let from = self.from.take().filter(|_| self.passed >= GONE_MIN);
+        if let Some(from) = from {
+            self.gone.note(Stretch {
+                direction,
+                from,
+                to: to.map(|(key, id)| (key.to_vec(), id)),
+                position: snapshot,
+            });
+        }
+    }
 }
 
 impl Cursor {
@@ -250,7 +297,18 @@ impl Cursor {
             shown: false,
             last_key: Vec::new(),
             last_id: None,
+            gone: None,
         }
+    }
+
+    /// Passes over what others have found gone, and notes what it finds.
+    pub fn noting(mut self, gone: &Arc<Gone>) -> Cursor {
+        self.gone = Some(Passing {
+            gone: gone.clone(),
+            from: None,
+            passed: 0,
+        });
+        self
     }
 
     /// Sees everything that so many of the youngest sources have, whatever its position.
@@ -277,7 +335,15 @@ impl Cursor {
 
     /// The next entry will be the first at or after this place (backward: the last at or before).
     pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
-        self.merge.seek(key, id)?;
+        let direction = self.merge.direction;
+        let around = |it: &Passing| it.gone.around(direction, key, id, self.snapshot);
+        match self.gone.as_ref().and_then(around) {
+            Some(stretch) => self.merge.seek_behind(key, id, &stretch)?,
+            None => self.merge.seek(key, id)?,
+        }
+        if let Some(passing) = &mut self.gone {
+            passing.begin(key, id);
+        }
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
     }
@@ -295,7 +361,10 @@ impl Cursor {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, StorageError> {
         if !self.started {
-            self.merge.start()?;
+            match (&self.gone, self.merge.direction) {
+                (Some(_), Direction::Forward) => self.seek(b"", 0)?,
+                _ => self.merge.start()?,
+            }
             self.started = true;
         }
         if std::mem::take(&mut self.shown) {
@@ -311,8 +380,10 @@ impl Cursor {
                 self.last_id = Some(entry.id);
                 if !entry.deleted {
                     self.shown = true;
+                    self.note_gone(true);
                     return Ok(true);
                 }
+                self.pass();
                 self.merge.advance()?;
             } else if repeated {
                 self.merge.move_first(Source::pass_place)?;
@@ -321,7 +392,30 @@ impl Cursor {
                 self.merge.move_first(|it| it.pass_newer(snapshot))?;
             }
         }
+        self.note_gone(false);
         Ok(false)
+    }
+
+    /// Counts an entry that is not shown.
+    #[inline]
+    fn pass(&mut self) {
+        if let Some(passing) = &mut self.gone {
+            passing.passed += 1;
+        }
+    }
+
+    /// Notes what was gone before the entry that is shown, if one is. What a transaction has taken out is
+    /// not gone for others.
+    #[inline]
+    fn note_gone(&mut self, is_shown: bool) {
+        if let Some(passing) = &mut self.gone
+            && passing.from.is_some()
+            && self.own as usize >= self.merge.sources.len()
+        {
+            let place = (self.last_key.as_slice(), self.last_id.unwrap_or_default());
+            let to = is_shown.then_some(place);
+            passing.end(to, self.snapshot, self.merge.direction);
+        }
     }
 
     /// The key of the entry that [`next`](Self::next) went to.

@@ -9,8 +9,8 @@ use windrow_fold::cursor::Merge;
 use windrow_fold::merge::{self, Chosen, Keep, Older, Sinks};
 use windrow_fold::sections::Sections;
 use windrow_fold::{
-    Age, Cursor, Direction, Entry, HashedKey, Part, PileBuilder, RunSink, Section, SectionOptions,
-    Snapshot, Snapshots, Tail, View, held_in_section,
+    Age, Cursor, Direction, Entry, Gone, HashedKey, Part, PileBuilder, RunSink, Section,
+    SectionOptions, Snapshot, Snapshots, Tail, View, held_in_section,
 };
 use windrow_storage::{Compression, MemoryDisk, Storage, StorageOptions};
 
@@ -43,6 +43,8 @@ struct Map {
     open: Vec<(Snapshot, View, Model)>,
     /// Whether past versions stand in sections of their own.
     splits: bool,
+    /// What cursors have found gone.
+    gone: Arc<Gone>,
 }
 
 fn key_of(number: u64) -> Vec<u8> {
@@ -84,6 +86,7 @@ impl Map {
             model: Model::new(),
             open: Vec::new(),
             splits: true,
+            gone: Arc::default(),
         }
     }
 
@@ -97,6 +100,28 @@ impl Map {
             snapshot: self.position,
             own: 0,
         }
+    }
+
+    /// Takes out what is first behind a place, as from a queue.
+    fn take_out(&mut self, random: &mut Random) {
+        self.position += 1;
+        let position = self.position;
+        let mut builder = PileBuilder::new(position, 0);
+        let from = self.places.any(random);
+        let first = self.model.range(from..).take(random.below(40) as usize);
+        let gone: Vec<Place> = first.map(|(place, _)| place.clone()).collect();
+        for (key, id) in gone {
+            builder.add(Entry {
+                key: &key,
+                id,
+                position,
+                deleted: true,
+                payload: b"",
+            });
+            self.model.remove(&(key, id));
+        }
+        self.tail
+            .settle(position, |_| (builder.finish().into(), position));
     }
 
     fn write(&mut self, random: &mut Random) {
@@ -304,6 +329,42 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
     assert_eq!(marks, expected);
 }
 
+/// What others have noted to be gone hides nothing, and what is gone through is noted.
+fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
+    for _ in 0..12 {
+        let place = map.places.any(random);
+        let direction = match random.below(3) {
+            0 => Direction::Backward,
+            _ => Direction::Forward,
+        };
+        let mut cursor = view.cursor(direction).noting(&map.gone);
+        let mut found = Vec::new();
+        if direction == Direction::Backward || random.below(4) > 0 {
+            cursor.seek(&place.0, place.1).unwrap();
+            while found.len() < 5 && cursor.next().unwrap() {
+                found.push((cursor.key().to_vec(), cursor.id()));
+            }
+            let expected: Vec<Place> = match direction {
+                Direction::Forward => model
+                    .range(place..)
+                    .map(|(it, _)| it.clone())
+                    .take(5)
+                    .collect(),
+                Direction::Backward => {
+                    let before = model.range(..=place).rev();
+                    before.map(|(it, _)| it.clone()).take(5).collect()
+                }
+            };
+            assert_eq!(found, expected);
+        } else {
+            while cursor.next().unwrap() {
+                found.push((cursor.key().to_vec(), cursor.id()));
+            }
+            assert!(found.iter().eq(model.keys()));
+        }
+    }
+}
+
 /// Keys that are there are told from keys that never were.
 fn check_presence(map: &Map) {
     let model = &map.model;
@@ -333,7 +394,8 @@ fn check(places: Places, seed: u64, splits: bool) {
     let (mut map, mut random) = (Map::new(places), Random(seed));
     map.splits = splits;
     for step in 0..400 {
-        match random.below(20) {
+        match random.below(21) {
+            20 => map.take_out(&mut random),
             0..=12 => map.write(&mut random),
             13..=15 => map.fold(),
             16 => map.merge(),
@@ -352,7 +414,9 @@ fn check(places: Places, seed: u64, splits: bool) {
         if let Some((snapshot, view, model)) = map.open.last().filter(|_| random.below(4) == 0) {
             check_view(view, model, places, &mut random);
             map.check(snapshot.position(), model, &mut random);
+            check_gone(view, model, &map, &mut random);
         }
+        check_gone(&map.view(), &map.model, &map, &mut random);
         if step % 8 == 0 {
             check_presence(&map);
             if splits {

@@ -91,6 +91,22 @@ impl Source {
         }
     }
 
+    /// No entry is from behind this position of the log.
+    pub fn newest(&self) -> u64 {
+        match &self.kind {
+            Kind::Chunk(chunk) => chunk.pile().newest_position(),
+            Kind::Chain(place) => {
+                let positions = place.chain.iter().map(|it| it.descriptor().position);
+                positions.max().unwrap_or(0)
+            }
+        }
+    }
+
+    /// Goes behind everything.
+    pub fn end(&mut self) {
+        self.at = None;
+    }
+
     pub fn has_entry(&self) -> bool {
         self.at.is_some()
     }
