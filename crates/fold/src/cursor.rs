@@ -103,7 +103,8 @@ impl Merge {
         Ok(())
     }
 
-    /// The same, but behind a stretch in sources that have nothing newer than it.
+    /// The same, but behind a stretch in sources that have nothing newer than it. A transaction's own are
+    /// newer than all that it may know to be gone.
     fn seek_behind(&mut self, key: &[u8], id: u64, gone: &Stretch) -> Result<(), StorageError> {
         for source in &mut self.sources {
             match &gone.to {
@@ -251,10 +252,10 @@ pub struct Cursor {
 #[derive(Debug)]
 struct Passing {
     gone: Arc<Gone>,
-    /// Where it was sent, until it has shown an entry.
-    from: Option<Place>,
-    /// How many entries it has gone past since.
-    passed: u32,
+    /// Where it was sent.
+    from: Place,
+    /// How many entries it has gone past since, until it has shown one.
+    passed: Option<u32>,
 }
 
 /// Stretches of fewer entries are gone through as fast.
@@ -262,16 +263,19 @@ const GONE_MIN: u32 = 8;
 
 impl Passing {
     fn begin(&mut self, key: &[u8], id: u64) {
-        (self.from, self.passed) = (Some((key.to_vec(), id)), 0);
+        let (from, from_id) = &mut self.from;
+        from.clear();
+        from.extend_from_slice(key);
+        *from_id = id;
+        self.passed = Some(0);
     }
 
     /// Notes that nothing was left before this place, or at all.
     fn end(&mut self, to: Option<(&[u8], u64)>, snapshot: u64, direction: Direction) {
-        let from = self.from.take().filter(|_| self.passed >= GONE_MIN);
-        if let Some(from) = from {
+        if self.passed.take() >= Some(GONE_MIN) {
             self.gone.note(Stretch {
                 direction,
-                from,
+                from: self.from.clone(),
                 to: to.map(|(key, id)| (key.to_vec(), id)),
                 position: snapshot,
             });
@@ -305,8 +309,8 @@ impl Cursor {
     pub fn noting(mut self, gone: &Arc<Gone>) -> Cursor {
         self.gone = Some(Passing {
             gone: gone.clone(),
-            from: None,
-            passed: 0,
+            from: Place::default(),
+            passed: None,
         });
         self
     }
@@ -335,6 +339,7 @@ impl Cursor {
 
     /// The next entry will be the first at or after this place (backward: the last at or before).
     pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
+        self.pass_unnoted();
         let direction = self.merge.direction;
         let around = |it: &Passing| it.gone.around(direction, key, id, self.snapshot);
         match self.gone.as_ref().and_then(around) {
@@ -352,6 +357,7 @@ impl Cursor {
     /// missing. Forward only: filters spare reads where the key is not there.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
         debug_assert_eq!(self.merge.direction, Direction::Forward);
+        self.pass_unnoted();
         self.merge.seek_key(key)?;
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
@@ -359,7 +365,17 @@ impl Cursor {
 
     /// Goes to the next entry; false at the end.
     #[allow(clippy::should_implement_trait)]
+    #[inline]
     pub fn next(&mut self) -> Result<bool, StorageError> {
+        let went = self.go_on();
+        match went {
+            Ok(is_shown) => self.note_gone(is_shown),
+            Err(_) => self.pass_unnoted(),
+        }
+        went
+    }
+
+    fn go_on(&mut self) -> Result<bool, StorageError> {
         if !self.started {
             match (&self.gone, self.merge.direction) {
                 (Some(_), Direction::Forward) => self.seek(b"", 0)?,
@@ -380,7 +396,6 @@ impl Cursor {
                 self.last_id = Some(entry.id);
                 if !entry.deleted {
                     self.shown = true;
-                    self.note_gone(true);
                     return Ok(true);
                 }
                 self.pass();
@@ -392,15 +407,22 @@ impl Cursor {
                 self.merge.move_first(|it| it.pass_newer(snapshot))?;
             }
         }
-        self.note_gone(false);
         Ok(false)
     }
 
     /// Counts an entry that is not shown.
     #[inline]
     fn pass(&mut self) {
+        let passing = self.gone.as_mut();
+        if let Some(passed) = passing.and_then(|it| it.passed.as_mut()) {
+            *passed += 1;
+        }
+    }
+
+    /// What is passed from here on is not noted, until the cursor is sent to a place.
+    fn pass_unnoted(&mut self) {
         if let Some(passing) = &mut self.gone {
-            passing.passed += 1;
+            passing.passed = None;
         }
     }
 
@@ -409,7 +431,7 @@ impl Cursor {
     #[inline]
     fn note_gone(&mut self, is_shown: bool) {
         if let Some(passing) = &mut self.gone
-            && passing.from.is_some()
+            && passing.passed.is_some()
             && self.own as usize >= self.merge.sources.len()
         {
             let place = (self.last_key.as_slice(), self.last_id.unwrap_or_default());
