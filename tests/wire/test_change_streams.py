@@ -390,10 +390,15 @@ def test_large_events_that_are_not_split_are_refused(collection):
 def test_a_stream_stands_at_its_last_event_until_something_comes_after_it(collection):
     """Its token was that of a moment later, other than the event's own."""
     with collection.watch([{"$match": {"fullDocument.a": {"$ne": 2}}}], max_await_time_ms=50) as stream:
-        collection.insert_one({"a": 1})
-        event = next(stream)
+        # Something may come from what the server does of itself, but not each time.
+        for _ in range(10):
+            collection.insert_one({"a": 1})
+            event = next(stream)
+            assert stream.resume_token == event["_id"]
+            assert stream.try_next() is None
+            if stream.resume_token == event["_id"]:
+                break
         assert stream.resume_token == event["_id"]
-        assert stream.try_next() is None and stream.resume_token == event["_id"]
         collection.insert_one({"a": 2})
         assert stream.try_next() is None and stream.resume_token["_data"] > event["_id"]["_data"]
         token = stream.resume_token

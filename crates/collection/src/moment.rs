@@ -9,10 +9,8 @@ use crate::collection::Collection;
 use crate::collections::Collections;
 use crate::core::Core;
 use crate::error::Error;
-use crate::index::Index;
 use crate::namespace::Namespace;
 use crate::read::Reader;
-use crate::state::State;
 
 /// See the module. Who has it reads there for as long as a snapshot may be old.
 pub struct Moment {
@@ -88,17 +86,11 @@ impl Moment {
             .by_name_at(namespace, self.snapshot.position())
     }
 
-    /// What a collection held. An index that was finished later is not there: it was built of what was
-    /// to be seen then.
+    /// What a collection held.
     pub fn reader(&self, collection: &Collection) -> Result<Reader, Error> {
         let snapshot = self.again()?;
-        let mut state = State::clone(&collection.state());
-        let position = snapshot.position();
-        // Asked in this order: one that becomes ready in between says from when on.
-        let was_ready = |index: &Index| index.is_ready() && index.ready_from() <= position;
-        state.indexes.retain(|it| was_ready(&it.index));
         let next_record = collection.next_record();
-        Ok(Reader::new(Arc::new(state), snapshot, next_record, None))
+        Ok(Reader::new(collection.state(), snapshot, next_record, None))
     }
 }
 

@@ -12,6 +12,7 @@ use windrow_index::{Definition, MARK, Multikey, is_mark};
 
 use crate::error::Error;
 use crate::generation::{Behind, Generation, append_id_key};
+use crate::index::Index;
 use crate::sought::Sought;
 use crate::state::{IndexState, State};
 
@@ -73,14 +74,19 @@ impl ReaderIndex {
 }
 
 impl Reader {
-    /// `next_record`: one more than the largest record id there can be.
+    /// `next_record`: one more than the largest record id there can be. An index that was finished behind
+    /// the snapshot is not there: its build may have missed what was to be seen then, and a state that was
+    /// taken before lacks what it wrote.
     pub(crate) fn new(
         state: Arc<State>,
         snapshot: Snapshot,
         next_record: u64,
         own: Option<Own>,
     ) -> Reader {
-        let ready = state.indexes.iter().filter(|it| it.index.is_ready());
+        let position = snapshot.position();
+        // Asked in this order: one that becomes ready in between says from when on.
+        let was_ready = |index: &Index| index.is_ready() && index.ready_from() <= position;
+        let ready = state.indexes.iter().filter(|it| was_ready(&it.index));
         let indexes: Vec<ReaderIndex> = ready
             .map(|state| ReaderIndex {
                 state: state.clone(),
@@ -249,10 +255,14 @@ impl Reader {
     /// All documents, in natural order or backward: that of their records, in a clustered collection
     /// that of their `_id`s.
     pub fn records(&self, direction: Direction) -> RecordCursor {
-        let cursor = self.documents_view().cursor(direction).for_scan();
-        let cursor = cursor.noting(&self.0.state.gone);
+        let mut records = self.all_records(direction);
+        records.cursor = records.cursor.noting(self.0.state.gone_of_documents());
+        records
+    }
+
+    fn all_records(&self, direction: Direction) -> RecordCursor {
         RecordCursor {
-            cursor,
+            cursor: self.documents_view().cursor(direction).for_scan(),
             end: None,
             reader: self.clone(),
         }
@@ -260,9 +270,10 @@ impl Reader {
 
     /// Documents from the first place up to, without, the end, in natural order; from the first or up to
     /// the last one where there is no place. Of an ordinary collection a place is a record id,
-    /// big-endian; of a clustered one the key of an `_id`.
+    /// big-endian; of a clustered one the key of an `_id`. Goes by nothing that others have noted: for what
+    /// proves, copies or indexes them, too.
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
-        let mut records = self.records(Direction::Forward);
+        let mut records = self.all_records(Direction::Forward);
         let place = |place: &[u8]| match self.0.is_clustered {
             true => (place.to_vec(), 0),
             false => (Vec::new(), record_of(place)),
@@ -435,6 +446,7 @@ impl Reader {
                 .cursor_of_key(key)?,
             None => self.index_view(index)?.cursor_of_key(key)?,
         };
+        cursor = cursor.noting(&state.gone);
         cursor.seek(key, 0)?;
         Ok(EntryCursor {
             cursor,

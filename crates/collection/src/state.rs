@@ -15,7 +15,7 @@ use crate::rows::FoldedRow;
 pub struct State {
     /// Of the map by record id.
     pub records: Arc<Sections>,
-    /// Of the documents, in their natural order.
+    /// Of the map by record id.
     pub gone: Arc<Gone>,
     /// The first is the one on `_id`.
     pub indexes: Vec<IndexState>,
@@ -66,14 +66,18 @@ impl State {
         frozen.chain(std::iter::once(&self.active))
     }
 
-    /// Forgets what is known to be gone of a map, since its sections are others. Who still reads the older
-    /// ones notes it of these.
+    /// What is gone of the map that carries the documents.
+    pub fn gone_of_documents(&self) -> &Arc<Gone> {
+        let by_id = self.indexes.first();
+        let by_id = by_id.filter(|it| it.index.definition.clustered);
+        by_id.map_or(&self.gone, |it| &it.gone)
+    }
+
+    /// Forgets what is known to be gone of a map: who repairs it changes what old positions show, and what is
+    /// merged away is passed over no more. Who still reads the older sections notes it of these.
     pub fn forget_gone(&mut self, map: u64) {
-        self.gone = Arc::default();
         let found = self.indexes.iter_mut().find(|state| state.index.map == map);
-        found
-            .into_iter()
-            .for_each(|state| state.gone = Arc::default());
+        *found.map_or(&mut self.gone, |state| &mut state.gone) = Arc::default();
     }
 
     /// The sections of a map.

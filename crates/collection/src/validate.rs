@@ -12,7 +12,7 @@ mod compare;
 mod conformance;
 
 use windrow_document::{Document, Value};
-use windrow_fold::{Direction, EntrySum};
+use windrow_fold::EntrySum;
 use windrow_index::{Scratch, is_mark};
 use windrow_storage::StorageError;
 
@@ -191,7 +191,7 @@ fn of_documents(
     });
     let mut expected: Vec<Expected> = expected.collect();
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
-    let mut cursor = reader.records(Direction::Forward);
+    let mut cursor = reader.range(None, None)?;
     while cursor.next()? {
         pace.step()?;
         validation.documents += 1;

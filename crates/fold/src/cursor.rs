@@ -12,18 +12,11 @@ use bytes::Bytes;
 use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
-use crate::entry::{Entry, compare_keys, same_key};
-use crate::gone::{Gone, Place, Stretch};
+use crate::entry::{Direction, Entry, compare_keys, same_key};
+use crate::gone::{Emptied, Gone, Passing};
 use crate::section::Section;
 use crate::sections::{Chain, chains_of};
 use source::Source;
-
-/// Which way a cursor goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Forward,
-    Backward,
-}
 
 /// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`] shows what
 /// a snapshot sees.
@@ -105,12 +98,19 @@ impl Merge {
 
     /// The same, but behind a stretch in sources that have nothing newer than it. A transaction's own are
     /// newer than all that it may know to be gone.
-    fn seek_behind(&mut self, key: &[u8], id: u64, gone: &Stretch) -> Result<(), StorageError> {
+    fn seek_behind(&mut self, sought: Sought<'_>, gone: &Emptied) -> Result<(), StorageError> {
+        let Sought { key, id, .. } = sought;
         for source in &mut self.sources {
-            match &gone.to {
-                _ if source.newest() > gone.position => source.seek(key, id)?,
-                Some((key, id)) => source.seek(key, *id)?,
-                None => source.end(),
+            let newest = source.newest();
+            match gone.end((key, id), self.direction, newest, sought.position) {
+                Some(Some((to, id)))
+                    if sought.within == Within::Everything || same_key(to, key) =>
+                {
+                    source.seek(to, id)?;
+                }
+                Some(_) => source.end(),
+                None if sought.within == Within::FilteredKey => source.seek_key(key)?,
+                None => source.seek(key, id)?,
             }
         }
         self.build_heap();
@@ -245,42 +245,29 @@ pub struct Cursor {
     shown: bool,
     last_key: Vec<u8>,
     last_id: Option<u64>,
+    /// Whether its sources may have no other keys than one.
+    has_one_key: bool,
     gone: Option<Passing>,
 }
 
-/// What a cursor notes of stretches of which nothing is left.
-#[derive(Debug)]
-struct Passing {
-    gone: Arc<Gone>,
-    /// Where it was sent.
-    from: Place,
-    /// How many entries it has gone past since, until it has shown one.
-    passed: Option<u32>,
+/// What is asked for from there on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Everything,
+    /// One key, of sources that are known to have it, or not.
+    ThisKey,
+    /// One key; sources are asked by their filters.
+    FilteredKey,
 }
 
-/// Stretches of fewer entries are gone through as fast.
-const GONE_MIN: u32 = 8;
-
-impl Passing {
-    fn begin(&mut self, key: &[u8], id: u64) {
-        let (from, from_id) = &mut self.from;
-        from.clear();
-        from.extend_from_slice(key);
-        *from_id = id;
-        self.passed = Some(0);
-    }
-
-    /// Notes that nothing was left before this place, or at all.
-    fn end(&mut self, to: Option<(&[u8], u64)>, snapshot: u64, direction: Direction) {
-        if self.passed.take() >= Some(GONE_MIN) {
-            self.gone.note(Stretch {
-                direction,
-                from: self.from.clone(),
-                to: to.map(|(key, id)| (key.to_vec(), id)),
-                position: snapshot,
-            });
-        }
-    }
+/// Where a cursor is sent.
+#[derive(Clone, Copy)]
+struct Sought<'k> {
+    key: &'k [u8],
+    id: u64,
+    within: Within,
+    /// The position of the log that is read at.
+    position: u64,
 }
 
 impl Cursor {
@@ -301,17 +288,20 @@ impl Cursor {
             shown: false,
             last_key: Vec::new(),
             last_id: None,
+            has_one_key: false,
             gone: None,
         }
     }
 
     /// Passes over what others have found gone, and notes what it finds.
     pub fn noting(mut self, gone: &Arc<Gone>) -> Cursor {
-        self.gone = Some(Passing {
-            gone: gone.clone(),
-            from: Place::default(),
-            passed: None,
-        });
+        self.gone = Some(Passing::new(gone.clone(), self.merge.direction));
+        self
+    }
+
+    /// Its sources are those that may have one key, to which alone it is sent.
+    pub(crate) fn of_one_key(mut self) -> Cursor {
+        self.has_one_key = true;
         self
     }
 
@@ -339,26 +329,38 @@ impl Cursor {
 
     /// The next entry will be the first at or after this place (backward: the last at or before).
     pub fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
-        self.pass_unnoted();
-        let direction = self.merge.direction;
-        let around = |it: &Passing| it.gone.around(direction, key, id, self.snapshot);
-        match self.gone.as_ref().and_then(around) {
-            Some(stretch) => self.merge.seek_behind(key, id, &stretch)?,
-            None => self.merge.seek(key, id)?,
-        }
-        if let Some(passing) = &mut self.gone {
-            passing.begin(key, id);
-        }
-        (self.started, self.shown, self.last_id) = (true, false, None);
-        Ok(())
+        let within = match self.has_one_key {
+            true => Within::ThisKey,
+            false => Within::Everything,
+        };
+        self.go_to(key, id, within)
     }
 
     /// The next entries will be those of exactly this key; of other keys that follow, some may be
     /// missing. Forward only: filters spare reads where the key is not there.
     pub fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
         debug_assert_eq!(self.merge.direction, Direction::Forward);
+        self.go_to(key, 0, Within::FilteredKey)
+    }
+
+    fn go_to(&mut self, key: &[u8], id: u64, within: Within) -> Result<(), StorageError> {
         self.pass_unnoted();
-        self.merge.seek_key(key)?;
+        let behind = self.gone.as_ref().and_then(|it| it.around(key, id));
+        let sought = Sought {
+            key,
+            id,
+            within,
+            position: self.snapshot,
+        };
+        match &behind {
+            Some(emptied) => self.merge.seek_behind(sought, emptied)?,
+            None if within == Within::FilteredKey => self.merge.seek_key(key)?,
+            None => self.merge.seek(key, id)?,
+        }
+        if let Some(passing) = &mut self.gone {
+            let within_key = within != Within::Everything;
+            passing.begin(key, id, within_key, behind.as_deref());
+        }
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
     }
@@ -378,7 +380,7 @@ impl Cursor {
     fn go_on(&mut self) -> Result<bool, StorageError> {
         if !self.started {
             match (&self.gone, self.merge.direction) {
-                (Some(_), Direction::Forward) => self.seek(b"", 0)?,
+                (Some(_), Direction::Forward) if !self.has_one_key => self.seek(b"", 0)?,
                 _ => self.merge.start()?,
             }
             self.started = true;
@@ -413,16 +415,15 @@ impl Cursor {
     /// Counts an entry that is not shown.
     #[inline]
     fn pass(&mut self) {
-        let passing = self.gone.as_mut();
-        if let Some(passed) = passing.and_then(|it| it.passed.as_mut()) {
-            *passed += 1;
+        if let Some(passing) = &mut self.gone {
+            passing.pass();
         }
     }
 
     /// What is passed from here on is not noted, until the cursor is sent to a place.
     fn pass_unnoted(&mut self) {
         if let Some(passing) = &mut self.gone {
-            passing.passed = None;
+            passing.stop();
         }
     }
 
@@ -431,12 +432,11 @@ impl Cursor {
     #[inline]
     fn note_gone(&mut self, is_shown: bool) {
         if let Some(passing) = &mut self.gone
-            && passing.passed.is_some()
+            && passing.is_noting()
             && self.own as usize >= self.merge.sources.len()
         {
             let place = (self.last_key.as_slice(), self.last_id.unwrap_or_default());
-            let to = is_shown.then_some(place);
-            passing.end(to, self.snapshot, self.merge.direction);
+            passing.end(is_shown.then_some(place), self.snapshot);
         }
     }
 

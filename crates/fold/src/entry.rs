@@ -15,6 +15,13 @@ pub struct Entry<'a> {
     pub payload: &'a [u8],
 }
 
+/// Which way entries are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
 impl Entry<'_> {
     /// Orders by key and id; versions of the same are equal.
     pub fn compare_place(&self, other: &Entry<'_>) -> Ordering {

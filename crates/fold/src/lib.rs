@@ -18,7 +18,7 @@
 //! Not here: what keys and payloads mean, who writes the log, and when to fold.
 //!
 //! Reading order: [`entry`], [`pile`], [`chunk`], [`part`], [`tail`], [`block`], [`columns`], [`stretch`], [`sum`], [`marks`], [`section`], [`sections`],
-//! [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
+//! [`gone`], [`cursor`], [`view`], [`merge`], [`sorter`], [`snapshots`].
 #![forbid(unsafe_code)]
 
 pub mod ahead;
@@ -46,8 +46,8 @@ pub mod varint;
 pub mod view;
 
 pub use chunk::Chunk;
-pub use cursor::{Cursor, Direction};
-pub use entry::Entry;
+pub use cursor::Cursor;
+pub use entry::{Direction, Entry};
 pub use filter::{HashedKey, KeyFilter};
 pub use gone::Gone;
 pub use part::Part;

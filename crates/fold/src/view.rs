@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_storage::{Block, Caching, StorageError};
 
-use crate::cursor::{Cursor, Direction};
-use crate::entry::{Entry, compare_keys, same_key};
+use crate::cursor::Cursor;
+use crate::entry::{Direction, Entry, compare_keys, same_key};
 use crate::filter::HashedKey;
 use crate::marks::{MarkCount, Marks};
 use crate::part::Part;
@@ -111,7 +111,7 @@ impl View {
         let own = chunks.len() - first_own;
         let chunks = chunks.into_iter();
         let cursor = Cursor::new(kept.iter(), chunks, self.snapshot, Direction::Forward);
-        Ok(cursor.seeing_last(own))
+        Ok(cursor.seeing_last(own).of_one_key())
     }
 
     /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of

@@ -331,7 +331,7 @@ fn check_view(view: &View, model: &Model, places: Places, random: &mut Random) {
 
 /// What others have noted to be gone hides nothing, and what is gone through is noted.
 fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
-    for _ in 0..12 {
+    for _ in 0..6 {
         let direction = match random.below(3) {
             0 => Direction::Backward,
             _ => Direction::Forward,
@@ -354,16 +354,25 @@ fn check_gone(view: &View, model: &Model, map: &Map, random: &mut Random) {
                 }
             };
             assert!(found.iter().eq(expected));
+            let place = map.places.any(random);
+            let mut of_key = view.cursor_of_key(&place.0).unwrap().noting(&map.gone);
+            of_key.seek(&place.0, place.1).unwrap();
+            check_key(&mut of_key, place, model);
             if direction == Direction::Forward && random.below(2) == 0 {
                 let key = map.places.any(random).0;
                 cursor.seek_key(&key).unwrap();
-                let mut found = places_of(&mut cursor, usize::MAX);
-                found.retain(|place| place.0 == key);
-                let expected = model.range((key.clone(), 0)..=(key, u64::MAX));
-                assert!(found.iter().eq(expected.map(|it| it.0)));
+                check_key(&mut cursor, (key, 0), model);
             }
         }
     }
+}
+
+/// A cursor that was sent to a place shows what there is of its key from there on.
+fn check_key(cursor: &mut Cursor, place: Place, model: &Model) {
+    let mut found = places_of(cursor, usize::MAX);
+    found.retain(|it| it.0 == place.0);
+    let last = (place.0.clone(), u64::MAX);
+    assert!(found.iter().eq(model.range(place..=last).map(|it| it.0)));
 }
 
 /// At most so many of the places that a cursor shows next.

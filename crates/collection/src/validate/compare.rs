@@ -1,7 +1,7 @@
 //! One index against what the documents say of it.
 
 use windrow_document::{Document, Value, ValueRef};
-use windrow_fold::{Cursor, Direction, EntrySum};
+use windrow_fold::{Cursor, EntrySum};
 use windrow_index::{Scratch, is_mark};
 
 use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
@@ -150,7 +150,7 @@ fn differences(
         return Ok((missing, extra));
     };
     let mut scratch = Scratch::default();
-    let mut records = reader.records(Direction::Forward);
+    let mut records = reader.range(None, None)?;
     while records.next()? {
         pace.step()?;
         let (document, id) = (Document::from_validated(records.document()), records.id());

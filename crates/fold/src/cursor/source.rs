@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use windrow_storage::{Block, Caching, StorageError};
 
-use super::Direction;
 use crate::chunk::Chunk;
+use crate::entry::Direction;
 use crate::entry::Entry;
 use crate::section::Section;
 use crate::sections::Chain;
@@ -91,13 +91,15 @@ impl Source {
         }
     }
 
-    /// No entry is from behind this position of the log.
+    /// No entry is from behind this position of the log, but for what an index build has read ahead, which
+    /// younger sources have, too.
     pub fn newest(&self) -> u64 {
         match &self.kind {
             Kind::Chunk(chunk) => chunk.pile().newest_position(),
+            // By age, as by key.
             Kind::Chain(place) => {
-                let positions = place.chain.iter().map(|it| it.descriptor().position);
-                positions.max().unwrap_or(0)
+                let last = place.chain.last();
+                last.map_or(0, |section| section.descriptor().position)
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use windrow_collection::{Collection, Direction, Engine, Namespace, Renaming, Terms};
+use windrow_collection::{Collection, Engine, Namespace, Renaming, Terms};
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -112,7 +112,7 @@ impl Copy {
         context: &Context<'_>,
     ) -> Result<(), CommandError> {
         let reader = from.reader().or_command_error()?;
-        let mut documents = reader.records(Direction::Forward);
+        let mut documents = reader.range(None, None).or_command_error()?;
         let mut waiting = Vec::new();
         while documents.next().or_command_error()? {
             let document = documents.document();
