@@ -7,9 +7,10 @@
 //! for queries of the same shape.
 //!
 //! Reading order: this file, [`access`] (a way to the documents of a conjunction), [`order`], `merged`,
-//! `intersected`, `sampled`, `skipping`, `values`, `ways`, `ranked`, `remembered`, `hint`, `near`.
+//! `intersected`, `sampled`, `skipping`, `values`, `distinct`, `ways`, `ranked`, `remembered`, `hint`, `near`.
 
 pub mod access;
+mod distinct;
 pub(crate) mod hint;
 mod intersected;
 mod limited;
@@ -177,6 +178,9 @@ fn choose(find: &Find, source: &dyn Source, memory: Option<&Memory<'_>>) -> Resu
             true => clustered_scan(find, source, direction)?,
         };
         return Ok(Choice::only(finish(find, plan, None)));
+    }
+    if let Some(plan) = distinct::of_keys(find, source)? {
+        return Ok(Choice::only(plan));
     }
     if find.hint.is_some() {
         return by_hint(find, source);

@@ -34,6 +34,8 @@ pub struct Find {
     pub needs: Option<Vec<Path>>,
     /// Of the rows that have the same value there the caller needs but one.
     pub one_of: Option<OneOf>,
+    /// The caller wants the values there, each at least once, and nothing else.
+    pub distinct: Option<Path>,
 }
 
 /// Which row of those with the same value is enough. More of them may come.
@@ -106,6 +108,7 @@ impl Find {
             allow_disk_use: false,
             needs: None,
             one_of: None,
+            distinct: None,
         }
     }
 

@@ -120,6 +120,10 @@ fn is_whole_key(projection: &Projection, input: &Plan) -> bool {
         return false;
     };
     let fields = &scan.index.definition.fields;
+    if let KeyOutput::Field(number) = scan.output {
+        let field = fields.get(number).map(|field| &field.path);
+        return kept.iter().eq(field);
+    }
     scan.output == KeyOutput::Document
         && kept.len() == fields.len()
         && fields.iter().all(|field| kept.contains(&field.path))

@@ -105,8 +105,9 @@ pub struct IndexScan {
     /// Tested on the document that the key makes, or that stands beside it.
     pub filter: Option<Filter>,
     pub output: KeyOutput,
-    /// Of the entries with the same value in the first field one is enough: the others are passed over.
-    pub one_a_value: bool,
+    /// Of the entries with the same values in the fields up to this one, one is enough: the others are
+    /// passed over.
+    pub one_of_each: Option<usize>,
 }
 
 /// What a scan makes of the keys.
@@ -116,6 +117,8 @@ pub enum KeyOutput {
     Nothing,
     /// A document with the values at their paths.
     Document,
+    /// A document with the value of the field of that number alone, at its path.
+    Field(usize),
     /// The document that `returnKey` shows: the paths are names.
     Flat,
     /// The document that stands beside the key, in a clustered collection.
@@ -163,6 +166,15 @@ impl Plan {
             | Plan::ReturnKey { input, .. }
             | Plan::RecordIds { input } => vec![input],
         }
+    }
+
+    /// Whether entries of an index are passed over, of which others have the same values.
+    pub(crate) fn reads_one_of_each(&self) -> bool {
+        let scan = match self {
+            Plan::IndexScan(scan) => scan.one_of_each,
+            _ => None,
+        };
+        scan.is_some() || self.inputs().into_iter().any(Plan::reads_one_of_each)
     }
 
     pub(crate) fn fetched(self, filter: Option<Filter>) -> Plan {

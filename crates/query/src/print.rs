@@ -88,7 +88,7 @@ fn name(plan: &Plan) -> &'static str {
             clustered: true, ..
         }
         | Plan::ClusteredScan(_) => "CLUSTERED_IXSCAN",
-        Plan::IndexScan(scan) if scan.one_a_value => "DISTINCT_SCAN",
+        Plan::IndexScan(scan) if scan.one_of_each.is_some() => "DISTINCT_SCAN",
         Plan::IndexScan(_) => "IXSCAN",
         Plan::Text(_) => "TEXT_MATCH",
         Plan::Near(scan) => match scan.cells {
@@ -344,6 +344,9 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
         Plan::IdHack { .. } => {
             add("keysExamined", counters.keys_examined);
             add("docsExamined", counters.documents_examined);
+        }
+        Plan::IndexScan(scan) if scan.one_of_each.is_some() => {
+            add("keysExamined", counters.keys_examined);
         }
         Plan::IndexScan(_) => {
             add("keysExamined", counters.keys_examined);

@@ -14,8 +14,8 @@ use windrow_query::operators::{self, BoxOperator, Operator};
 use windrow_query::plan::Plan;
 use windrow_query::print::print_run;
 use windrow_query::{
-    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Interrupt, Row,
-    Source, check_size,
+    Aggregate, Content, Cursor, EngineCollections, Error as QueryError, Find, Front, Interrupt,
+    Row, Source, check_size,
 };
 use windrow_wire::{Batch, CommandError, ErrorCode};
 
@@ -179,6 +179,22 @@ pub fn open_pipeline(
     source: &Arc<dyn Source>,
 ) -> Result<Cursor, CommandError> {
     let cursor = aggregate.open(source, &collections(context));
+    opened(cursor, context)
+}
+
+/// The same of a query.
+pub fn open_query(
+    context: &Context<'_>,
+    find: Find,
+    source: &Arc<dyn Source>,
+) -> Result<Cursor, CommandError> {
+    opened(find.open(source), context)
+}
+
+fn opened(
+    cursor: Result<Cursor, QueryError>,
+    context: &Context<'_>,
+) -> Result<Cursor, CommandError> {
     let cursor = cursor.or_command_error()?;
     if let Some(front) = cursor.front() {
         note_choice(&front.plan, context.operation);
@@ -186,8 +202,16 @@ pub fn open_pipeline(
     Ok(cursor)
 }
 
+/// Tells the log and the profile what identifies the query that rows come from and its plan, where it is
+/// recorded.
+pub fn note_front(front: &Front, operation: &Operation) {
+    if operation.is_recorded() {
+        note_hashes(&front.find, &*front.source, &front.plan, operation);
+    }
+}
+
 /// Tells the log and the profile what identifies a query and its plan.
-pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
+fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
     let Ok(standing) = find.standing(source, plan) else {
         return;
     };

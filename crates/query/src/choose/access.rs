@@ -277,7 +277,7 @@ impl<'s> Scene<'s> {
                 range: None,
                 filter,
                 output: KeyOutput::Nothing,
-                one_a_value: false,
+                one_of_each: None,
             }),
         }))
     }

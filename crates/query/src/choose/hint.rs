@@ -150,7 +150,7 @@ pub fn between(find: &Find, source: &dyn Source) -> Result<IndexScan, Error> {
         range: Some((from, to)),
         filter: None,
         output: KeyOutput::Nothing,
-        one_a_value: false,
+        one_of_each: None,
     })
 }
 

@@ -182,6 +182,9 @@ impl Standing {
         let usable = scene.usable(&scene.candidates(find.order())?)?;
         let shape = find.shape();
         let key = key(find, &shape, &usable);
+        // What the keys alone tell is read without a look at what is remembered.
+        let is_chosen_apart = find.distinct.is_some() && plan.reads_one_of_each();
+        let memory = memory.filter(|_| !is_chosen_apart);
         let remembered = memory.and_then(|memory| memory.get(key));
         let is_cached = remembered.is_some_and(|it| it.indexes == indexes_of(plan));
         Ok(Standing {

@@ -18,7 +18,7 @@ pub fn pass_over(find: &Find, scan: &mut IndexScan, ordered: bool) {
     if !is_known || !leads(&scan.index, &one_of.path) {
         return;
     }
-    scan.one_a_value = true;
+    scan.one_of_each = Some(0);
     if one_of.which == Which::Last {
         scan.direction = match scan.direction {
             Direction::Forward => Direction::Backward,

@@ -49,17 +49,17 @@ struct Scanned {
     direction: Direction,
     filter: Option<Filter>,
     output: KeyOutput,
-    one_a_value: bool,
+    one_of_each: Option<usize>,
 }
 
-/// The value of the first field that a row was given for, where one is enough.
+/// The values of the first fields that a row was given for, where one is enough.
 #[derive(Default)]
 struct Given {
     /// The key bytes; empty: none yet.
-    value: Vec<u8>,
-    /// Entries that have it, too, and were stepped over.
+    values: Vec<u8>,
+    /// Entries that have them, too, and were stepped over.
     steps: u32,
-    /// Whether the value before had so many that the scan sought behind them: the next may, too.
+    /// Whether those before had so many that the scan sought behind them: the next may, too.
     has_many: bool,
 }
 
@@ -108,9 +108,9 @@ impl IndexScanner {
             direction: scan.direction,
             filter: scan.filter.clone(),
             output: scan.output,
-            one_a_value: scan.one_a_value,
+            one_of_each: scan.one_of_each,
         };
-        let one_key = ranges.is_plain() && scan.bounds.is_one_key() && !scan.one_a_value;
+        let one_key = ranges.is_plain() && scan.bounds.is_one_key() && scan.one_of_each.is_none();
         let cursor = match ranges.ranges.first() {
             Some((key, _)) if one_key => {
                 what.direction = Direction::Forward;
@@ -127,7 +127,7 @@ impl IndexScanner {
     fn of(what: Scanned, cursor: Box<dyn EntryCursor>, ranges: ScanRanges) -> IndexScanner {
         let wants_document = match what.output {
             KeyOutput::Nothing => what.filter.is_some(),
-            KeyOutput::Document | KeyOutput::Flat => true,
+            KeyOutput::Document | KeyOutput::Field(_) | KeyOutput::Flat => true,
             KeyOutput::Stored => false,
         };
         let document = wants_document.then(|| KeyDocument::new(&what.definition, what.output));
@@ -300,42 +300,43 @@ impl IndexScanner {
         Ok(false)
     }
 
-    /// Whether a row with this value was given and no other is needed. Where many entries have it, seeks
-    /// behind them.
+    /// Whether a row with these values was given and no other is needed. Where many entries have them, seeks
+    /// behind these.
     fn passes_over(&mut self) -> Result<bool, Error> {
-        if !self.what.one_a_value || self.given.value.is_empty() {
+        if self.what.one_of_each.is_none() || self.given.values.is_empty() {
             return Ok(false);
         }
-        if !self.cursor.key().starts_with(&self.given.value) {
+        if !self.cursor.key().starts_with(&self.given.values) {
             self.given.has_many &= self.given.steps > 0;
-            self.given.value.clear();
+            self.given.values.clear();
             return Ok(false);
         }
         self.given.steps += 1;
         if self.given.steps == STEPS_BEFORE_SEEK || self.given.has_many {
             self.given.has_many = true;
             let place = match self.what.direction {
-                Direction::Forward => after(&self.given.value),
-                Direction::Backward => self.given.value.clone(),
+                Direction::Forward => after(&self.given.values),
+                Direction::Backward => self.given.values.clone(),
             };
             self.seek(&place)?;
         }
         Ok(true)
     }
 
-    /// Notes that a row with the current value was given.
+    /// Notes that a row with the current values was given.
     fn note_given(&mut self) {
-        if !self.what.one_a_value {
+        let Some(last) = self.what.one_of_each else {
             return;
-        }
+        };
         let key = self.cursor.key();
-        let descends = self.ranges.descending.first() == Some(&true);
-        let mut reader = key::Reader::new(key, &[]);
-        let has_value = reader.value(descends).is_some();
-        let length = key.len() - reader.rest().len();
-        let value = key.get(..length).filter(|_| has_value).unwrap_or_default();
-        self.given.value.clear();
-        self.given.value.extend_from_slice(value);
+        let values = match self.ranges.descending.get(..=last) {
+            // The values of all fields are the key.
+            Some(fields) if fields.len() == self.ranges.descending.len() => key,
+            Some(fields) => first_values(key, fields),
+            None => &[],
+        };
+        self.given.values.clear();
+        self.given.values.extend_from_slice(values);
         self.given.steps = 0;
     }
 
@@ -376,7 +377,9 @@ impl IndexScanner {
         }
         let mut row = Row::of_record(id, Content::EMPTY);
         match (self.what.output, made) {
-            (KeyOutput::Document, Some(made)) => row.content = Content::Owned(made),
+            (KeyOutput::Document | KeyOutput::Field(_), Some(made)) => {
+                row.content = Content::Owned(made)
+            }
             (KeyOutput::Flat, Some(made)) => row.key = Some(Box::new(made)),
             _ => {}
         }
@@ -408,9 +411,9 @@ impl Operator for IndexScanner {
     }
 
     fn parts(&self) -> Result<Vec<Part>, Error> {
-        // The postings of one key are not cut, nor is what is read backward, nor what gives one row a value:
-        // of the last one of each the caller must not get two, since they come in the other order.
-        let is_whole = self.is_in_range || self.seen.is_some() || self.what.one_a_value;
+        // The postings of one key are not cut, nor is what is read backward, nor what gives one row of each
+        // value: of the last one of each the caller must not get two, since they come in the other order.
+        let is_whole = self.is_in_range || self.seen.is_some() || self.what.one_of_each.is_some();
         if is_whole || self.what.direction == Direction::Backward {
             return Ok(Vec::new());
         }
@@ -426,7 +429,11 @@ impl Operator for IndexScanner {
     /// From fences, where every entry is a row.
     fn count_known(&mut self) -> Result<Option<u64>, Error> {
         let has_rows = self.what.output == KeyOutput::Nothing && self.what.filter.is_none();
-        if !has_rows || self.what.one_a_value || self.seen.is_some() || !self.ranges.is_plain() {
+        if !has_rows
+            || self.what.one_of_each.is_some()
+            || self.seen.is_some()
+            || !self.ranges.is_plain()
+        {
             return Ok(None);
         }
         let mut count = 0;
@@ -457,6 +464,16 @@ fn split_key<'k>(key: &'k [u8], descending: &[bool]) -> Vec<&'k [u8]> {
         rest = reader.rest();
     }
     parts
+}
+
+/// The key bytes of the values of all these fields; empty where they are damaged.
+fn first_values<'k>(key: &'k [u8], descending: &[bool]) -> &'k [u8] {
+    let mut reader = key::Reader::new(key, &[]);
+    let is_whole = descending
+        .iter()
+        .all(|descending| reader.value(*descending).is_some());
+    let length = key.len() - reader.rest().len();
+    key.get(..length).filter(|_| is_whole).unwrap_or_default()
 }
 
 /// None where every checked field has a wanted value; else the key to seek to, which lies behind the

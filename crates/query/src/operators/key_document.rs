@@ -11,8 +11,9 @@ use crate::plan::KeyOutput;
 pub struct KeyDocument {
     descending: Vec<bool>,
     root: Vec<Part>,
-    /// Whether there are documents within; else the parts are the key's values in their order.
-    nests: bool,
+    /// Whether the parts are the key's values in their order; else there are documents within, or values
+    /// are left out.
+    is_flat: bool,
 }
 
 #[derive(Debug)]
@@ -28,16 +29,20 @@ impl KeyDocument {
         for (number, field) in definition.fields.iter().enumerate() {
             match output {
                 KeyOutput::Flat => root.push(Part::Value(field.path.to_string(), number)),
+                KeyOutput::Field(wanted) if wanted != number => {}
                 _ => place(&mut root, &field.path, 0, number),
             }
         }
-        let descending = definition
-            .fields
-            .iter()
-            .map(|field| field.kind == KeyKind::Descending);
+        let read = match output {
+            KeyOutput::Field(last) => last + 1,
+            _ => definition.fields.len(),
+        };
+        let fields = definition.fields.iter().take(read);
+        let descending = fields.map(|field| field.kind == KeyKind::Descending);
+        let is_value = |part: &Part| matches!(part, Part::Value(..));
         KeyDocument {
             descending: descending.collect(),
-            nests: root.iter().any(|part| matches!(part, Part::Within(..))),
+            is_flat: root.len() == read && root.iter().all(is_value),
             root,
         }
     }
@@ -45,7 +50,7 @@ impl KeyDocument {
     /// The document of a key; what the shape does not give back stands as its usual type.
     pub fn make(&self, key: &[u8], shape: &[u8]) -> DocumentBuf {
         let mut reader = key::Reader::new(key, shape);
-        if !self.nests {
+        if self.is_flat {
             return self.make_flat(&mut reader);
         }
         let values = self
@@ -134,6 +139,9 @@ mod tests {
             KeyOutput::Document,
             doc! { "a": { "b": 1.5, "d": "x" }, "c": 7i64 },
         );
+        check(KeyOutput::Field(0), doc! { "a": { "b": 1.5 } });
+        check(KeyOutput::Field(1), doc! { "c": 7i64 });
+        check(KeyOutput::Field(2), doc! { "a": { "d": "x" } });
         check(KeyOutput::Flat, doc! { "a.b": 1.5, "c": 7i64, "a.d": "x" });
     }
 }

@@ -84,7 +84,7 @@ impl NearOperator {
             range: None,
             filter: None,
             output: KeyOutput::Nothing,
-            one_a_value: false,
+            one_of_each: None,
         };
         IndexScanner::new(&self.source, &scan)
     }

@@ -255,10 +255,9 @@ impl Database {
             filter,
             hint,
         };
-        let values = distinct.run(&self.source(collection)?, &Uninterrupted, |_| {})?;
-        Ok(Some(
-            values.iter().map(|value| print(value.as_ref())).collect(),
-        ))
+        let mut rows = distinct.find().open(&self.source(collection)?)?;
+        let values = distinct.collect(&mut rows, &Uninterrupted)?;
+        Ok(Some(values.as_array().iter().map(print).collect()))
     }
 }
 

@@ -18,9 +18,7 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Array, Document, Type, ValueRef};
-use windrow_query::{
-    Aggregate, Front, Hint, NoCollection, ParsePipeline, Pipeline, Source, Verbosity,
-};
+use windrow_query::{Aggregate, Hint, NoCollection, ParsePipeline, Pipeline, Source, Verbosity};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -110,9 +108,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let reply = first_batch::reply(context, owner, batches, first);
     note_others(context, request.database(), &aggregate.pipeline);
-    if let Some(front) = front.filter(|_| context.operation.is_recorded()) {
-        let Front { find, source, plan } = &*front;
-        queries::note_hashes(find, &**source, plan, context.operation);
+    if let Some(front) = front {
+        queries::note_front(&front, context.operation);
     }
     reply
 }

@@ -1,9 +1,8 @@
 //! `distinct`: the values at a key.
 
 use windrow_document::path::Path;
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_document::{Document, DocumentBuf, ValueRef};
 use windrow_mql::expression::OF_REFERENCES;
-use windrow_query::operators::Operator;
 use windrow_query::{Distinct, Hint};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -32,28 +31,23 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let body = request.body();
     let source = collection_uuid::named_source(request, context)?;
     let default = Defaults::of(context, source.collation());
-    let values = match source.view() {
-        Some(_) => {
-            let rows = &mut queries::open_pipeline(
-                context,
-                &views::distinct(context, body, &*source)?,
-                &source,
-            )?;
-            parse(body, default)?.collect(rows, context.operation)
-        }
-        None => {
-            let distinct = parse(body, default)?;
-            let note = |operator: &dyn Operator| {
-                Examined::by(operator).note(Examined::default(), context.operation);
-            };
-            let values = distinct.run(&source, context.operation, note);
-            queries::note_plan(&distinct.find(), &*source, context.operation);
-            values
-        }
+    let of_view = match source.view() {
+        Some(_) => Some(views::distinct(context, body, &*source)?),
+        None => None,
     };
+    let distinct = parse(body, default)?;
+    let mut rows = match of_view {
+        Some(pipeline) => queries::open_pipeline(context, &pipeline, &source)?,
+        None => queries::open_query(context, distinct.find(), &source)?,
+    };
+    if let Some(front) = rows.front() {
+        queries::note_front(front, context.operation);
+    }
+    let values = distinct.collect(&mut rows, context.operation);
+    Examined::by(rows.operator()).note(Examined::default(), context.operation);
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();
-    reply.push("values", Value::from(ArrayBuf::from_iter(values)));
+    reply.push("values", values);
     Ok(Reply::ok(reply))
 }
 

@@ -1,0 +1,104 @@
+//! The values of a path from the keys of an index alone: of the entries that have the same one is read.
+
+use windrow_document::path::Path;
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_index::Definition;
+use windrow_mql::filter::Filter;
+use windrow_mql::projection::Projection;
+
+use super::access::Scene;
+use super::hint;
+use crate::Error;
+use crate::bounds::IndexBounds;
+use crate::bounds::leaf::Certainty;
+use crate::bounds::range::ScanRanges;
+use crate::find::Find;
+use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
+use crate::source::{Direction, Source, SourceIndex};
+
+/// The plan that reads keys alone; None where the query asks for no values of a path, or no index has them
+/// and settles the filter. Like MongoDB's, it shows a missing field as null. Errors are those of the hint.
+pub fn of_keys(find: &Find, source: &dyn Source) -> Result<Option<Plan>, Error> {
+    let is_name = |path: &&Path| path.components().iter().all(|part| part.index().is_none());
+    let Some(path) = find.distinct.as_ref().filter(is_name) else {
+        return Ok(None);
+    };
+    let hinted = hint::index(find.hint.as_ref(), source)?;
+    let may_use = |number: usize| hinted.as_ref().is_none_or(|index| index.number == number);
+    let scene = Scene::new(find.filter.root(), find.filter.collation_shared(), source);
+    let mut found: Option<(usize, IndexScan)> = None;
+    for (number, definition) in source.indexes().into_iter().enumerate() {
+        let Some(place) = place(&definition, path).filter(|_| may_use(number)) else {
+            continue;
+        };
+        // The fewer fields before it, the fewer entries have the same values up to it.
+        if found.as_ref().is_some_and(|(best, _)| *best <= place) {
+            continue;
+        }
+        let index = SourceIndex {
+            number,
+            multikey: source.multikey(number)?,
+            definition,
+        };
+        if let Some(scan) = scan(index, place, &scene, find) {
+            found = Some((place, scan));
+        }
+    }
+    Ok(found.map(|(_, scan)| shown(path, scan)))
+}
+
+/// Which field of the index the path is, where its keys give the values back.
+fn place(definition: &Definition, path: &Path) -> Option<usize> {
+    let is_one_of_values = !definition.is_text() && !definition.is_wildcard();
+    let gives_back = is_one_of_values && !definition.clustered && definition.collation.is_none();
+    let mut fields = definition.fields.iter();
+    let place = fields.position(|field| field.path == *path && field.kind.is_plain());
+    place.filter(|_| gives_back && !definition.hidden)
+}
+
+/// A scan of the index, where what it reads is just what matches. Hinted at, an index answers even where
+/// it does not have every document.
+fn scan(index: SourceIndex, place: usize, scene: &Scene<'_>, find: &Find) -> Option<IndexScan> {
+    let bounds = IndexBounds::of(&index, &scene.predicates);
+    let ranges = ScanRanges::of(&index.definition, &bounds);
+    let leads = place == 0 || bounds.restricts();
+    let settles = bounds.certainty == Certainty::Exact && ranges.is_plain();
+    // A collation makes values the same that the keys tell apart.
+    let is_binary = find.filter.collation().is_none();
+    let answers = scene.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
+    let is_usable = is_binary && leads && settles && answers && !index.multikey.any();
+    is_usable.then_some(IndexScan {
+        index,
+        direction: Direction::Forward,
+        bounds,
+        range: None,
+        filter: None,
+        output: KeyOutput::Field(place),
+        one_of_each: Some(place),
+    })
+}
+
+/// The scan as MongoDB shows it: below a projection to the path.
+fn shown(path: &Path, scan: IndexScan) -> Plan {
+    let name = path.to_string();
+    let mut projection = DocumentBuf::new();
+    if path
+        .components()
+        .first()
+        .is_none_or(|first| first.name() != "_id")
+    {
+        projection.push("_id", ValueRef::Int32(0));
+    }
+    projection.push(&name, ValueRef::Int32(1));
+    let input = Plan::IndexScan(scan);
+    // Not every name of a field is one that a projection may have.
+    match Projection::parse(projection.as_document(), &Filter::all()) {
+        Ok(projection) => Plan::Projection {
+            kind: ProjectionKind::Covered,
+            projection,
+            sort: None,
+            input: Box::new(input),
+        },
+        Err(_) => input,
+    }
+}
