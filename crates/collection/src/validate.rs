@@ -4,12 +4,14 @@
 //! documents' side is always read. The indexes' side is known without reading where nothing was deleted
 //! since their sections were merged, since sections keep the sums of their entries; otherwise, and in a
 //! full validation, it is read too, and with it every block. Where sums differ the entries are compared
-//! one by one, to name those that are wrong.
+//! one by one, to name those that are wrong. Of a unique index the entries are always read, since sums do
+//! not tell whether two records stand under one key.
 //!
 //! No lock is taken that writers or readers wait for.
 
 mod compare;
 mod conformance;
+mod doubles;
 
 use windrow_document::{Document, Value};
 use windrow_fold::EntrySum;
@@ -20,6 +22,7 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::generation::append_id_key;
 use crate::read::{Reader, RecordId};
+use doubles::Doubles;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,7 +75,11 @@ impl Validation {
 pub struct IndexReport {
     pub name: String,
     pub keys: u64,
+    /// What it says otherwise than the documents, or does not say at all.
     pub errors: Vec<String>,
+    /// Of a unique index: records that share a key. That is the documents' fault: made anew, the index has
+    /// them again.
+    pub duplicates: Option<String>,
     /// Entries that documents have and the index lacks.
     pub missing: WrongEntries,
     /// Entries of the index that are no document's.
@@ -81,7 +88,12 @@ pub struct IndexReport {
 
 impl IndexReport {
     pub fn is_valid(&self) -> bool {
-        self.errors.is_empty()
+        self.all_errors().next().is_none()
+    }
+
+    /// What is wrong with it, whosever fault it is.
+    pub fn all_errors(&self) -> impl Iterator<Item = &String> {
+        self.errors.iter().chain(&self.duplicates)
     }
 }
 
@@ -130,7 +142,11 @@ impl Collection {
             Ok(expected) => expected,
         };
         for (number, expected) in expected.iter().enumerate() {
-            let report = compare::index(&reader, number, expected, checks, pace)?;
+            let mut report = compare::index(&reader, number, expected, checks, pace)?;
+            if let Some(index) = reader.indexes().get(number) {
+                let of_documents = expected.doubles.error(index.definition());
+                report.duplicates = report.duplicates.or(of_documents);
+            }
             match reader.is_clustered() && number == 0 {
                 true => validation.of_ids = Some(report),
                 false => validation.indexes.push(report),
@@ -176,6 +192,8 @@ struct Expected {
     sum: EntrySum,
     /// How many of the entries are keys; others are marks.
     keys: u64,
+    /// Of the index that a clustered collection is: what its documents stand by.
+    doubles: Doubles,
 }
 
 /// Reads all documents.
@@ -188,6 +206,7 @@ fn of_documents(
     let expected = reader.indexes().iter().map(|_| Expected {
         sum: EntrySum::default(),
         keys: 0,
+        doubles: Doubles::default(),
     });
     let mut expected: Vec<Expected> = expected.collect();
     let (mut scratch, mut key) = (Scratch::default(), Vec::new());
@@ -210,7 +229,11 @@ fn of_documents(
         }
         if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
             append_id_key(of_ids.definition(), document, &mut key);
-            if key != cursor.place() {
+            let place = cursor.place();
+            if let Some(of_ids) = expected.first_mut() {
+                of_ids.doubles.note(&place, id, b"");
+            }
+            if key != place {
                 validation.note_corrupt(id, "stands elsewhere than its _id says");
             }
         }

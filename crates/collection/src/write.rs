@@ -18,6 +18,7 @@ pub use batch::{Batch, Change, Outcome};
 pub use checks::DocumentValidation;
 pub(crate) use entries::{entries_of, without_marks};
 pub use terms::Terms;
+pub(crate) use unique::key_value;
 
 use std::sync::Arc;
 

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use windrow_collection::{
     Background, BuildControl, BuildPhase, Change, Checks, Collection, Direction, Done, Engine,
-    EngineOptions, Error, Kept, Last, Namespace, Origin, RecordId, Remembered, Statements, Terms,
-    View, Work,
+    EngineOptions, Error, IndexReport, Kept, Last, Namespace, Origin, RecordId, Remembered,
+    Statements, Terms, View, Work,
 };
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, doc};
 use windrow_index::Definition;
@@ -415,7 +415,7 @@ fn errors(disk: &MemoryDisk, expected: &Content, what: &str) -> Vec<String> {
         }
         match collection.validate(Checks::FULL) {
             Ok(found) => {
-                let of_indexes = found.reports().flat_map(|index| &index.errors);
+                let of_indexes = found.reports().flat_map(IndexReport::all_errors);
                 errors.extend(found.errors.iter().chain(of_indexes).cloned());
             }
             Err(error) => errors.push(error.to_string()),

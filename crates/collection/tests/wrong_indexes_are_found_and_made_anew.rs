@@ -59,6 +59,14 @@ fn storage(disk: &MemoryDisk) -> Storage {
 
 /// Writes a section of these entries (key, record, deleted) and puts it into the map as its youngest.
 fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
+    let alone =
+        |(key, id, deleted): &(Vec<u8>, u64, bool)| (key.clone(), *id, *deleted, Vec::new());
+    let entries: Vec<_> = entries.iter().map(alone).collect();
+    add_section_beside(disk, map, &entries);
+}
+
+/// The same, with what stands beside each key.
+fn add_section_beside(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool, Vec<u8>)]) {
     let storage = storage(disk);
     let youngest = sections(&storage).iter().map(|it| it.2.position).max();
     let sink = RunSink::new(storage.runs.create().unwrap());
@@ -71,13 +79,13 @@ fn add_section(disk: &MemoryDisk, map: u64, entries: &[(Vec<u8>, u64, bool)]) {
         position: youngest.unwrap(),
     };
     let mut writer = SectionWriter::new(&sink, options);
-    for (key, id, deleted) in entries {
+    for (key, id, deleted, payload) in entries {
         let entry = Entry {
             key,
             id: *id,
             position: 0,
             deleted: *deleted,
-            payload: b"",
+            payload,
         };
         writer.push(&entry, true).unwrap();
     }
@@ -210,6 +218,105 @@ fn the_records_of_a_clustered_collection() {
     let id = 50u64.to_be_bytes().to_vec();
     add_section(&disk, by_id - 1, &[(id, 0, true)]);
     check(&disk, "by", 1, 0, "record 50 lacks key");
+}
+
+/// Two documents have these keys in an index that came to be unique, or to be prepared for it, behind the
+/// engine's back. No making anew helps, and nothing else is wrong with the index.
+fn check_doubles(options: DocumentBuf, becomes: &str, keys: [i32; 2], expected: Option<&str>) {
+    let disk = folder(doc! {});
+    let mut specification = doc! { "key": { "c": 1 }, "name": "c_1" };
+    options
+        .iter()
+        .for_each(|(name, value)| specification.push(name, value));
+    let definition = Definition::parse(specification.as_document()).unwrap();
+    let control = BuildControl {
+        should_stop: &|| None,
+        on_phase: &|_| {},
+    };
+    let engine = open(&disk);
+    let damaged = collection(&engine);
+    damaged.create_indexes(vec![definition], &control).unwrap();
+    let documents = [
+        doc! { "_id": 201, "b": (-1), "c": [(keys[0]), (keys[0])] },
+        doc! { "_id": 202, "b": (-2), "c": (keys[1]) },
+    ];
+    let bytes = documents.into_iter().flat_map(DocumentBuf::into_bytes);
+    damaged
+        .insert(bytes.collect::<Vec<u8>>().into(), true)
+        .unwrap();
+    engine.fold().unwrap();
+    engine.close().unwrap();
+    drop((damaged, engine));
+    set(&disk, "c_1", becomes);
+    let engine = open(&disk);
+    let damaged = collection(&engine);
+    for round in 0..2 {
+        let found = validate(&damaged);
+        assert_eq!(found.is_valid(), expected.is_none(), "{found:?}");
+        for index in found.reports() {
+            let expected = expected.filter(|_| index.name == "c_1");
+            assert_eq!(index.duplicates.as_deref(), expected, "{round}");
+            assert!(index.errors.is_empty(), "{index:?}");
+        }
+        let names = ["c_1".to_owned()];
+        engine.rebuild(&damaged, &names, &|| None).unwrap();
+    }
+}
+
+/// Sets an option of an index in the catalog.
+fn set(disk: &MemoryDisk, name: &str, option: &str) {
+    let folder = storage(disk);
+    for (key, value) in folder.catalog.scan(b"i") {
+        let row = DocumentBuf::from_bytes(value.to_vec()).unwrap();
+        let specification = row.get("spec").unwrap().as_document().unwrap();
+        if specification.get("name") != Some(ValueRef::String(name)) {
+            continue;
+        }
+        let mut specification = specification.to_buf();
+        specification.push(option, true);
+        let mut changed = doc! { "spec": specification };
+        let rest = row.iter().filter(|(name, _)| *name != "spec");
+        rest.for_each(|(name, value)| changed.push(name, value));
+        let put = RowChange::put(key, changed.into_bytes());
+        folder.catalog.change(vec![put], |_| {}).unwrap();
+    }
+}
+
+#[test]
+fn documents_that_share_a_key() {
+    let error =
+        r#"Unique index 'c_1' has duplicate key: {"c":7}, first record: 101, second record: 102"#;
+    // The hundred documents before have no `c`.
+    let sparse = || doc! { "sparse": true };
+    let partial = doc! { "partialFilterExpression": { "c": { "$exists": true } } };
+    check_doubles(sparse(), "unique", [7, 7], Some(error));
+    check_doubles(sparse(), "unique", [7, 8], None);
+    check_doubles(sparse(), "prepareUnique", [7, 7], None);
+    check_doubles(partial, "unique", [7, 7], Some(error));
+    let missing = "Unique index 'c_1' has duplicate key: {\"c\":null}, first record: 1, second record: 2, \
+                   and 98 more";
+    check_doubles(doc! {}, "unique", [7, 8], Some(missing));
+}
+
+/// The documents of a clustered collection stand by their `_id`s.
+#[test]
+fn documents_that_share_an_id() {
+    let clustered =
+        doc! { "clusteredIndex": { "key": { "_id": 1 }, "unique": true, "name": "by" } };
+    let disk = folder(clustered);
+    let by_id = map_of(&disk, "by");
+    let key = key_of(50, false);
+    let second = doc! { "_id": 50, "a": [1], "b": 7000 }.into_bytes();
+    add_section_beside(&disk, by_id, &[(key.clone(), 7777, false, second)]);
+    let record = 7777u64.to_be_bytes().to_vec();
+    add_section_beside(&disk, by_id - 1, &[(record, 0, false, key)]);
+    let engine = open(&disk);
+    let found = validate(&collection(&engine));
+    let of_ids = found.of_ids.unwrap();
+    let expected =
+        r#"Unique index 'by' has duplicate key: {"_id":50}, first record: 50, second record: 7777"#;
+    assert_eq!(of_ids.duplicates.as_deref(), Some(expected));
+    assert!(of_ids.errors.is_empty(), "{of_ids:?}");
 }
 
 /// A block of an index does not pass its checksum: nothing else does it take with it.

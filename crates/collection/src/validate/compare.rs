@@ -2,8 +2,9 @@
 
 use windrow_document::{Document, Value, ValueRef};
 use windrow_fold::{Cursor, EntrySum};
-use windrow_index::{Scratch, is_mark};
+use windrow_index::{Definition, Scratch, is_mark};
 
+use super::doubles::Doubles;
 use super::{Checks, Expected, IndexReport, Pace, WrongEntries, WrongEntry, damage};
 use crate::error::Error;
 use crate::read::{Reader, ReaderIndex, RecordId};
@@ -60,20 +61,31 @@ fn compare(
     report: &mut IndexReport,
     pace: &mut Pace<'_>,
 ) -> Result<(), Error> {
+    let unique = unique(reader, number);
     if checks.full {
         reader.check_sections(number, &|| pace.ask().is_ok())?;
         pace.ask()?;
-    } else if reader.kept_sum(number)? == Some(expected.sum) {
+    } else if unique.is_none() && reader.kept_sum(number)? == Some(expected.sum) {
         report.keys = expected.keys;
         return Ok(());
     }
-    let found = sum(&mut Found::of(reader, number)?, &mut report.keys, pace)?;
+    let mut doubles = unique.map(|_| Doubles::default());
+    let looks = (&mut report.keys, doubles.as_mut());
+    let found = sum(&mut Found::of(reader, number)?, looks, pace)?;
+    let doubles = doubles.zip(unique);
+    report.duplicates = doubles.and_then(|(doubles, definition)| doubles.error(definition));
     if found != expected.sum {
         (report.missing, report.extra) = differences(reader, number, pace)?;
         let error = describe(report, found, expected.sum);
         report.errors.push(error);
     }
     Ok(())
+}
+
+/// The definition of an index whose entries come key by key, where each key may have one record.
+fn unique(reader: &Reader, number: usize) -> Option<&Definition> {
+    let definition = reader.indexes().get(number)?.definition();
+    (definition.unique && !definition.clustered).then_some(definition)
 }
 
 fn describe(report: &IndexReport, found: EntrySum, expected: EntrySum) -> String {
@@ -104,7 +116,7 @@ impl Found {
         Ok(
             match index.is_some_and(|index| index.definition().clustered) {
                 true => Found::Clustered(reader.id_keys()),
-                false => Found::Entries(reader.all_entries(number)?),
+                false => Found::Entries(reader.all_entries(number)?.for_scan()),
             },
         )
     }
@@ -128,12 +140,19 @@ impl Found {
 }
 
 /// `keys`: how many of the entries are no marks.
-fn sum(found: &mut Found, keys: &mut u64, pace: &mut Pace<'_>) -> Result<EntrySum, Error> {
+fn sum(
+    found: &mut Found,
+    (keys, mut doubles): (&mut u64, Option<&mut Doubles>),
+    pace: &mut Pace<'_>,
+) -> Result<EntrySum, Error> {
     let mut sum = EntrySum::default();
     while found.next()? {
         pace.step()?;
         let (key, id, payload) = found.entry();
         *keys += u64::from(!is_mark(key));
+        if let Some(doubles) = &mut doubles {
+            doubles.note(key, id, payload);
+        }
         sum.add(key, id.0, payload);
     }
     Ok(sum)

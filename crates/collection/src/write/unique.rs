@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_document::{Document, DocumentBuf, Value, key};
-use windrow_index::{KeyKind, Scratch};
+use windrow_index::{Definition, KeyKind, Scratch};
 
 use super::entries::entries_of;
 use super::holding::{Held, Holding, holder};
@@ -145,7 +145,7 @@ impl Collection {
             namespace: self.namespace().to_string(),
             index: definition.name.clone(),
             key_pattern: definition.key_pattern().to_buf(),
-            key_value: key_value(index, key, shape),
+            key_value: key_value(definition, key, shape),
         }))
     }
 }
@@ -206,8 +206,7 @@ impl<'a> Looking<'a> {
 }
 
 /// The key's values under the names of the index's fields.
-fn key_value(index: &Index, key: &[u8], shape: &[u8]) -> DocumentBuf {
-    let definition = &index.definition;
+pub(crate) fn key_value(definition: &Definition, key: &[u8], shape: &[u8]) -> DocumentBuf {
     // What stands beside the keys of a text index is no shape.
     let shape = if definition.is_text() { &[] } else { shape };
     let mut reader = key::Reader::new(key, shape);

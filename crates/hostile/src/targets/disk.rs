@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use windrow_collection::{Checks, Collection, Direction, Engine};
+use windrow_collection::{Checks, Collection, Direction, Engine, IndexReport};
 use windrow_document::{DocumentBuf, doc};
 use windrow_storage::{Crash, Disk, MemoryDisk};
 
@@ -100,7 +100,7 @@ fn check(engine: &Engine, expected: &BTreeMap<u64, DocumentBuf>) {
             }
         }
         if let Ok(validation) = collection.validate(Checks::FULL) {
-            let of_indexes = validation.reports().flat_map(|index| &index.errors);
+            let of_indexes = validation.reports().flat_map(IndexReport::all_errors);
             for error in validation.errors.iter().chain(of_indexes) {
                 assert!(error.contains(" is damaged: "), "{error}");
             }

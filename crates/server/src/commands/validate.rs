@@ -51,18 +51,25 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     };
     let found = look(&collection, &asked, &stop)?;
     let mut described = Description::of(&collection, &found);
-    if asked.repair != Repair::None && found.reports().any(|index| !index.is_valid()) {
-        let wrong = found.reports().filter(|index| !index.is_valid());
-        let wrong: Vec<String> = wrong.map(|index| index.name.clone()).collect();
+    let wrong: Vec<String> = wrong_indexes(&found).map(|it| it.name.clone()).collect();
+    if asked.repair != Repair::None && !wrong.is_empty() {
         let engine = &context.state.services.engine;
         engine
             .rebuild(&collection, &wrong, &stop)
             .or_command_error()?;
         described = Description::of(&collection, &look(&collection, &asked, &stop)?).after(&found);
     }
+    if asked.repair != Repair::None {
+        described.warn_of_duplicates();
+    }
     let counts = !asked.metadata;
     let reply = described.reply(&namespace.to_string(), asked.repair, counts);
     Ok(Reply::ok(reply))
+}
+
+/// Those that are right when they are made anew.
+fn wrong_indexes(found: &Validation) -> impl Iterator<Item = &IndexReport> {
+    found.reports().filter(|index| !index.errors.is_empty())
 }
 
 fn asked(request: &Request) -> Result<Asked, CommandError> {
@@ -195,8 +202,7 @@ impl Description {
             inserted: sum(|index| index.missing.count),
             removed: sum(|index| index.extra.count),
         };
-        let wrong = before.reports().filter(|index| !index.is_valid());
-        for index in wrong {
+        for index in wrong_indexes(before) {
             self.warnings.extend(index.errors.iter().cloned());
             let name = &index.name;
             self.warnings
@@ -204,6 +210,20 @@ impl Description {
         }
         self.repaired = Some(repaired);
         self
+    }
+
+    /// Which of the documents that share a key is to go, nothing here knows.
+    fn warn_of_duplicates(&mut self) {
+        let sharing = self.validation.reports();
+        let names = sharing.filter(|index| index.duplicates.is_some());
+        let warnings = names.map(|index| {
+            format!(
+                "Documents with duplicate keys of the unique index '{}' are not repaired: delete or change \
+                 those that are not wanted",
+                index.name
+            )
+        });
+        self.warnings.extend(warnings);
     }
 
     /// `counts`: whether documents were counted.
@@ -217,7 +237,7 @@ impl Description {
                 detail(index, self.specifications.get(&index.name)),
             );
         }
-        let of_indexes = validation.reports().flat_map(|index| &index.errors);
+        let of_indexes = validation.reports().flat_map(IndexReport::all_errors);
         let errors: Vec<String> = validation
             .errors
             .iter()
@@ -268,7 +288,8 @@ impl Description {
 fn detail(index: &IndexReport, specification: Option<&DocumentBuf>) -> DocumentBuf {
     let mut detail = doc! { "valid": (index.is_valid()) };
     if !index.is_valid() {
-        detail.push("errors", index.errors.clone());
+        let errors: Vec<String> = index.all_errors().cloned().collect();
+        detail.push("errors", errors);
     }
     if let Some(specification) = specification {
         detail.push("spec", specification.clone());
@@ -314,4 +335,46 @@ fn key_document(definition: &Definition, entry: &WrongEntry) -> Option<DocumentB
         values.push(&field.path.to_string(), value);
     }
     Some(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repair does not say of documents that share a key that they are repaired.
+    #[test]
+    fn duplicates_stay_errors() {
+        let index = IndexReport {
+            name: "a_1".to_owned(),
+            duplicates: Some("duplicate".to_owned()),
+            ..IndexReport::default()
+        };
+        let validation = Validation {
+            indexes: vec![index],
+            ..Validation::default()
+        };
+        assert_eq!(wrong_indexes(&validation).count(), 0);
+        let mut described = Description {
+            collection_uuid: [0; 16],
+            validation,
+            specifications: HashMap::new(),
+            warnings: Vec::new(),
+            repaired: None,
+            missing: Vec::new(),
+            extra: Vec::new(),
+        };
+        described.warn_of_duplicates();
+        let warning = described.warnings.concat();
+        assert!(warning.contains("'a_1' are not repaired"), "{warning}");
+        let reply = described.reply("d.c", Repair::FixErrors, true);
+        let expected = doc! {
+            "indexDetails": { "a_1": { "valid": false, "errors": ["duplicate"] } },
+            "valid": false,
+            "repaired": false,
+            "errors": ["duplicate"],
+        };
+        for (name, value) in expected.iter() {
+            assert_eq!(reply.get(name), Some(value), "{reply}");
+        }
+    }
 }

@@ -1,0 +1,121 @@
+//! Keys of a unique index under which several records stand, told of its entries as they come.
+
+use windrow_index::{Definition, is_mark};
+
+use crate::read::RecordId;
+use crate::write::key_value;
+
+/// What has come so far.
+#[derive(Debug, Default)]
+pub struct Doubles {
+    last: Option<(Vec<u8>, RecordId)>,
+    /// Entries whose key another record has, too.
+    count: u64,
+    first: Option<Double>,
+}
+
+#[derive(Debug)]
+struct Double {
+    key: Vec<u8>,
+    payload: Vec<u8>,
+    records: [RecordId; 2],
+}
+
+impl Doubles {
+    /// Takes in the next entry, in the order of the index.
+    pub fn note(&mut self, key: &[u8], record: RecordId, payload: &[u8]) {
+        // Marks are of all documents with an array there.
+        if is_mark(key) {
+            return;
+        }
+        match &mut self.last {
+            Some((last, before)) if last == key => {
+                let records = [*before, record];
+                *before = record;
+                if records[0] != record {
+                    self.note_double(key, payload, records);
+                }
+            }
+            Some((last, before)) => {
+                last.clear();
+                last.extend_from_slice(key);
+                *before = record;
+            }
+            last => *last = Some((key.to_vec(), record)),
+        }
+    }
+
+    fn note_double(&mut self, key: &[u8], payload: &[u8], records: [RecordId; 2]) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| Double {
+            key: key.to_vec(),
+            payload: payload.to_vec(),
+            records,
+        });
+    }
+
+    /// What is wrong with the index; None where each key has one record.
+    pub fn error(&self, definition: &Definition) -> Option<String> {
+        let Double {
+            key,
+            payload,
+            records: [one, other],
+        } = self.first.as_ref()?;
+        let key = key_value(definition, key, payload);
+        let more = match self.count {
+            1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        Some(format!(
+            "Unique index '{}' has duplicate key: {key}, first record: {}, second record: {}{more}",
+            definition.name, one.0, other.0
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::{Value, doc, key};
+
+    #[test]
+    fn keys_of_several_records_are_told() {
+        let specification = doc! { "key": { "a": 1 }, "name": "i", "unique": true };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let key = |value: i32| {
+            let mut bytes = Vec::new();
+            key::append(&mut bytes, Value::Int32(value).as_ref());
+            bytes
+        };
+        let check = |entries: &[(Vec<u8>, u64)], expected: Option<&str>| {
+            let mut doubles = Doubles::default();
+            for (key, record) in entries {
+                doubles.note(key, RecordId(*record), &[]);
+            }
+            assert_eq!(doubles.error(&definition).as_deref(), expected);
+        };
+        let mark = || vec![windrow_index::MARK, 0, 0];
+        check(&[], None);
+        check(&[(key(1), 1), (key(2), 2), (key(3), 1)], None);
+        check(&[(key(1), 7), (key(1), 7)], None);
+        check(&[(mark(), 1), (mark(), 2), (key(1), 1)], None);
+        check(
+            &[(key(1), 1), (key(4), 2), (key(4), 5), (key(5), 9)],
+            Some(
+                "Unique index 'i' has duplicate key: {\"a\":4}, first record: 2, second record: 5",
+            ),
+        );
+        check(
+            &[
+                (key(4), 2),
+                (key(4), 5),
+                (key(4), 6),
+                (key(5), 1),
+                (key(5), 2),
+            ],
+            Some(
+                "Unique index 'i' has duplicate key: {\"a\":4}, first record: 2, second record: 5, and 2 more",
+            ),
+        );
+    }
+}
