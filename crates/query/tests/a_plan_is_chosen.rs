@@ -3,6 +3,7 @@
 mod support;
 
 use support::Database;
+use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
@@ -518,4 +519,30 @@ fn a_missing_prefix_is_skipped() {
     );
     // The index whose first field has fewer values.
     check(&database, find(doc! { "c": 17 }), "FETCH IXSCAN(tc)");
+}
+
+#[test]
+fn distinct_values_are_read_from_keys() {
+    let database = database();
+    let check = |key: &str, filter: DocumentBuf, expected: &str| {
+        let distinct = Find {
+            distinct: Some(Path::parse(key)),
+            ..find(filter)
+        };
+        check(&database, distinct, expected);
+    };
+    let by_keys = |index: &str| format!("PROJECTION_COVERED DISTINCT_SCAN({index})");
+    check("a", doc! {}, &by_keys("a"));
+    // The index that begins with the field, not one that has it behind another.
+    check("b", doc! {}, &by_keys("b"));
+    check("b", doc! { "b": { "$lt": 7 } }, &by_keys("b"));
+    check("b", doc! { "a": 7 }, &by_keys("ab"));
+    check("p", doc! { "p": { "$gt": 450 } }, &by_keys("p"));
+    check("_id", doc! { "_id": { "$in": [3, 5] } }, &by_keys("_id_"));
+    // Arrays, documents that the index leaves out, and what its keys do not settle.
+    check("t", doc! {}, "COLLSCAN");
+    check("p", doc! {}, "COLLSCAN");
+    check("x", doc! {}, "COLLSCAN");
+    check("z", doc! { "a": 7 }, "FETCH IXSCAN(a)");
+    check("a", doc! { "b": 7 }, "FETCH IXSCAN(b)");
 }
