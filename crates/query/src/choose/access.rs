@@ -33,6 +33,8 @@ const SEEK_COST: f64 = 6.0;
 const SORT_COST: f64 = 0.5;
 /// How many of the documents that do not match stand in front of all that do.
 const SHARE_IN_FRONT: f64 = 0.1;
+/// What matches is counted with what was deleted lately: so great a part of all may not match.
+const UNCERTAIN: f64 = 0.05;
 
 /// A filter's conjunction before a collection.
 #[derive(Clone)]
@@ -142,7 +144,7 @@ pub fn stored(mut scan: IndexScan, answers: Option<Filter>) -> Plan {
 pub fn scan_cost(find: &Find, matching: f64, total: f64) -> f64 {
     let sorts = find.order().is_some();
     let even = share_read(find, sorts, matching, total) * total;
-    let others = (total - matching).max(0.0);
+    let others = (total - matching).max(total * UNCERTAIN);
     let read = (even + others * SHARE_IN_FRONT).min(total.max(even));
     read * SCAN_COST + sort_cost(sorts, matching)
 }

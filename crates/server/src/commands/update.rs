@@ -273,6 +273,7 @@ impl<'a> Statement<'a> {
         let find = Find {
             hint: self.hint.clone(),
             sort,
+            limit: (!self.many).then_some(1),
             ..Find::of(filter)
         };
         Ok(Prepared {
