@@ -288,6 +288,20 @@ def test_an_update_is_explained_with_what_it_would_insert(filled):
     assert [stages_of(upsert)["nWouldUpsert"] for upsert in (True, False)] == [1, 0]
 
 
+@pytest.mark.parametrize("command, outer, documents", [
+    ({"update": "c", "updates": [{"q": {"x": None}, "u": {"$set": {"y": 1}}}]}, "UPDATE", 1),
+    ({"update": "c", "updates": [{"q": {"x": None}, "u": {"$set": {"y": 1}}, "multi": True}]}, "UPDATE", 1000),
+    ({"delete": "c", "deletes": [{"q": {"x": None}, "limit": 1}]}, "DELETE", 1),
+    ({"delete": "c", "deletes": [{"q": {"x": None}, "limit": 0}]}, "DELETE", 1000),
+    ({"findAndModify": "c", "query": {"x": None}, "update": {"$set": {"y": 1}}}, "UPDATE", 1),
+])
+def test_a_write_of_one_document_ends_with_the_first(filled, command, outer, documents):
+    explained = filled.database.command("explain", command, verbosity="executionStats")
+    plans = explained["queryPlanner"]["winningPlan"], explained["executionStats"]["executionStages"]
+    assert [(plan["stage"], plan["inputStage"]["stage"]) for plan in plans] == [(outer, "COLLSCAN")] * 2
+    assert explained["executionStats"]["totalDocsExamined"] == documents
+
+
 def test_a_command_for_another_database_is_not_explained(filled):
     with pytest.raises(OperationFailure) as failure:
         filled.database.command("explain", {"find": "c", "$db": "elsewhere"})

@@ -210,6 +210,10 @@ impl Wrapping {
         }
     }
 
+    fn is_write(self) -> bool {
+        matches!(self, Wrapping::Delete { .. } | Wrapping::Update { .. })
+    }
+
     /// The name of the command's own stage, and what it counts where the query finds so many.
     fn stage(self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
         match self {
@@ -231,10 +235,18 @@ impl Wrapping {
 
 /// The plan with the command's own stage on top.
 fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
-    let inner = print(plan, run.map(|(operator, _)| operator));
+    let operator = run.map(|(operator, _)| operator);
     let found = run.map_or(0, |(_, found)| found);
     let Some((name, counts)) = wrapping.stage(found) else {
-        return inner;
+        return print(plan, operator);
+    };
+    let inner = match plan {
+        // A write of one document ends with the first itself.
+        Plan::Limit { input, .. } if wrapping.is_write() => {
+            let inputs = operator.map(Operator::inputs).unwrap_or_default();
+            print(input, inputs.into_iter().next())
+        }
+        plan => print(plan, operator),
     };
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name));

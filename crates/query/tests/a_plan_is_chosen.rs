@@ -374,10 +374,7 @@ fn a_large_collection_is_scanned_where_an_index_leads_to_most_of_it() {
     check(hinted(most(), "a"), "FETCH IXSCAN(a)");
     // Where a limit ends the scan early, what does not match may stand in front.
     check(limited(most(), 1), "LIMIT FETCH IXSCAN(a)");
-    check(
-        limited(find(doc! { "a": { "$gte": 0 } }), 1),
-        "LIMIT COLLSCAN",
-    );
+    check(limited(most(), 4_000), "LIMIT COLLSCAN");
 }
 
 /// What bounds do not tell some keys do: how many of a large collection's documents will be fetched. Such
