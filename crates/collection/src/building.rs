@@ -223,8 +223,9 @@ impl Collection {
         let definitions = indexes.iter().map(|index| &*index.definition);
         changes.push(Told::of_indexes(Deed::CreateIndexes, &self.row(), definitions).put());
         core.storage.catalog.change(changes, |_| {})?;
-        self.note_changed(core);
+        // Who began before does not see the indexes, and knows that something has changed.
         let written = core.storage.log.written().0;
+        self.note_changed_at(written);
         indexes.iter().for_each(|index| index.set_ready(written));
         Ok(true)
     }

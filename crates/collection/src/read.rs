@@ -270,8 +270,8 @@ impl Reader {
 
     /// Documents from the first place up to, without, the end, in natural order; from the first or up to
     /// the last one where there is no place. Of an ordinary collection a place is a record id,
-    /// big-endian; of a clustered one the key of an `_id`. Goes by nothing that others have noted: for what
-    /// proves, copies or indexes them, too.
+    /// big-endian; of a clustered one the key of an `_id`. Goes by nothing that others have found gone: what
+    /// proves, copies and indexes documents reads all that there is.
     pub fn range(&self, first: Option<&[u8]>, end: Option<&[u8]>) -> Result<RecordCursor, Error> {
         let mut records = self.all_records(Direction::Forward);
         let place = |place: &[u8]| match self.0.is_clustered {

@@ -96,25 +96,24 @@ impl Merge {
         Ok(())
     }
 
-    /// The same, but behind a stretch in sources that have nothing newer than it. A transaction's own are
-    /// newer than all that it may know to be gone.
-    fn seek_behind(&mut self, sought: Sought<'_>, gone: &Emptied) -> Result<(), StorageError> {
+    /// The same, but behind a stretch in sources that have nothing newer than it; whether there are such. A
+    /// transaction's own are newer than all that it may know to be gone.
+    fn seek_behind(&mut self, sought: Sought<'_>, gone: &Emptied) -> Result<bool, StorageError> {
         let Sought { key, id, .. } = sought;
+        let mut spares = false;
         for source in &mut self.sources {
             let newest = source.newest();
-            match gone.end((key, id), self.direction, newest, sought.position) {
-                Some(Some((to, id)))
-                    if sought.within == Within::Everything || same_key(to, key) =>
-                {
-                    source.seek(to, id)?;
-                }
+            let end = gone.end((key, id), self.direction, newest, sought.position);
+            spares |= end.is_some();
+            match end {
+                Some(Some((to, id))) if sought.asks_for(to, id) => source.seek(to, id)?,
                 Some(_) => source.end(),
                 None if sought.within == Within::FilteredKey => source.seek_key(key)?,
                 None => source.seek(key, id)?,
             }
         }
         self.build_heap();
-        Ok(())
+        Ok(spares)
     }
 
     fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
@@ -245,16 +244,18 @@ pub struct Cursor {
     shown: bool,
     last_key: Vec<u8>,
     last_id: Option<u64>,
-    /// Whether its sources may have no other keys than one.
+    /// The only key that is asked for; of others, some entries may be missing.
+    only_key: Option<Vec<u8>>,
+    /// Whether its sources were chosen for that key.
     has_one_key: bool,
     gone: Option<Passing>,
 }
 
-/// What is asked for from there on.
+/// What is asked for from a place on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Within {
     Everything,
-    /// One key, of sources that are known to have it, or not.
+    /// One key, for which the sources were chosen.
     ThisKey,
     /// One key; sources are asked by their filters.
     FilteredKey,
@@ -268,6 +269,13 @@ struct Sought<'k> {
     within: Within,
     /// The position of the log that is read at.
     position: u64,
+}
+
+impl Sought<'_> {
+    /// Whether something from a place on may be asked for.
+    fn asks_for(&self, key: &[u8], id: u64) -> bool {
+        self.within == Within::Everything || id < u64::MAX && same_key(key, self.key)
+    }
 }
 
 impl Cursor {
@@ -288,6 +296,7 @@ impl Cursor {
             shown: false,
             last_key: Vec::new(),
             last_id: None,
+            only_key: None,
             has_one_key: false,
             gone: None,
         }
@@ -299,8 +308,9 @@ impl Cursor {
         self
     }
 
-    /// Its sources are those that may have one key, to which alone it is sent.
-    pub(crate) fn of_one_key(mut self) -> Cursor {
+    /// Its sources are those that may have this key, to which alone it is sent.
+    pub(crate) fn of_key(mut self, key: &[u8]) -> Cursor {
+        self.only_key = Some(key.to_vec());
         self.has_one_key = true;
         self
     }
@@ -345,6 +355,7 @@ impl Cursor {
 
     fn go_to(&mut self, key: &[u8], id: u64, within: Within) -> Result<(), StorageError> {
         self.pass_unnoted();
+        self.ask_for(key, within);
         let behind = self.gone.as_ref().and_then(|it| it.around(key, id));
         let sought = Sought {
             key,
@@ -352,17 +363,33 @@ impl Cursor {
             within,
             position: self.snapshot,
         };
+        let mut spared = 0;
         match &behind {
-            Some(emptied) => self.merge.seek_behind(sought, emptied)?,
+            Some(emptied) => {
+                let spares = self.merge.seek_behind(sought, emptied)?;
+                spared = u64::from(spares) * emptied.entries();
+            }
             None if within == Within::FilteredKey => self.merge.seek_key(key)?,
             None => self.merge.seek(key, id)?,
         }
         if let Some(passing) = &mut self.gone {
-            let within_key = within != Within::Everything;
-            passing.begin(key, id, within_key, behind.as_deref());
+            passing.begin(key, id, within != Within::Everything, spared);
         }
         (self.started, self.shown, self.last_id) = (true, false, None);
         Ok(())
+    }
+
+    /// Only a key is asked for, or everything.
+    fn ask_for(&mut self, key: &[u8], within: Within) {
+        match (&mut self.only_key, within) {
+            (only, Within::Everything) => *only = None,
+            (Some(only), Within::ThisKey) => debug_assert_eq!(only, key),
+            (Some(only), _) => {
+                only.clear();
+                only.extend_from_slice(key);
+            }
+            (only, _) => *only = Some(key.to_vec()),
+        }
     }
 
     /// Goes to the next entry; false at the end.
@@ -400,6 +427,9 @@ impl Cursor {
                     self.shown = true;
                     return Ok(true);
                 }
+                if self.is_behind_key() {
+                    return Ok(false);
+                }
                 self.pass();
                 self.merge.advance()?;
             } else if repeated {
@@ -410,6 +440,13 @@ impl Cursor {
             }
         }
         Ok(false)
+    }
+
+    /// Whether it has left the only key that is asked for.
+    #[inline]
+    fn is_behind_key(&self) -> bool {
+        let only = self.only_key.as_ref();
+        only.is_some_and(|only| !same_key(only, &self.last_key))
     }
 
     /// Counts an entry that is not shown.
@@ -474,5 +511,76 @@ impl Cursor {
         first.map_or_else(Bytes::new, |standing| {
             self.merge.sources[standing.source as usize].payload_bytes()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pile::PileBuilder;
+
+    /// Records 0 to 199 of each of the keys 1, 2 and 3, of which 100 are left: all of key 1, half of key 2.
+    fn chunks() -> [Arc<Chunk>; 2] {
+        let chunk = |deleted: bool, ids: &[(u8, std::ops::Range<u64>)], position: u64| {
+            let mut builder = PileBuilder::new(position, 0);
+            for (key, id) in ids
+                .iter()
+                .flat_map(|(key, ids)| ids.clone().map(move |id| (key, id)))
+            {
+                builder.add(Entry {
+                    key: &[*key],
+                    id,
+                    position,
+                    deleted,
+                    payload: b"",
+                });
+            }
+            Arc::new(Chunk::of(&builder.finish()))
+        };
+        let put = chunk(false, &[(1, 0..200), (2, 0..200), (3, 0..200)], 10);
+        let gone = chunk(true, &[(1, 0..200), (2, 0..100)], 20);
+        [put, gone]
+    }
+
+    fn cursor(direction: Direction, snapshot: u64, gone: &Arc<Gone>) -> Cursor {
+        Cursor::new([].iter(), chunks().into_iter(), snapshot, direction).noting(gone)
+    }
+
+    type At = Option<(u8, u64)>;
+
+    /// Where a cursor stands before it is moved, and what it shows first.
+    fn sought(mut cursor: Cursor, key: u8, id: u64) -> (At, At) {
+        cursor.seek(&[key], id).unwrap();
+        let current = cursor.merge.current();
+        let stands = current.and_then(|entry| Some((*entry.key.first()?, entry.id)));
+        let shows = cursor.next().unwrap();
+        (stands, shows.then(|| (cursor.key()[0], cursor.id())))
+    }
+
+    #[test]
+    fn who_comes_after_begins_behind_what_is_gone() {
+        let gone = Arc::default();
+        let forward = |snapshot| cursor(Direction::Forward, snapshot, &gone);
+        assert_eq!(sought(forward(20), 1, 5), (Some((1, 5)), Some((2, 100))));
+        assert_eq!(sought(forward(20), 1, 5).0, Some((2, 100)));
+        assert_eq!(sought(forward(90), 2, 7).0, Some((2, 100)));
+        // Before the stretch, and where it was not gone yet.
+        assert_eq!(sought(forward(20), 1, 4).0, Some((1, 4)));
+        assert_eq!(sought(forward(19), 1, 5).1, Some((1, 5)));
+        let backward = || cursor(Direction::Backward, 20, &gone);
+        assert_eq!(sought(backward(), 2, 99), (Some((2, 99)), None));
+        assert_eq!(sought(backward(), 2, 99), (None, None));
+        assert_eq!(sought(backward(), 1, 99), (None, None));
+    }
+
+    #[test]
+    fn a_cursor_of_one_key_ends_with_it() {
+        let gone = Arc::default();
+        let of_key = || cursor(Direction::Forward, 20, &gone).of_key(&[1]);
+        assert_eq!(sought(of_key(), 1, 0), (Some((1, 0)), None));
+        assert_eq!(sought(of_key(), 1, 0), (None, None));
+        // It says nothing of other keys.
+        let other = cursor(Direction::Forward, 20, &gone);
+        assert_eq!(sought(other, 2, 0), (Some((2, 0)), Some((2, 100))));
     }
 }

@@ -2,11 +2,24 @@
 //! what is gone there, and whoever looks for the first that is left would go through all of it each time.
 //!
 //! Who has gone past many entries that are gone notes it, with the position at which he read. Who reads at
-//! that position or a later one goes behind the stretch in all sources that have nothing newer: what these
-//! have there was deleted by themselves, since sources rank by what is newest in them, and what came since is
-//! in the others. So what is noted stays true however the map is written, folded and merged. It does not
-//! where what an old position shows is changed: an index that is being built is read by nobody, and one that
-//! is repaired begins with nothing noted.
+//! that position or a later one goes behind the stretch in all sources that have nothing newer:
+//!
+//! ```text
+//!                                      1      2      3      4      5      6
+//! section, newest entry of 40          put    put    put    put    put    put
+//! tail, newest entry of 90             gone   gone          gone
+//! read at 70: gone from 1 to 5         gone   gone   gone   gone
+//! a reader at 100 who seeks 1 begins in the section at 5, in the tail at 1
+//! ```
+//!
+//! What the section has there was deleted by the tail or by itself: sources rank by what is newest in them,
+//! so none that is left out has something newer than one that is read. So what is noted stays true however
+//! the map is written, folded and merged. It does not where what an old position shows is changed: an index
+//! that is being built is read by nobody, and one that is repaired begins with nothing noted.
+//!
+//! Of one beginning several ends are known: where something came amid a stretch, a later reader's is nearer,
+//! and the older one still holds for the sources that had nothing newer then. Who reads one key alone notes
+//! nothing behind it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,12 +44,14 @@ pub(crate) type Place = (Vec<u8>, u64);
 struct Known {
     from: Place,
     emptied: Arc<Emptied>,
+    /// What it is worth to be known: its entries, less the longer ago it was noted.
+    worth: u64,
 }
 
 /// Where a stretch ends that begins at some place.
 #[derive(Debug)]
 pub(crate) struct Emptied {
-    /// By position, the oldest first, which is the farthest: at a later one something had come on the way.
+    /// By position: the later, the nearer.
     ends: Vec<End>,
     /// About how many entries it has.
     entries: u64,
@@ -50,6 +65,8 @@ struct End {
     position: u64,
 }
 
+/// So many stretches before a place are looked at for one that has it.
+const LOOKED_AT: usize = 4;
 /// So many are known in a direction: queues of so many owners may stand in one index.
 const STRETCHES_MAX: usize = 512;
 /// The farthest end and the newest ones.
@@ -91,6 +108,10 @@ impl End {
 }
 
 impl Emptied {
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
     /// How far who seeks this place may go in a source that has nothing newer than `newest`, reading at a
     /// position: Some(None) is behind everything.
     pub fn end(
@@ -138,10 +159,12 @@ impl Gone {
         }
         let known = self.of(direction).read();
         let behind = known.partition_point(|it| direction.compare(as_ref(&it.from), place).is_le());
-        let nearest = known.get(behind.checked_sub(1)?)?;
-        let ends = &nearest.emptied.ends;
-        let has_place = ends.first()?.is_behind(place, direction);
-        has_place.then(|| nearest.emptied.clone())
+        let mut before = known.get(..behind)?.iter().rev().take(LOOKED_AT);
+        let has_place = |it: &&Known| {
+            let farthest = it.emptied.ends.first();
+            farthest.is_some_and(|end| end.is_behind(place, direction))
+        };
+        before.find(has_place).map(|it| it.emptied.clone())
     }
 
     fn note(&self, from: &Place, direction: Direction, end: End, entries: u64) {
@@ -150,37 +173,46 @@ impl Gone {
             return;
         }
         let mut known = self.of(direction).write();
-        if known.len() == STRETCHES_MAX {
-            keep_longest(&mut known);
-        }
         let place = |it: &Known| direction.compare(as_ref(&it.from), as_ref(from));
-        match known.binary_search_by(place) {
-            Ok(at) => {
-                let known = known.get_mut(at);
-                if let Some(known) = known
-                    && let Some(emptied) = known.emptied.and(end, entries, direction)
-                {
-                    known.emptied = Arc::new(emptied);
-                }
+        if let Ok(at) = known.binary_search_by(place)
+            && let Some(known) = known.get_mut(at)
+        {
+            if let Some(emptied) = known.emptied.and(end, entries, direction) {
+                known.emptied = Arc::new(emptied);
             }
-            Err(at) => {
-                let ends = vec![end];
-                let emptied = Arc::new(Emptied { ends, entries });
-                let from = from.clone();
-                known.insert(at, Known { from, emptied });
-            }
+            known.worth = known.worth.max(entries);
+            return;
         }
+        if known.len() == STRETCHES_MAX {
+            keep_worthiest(&mut known);
+        }
+        let at = known.partition_point(|it| place(it).is_lt());
+        let ends = vec![end];
+        let new = Known {
+            from: from.clone(),
+            emptied: Arc::new(Emptied { ends, entries }),
+            worth: entries,
+        };
+        known.insert(at, new);
         self.any.store(true, Ordering::Release);
     }
 }
 
-/// Forgets the shorter half.
-fn keep_longest(known: &mut Vec<Known>) {
-    let mut lengths: Vec<u64> = known.iter().map(|it| it.emptied.entries).collect();
-    let half = lengths.len() / 2;
-    let (_, median, _) = lengths.select_nth_unstable(half);
-    let median = *median;
-    known.retain(|it| it.emptied.entries > median);
+/// Forgets the half that is worth less; the others are worth less from now on.
+fn keep_worthiest(known: &mut Vec<Known>) {
+    let mut ranked: Vec<(u64, usize)> = known.iter().map(|it| it.worth).zip(0..).collect();
+    ranked.sort_unstable();
+    let mut is_kept = vec![true; known.len()];
+    for (_, number) in ranked.iter().take(known.len() / 2) {
+        is_kept
+            .iter_mut()
+            .skip(*number)
+            .take(1)
+            .for_each(|it| *it = false);
+    }
+    let mut is_kept = is_kept.into_iter();
+    known.retain(|_| is_kept.next().unwrap_or(true));
+    known.iter_mut().for_each(|it| it.worth /= 2);
 }
 
 /// What a cursor notes of what it passes.
@@ -190,7 +222,7 @@ pub(crate) struct Passing {
     direction: Direction,
     /// Where it was sent.
     from: Place,
-    /// Whether it sees all entries of that key alone.
+    /// Whether it sees all entries of no other key.
     within_key: bool,
     /// About how many entries of a stretch that is known it did not have to pass.
     spared: u64,
@@ -214,13 +246,13 @@ impl Passing {
         self.gone.around((key, id), self.direction)
     }
 
-    /// The cursor was sent to a place, and goes on from there or behind a stretch.
-    pub fn begin(&mut self, key: &[u8], id: u64, within_key: bool, behind: Option<&Emptied>) {
+    /// The cursor was sent to a place. `spared`: about how many entries it has not to pass.
+    pub fn begin(&mut self, key: &[u8], id: u64, within_key: bool, spared: u64) {
         let (from, from_id) = &mut self.from;
         from.clear();
         from.extend_from_slice(key);
         (*from_id, self.within_key) = (id, within_key);
-        self.spared = behind.map_or(0, |it| it.entries);
+        self.spared = spared;
         self.passed = Some(0);
     }
 
@@ -254,5 +286,127 @@ impl Passing {
         let entries = self.spared.saturating_add(u64::from(passed));
         let end = End { to, position };
         self.gone.note(&self.from, self.direction, end, entries);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(number: u8) -> Place {
+        (vec![number], 0)
+    }
+
+    fn end(to: u8, position: u64) -> End {
+        End {
+            to: Some(place(to)),
+            position,
+        }
+    }
+
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % bound
+        }
+    }
+
+    /// For every reader and source: the farthest of all ends that hold for both, as long as few are noted.
+    #[test]
+    fn the_farthest_end_that_holds_is_found() {
+        let mut random = Random(7);
+        for direction in [Direction::Forward, Direction::Backward] {
+            for _ in 0..2000 {
+                let (gone, mut all) = (Gone::default(), Vec::new());
+                for _ in 0..random.below(ENDS_MAX as u64) + 1 {
+                    let far = 1 + random.below(8) as u8;
+                    let to = match direction {
+                        Direction::Forward => 100 + far,
+                        Direction::Backward => 100 - far,
+                    };
+                    let position = random.below(9);
+                    gone.note(&place(100), direction, end(to, position), 20);
+                    all.push((far, position));
+                }
+                let emptied = gone.around((&[100], 0), direction).unwrap();
+                for (newest, reader) in
+                    (0..9).flat_map(|newest| (newest..9).map(move |it| (newest, it)))
+                {
+                    let holds = |(_, position): &&(u8, u64)| (newest..=reader).contains(position);
+                    let farthest = all.iter().filter(holds).map(|(far, _)| *far).max();
+                    let found = emptied.end((&[100], 0), direction, newest, reader);
+                    let found = found
+                        .flatten()
+                        .and_then(|(key, _)| Some(key.first()?.abs_diff(100)));
+                    // An end that a later one reaches, too, is not kept for those who read in between.
+                    let newer = all.iter().any(|(_, position)| *position > reader);
+                    assert!(
+                        found == farthest || (newer && found < farthest),
+                        "{all:?} {newest} {reader}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stretch_behind_others_is_found() {
+        let gone = Gone::default();
+        gone.note(&place(10), Direction::Forward, end(200, 5), 190);
+        gone.note(&place(20), Direction::Forward, end(21, 6), 20);
+        let found = |number| gone.around((&[number], 0), Direction::Forward);
+        assert!(found(15).is_some() && found(20).is_some() && found(100).is_some());
+        assert!(found(5).is_none() && found(200).is_none());
+        let backward = gone.around((&[100], 0), Direction::Backward);
+        assert!(backward.is_none());
+    }
+
+    #[test]
+    fn what_is_worth_most_is_kept() {
+        let gone = Gone::default();
+        let note = |number: u16, entries| {
+            let from = (number.to_be_bytes().to_vec(), 0);
+            let to = (number.to_be_bytes().to_vec(), 9);
+            let end = End {
+                to: Some(to),
+                position: 1,
+            };
+            gone.note(&from, Direction::Forward, end, entries);
+        };
+        note(3, 1_000_000);
+        (10..10 + 2 * STRETCHES_MAX as u16).for_each(|number| note(number, 20));
+        let known = |number: u16| {
+            gone.around((&number.to_be_bytes(), 0), Direction::Forward)
+                .is_some()
+        };
+        assert!(known(3));
+        let kept = (10..10 + 2 * STRETCHES_MAX as u16)
+            .filter(|number| known(*number))
+            .count();
+        assert!(
+            (STRETCHES_MAX / 2 - 1..STRETCHES_MAX).contains(&kept),
+            "{kept}"
+        );
+        assert!(known(9 + 2 * STRETCHES_MAX as u16));
+    }
+
+    #[test]
+    fn who_reads_one_key_notes_nothing_behind_it() {
+        let gone = Arc::new(Gone::default());
+        let mut passing = Passing::new(gone.clone(), Direction::Forward);
+        passing.begin(&[7], 3, true, 0);
+        (0..ENTRIES_MIN).for_each(|_| passing.pass());
+        passing.end(Some((&[9], 1)), 50);
+        assert!(!passing.is_noting());
+        let found = gone.around((&[7], 4), Direction::Forward).unwrap();
+        assert_eq!(
+            found.end((&[7], 4), Direction::Forward, 50, 50),
+            Some(Some((&[7][..], u64::MAX)))
+        );
+        assert!(gone.around((&[8], 0), Direction::Forward).is_none());
     }
 }

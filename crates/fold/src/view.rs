@@ -111,7 +111,7 @@ impl View {
         let own = chunks.len() - first_own;
         let chunks = chunks.into_iter();
         let cursor = Cursor::new(kept.iter(), chunks, self.snapshot, Direction::Forward);
-        Ok(cursor.seeing_last(own).of_one_key())
+        Ok(cursor.seeing_last(own).of_key(key))
     }
 
     /// The keys of the marks that it may have, which begin with this byte: all that it has, and besides, of

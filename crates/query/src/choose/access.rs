@@ -31,8 +31,10 @@ const KEY_TEST_COST: f64 = 2.5;
 const CLUSTERED_COST: f64 = 0.5;
 const SEEK_COST: f64 = 6.0;
 const SORT_COST: f64 = 0.5;
-/// How many of the documents that do not match stand in front of all that do.
+/// How great a part of the documents that do not match is taken to stand in front of all that do, and at
+/// most how many.
 const SHARE_IN_FRONT: f64 = 0.1;
+const IN_FRONT_MAX: f64 = 2_000.0;
 /// What matches is counted with what was deleted lately: so great a part of all may not match.
 const UNCERTAIN: f64 = 0.05;
 
@@ -138,15 +140,19 @@ pub fn stored(mut scan: IndexScan, answers: Option<Filter>) -> Plan {
     Plan::ClusteredScan(ClusteredScan { scan, answers })
 }
 
-/// What reading all of a collection's `total` documents costs, of which about so many match. Where a limit
-/// ends it early, some of those that do not match are taken to stand in front, as the jobs of a queue that are
-/// done: an index costs little more, and knows no such thing.
-pub fn scan_cost(find: &Find, matching: f64, total: f64) -> f64 {
+/// What reading all of a collection's `total` documents costs, of which about so many match. `knows_all`: an
+/// index tells what matches. Where a limit ends the scan early, some of those that do not are taken to stand
+/// in front then, as the jobs of a queue that are done: to go by the index costs little more, and it knows no
+/// such thing.
+pub fn scan_cost(find: &Find, matching: f64, total: f64, knows_all: bool) -> f64 {
     let sorts = find.order().is_some();
     let even = share_read(find, sorts, matching, total) * total;
     let others = (total - matching).max(total * UNCERTAIN);
-    let read = (even + others * SHARE_IN_FRONT).min(total.max(even));
-    read * SCAN_COST + sort_cost(sorts, matching)
+    let in_front = match knows_all {
+        true => (others * SHARE_IN_FRONT).min(IN_FRONT_MAX),
+        false => 0.0,
+    };
+    (even + in_front).min(total) * SCAN_COST + sort_cost(sorts, matching)
 }
 
 /// The share of a way that is gone before so many documents are found as are asked for: all of it,

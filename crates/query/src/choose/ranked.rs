@@ -81,8 +81,10 @@ impl Ranked {
         if self.total < SCANNED_MIN || is_ordered || source.prefers_indexes() {
             return false;
         }
-        let scan = access::scan_cost(find, self.matching, self.total);
-        self.cost().is_none_or(|cost| scan < cost)
+        let Some((cost, way)) = self.ways.first() else {
+            return true;
+        };
+        access::scan_cost(find, self.matching, self.total, way.certain) < *cost
     }
 
     /// The cheapest way as a plan, and the others; None where there is no way.
