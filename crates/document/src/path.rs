@@ -75,6 +75,14 @@ impl Path {
     }
 }
 
+impl FromIterator<Component> for Path {
+    fn from_iter<T: IntoIterator<Item = Component>>(components: T) -> Path {
+        Path {
+            components: components.into_iter().collect(),
+        }
+    }
+}
+
 impl fmt::Display for Path {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, component) in self.components.iter().enumerate() {

@@ -13,9 +13,10 @@
 //! ```
 //!
 //! Reading order: [`node`], `parse` (the tables of operators), `matching`, `walk` (paths through
-//! arrays), [`regex`], `regex_list`, `schema`, [`failure`], `print`.
+//! arrays), [`regex`], `regex_list`, `schema`, [`failure`], `print`, `carried`.
 
 mod bits;
+mod carried;
 mod compare;
 mod expr;
 pub mod failure;
@@ -38,6 +39,7 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_geo::Near;
 
 pub use bits::{BitTest, Bits};
+pub use carried::{Carried, FormerOf};
 pub use compare::Comparison;
 pub use expr::{Environment, ExprCondition, FieldComparison};
 pub use node::{Node, TextQuery};
@@ -182,6 +184,12 @@ impl Filter {
         let mut dependencies = Dependencies::default();
         self.root.add_dependencies(&mut dependencies);
         dependencies
+    }
+
+    /// What of it can be asked in front of a step, where it is asked behind it: `document` is what it was
+    /// parsed from, `former` tells what its paths were.
+    pub fn carried(&self, document: Document<'_>, former: FormerOf<'_>) -> Carried {
+        carried::carried(self, document, former)
     }
 
     /// The `$text` in the filter: at most one, anywhere outside `$elemMatch`.

@@ -3,7 +3,7 @@
 //! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
 //! plans, indexes, collections, cursors, or stages that see more than one document.
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, [`filter`], [`projection`], [`sort`], [`expression`],
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `former`, [`filter`], [`projection`], [`sort`], [`expression`],
 //! [`accumulator`], [`reshape`], [`update`], [`window`], [`step`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -16,6 +16,7 @@ pub mod collation;
 pub mod error;
 pub mod expression;
 pub mod filter;
+mod former;
 pub mod interrupt;
 pub mod memory;
 mod names;
@@ -27,6 +28,7 @@ pub mod update;
 pub mod window;
 
 pub use error::Error;
+pub use former::{Former, Likeness};
 
 use windrow_document::{DocumentBuf, Value};
 

@@ -22,10 +22,12 @@ mod replace;
 pub use redact::Redact;
 pub use replace::ReplaceRoot;
 
+use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
+use crate::former::{Former, Likeness, is_plain};
 use crate::names::Names;
 
 /// A parsed `$project`, `$addFields` or `$unset`.
@@ -97,19 +99,35 @@ impl Reshape {
         dependencies
     }
 
-    /// Whether a filter on this path sees the same before and after.
-    pub fn leaves(&self, path: &str) -> bool {
+    /// What a path was before. None where that is not known, or something else now.
+    pub fn former(&self, path: &Path) -> Option<Former> {
         let mut node = &self.root;
-        for name in path.split('.') {
-            match node.find(name.as_bytes()) {
-                None => return node.rest == Rest::Kept,
-                Some((_, Field::Included)) => return true,
-                Some((_, Field::Excluded | Field::Computed(_))) => return false,
-                Some((_, Field::Within(within))) => node = within,
+        let mut rest = path.components();
+        let mut is_within = false;
+        let mut likeness = Likeness::default();
+        while let Some((first, below)) = rest.split_first() {
+            // A number counts elements, of which some may go; an empty name may stand for them all.
+            if is_within && !is_plain(first) {
+                return None;
             }
+            match node.find(first.name().as_bytes()) {
+                None if node.rest == Rest::Dropped => return None,
+                None | Some((_, Field::Included)) => break,
+                Some((_, Field::Excluded)) => return None,
+                Some((_, Field::Computed(expression))) => {
+                    let mut former = expression.former(below)?;
+                    former.likeness.may_lose |= is_within;
+                    former.likeness.is_other_in_expressions |= is_within;
+                    return Some(former);
+                }
+                Some((_, Field::Within(within))) => (node, rest) = (within, below),
+            }
+            is_within = true;
+            likeness.may_lack |= node.computes;
         }
-        // The path ends at a document of which something changes.
-        false
+        // A path that ends at a document of which something changes is another one.
+        let path = path.clone();
+        (!rest.is_empty()).then_some(Former { path, likeness })
     }
 
     /// The paths whose values change: computed, excluded or replaced ones. With an inclusion also

@@ -15,9 +15,10 @@
 //! let mut cursor = Aggregate::of(pipeline).open(&source, &Arc::new(nothing)).unwrap();
 //! assert!(cursor.next(&Uninterrupted).unwrap().is_none());
 //! ```
-//! Reading order: `stage` (what pipelines are), `front` (what becomes a query), `chain` (how they run),
+//! Reading order: `stage` (what pipelines are), `ahead` (filters as early as they can be), `front` (what becomes a query), `chain` (how they run),
 //! `explained`, one file a stage, `parse` (the table of stages).
 
+mod ahead;
 mod boundaries;
 mod bucket;
 mod bucket_auto;

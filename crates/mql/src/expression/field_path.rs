@@ -3,10 +3,12 @@
 //! Unlike the paths of filters they never name a place in an array: `$a.0` is the field "0". Through
 //! an array a path gives the array of what its documents have.
 
+use windrow_document::path::Component;
 use windrow_document::{Array, ArrayBuilder, ValueRef};
 
 use super::{Computed, Context, Scope, context::Source};
 use crate::Error;
+use crate::former::Former;
 
 /// A parsed path.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +48,14 @@ impl FieldPath {
     pub fn dotted(&self) -> Option<String> {
         let of_document = matches!(self.source, Source::Current | Source::Root);
         of_document.then(|| self.names.join("."))
+    }
+
+    /// What `rest` of its value is in the document, where it leads there.
+    pub fn former(&self, rest: &[Component]) -> Option<Former> {
+        match self.source {
+            Source::Current | Source::Root => Former::of_names(&self.names, rest),
+            _ => None,
+        }
     }
 
     pub fn evaluate<'a>(&self, context: &Context<'a>) -> Computed<'a> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use windrow_document::path::Component;
 use windrow_document::{Document, Value, ValueRef};
 
 use super::array_order::Order;
@@ -15,6 +16,7 @@ use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
 use crate::Error;
 use crate::filter::regex::Regex;
+use crate::former::Former;
 use crate::memory::{Fields, Kept, List, check_live, check_value, heap_bytes, within};
 
 /// A parsed expression.
@@ -151,6 +153,20 @@ impl Expression {
     pub fn field_path(&self) -> Option<String> {
         match &self.0 {
             Node::Path(path) => path.dotted(),
+            _ => None,
+        }
+    }
+
+    /// What `rest` of its value is in the document. None where that is not known.
+    pub fn former(&self, rest: &[Component]) -> Option<Former> {
+        match &self.0 {
+            Node::Path(path) => path.former(rest),
+            Node::Document(fields) => {
+                let (first, rest) = rest.split_first()?;
+                let mut fields = fields.iter();
+                let (_, field) = fields.find(|(name, _)| **name == *first.name())?;
+                field.former(rest)
+            }
             _ => None,
         }
     }

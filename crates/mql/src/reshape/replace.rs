@@ -1,9 +1,11 @@
 //! `$replaceRoot` and `$replaceWith`.
 
+use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, Value, ValueRef};
 
 use crate::Error;
 use crate::expression::{Context, Dependencies, Expression, Scope};
+use crate::former::Former;
 
 /// An expression whose value becomes the document.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,6 +70,16 @@ impl ReplaceRoot {
 
     pub fn dependencies(&self) -> Dependencies {
         self.new_root.paths()
+    }
+
+    /// What a path was in the document before. None where that is not known.
+    pub fn former(&self, path: &Path) -> Option<Former> {
+        // A field that is no document is an error, whatever a filter would make of it.
+        let is_field = |path: String| !path.is_empty();
+        match self.new_root.field_path().is_some_and(is_field) {
+            true => None,
+            false => self.new_root.former(path.components()),
+        }
     }
 
     /// The expression.

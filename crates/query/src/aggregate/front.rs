@@ -1,10 +1,10 @@
 //! The front of a pipeline: what becomes a query, and in which order stages are best run.
 
 use windrow_document::path::Path;
-use windrow_document::{ArrayBuf, Value, ValueRef};
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{DocumentBuf, ValueRef};
 use windrow_mql::filter::{Environment, Filter};
 
+use super::ahead;
 use super::origin;
 use super::stage::{Kind, Setting, Stage};
 use crate::Error;
@@ -18,12 +18,7 @@ pub fn ordered(stages: Vec<Stage>, environment: &Environment) -> Result<Vec<Stag
     let mut done: Vec<Stage> = Vec::with_capacity(stages.len());
     for stage in stages {
         match &stage.kind {
-            Kind::Match(_) => {
-                for part in parts(stage, &done, environment)? {
-                    let place = place_of_match(&done, &part);
-                    insert_match(&mut done, place, part, environment)?;
-                }
-            }
+            Kind::Match(_) => ahead::put(&mut done, stage, environment)?,
             Kind::Limit(_) | Kind::Skip(_) => {
                 let one_by_one = |before: &&Stage| before.kind.keeps_rows();
                 let behind = done.iter().rev().take_while(one_by_one).count();
@@ -80,73 +75,6 @@ fn with_unwinding(lookup: &DocumentBuf, unwind: &DocumentBuf) -> DocumentBuf {
     let mut stage = DocumentBuf::new();
     stage.push("$lookup", shown);
     stage
-}
-
-/// A filter's conditions one by one, where some of them may go further than others.
-fn parts(stage: Stage, done: &[Stage], environment: &Environment) -> Result<Vec<Stage>, Error> {
-    let is_alone = !done.last().is_some_and(|before| before.kind.leaves_some());
-    let filter = stage.source.get("$match").and_then(ValueRef::as_document);
-    let Some(filter) = filter.filter(|filter| !is_alone && filter.count() > 1) else {
-        return Ok(vec![stage]);
-    };
-    let part = |(name, value): (&str, ValueRef<'_>)| {
-        let mut condition = DocumentBuf::new();
-        condition.push(name, value.to_value());
-        let kind = Kind::Match(Filter::parse_with(condition.as_document(), environment)?);
-        let mut source = DocumentBuf::new();
-        source.push("$match", condition);
-        Ok(Stage::new(source, kind))
-    };
-    filter.iter().map(part).collect()
-}
-
-fn place_of_match(done: &[Stage], stage: &Stage) -> usize {
-    let read = stage.kind.dependencies();
-    let is_movable = !read.whole && !read.random;
-    let paths: Vec<Path> = read.paths.iter().map(|path| Path::parse(path)).collect();
-    // A filter that reads nothing would pass stages too that make rows of none.
-    let passes = |before: &&Stage| match &before.kind {
-        Kind::Sort(..) => true,
-        kind => is_movable && kind.leaves_some() && paths.iter().all(|path| kind.leaves(path)),
-    };
-    done.len() - done.iter().rev().take_while(passes).count()
-}
-
-/// What a filter is the conjunction of: filters that meet one after the other stay one list.
-fn conjuncts(filter: Document<'_>) -> Vec<Value> {
-    match (filter.first(), filter.count()) {
-        (Some(("$and", ValueRef::Array(list))), 1) => list.iter().map(ValueRef::to_value).collect(),
-        _ => vec![filter.to_buf().into()],
-    }
-}
-
-/// Puts the filter in, or joins it to one that stands before.
-fn insert_match(
-    done: &mut Vec<Stage>,
-    place: usize,
-    stage: Stage,
-    environment: &Environment,
-) -> Result<(), Error> {
-    let before = place.checked_sub(1).and_then(|before| done.get_mut(before));
-    match before {
-        Some(Stage {
-            source,
-            kind: kind @ Kind::Match(_),
-        }) => {
-            let both: ArrayBuf = [&*source, &stage.source]
-                .into_iter()
-                .filter_map(|one| one.get("$match").and_then(ValueRef::as_document))
-                .flat_map(conjuncts)
-                .collect();
-            let mut joined = DocumentBuf::new();
-            joined.push("$and", Value::Array(both));
-            *kind = Kind::Match(Filter::parse_with(joined.as_document(), environment)?);
-            *source = DocumentBuf::new();
-            source.push("$match", joined);
-        }
-        _ => done.insert(place, stage),
-    }
-    Ok(())
 }
 
 /// Tells sorts how many rows will be asked of them.

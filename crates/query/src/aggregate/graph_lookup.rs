@@ -8,6 +8,7 @@ use windrow_document::path::Path;
 use windrow_document::{
     ArrayBuf, ArrayBuilder, Collation, Document, DocumentBuf, Value, ValueRef, key,
 };
+use windrow_mql::Former;
 use windrow_mql::expression::{Dependencies, Expression};
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::memory::check_growth;
@@ -53,11 +54,11 @@ impl Transformation for GraphLookup {
         }
     }
 
-    fn leaves(&self, path: &Path) -> bool {
-        !self.into.overlaps(path)
+    fn former(&self, path: &Path) -> Option<Former> {
+        Former::beside(path, &self.into)
     }
 
-    fn leaves_some(&self) -> bool {
+    fn has_former(&self) -> bool {
         true
     }
 

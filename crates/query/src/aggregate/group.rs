@@ -1,6 +1,8 @@
 //! What groups are made by, and what is kept of each: for `$group` and all that become it.
 
+use windrow_document::path::Component;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, doc, key};
+use windrow_mql::Former;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::{Computed, Context, Expression};
 use windrow_mql::filter::Environment;
@@ -101,6 +103,25 @@ pub(super) fn output_fields(
         .iter()
         .map(|(name, value)| field(name, value, environment))
         .collect()
+}
+
+impl GroupId {
+    /// What `rest` of the `_id` is in the rows of the group.
+    pub(super) fn former(&self, rest: &[Component]) -> Option<Former> {
+        let (expression, rest, counts_as_null) = match self {
+            GroupId::Expression(id) => (id, rest, true),
+            GroupId::Fields(fields) => {
+                let (first, rest) = rest.split_first()?;
+                let mut named = fields.iter();
+                let (_, field) = named.find(|(name, _)| name == first.name())?;
+                (field, rest, only_field(fields).is_some())
+            }
+            GroupId::Bucket(_) => return None,
+        };
+        let mut former = expression.former(rest)?;
+        former.likeness.is_null_for_missing = counts_as_null && rest.is_empty();
+        Some(former)
+    }
 }
 
 impl Group {

@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_mql::Former;
 use windrow_mql::accumulator::{Accumulator, AccumulatorState};
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::Environment;
@@ -105,6 +106,18 @@ impl Transformation for Group {
     }
 
     fn ends_dependencies(&self) -> bool {
+        true
+    }
+
+    fn former(&self, path: &Path) -> Option<Former> {
+        let (first, rest) = path.components().split_first()?;
+        let mut former = self.id.former(rest).filter(|_| first.name() == "_id")?;
+        // The value of one row stands for all of the group.
+        former.likeness.is_equal_only = true;
+        Some(former)
+    }
+
+    fn has_former(&self) -> bool {
         true
     }
 

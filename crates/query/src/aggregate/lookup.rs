@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, ArrayBuf, DocumentBuf, Value, ValueRef};
+use windrow_mql::Former;
 use windrow_mql::expression::{Dependencies, Expression, Variables};
 use windrow_mql::filter::Environment;
 use windrow_mql::memory::check_document;
@@ -83,15 +84,15 @@ impl Transformation for Lookup {
         found
     }
 
-    fn leaves(&self, path: &Path) -> bool {
-        let by_unwind = self
-            .unwind
-            .as_ref()
-            .is_none_or(|unwind| unwind.leaves(path));
-        by_unwind && !self.into.overlaps(path)
+    fn former(&self, path: &Path) -> Option<Former> {
+        let by_unwind = match &self.unwind {
+            Some(unwind) => unwind.former(path),
+            None => Some(Former::same(path)),
+        };
+        by_unwind.and(Former::beside(path, &self.into))
     }
 
-    fn leaves_some(&self) -> bool {
+    fn has_former(&self) -> bool {
         true
     }
 

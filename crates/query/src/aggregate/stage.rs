@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use windrow_document::path::Path;
 use windrow_document::{Array, DocumentBuf, ValueRef};
+use windrow_mql::Former;
 use windrow_mql::expression::Dependencies;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_mql::reshape::{Redact, ReplaceRoot, Reshape};
@@ -61,13 +62,13 @@ pub trait Transformation: fmt::Debug + Send + Sync {
         false
     }
 
-    /// See [`Kind::leaves`].
-    fn leaves(&self, _: &Path) -> bool {
-        false
+    /// See [`Kind::former`].
+    fn former(&self, _: &Path) -> Option<Former> {
+        None
     }
 
-    /// See [`Kind::leaves_some`].
-    fn leaves_some(&self) -> bool {
+    /// See [`Kind::has_former`].
+    fn has_former(&self) -> bool {
         false
     }
 
@@ -284,21 +285,24 @@ impl Kind {
         }
     }
 
-    /// Whether a filter on this path finds the same before and behind the stage.
-    pub fn leaves(&self, path: &Path) -> bool {
+    /// What a path of the rows behind the stage is in front of it: a filter on it finds there what it finds
+    /// here, but for what the likeness tells.
+    pub fn former(&self, path: &Path) -> Option<Former> {
         match self {
-            Kind::Reshape(reshape) => reshape.leaves(&path.to_string()),
-            Kind::Unwind(unwind) => unwind.leaves(path),
-            Kind::Other(other) => other.leaves(path),
-            _ => false,
+            Kind::Reshape(reshape) => reshape.former(path),
+            Kind::ReplaceRoot(replace) => replace.former(path),
+            Kind::Unwind(unwind) => unwind.former(path),
+            Kind::Other(other) => other.former(path),
+            _ => None,
         }
     }
 
-    /// Whether there are such paths at all.
-    pub fn leaves_some(&self) -> bool {
+    /// Whether filters may stand in front of the stage that stand behind it, if their paths were others
+    /// there.
+    pub fn has_former(&self) -> bool {
         match self {
-            Kind::Reshape(_) | Kind::Unwind(_) => true,
-            Kind::Other(other) => other.leaves_some(),
+            Kind::Sort(..) | Kind::Reshape(_) | Kind::ReplaceRoot(_) | Kind::Unwind(_) => true,
+            Kind::Other(other) => other.has_former(),
             _ => false,
         }
     }

@@ -2,6 +2,7 @@
 
 use windrow_document::path::Path;
 use windrow_document::{DocumentBuilder, Value, ValueRef};
+use windrow_mql::Former;
 use windrow_mql::expression::Dependencies;
 
 use super::operand;
@@ -195,13 +196,13 @@ impl Unwind {
         found
     }
 
-    /// Whether the stage leaves the path as it is.
-    pub(super) fn leaves(&self, path: &Path) -> bool {
-        let by_index = self
-            .index
-            .as_ref()
-            .is_none_or(|index| !index.overlaps(path));
-        by_index && !self.path.overlaps(path)
+    /// See [`Kind::former`](super::stage::Kind::former).
+    pub(super) fn former(&self, path: &Path) -> Option<Former> {
+        let beside_index = match &self.index {
+            Some(index) => Former::beside(path, index),
+            None => Some(Former::same(path)),
+        };
+        beside_index.filter(|_| !self.path.overlaps(path))
     }
 
     /// The row of one that has no element, where it stays.

@@ -1,0 +1,344 @@
+//! A filter behind a step, asked in front of it: which conditions hold of the document before exactly
+//! where they hold of what was made of it, which at least there, and how their paths are written then.
+
+use windrow_document::path::Path;
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
+
+use super::Filter;
+use super::expr::ExprCondition;
+use super::matching::{self, Subject, Trace};
+use super::node::Node;
+use crate::former::{Former, Likeness};
+
+/// What can be asked in front.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Carried {
+    /// This, and nothing behind.
+    Whole(DocumentBuf),
+    /// This of all that matches behind, and of others, too.
+    Part(DocumentBuf),
+    Nothing,
+}
+
+/// How much of a condition can be asked in front, from little to much.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Extent {
+    Nothing,
+    Part,
+    Whole,
+}
+
+/// What a path was in front.
+pub type FormerOf<'f> = &'f dyn Fn(&Path) -> Option<Former>;
+
+/// Of a filter and the document that it was parsed from.
+pub(super) fn carried(filter: &Filter, document: Document<'_>, former: FormerOf<'_>) -> Carried {
+    let judge = Judge {
+        former,
+        is_collated: filter.collation().is_some(),
+    };
+    let extent = judge.extent(filter.root());
+    if extent == Extent::Nothing {
+        return Carried::Nothing;
+    }
+    let moved = match filter
+        .dependencies()
+        .paths
+        .iter()
+        .all(|path| stays(path, former))
+    {
+        true => Some(document.to_buf()),
+        false => moved(document, former),
+    };
+    match (moved, extent) {
+        (Some(moved), Extent::Whole) => Carried::Whole(moved),
+        (Some(moved), Extent::Part) => Carried::Part(moved),
+        _ => Carried::Nothing,
+    }
+}
+
+fn stays(path: &str, former: FormerOf<'_>) -> bool {
+    let path = Path::parse(path);
+    former(&path).is_some_and(|former| former.path == path)
+}
+
+struct Judge<'f> {
+    former: FormerOf<'f>,
+    is_collated: bool,
+}
+
+impl Judge<'_> {
+    fn extent(&self, node: &Node) -> Extent {
+        let least = |children: &[Node]| {
+            let extents = children.iter().map(|child| self.extent(child));
+            extents.min().unwrap_or(Extent::Whole)
+        };
+        match node {
+            Node::AlwaysTrue | Node::AlwaysFalse => Extent::Whole,
+            Node::And(children) | Node::Or(children) => least(children),
+            // What is found less often is missed more often.
+            Node::Nor(children) => whole_or_nothing(least(children)),
+            Node::Not(child) => whole_or_nothing(self.extent(child)),
+            Node::Expr(condition) => self.extent_of_expression(condition),
+            Node::Text(_) | Node::Schema(_) | Node::Near { .. } => Extent::Nothing,
+            leaf => match leaf.path().and_then(self.former) {
+                Some(former) => self.extent_of_leaf(leaf, former.likeness),
+                None => Extent::Nothing,
+            },
+        }
+    }
+
+    fn extent_of_expression(&self, condition: &ExprCondition) -> Extent {
+        let read = condition.expression.paths();
+        let is_same = |path: &String| {
+            let former = (self.former)(&Path::parse(path));
+            former.is_some_and(|former| is_read_alike(former.likeness))
+        };
+        match !read.whole && !read.random && read.paths.iter().all(is_same) {
+            true => Extent::Whole,
+            false => Extent::Nothing,
+        }
+    }
+
+    fn extent_of_leaf(&self, leaf: &Node, likeness: Likeness) -> Extent {
+        let of_missing = accepts(leaf, None);
+        let is_blurred = (likeness.may_lack && of_missing)
+            || (likeness.is_null_for_missing && of_missing != accepts(leaf, Some(ValueRef::Null)))
+            || (likeness.is_equal_only && !self.is_alike_for_equals(leaf))
+            || (likeness.is_gathered && !is_of_one_value(leaf));
+        match is_blurred {
+            true => Extent::Nothing,
+            false if likeness.may_lose || likeness.is_gathered => Extent::Part,
+            false => Extent::Whole,
+        }
+    }
+
+    /// Whether it holds of a value where it holds of one that compares equal: of numbers of other types,
+    /// of strings that a collation does not tell apart.
+    fn is_alike_for_equals(&self, node: &Node) -> bool {
+        match node {
+            Node::Compare { .. } | Node::Size { .. } => true,
+            Node::In { regexes, .. } => !self.is_collated || regexes.iter().next().is_none(),
+            Node::Regex { .. } => !self.is_collated,
+            Node::Exists { .. } | Node::AlwaysTrue | Node::AlwaysFalse => true,
+            Node::And(_)
+            | Node::Or(_)
+            | Node::Nor(_)
+            | Node::Not(_)
+            | Node::ElemMatchObject { .. }
+            | Node::ElemMatchValue { .. } => {
+                let mut children = node.children().iter();
+                children.all(|child| self.is_alike_for_equals(child))
+            }
+            _ => false,
+        }
+    }
+}
+
+fn whole_or_nothing(extent: Extent) -> Extent {
+    match extent {
+        Extent::Whole => Extent::Whole,
+        _ => Extent::Nothing,
+    }
+}
+
+/// Whether an expression reads the same at both paths.
+fn is_read_alike(likeness: Likeness) -> bool {
+    let is_other = likeness.is_other_in_expressions
+        || likeness.may_lose
+        || likeness.is_equal_only
+        || likeness.is_null_for_missing;
+    !is_other
+}
+
+/// Whether a condition on one path holds of a value there, or of none.
+fn accepts(leaf: &Node, value: Option<ValueRef<'_>>) -> bool {
+    let subject = match value {
+        Some(value) => Subject::Element(value),
+        None => Subject::Named(None),
+    };
+    matching::matches(leaf, subject, &mut Trace::off(None)).unwrap_or(false)
+}
+
+/// Whether it is fulfilled by a value that is no array, and by no array for being one.
+fn is_of_one_value(leaf: &Node) -> bool {
+    let is_one = |value: &Value| {
+        let type_of = value.as_ref().type_of();
+        !matches!(
+            type_of,
+            Type::Array | Type::MinKey | Type::MaxKey | Type::Undefined
+        )
+    };
+    match leaf {
+        Node::Compare { value, .. } => is_one(value),
+        Node::In { values, .. } => values.iter().all(is_one),
+        Node::Regex { .. } | Node::Mod { .. } | Node::Bits { .. } => true,
+        Node::Type { types, .. } => !types.contains(Type::Array),
+        _ => false,
+    }
+}
+
+/// The same query document with the paths that there were in front.
+fn moved(document: Document<'_>, former: FormerOf<'_>) -> Option<DocumentBuf> {
+    let conditions = document.iter().map(|(name, value)| {
+        let mut one = DocumentBuf::new();
+        let (name, value) = moved_condition(name, value, former)?;
+        one.push(&name, value);
+        Some(one)
+    });
+    let conditions: Vec<DocumentBuf> = conditions.collect::<Option<_>>()?;
+    let mut joined = DocumentBuf::new();
+    for (name, value) in conditions.iter().flat_map(DocumentBuf::iter) {
+        // Several paths may have been one.
+        if joined.get(name).is_some() {
+            let list: ArrayBuf = conditions.into_iter().map(Value::Document).collect();
+            let mut all = DocumentBuf::new();
+            all.push("$and", list);
+            return Some(all);
+        }
+        joined.push(name, value.to_value());
+    }
+    Some(joined)
+}
+
+fn moved_condition(
+    name: &str,
+    value: ValueRef<'_>,
+    former: FormerOf<'_>,
+) -> Option<(String, Value)> {
+    match name {
+        "$and" | "$or" | "$nor" => {
+            let list = value.as_array()?.iter();
+            let moved = list.map(|one| moved(one.as_document()?, former).map(Value::Document));
+            let moved: ArrayBuf = moved.collect::<Option<_>>()?;
+            Some((name.to_owned(), Value::Array(moved)))
+        }
+        "$expr" => Some((name.to_owned(), moved_expression(value, former)?)),
+        "$comment" | "$alwaysTrue" | "$alwaysFalse" => Some((name.to_owned(), value.to_value())),
+        name if name.starts_with('$') => None,
+        path => Some((
+            former(&Path::parse(path))?.path.to_string(),
+            value.to_value(),
+        )),
+    }
+}
+
+/// Operators whose operands are expressions, and nothing else.
+const PLAIN: [&str; 11] = [
+    "$and", "$cmp", "$eq", "$gt", "$gte", "$in", "$lt", "$lte", "$ne", "$not", "$or",
+];
+
+/// The same of an expression that is made of nothing but comparisons.
+fn moved_expression(value: ValueRef<'_>, former: FormerOf<'_>) -> Option<Value> {
+    match value {
+        ValueRef::String(text) if text.starts_with('$') => moved_reference(text, former),
+        ValueRef::Array(list) => {
+            let moved = list.iter().map(|one| moved_expression(one, former));
+            Some(Value::Array(moved.collect::<Option<ArrayBuf>>()?))
+        }
+        ValueRef::Document(document) => {
+            let (name, operand) = document.first().filter(|_| document.count() == 1)?;
+            let operand = match name {
+                "$literal" => operand.to_value(),
+                name if PLAIN.contains(&name) => moved_expression(operand, former)?,
+                _ => return None,
+            };
+            let mut moved = DocumentBuf::new();
+            moved.push(name, operand);
+            Some(Value::Document(moved))
+        }
+        constant => Some(constant.to_value()),
+    }
+}
+
+fn moved_reference(text: &str, former: FormerOf<'_>) -> Option<Value> {
+    let path = match text.strip_prefix("$$") {
+        None => text.strip_prefix('$')?,
+        Some(variable) => {
+            let of_document = ["ROOT.", "CURRENT."];
+            let mut of_document = of_document.iter();
+            match of_document.find_map(|name| variable.strip_prefix(name)) {
+                Some(path) => path,
+                // No operator here makes variables: it comes from outside.
+                None => return Some(text.into()),
+            }
+        }
+    };
+    let moved = former(&Path::parse(path))?.path;
+    Some(format!("${moved}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use windrow_document::doc;
+
+    use super::*;
+    use crate::expression::Scope;
+    use crate::reshape::Reshape;
+
+    #[track_caller]
+    fn check(project: DocumentBuf, filter: DocumentBuf, expected: Carried) {
+        let specification = ValueRef::Document(project.as_document());
+        let project = Reshape::parse_project(specification, &Scope::new()).unwrap();
+        let parsed = Filter::parse(filter.as_document()).unwrap();
+        let carried = parsed.carried(filter.as_document(), &|path| project.former(path));
+        assert_eq!(carried, expected, "{filter}");
+    }
+
+    #[test]
+    fn a_field_under_another_name_is_the_same_field() {
+        let project = || doc! { "x": "$a", "y": "$$ROOT.b", "all": "$$ROOT", "c": 1 };
+        let whole = |filter, expected| check(project(), filter, Carried::Whole(expected));
+        whole(
+            doc! { "x": { "$exists": false } },
+            doc! { "a": { "$exists": false } },
+        );
+        whole(
+            doc! { "x.0.z": { "$size": 1 } },
+            doc! { "a.0.z": { "$size": 1 } },
+        );
+        whole(doc! { "all.x.y": 1, "c.d": 2 }, doc! { "x.y": 1, "c.d": 2 });
+        whole(
+            doc! { "x": 1, "all.a": 2 },
+            doc! { "$and": [{ "a": 1 }, { "a": 2 }] },
+        );
+        whole(
+            doc! { "$nor": [{ "x": 1, "y": [2] }, { "_id": 3 }] },
+            doc! { "$nor": [{ "a": 1, "b": [2] }, { "_id": 3 }] },
+        );
+        whole(
+            doc! { "$expr": { "$gt": ["$x.z", { "$literal": "$x" }] } },
+            doc! { "$expr": { "$gt": ["$a.z", { "$literal": "$x" }] } },
+        );
+        let nothing = |filter| check(project(), filter, Carried::Nothing);
+        nothing(doc! { "a": 1 });
+        nothing(doc! { "$or": [{ "x": 1 }, { "a": 1 }] });
+        nothing(doc! { "all": { "a": 1 } });
+        nothing(doc! { "$expr": { "$gt": [{ "$size": "$x" }, 1] } });
+        nothing(doc! { "$jsonSchema": { "required": ["x"] } });
+    }
+
+    #[test]
+    fn what_arrays_may_change_stays_behind() {
+        let project = || doc! { "x": "$a.b", "p.q": "$a", "p.r": 1 };
+        let part = |filter, expected| check(project(), filter, Carried::Part(expected));
+        part(doc! { "x": { "$gt": 1 } }, doc! { "a.b": { "$gt": 1 } });
+        part(
+            doc! { "x.c": { "$in": [1, null] } },
+            doc! { "a.b.c": { "$in": [1, null] } },
+        );
+        part(doc! { "p.q": { "$size": 1 } }, doc! { "a": { "$size": 1 } });
+        let nothing = |filter| check(project(), filter, Carried::Nothing);
+        nothing(doc! { "x": [1] });
+        nothing(doc! { "x": { "$ne": 1 } });
+        nothing(doc! { "x": { "$exists": true } });
+        nothing(doc! { "x": { "$lt": (Value::MaxKey) } });
+        nothing(doc! { "x.0": 1 });
+        nothing(doc! { "p.q": { "$not": { "$gt": 1 } } });
+        nothing(doc! { "p.0": 1 });
+        nothing(doc! { "p.r": null });
+        let whole = |filter: DocumentBuf| check(project(), filter.clone(), Carried::Whole(filter));
+        whole(doc! { "p.r": { "$ne": 1 } });
+        whole(doc! { "p.r": { "$exists": true } });
+    }
+}

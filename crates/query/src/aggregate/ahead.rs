@@ -1,0 +1,209 @@
+//! Filters as early in a pipeline as they can be, condition by condition: an index leads to nothing but
+//! what the query at the front asks for.
+
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_mql::filter::{Carried, Environment, Filter};
+
+use super::stage::{Kind, Stage};
+use crate::Error;
+
+/// A condition on its way to the front.
+#[derive(Clone)]
+struct Condition {
+    document: DocumentBuf,
+    filter: Filter,
+    /// Before how many of the stages it has come.
+    place: usize,
+    /// Whether it stands behind, too, and finds no more here than there.
+    is_repeated: bool,
+}
+
+/// Puts a filter in, or joins it to those that stand before.
+pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Result<(), Error> {
+    let (filter, is_passed) = match (&stage.kind, done.last()) {
+        (Kind::Match(filter), Some(before)) => (filter, before.kind.has_former()),
+        _ => return insert(done, done.len(), stage, environment),
+    };
+    let document = stage.source.get("$match").and_then(ValueRef::as_document);
+    let Some(document) = document.filter(|_| is_passed) else {
+        return insert(done, done.len(), stage, environment);
+    };
+    let mut moved = Vec::new();
+    for condition in conditions(document, filter, done.len(), environment)? {
+        advance(condition, done, environment, &mut moved)?;
+    }
+    if moved.iter().all(|condition| condition.place == done.len()) {
+        return insert(done, done.len(), stage, environment);
+    }
+    // From behind, so that the places before stay what they are.
+    for place in (0..=done.len()).rev() {
+        let here = moved.iter().filter(|condition| condition.place == place);
+        let wanted = here.filter(|condition| !condition.is_repeated || !has(done, condition));
+        let wanted: Vec<&Condition> = wanted.collect();
+        if let Some(stage) = joined(&wanted, environment)? {
+            insert(done, place, stage, environment)?;
+        }
+    }
+    Ok(())
+}
+
+/// A filter's conditions one by one, since some of them may go further than others.
+fn conditions(
+    document: Document<'_>,
+    filter: &Filter,
+    place: usize,
+    environment: &Environment,
+) -> Result<Vec<Condition>, Error> {
+    let mut documents = Vec::new();
+    take_apart(document, &mut documents);
+    let is_one = documents.len() == 1;
+    let condition = |document: DocumentBuf| {
+        let filter = match is_one {
+            true => filter.clone(),
+            false => Filter::parse_with(document.as_document(), environment)?,
+        };
+        Ok(Condition {
+            document,
+            filter,
+            place,
+            is_repeated: false,
+        })
+    };
+    documents.into_iter().map(condition).collect()
+}
+
+fn take_apart(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
+    for (name, value) in document {
+        match value {
+            ValueRef::Array(list) if name == "$and" => {
+                let documents = list.iter().filter_map(ValueRef::as_document);
+                documents.for_each(|one| take_apart(one, conditions));
+            }
+            value => {
+                let mut condition = DocumentBuf::new();
+                condition.push(name, value.to_value());
+                conditions.push(condition);
+            }
+        }
+    }
+}
+
+/// Goes before stage after stage, as long as it finds the same there. Where it finds more there it also
+/// stays, and goes on for an index alone.
+fn advance(
+    mut condition: Condition,
+    done: &[Stage],
+    environment: &Environment,
+    moved: &mut Vec<Condition>,
+) -> Result<(), Error> {
+    while let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it)) {
+        if let Kind::Sort(..) = stage.kind {
+            condition.place -= 1;
+            continue;
+        }
+        let former = |path: &_| stage.kind.former(path);
+        let document = condition.document.as_document();
+        let carried = match stage.kind.has_former() {
+            true => condition.filter.carried(document, &former),
+            false => Carried::Nothing,
+        };
+        let document = match carried {
+            Carried::Nothing => break,
+            Carried::Whole(document) => document,
+            Carried::Part(document) => {
+                if !condition.is_repeated {
+                    moved.push(condition.clone());
+                    condition.is_repeated = true;
+                }
+                document
+            }
+        };
+        if document != condition.document {
+            condition.filter = Filter::parse_with(document.as_document(), environment)?;
+            condition.document = document;
+        }
+        condition.place -= 1;
+    }
+    let is_in_front = match condition.place {
+        0 => true,
+        1 => done
+            .first()
+            .is_some_and(|first| matches!(first.kind, Kind::Match(_))),
+        _ => false,
+    };
+    if is_in_front || !condition.is_repeated {
+        moved.push(condition);
+    }
+    Ok(())
+}
+
+/// Whether the filter that stands before a condition's place has it already.
+fn has(done: &[Stage], condition: &Condition) -> bool {
+    let before = condition.place.checked_sub(1).and_then(|it| done.get(it));
+    let filter = before.and_then(|stage| stage.source.get("$match")?.as_document());
+    filter.is_some_and(|filter| {
+        let mut known = Vec::new();
+        take_apart(filter, &mut known);
+        known.contains(&condition.document)
+    })
+}
+
+/// One filter of several conditions.
+fn joined(conditions: &[&Condition], environment: &Environment) -> Result<Option<Stage>, Error> {
+    let (document, filter) = match conditions {
+        [] => return Ok(None),
+        [one] => (one.document.clone(), one.filter.clone()),
+        several => {
+            let list = several
+                .iter()
+                .map(|one| Value::Document(one.document.clone()));
+            let document = all_of(list.collect());
+            let filter = Filter::parse_with(document.as_document(), environment)?;
+            (document, filter)
+        }
+    };
+    let mut source = DocumentBuf::new();
+    source.push("$match", document);
+    Ok(Some(Stage::new(source, Kind::Match(filter))))
+}
+
+fn all_of(list: ArrayBuf) -> DocumentBuf {
+    let mut document = DocumentBuf::new();
+    document.push("$and", Value::Array(list));
+    document
+}
+
+/// What a filter is the conjunction of: filters that meet one after the other stay one list.
+fn conjuncts(filter: Document<'_>) -> Vec<Value> {
+    match (filter.first(), filter.count()) {
+        (Some(("$and", ValueRef::Array(list))), 1) => list.iter().map(ValueRef::to_value).collect(),
+        _ => vec![filter.to_buf().into()],
+    }
+}
+
+/// Puts a filter at a place, or joins it to the one before.
+fn insert(
+    done: &mut Vec<Stage>,
+    place: usize,
+    stage: Stage,
+    environment: &Environment,
+) -> Result<(), Error> {
+    let before = place.checked_sub(1).and_then(|before| done.get_mut(before));
+    match before {
+        Some(Stage {
+            source,
+            kind: kind @ Kind::Match(_),
+        }) => {
+            let both = [&*source, &stage.source]
+                .into_iter()
+                .filter_map(|one| one.get("$match").and_then(ValueRef::as_document))
+                .flat_map(conjuncts);
+            let joined = all_of(both.collect());
+            *kind = Kind::Match(Filter::parse_with(joined.as_document(), environment)?);
+            *source = DocumentBuf::new();
+            source.push("$match", joined);
+        }
+        _ => done.insert(place, stage),
+    }
+    Ok(())
+}
