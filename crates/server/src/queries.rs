@@ -93,7 +93,7 @@ pub fn collections(context: &Context<'_>) -> Arc<EngineCollections> {
 /// A query that runs: its plan is known to `currentOp` and the log of slow operations.
 pub struct Running {
     operator: BoxOperator,
-    plan: Plan,
+    plan: Arc<Plan>,
     source: Arc<dyn Source>,
     indexes: Vec<String>,
 }
@@ -112,11 +112,16 @@ impl Running {
         plan_summary::collect_indexes(&choice.winner, &mut indexes);
         let running = Running {
             operator,
-            plan: choice.winner,
+            plan: Arc::new(choice.winner),
             source: source.clone(),
             indexes,
         };
         Ok(running)
+    }
+
+    /// What it runs by.
+    pub fn plan(&self) -> Arc<Plan> {
+        self.plan.clone()
     }
 
     /// See [`Find::stored_at`].

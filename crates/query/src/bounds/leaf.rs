@@ -96,36 +96,31 @@ fn any_extent(branches: &[Node]) -> Option<Extent> {
     })
 }
 
-/// Null also finds what is missing, which an index holds as null, and the undefined of old.
 fn equality(value: &Value) -> Extent {
-    match value {
-        Value::Null => nulls(),
-        Value::Array(array) => {
-            let first = array
-                .iter()
-                .next()
-                .map_or(Value::Undefined, ValueRef::to_value);
-            let points = [Interval::point(value.clone()), Interval::point(first)];
-            Extent {
-                intervals: Intervals::union(points),
-                certainty: Certainty::Document,
-            }
-        }
-        _ => Extent {
-            intervals: Intervals::of(Interval::point(value.clone())),
-            certainty: Certainty::Exact,
-        },
+    let mut found = Vec::new();
+    let certainty = equal_to(value, &mut found);
+    Extent {
+        intervals: Intervals::union(found),
+        certainty,
     }
 }
 
-fn nulls() -> Extent {
-    let points = [
-        Interval::point(Value::Undefined),
-        Interval::point(Value::Null),
-    ];
-    Extent {
-        intervals: Intervals::union(points),
-        certainty: Certainty::Document,
+/// Adds the places of what equals a value. Null also finds what is missing, which an index holds as null,
+/// and the undefined of old.
+fn equal_to(value: &Value, found: &mut Vec<Interval>) -> Certainty {
+    match value {
+        Value::Null => found.push(Interval::point(Value::Undefined)),
+        Value::Array(array) => {
+            let first = array.iter().next();
+            let first = first.map_or(Value::Undefined, ValueRef::to_value);
+            found.push(Interval::point(first));
+        }
+        _ => {}
+    }
+    found.push(Interval::point(value.clone()));
+    match value {
+        Value::Null | Value::Array(_) => Certainty::Document,
+        _ => Certainty::Exact,
     }
 }
 
@@ -133,7 +128,7 @@ fn comparison(operator: Comparison, value: &Value) -> Option<Extent> {
     match value {
         Value::Array(_) => inexact(Intervals::full()),
         Value::MinKey | Value::MaxKey => exact(Intervals::of(extreme(operator, value))),
-        Value::Null if operator.accepts_equal() => Some(nulls()),
+        Value::Null if operator.accepts_equal() => Some(equality(value)),
         value if is_nan(value.as_ref()) && operator.accepts_equal() => {
             exact(Intervals::of(Interval::point(value.clone())))
         }
@@ -182,18 +177,18 @@ fn bracketed(operator: Comparison, value: &Value) -> Interval {
 }
 
 fn any_of(values: &[Value], regexes: &[Regex]) -> Extent {
-    let extents = values
-        .iter()
-        .map(equality)
-        .chain(regexes.iter().map(regex_extent));
-    let extents: Vec<Extent> = extents.collect();
-    let certainty = extents.iter().map(|extent| extent.certainty).min();
-    let certainty = certainty.unwrap_or(Certainty::Exact);
-    let intervals = extents
-        .into_iter()
-        .flat_map(|extent| extent.intervals.as_slice().to_vec());
+    let mut found = Vec::with_capacity(values.len());
+    let mut certainty = Certainty::Exact;
+    for value in values {
+        certainty = certainty.min(equal_to(value, &mut found));
+    }
+    for regex in regexes {
+        let extent = regex_extent(regex);
+        certainty = certainty.min(extent.certainty);
+        found.extend_from_slice(extent.intervals.as_slice());
+    }
     Extent {
-        intervals: Intervals::union(intervals),
+        intervals: Intervals::union(found),
         certainty,
     }
 }

@@ -109,10 +109,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     }
     let mut owner = queries::owner(context, text, body);
     owner.indexes = running.indexes().to_vec();
+    let plan = running.plan();
     let batches = QueryBatches::of_query(running, asked.find.limit);
     owner.options.no_timeout = asked.no_cursor_timeout;
     let reply = first_batch::reply(context, owner, Box::new(batches), asked.first);
-    queries::note_plan(&asked.find, &*source, context.operation);
+    if context.operation.is_recorded() {
+        queries::note_hashes(&asked.find, &*source, &plan, context.operation);
+    }
     reply
 }
 
