@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use support::Database;
 use windrow_collection::Engine;
-use windrow_document::{ArrayBuf, Collation, DocumentBuf, Value, ValueRef, array, doc};
+use windrow_document::{ArrayBuf, Collation, Decimal128, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::collation;
 use windrow_mql::filter::{Environment, Filter};
 use windrow_query::{
@@ -33,8 +33,12 @@ impl Random {
 
 fn scalar(random: &mut Random) -> Value {
     let number = random.below(3) as i32;
-    match random.below(12) {
+    match random.below(16) {
         0 => Value::Null,
+        7 => random.pick(&[0.0, -0.0, f64::NAN]).into(),
+        8 => Value::Decimal128(
+            Decimal128::parse(random.pick(&["1", "1.0", "2.5", "NaN"])).expect("a number"),
+        ),
         1 => "x".into(),
         2 => "X".into(),
         3 => true.into(),

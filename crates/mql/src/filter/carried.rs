@@ -1,6 +1,8 @@
 //! A filter behind a step, asked in front of it: which conditions hold of the document before exactly
 //! where they hold of what was made of it, which at least there, and how their paths are written then.
 
+use std::cell::Cell;
+
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
 
@@ -13,6 +15,8 @@ use crate::former::{Former, Likeness};
 /// What can be asked in front.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carried {
+    /// The filter as it is, and nothing behind.
+    Same,
     /// This, and nothing behind.
     Whole(DocumentBuf),
     /// This of all that matches behind, and of others, too.
@@ -36,63 +40,70 @@ pub(super) fn carried(filter: &Filter, document: Document<'_>, former: FormerOf<
     let judge = Judge {
         former,
         is_collated: filter.collation().is_some(),
+        is_moved: Cell::new(false),
     };
     let extent = judge.extent(filter.root());
-    if extent == Extent::Nothing {
-        return Carried::Nothing;
-    }
-    let moved = match filter
-        .dependencies()
-        .paths
-        .iter()
-        .all(|path| stays(path, former))
-    {
-        true => Some(document.to_buf()),
-        false => moved(document, former),
+    let moved = || match judge.is_moved.get() {
+        true => moved(document, former),
+        false => Some(document.to_buf()),
     };
-    match (moved, extent) {
-        (Some(moved), Extent::Whole) => Carried::Whole(moved),
-        (Some(moved), Extent::Part) => Carried::Part(moved),
-        _ => Carried::Nothing,
+    match extent {
+        Extent::Nothing => Carried::Nothing,
+        Extent::Whole if !judge.is_moved.get() => Carried::Same,
+        Extent::Whole => moved().map_or(Carried::Nothing, Carried::Whole),
+        Extent::Part => moved().map_or(Carried::Nothing, Carried::Part),
     }
-}
-
-fn stays(path: &str, former: FormerOf<'_>) -> bool {
-    let path = Path::parse(path);
-    former(&path).is_some_and(|former| former.path == path)
 }
 
 struct Judge<'f> {
     former: FormerOf<'f>,
     is_collated: bool,
+    /// Whether a path was another one.
+    is_moved: Cell<bool>,
 }
 
 impl Judge<'_> {
     fn extent(&self, node: &Node) -> Extent {
-        let least = |children: &[Node]| {
-            let extents = children.iter().map(|child| self.extent(child));
-            extents.min().unwrap_or(Extent::Whole)
-        };
         match node {
             Node::AlwaysTrue | Node::AlwaysFalse => Extent::Whole,
-            Node::And(children) | Node::Or(children) => least(children),
+            Node::And(children) | Node::Or(children) => self.least(children),
             // What is found less often is missed more often.
-            Node::Nor(children) => whole_or_nothing(least(children)),
+            Node::Nor(children) => whole_or_nothing(self.least(children)),
             Node::Not(child) => whole_or_nothing(self.extent(child)),
             Node::Expr(condition) => self.extent_of_expression(condition),
             Node::Text(_) | Node::Schema(_) | Node::Near { .. } => Extent::Nothing,
-            leaf => match leaf.path().and_then(self.former) {
-                Some(former) => self.extent_of_leaf(leaf, former.likeness),
+            leaf => match leaf.path().and_then(|path| self.likeness(path)) {
+                Some(likeness) => self.extent_of_leaf(leaf, likeness),
                 None => Extent::Nothing,
             },
         }
     }
 
+    /// That of the condition of which least can be asked.
+    fn least(&self, conditions: &[Node]) -> Extent {
+        let mut least = Extent::Whole;
+        for condition in conditions {
+            least = least.min(self.extent(condition));
+            if least == Extent::Nothing {
+                break;
+            }
+        }
+        least
+    }
+
+    fn likeness(&self, path: &Path) -> Option<Likeness> {
+        let former = (self.former)(path)?;
+        if former.path != *path {
+            self.is_moved.set(true);
+        }
+        Some(former.likeness)
+    }
+
     fn extent_of_expression(&self, condition: &ExprCondition) -> Extent {
         let read = condition.expression.paths();
         let is_same = |path: &String| {
-            let former = (self.former)(&Path::parse(path));
-            former.is_some_and(|former| is_read_alike(former.likeness))
+            let likeness = self.likeness(&Path::parse(path));
+            likeness.is_some_and(is_read_alike)
         };
         match !read.whole && !read.random && read.paths.iter().all(is_same) {
             true => Extent::Whole,
@@ -337,8 +348,8 @@ mod tests {
         nothing(doc! { "p.q": { "$not": { "$gt": 1 } } });
         nothing(doc! { "p.0": 1 });
         nothing(doc! { "p.r": null });
-        let whole = |filter: DocumentBuf| check(project(), filter.clone(), Carried::Whole(filter));
-        whole(doc! { "p.r": { "$ne": 1 } });
-        whole(doc! { "p.r": { "$exists": true } });
+        let same = |filter: DocumentBuf| check(project(), filter, Carried::Same);
+        same(doc! { "p.r": { "$ne": 1 } });
+        same(doc! { "p.r": { "$exists": true } });
     }
 }

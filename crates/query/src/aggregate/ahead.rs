@@ -14,8 +14,45 @@ struct Condition {
     filter: Filter,
     /// Before how many of the stages it has come.
     place: usize,
-    /// Whether it stands behind, too, and finds no more here than there.
+    /// Whether it stands behind, too, and finds no less here than there.
     is_repeated: bool,
+}
+
+impl Condition {
+    /// What of it can be asked before a stage.
+    fn over(&self, stage: &Stage) -> Carried {
+        match &stage.kind {
+            Kind::Sort(..) => Carried::Same,
+            kind if kind.has_former() => {
+                let document = self.document.as_document();
+                self.filter.carried(document, &|path| kind.former(path))
+            }
+            _ => Carried::Nothing,
+        }
+    }
+}
+
+/// So many bytes of a filter's conditions are written anew on their way past stages that rename: a long
+/// list past hundreds of them would take longer than what an index spares.
+const REWRITTEN_BYTES_MAX: usize = 16 << 20;
+
+/// What conditions are written anew with.
+struct Rewriting<'e> {
+    environment: &'e Environment,
+    bytes: usize,
+}
+
+impl Rewriting<'_> {
+    /// Gives a condition other paths, unless that was done for too long.
+    fn rewrite(&mut self, condition: &mut Condition, document: DocumentBuf) -> Result<bool, Error> {
+        if self.bytes > REWRITTEN_BYTES_MAX {
+            return Ok(false);
+        }
+        self.bytes += document.as_bytes().len();
+        condition.filter = Filter::parse_with(document.as_document(), self.environment)?;
+        condition.document = document;
+        Ok(true)
+    }
 }
 
 /// Puts a filter in, or joins it to those that stand before.
@@ -29,8 +66,12 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
         return insert(done, done.len(), stage, environment);
     };
     let mut moved = Vec::new();
+    let mut rewriting = Rewriting {
+        environment,
+        bytes: 0,
+    };
     for condition in conditions(document, filter, done.len(), environment)? {
-        advance(condition, done, environment, &mut moved)?;
+        advance(condition, done, &mut rewriting, &mut moved)?;
     }
     if moved.iter().all(|condition| condition.place == done.len()) {
         return insert(done, done.len(), stage, environment);
@@ -38,8 +79,11 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
     // From behind, so that the places before stay what they are.
     for place in (0..=done.len()).rev() {
         let here = moved.iter().filter(|condition| condition.place == place);
-        let wanted = here.filter(|condition| !condition.is_repeated || !has(done, condition));
-        let wanted: Vec<&Condition> = wanted.collect();
+        let mut wanted: Vec<&Condition> = here.collect();
+        if wanted.iter().any(|condition| condition.is_repeated) {
+            let known = known(done, place);
+            wanted.retain(|one| !one.is_repeated || !known.contains(&one.document));
+        }
         if let Some(stage) = joined(&wanted, environment)? {
             insert(done, place, stage, environment)?;
         }
@@ -93,35 +137,25 @@ fn take_apart(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
 fn advance(
     mut condition: Condition,
     done: &[Stage],
-    environment: &Environment,
+    rewriting: &mut Rewriting<'_>,
     moved: &mut Vec<Condition>,
 ) -> Result<(), Error> {
     while let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it)) {
-        if let Kind::Sort(..) = stage.kind {
-            condition.place -= 1;
-            continue;
-        }
-        let former = |path: &_| stage.kind.former(path);
-        let document = condition.document.as_document();
-        let carried = match stage.kind.has_former() {
-            true => condition.filter.carried(document, &former),
-            false => Carried::Nothing,
-        };
-        let document = match carried {
+        let (document, is_part) = match condition.over(stage) {
             Carried::Nothing => break,
-            Carried::Whole(document) => document,
-            Carried::Part(document) => {
-                if !condition.is_repeated {
-                    moved.push(condition.clone());
-                    condition.is_repeated = true;
-                }
-                document
+            Carried::Same => {
+                condition.place -= 1;
+                continue;
             }
+            Carried::Whole(document) => (document, false),
+            Carried::Part(document) => (document, true),
         };
-        if document != condition.document {
-            condition.filter = Filter::parse_with(document.as_document(), environment)?;
-            condition.document = document;
+        let behind = (is_part && !condition.is_repeated).then(|| condition.clone());
+        if !rewriting.rewrite(&mut condition, document)? {
+            break;
         }
+        condition.is_repeated |= is_part;
+        moved.extend(behind);
         condition.place -= 1;
     }
     let is_in_front = match condition.place {
@@ -137,15 +171,15 @@ fn advance(
     Ok(())
 }
 
-/// Whether the filter that stands before a condition's place has it already.
-fn has(done: &[Stage], condition: &Condition) -> bool {
-    let before = condition.place.checked_sub(1).and_then(|it| done.get(it));
+/// The conditions of the filter that stands before a place.
+fn known(done: &[Stage], place: usize) -> Vec<DocumentBuf> {
+    let mut known = Vec::new();
+    let before = place.checked_sub(1).and_then(|it| done.get(it));
     let filter = before.and_then(|stage| stage.source.get("$match")?.as_document());
-    filter.is_some_and(|filter| {
-        let mut known = Vec::new();
+    if let Some(filter) = filter {
         take_apart(filter, &mut known);
-        known.contains(&condition.document)
-    })
+    }
+    known
 }
 
 /// One filter of several conditions.
