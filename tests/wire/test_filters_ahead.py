@@ -115,3 +115,28 @@ def test_what_a_stage_makes_of_an_array_is_seen(database, collection, stages, qu
     """Filters on paths beside what a stage changes went before it, and found what was there."""
     collection.insert_many([{"_id": 1, "p": [1]}, {"_id": 2}, {"_id": 3, "p": [{"q": 5, "r": 1}]}, {"_id": 4, "p": 2}])
     assert sorted(row["_id"] for row in collection.aggregate([*stages, {"$match": query}])) == expected
+
+
+SIZED = {"$expr": {"$gt": [{"$size": "$a"}, 0]}}
+TYPED = {"$set": {"ok": {"$isArray": "$a"}}}
+
+
+@pytest.mark.parametrize("stages, query, variables", [
+    ([TYPED], {"ok": True, **SIZED}, {}),
+    ([TYPED], {"$and": [{"ok": True}, SIZED]}, {}),
+    ([{"$replaceWith": {"_id": "$_id", "a": "$a", "ok": {"$isArray": "$a"}}}], {"ok": True, **SIZED}, {}),
+    ([{"$unwind": "$list"}, {"$project": {"x": "$a"}}], {"$expr": {"$in": [1, "$x"]}}, {}),
+    ([{"$project": {"x": "$a", "ok": {"$isArray": "$a"}}}], {"ok": True, "$expr": {"$in": [1, "$x"]}}, {}),
+    ([{"$set": {"y": "$$ROOT.b"}}], {"$or": [{"y": 77}, {"$expr": {"$eq": ["$y", 5]}}], "_id": 2}, {"CURRENT": {"y": 5}}),
+])
+def test_an_expression_stays_behind_what_keeps_documents_from_it(collection, stages, query, variables):
+    collection.insert_many([{"_id": 1, "a": 5, "list": [], "b": 1}, {"_id": 2, "a": [1], "list": [1], "b": 2}])
+    found = collection.aggregate([*stages, {"$match": query}], let=variables)
+    assert [row["_id"] for row in found] == [2]
+
+
+def test_many_fields_of_a_filter_are_written_anew_in_little_time(collection):
+    fields = {f"r.f{number}": None for number in range(100_000)}
+    assert list(collection.aggregate([{"$project": {"r": "$$ROOT"}}, {"$match": {"$or": [fields]}}], maxTimeMS=20_000)) == []
+    collection.insert_one({"_id": 1})
+    assert len(list(collection.aggregate([{"$project": {"r": "$$ROOT"}}, {"$match": {"$or": [fields]}}]))) == 1

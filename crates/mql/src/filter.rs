@@ -39,7 +39,7 @@ use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_geo::Near;
 
 pub use bits::{BitTest, Bits};
-pub use carried::{Carried, FormerOf};
+pub use carried::{Carried, FormerOf, may_fail};
 pub use compare::Comparison;
 pub use expr::{Environment, ExprCondition, FieldComparison};
 pub use node::{Node, TextQuery};

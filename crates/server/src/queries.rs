@@ -216,7 +216,7 @@ pub fn note_front(front: &Front, operation: &Operation) {
 }
 
 /// Tells the log and the profile what identifies a query and its plan.
-fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
+pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
     let Ok(standing) = find.standing(source, plan) else {
         return;
     };

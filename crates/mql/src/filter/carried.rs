@@ -1,7 +1,11 @@
 //! A filter behind a step, asked in front of it: which conditions hold of the document before exactly
-//! where they hold of what was made of it, which at least there, and how their paths are written then.
+//! where they hold of what was made of it, which at least there, and how their paths are written then. The
+//! parsed filter says how much of it can go; the text is written anew, since explain shows it. So what is
+//! written anew is only what means the same wherever it stands: paths, and expressions of comparisons.
 
 use std::cell::Cell;
+
+use std::collections::BTreeSet;
 
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
@@ -100,6 +104,9 @@ impl Judge<'_> {
     }
 
     fn extent_of_expression(&self, condition: &ExprCondition) -> Extent {
+        if condition.redefines_current() {
+            return Extent::Nothing;
+        }
         let read = condition.expression.paths();
         let is_same = |path: &String| {
             let likeness = self.likeness(&Path::parse(path));
@@ -153,7 +160,8 @@ fn whole_or_nothing(extent: Extent) -> Extent {
     }
 }
 
-/// Whether an expression reads the same at both paths.
+/// Whether an expression reads the same at both paths. What may be lacking is lacking at both, and what is
+/// gathered of an array is what an expression gets of it.
 fn is_read_alike(likeness: Likeness) -> bool {
     let is_other = likeness.is_other_in_expressions
         || likeness.may_lose
@@ -198,10 +206,10 @@ fn moved(document: Document<'_>, former: FormerOf<'_>) -> Option<DocumentBuf> {
         Some(one)
     });
     let conditions: Vec<DocumentBuf> = conditions.collect::<Option<_>>()?;
-    let mut joined = DocumentBuf::new();
+    let (mut joined, mut names) = (DocumentBuf::new(), BTreeSet::new());
     for (name, value) in conditions.iter().flat_map(DocumentBuf::iter) {
         // Several paths may have been one.
-        if joined.get(name).is_some() {
+        if !names.insert(name) {
             let list: ArrayBuf = conditions.into_iter().map(Value::Document).collect();
             let mut all = DocumentBuf::new();
             all.push("$and", list);
@@ -234,10 +242,22 @@ fn moved_condition(
     }
 }
 
-/// Operators whose operands are expressions, and nothing else.
-const PLAIN: [&str; 11] = [
-    "$and", "$cmp", "$eq", "$gt", "$gte", "$in", "$lt", "$lte", "$ne", "$not", "$or",
+/// Operators whose operands are expressions, and nothing else, and which fail for none.
+const PLAIN: [&str; 10] = [
+    "$and", "$cmp", "$eq", "$gt", "$gte", "$lt", "$lte", "$ne", "$not", "$or",
 ];
+
+/// Whether a filter may fail for a document that no condition in front of it keeps away.
+pub fn may_fail(document: Document<'_>) -> bool {
+    document.iter().any(|(name, value)| match (name, value) {
+        ("$expr", value) => moved_expression(value, &|path| Some(Former::same(path))).is_none(),
+        ("$and" | "$or" | "$nor", ValueRef::Array(list)) => {
+            let mut filters = list.iter().filter_map(ValueRef::as_document);
+            filters.any(may_fail)
+        }
+        _ => false,
+    })
+}
 
 /// The same of an expression that is made of nothing but comparisons.
 fn moved_expression(value: ValueRef<'_>, former: FormerOf<'_>) -> Option<Value> {

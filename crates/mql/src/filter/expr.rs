@@ -30,6 +30,11 @@ pub struct ExprCondition {
 }
 
 impl ExprCondition {
+    /// Whether paths lead from what a `let` names, not from the document.
+    pub(super) fn redefines_current(&self) -> bool {
+        self.environment.variables.get("CURRENT").is_some()
+    }
+
     pub(super) fn parse(
         operand: ValueRef<'_>,
         environment: &Environment,

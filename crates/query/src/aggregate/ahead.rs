@@ -2,7 +2,7 @@
 //! what the query at the front asks for.
 
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
-use windrow_mql::filter::{Carried, Environment, Filter};
+use windrow_mql::filter::{Carried, Environment, Filter, may_fail};
 
 use super::stage::{Kind, Stage};
 use crate::Error;
@@ -65,13 +65,19 @@ pub fn put(done: &mut Vec<Stage>, stage: Stage, environment: &Environment) -> Re
     let Some(document) = document.filter(|_| is_passed) else {
         return insert(done, done.len(), stage, environment);
     };
-    let mut moved = Vec::new();
+    let mut moved: Vec<Condition> = Vec::new();
     let mut rewriting = Rewriting {
         environment,
         bytes: 0,
     };
     for condition in conditions(document, filter, done.len(), environment)? {
-        advance(condition, done, &mut rewriting, &mut moved)?;
+        // One that may fail stays behind those that keep documents away from it.
+        let guards = moved.iter().filter(|other| !other.is_repeated);
+        let floor = match may_fail(condition.document.as_document()) {
+            true => guards.map(|guard| guard.place).max().unwrap_or(0),
+            false => 0,
+        };
+        advance(condition, floor, done, &mut rewriting, &mut moved)?;
     }
     if moved.iter().all(|condition| condition.place == done.len()) {
         return insert(done, done.len(), stage, environment);
@@ -133,14 +139,17 @@ fn take_apart(document: Document<'_>, conditions: &mut Vec<DocumentBuf>) {
 }
 
 /// Goes before stage after stage, as long as it finds the same there. Where it finds more there it also
-/// stays, and goes on for an index alone.
+/// stays, and goes on for an index alone. Not before the stage `floor`.
 fn advance(
     mut condition: Condition,
+    floor: usize,
     done: &[Stage],
     rewriting: &mut Rewriting<'_>,
     moved: &mut Vec<Condition>,
 ) -> Result<(), Error> {
-    while let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it)) {
+    while condition.place > floor
+        && let Some(stage) = condition.place.checked_sub(1).and_then(|it| done.get(it))
+    {
         let (document, is_part) = match condition.over(stage) {
             Carried::Nothing => break,
             Carried::Same => {
