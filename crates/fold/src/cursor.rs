@@ -394,8 +394,23 @@ impl Cursor {
 
     /// Goes to the next entry; false at the end.
     #[allow(clippy::should_implement_trait)]
-    #[inline]
     pub fn next(&mut self) -> Result<bool, StorageError> {
+        if !self.started {
+            match (&self.gone, self.merge.direction) {
+                (Some(_), Direction::Forward) if !self.has_one_key => self.seek(b"", 0)?,
+                _ => self.merge.start()?,
+            }
+            self.started = true;
+        }
+        match self.gone.as_ref().is_some_and(Passing::is_noting) {
+            true => self.go_on_noting(),
+            false => self.go_on(),
+        }
+    }
+
+    /// The same for the first entry behind a place that it was sent to.
+    #[inline(never)]
+    fn go_on_noting(&mut self) -> Result<bool, StorageError> {
         let went = self.go_on();
         match went {
             Ok(is_shown) => self.note_gone(is_shown),
@@ -404,14 +419,9 @@ impl Cursor {
         went
     }
 
+    /// A part of both: called for every entry.
+    #[inline(always)]
     fn go_on(&mut self) -> Result<bool, StorageError> {
-        if !self.started {
-            match (&self.gone, self.merge.direction) {
-                (Some(_), Direction::Forward) if !self.has_one_key => self.seek(b"", 0)?,
-                _ => self.merge.start()?,
-            }
-            self.started = true;
-        }
         if std::mem::take(&mut self.shown) {
             self.merge.advance()?;
         }
@@ -466,12 +476,12 @@ impl Cursor {
 
     /// Notes what was gone before the entry that is shown, if one is. What a transaction has taken out is
     /// not gone for others.
-    #[inline]
     fn note_gone(&mut self, is_shown: bool) {
-        if let Some(passing) = &mut self.gone
-            && passing.is_noting()
-            && self.own as usize >= self.merge.sources.len()
-        {
+        let sees_own = (self.own as usize) < self.merge.sources.len();
+        if let Some(passing) = &mut self.gone {
+            if sees_own {
+                return passing.stop();
+            }
             let place = (self.last_key.as_slice(), self.last_id.unwrap_or_default());
             passing.end(is_shown.then_some(place), self.snapshot);
         }
