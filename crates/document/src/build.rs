@@ -247,6 +247,36 @@ pub fn write_value(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
+/// How many bytes [`write_value`] appends.
+pub fn value_len(value: ValueRef<'_>) -> usize {
+    const LENGTH: usize = 4;
+    const OBJECT_ID: usize = 12;
+    let string = |text: &str| LENGTH + text.len() + 1;
+    let cstring = |text: &str| memchr::memchr(0, text.as_bytes()).unwrap_or(text.len()) + 1;
+    match value {
+        ValueRef::String(text) | ValueRef::JavaScript(text) | ValueRef::Symbol(text) => {
+            string(text)
+        }
+        ValueRef::Document(document) => document.as_bytes().len(),
+        ValueRef::Array(array) => array.as_bytes().len(),
+        ValueRef::Binary { bytes, .. } => LENGTH + 1 + bytes.len(),
+        ValueRef::ObjectId(_) => OBJECT_ID,
+        ValueRef::Bool(_) => 1,
+        ValueRef::Int32(_) => 4,
+        ValueRef::Double(_)
+        | ValueRef::DateTime(_)
+        | ValueRef::Int64(_)
+        | ValueRef::Timestamp(_) => 8,
+        ValueRef::Decimal128(_) => 16,
+        ValueRef::Regex { pattern, options } => cstring(pattern) + cstring(options),
+        ValueRef::DbPointer { namespace, .. } => string(namespace) + OBJECT_ID,
+        ValueRef::JavaScriptWithScope { code, scope } => {
+            LENGTH + string(code) + scope.as_bytes().len()
+        }
+        ValueRef::Undefined | ValueRef::Null | ValueRef::MinKey | ValueRef::MaxKey => 0,
+    }
+}
+
 /// Builds a [`DocumentBuf`]: `doc! { "name": value, "inner": { "a": 1 }, "list": [1, 2] }`. A value
 /// is anything that is `Into<Value>`.
 #[macro_export]
@@ -349,6 +379,25 @@ mod tests {
             inner.as_array().unwrap().get(1),
             Some(ValueRef::String("x"))
         );
+    }
+
+    #[test]
+    fn values_are_as_long_as_told() {
+        let values = crate::array![
+            1, 2i64, 1.5, "text", "", null, true, { "h": [1, { "y": -1 }] }, [], [null],
+            (ObjectId([7; 12])), (Timestamp { seconds: 1, increment: 2 }), (Value::DateTime(3)),
+            (Value::Decimal128(crate::Decimal128::from_bits(7))), (Value::Undefined),
+            (Value::Binary { subtype: 0, bytes: vec![1, 2] }), (Value::Symbol("s".into())),
+            (Value::Regex { pattern: "^a".into(), options: "i".into() }),
+            (Value::JavaScript("f()".into())), (Value::MinKey), (Value::MaxKey),
+            (Value::JavaScriptWithScope { code: "f".into(), scope: doc! { "s": 1 } }),
+            (Value::DbPointer { namespace: "a.b".into(), id: ObjectId([1; 12]) }),
+        ];
+        for value in values.as_array().iter() {
+            let mut bytes = Vec::new();
+            super::write_value(&mut bytes, value);
+            assert_eq!(super::value_len(value), bytes.len(), "{value:?}");
+        }
     }
 
     #[test]

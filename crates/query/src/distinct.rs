@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use windrow_document::build::value_len;
 use windrow_document::path::Path;
 use windrow_document::{ArrayBuf, ArrayBuilder, Collation, Document, Value, ValueRef, key};
 use windrow_index::KeyKind;
@@ -24,18 +25,36 @@ pub struct Distinct {
     pub hint: Option<Hint>,
 }
 
-/// The sum of all values is limited: they are one reply.
-const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The values are one reply, which is no longer than a document, and has other fields, too.
+const VALUES_BYTES_MAX: usize = 16 * 1024 * 1024 - 4096;
 
-fn check(bytes: usize) -> Result<(), Error> {
-    match bytes <= VALUES_BYTES_MAX {
-        true => Ok(()),
-        false => Err(Error::new(17217, "distinct too big, 16mb cap")),
+/// What the values take in the reply, whichever plan they come from.
+#[derive(Default)]
+struct Size {
+    count: usize,
+    bytes: usize,
+}
+
+impl Size {
+    /// Takes in a value before it is kept: its type, its name, which is its place, and its bytes. Error 17217.
+    fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
+        let digits = self.count.checked_ilog10().unwrap_or(0) as usize + 1;
+        self.bytes += 1 + digits + 1 + value_len(value);
+        self.count += 1;
+        match self.bytes < VALUES_BYTES_MAX {
+            true => Ok(()),
+            false => Err(Error::new(17217, "distinct too big, 16mb cap")),
+        }
     }
 }
 
 /// Values that came so far, each once.
-enum Values {
+struct Values {
+    size: Size,
+    kept: Kept,
+}
+
+enum Kept {
     /// They come in this order.
     Ordered(ArrayBuilder, Direction),
     /// They come in any order, and any number of times.
@@ -47,20 +66,18 @@ enum Values {
 struct Sorted {
     values: BTreeMap<Vec<u8>, Value>,
     key: Vec<u8>,
-    bytes: usize,
     /// How strings are compared; None: by their bytes.
     collation: Option<Arc<Collation>>,
 }
 
 impl Sorted {
-    fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
+    fn add(&mut self, value: ValueRef<'_>, size: &mut Size) -> Result<(), Error> {
         self.key.clear();
         key::append_collated(&mut self.key, value, false, self.collation.as_deref());
         if self.values.contains_key(&self.key) {
             return Ok(());
         }
-        self.bytes += self.key.len() + 8;
-        check(self.bytes)?;
+        size.add(value)?;
         self.values.insert(self.key.clone(), value.to_value());
         Ok(())
     }
@@ -68,22 +85,27 @@ impl Sorted {
 
 impl Values {
     fn of(order: Option<Direction>, collation: Option<Arc<Collation>>) -> Values {
-        match order {
-            Some(direction) => Values::Ordered(ArrayBuilder::new(), direction),
-            None => Values::Any(Sorted {
+        let kept = match order {
+            Some(direction) => Kept::Ordered(ArrayBuilder::new(), direction),
+            None => Kept::Any(Sorted {
                 collation,
                 ..Sorted::default()
             }),
+        };
+        Values {
+            size: Size::default(),
+            kept,
         }
     }
 
     fn add(&mut self, value: ValueRef<'_>) -> Result<(), Error> {
-        match self {
-            Values::Ordered(array, _) => {
+        match &mut self.kept {
+            Kept::Ordered(array, _) => {
+                self.size.add(value)?;
                 array.push(value);
-                check(array.len())
+                Ok(())
             }
-            Values::Any(sorted) => sorted.add(value),
+            Kept::Any(sorted) => sorted.add(value, &mut self.size),
         }
     }
 
@@ -102,14 +124,14 @@ impl Values {
     }
 
     fn finish(self) -> ArrayBuf {
-        match self {
-            Values::Ordered(array, Direction::Forward) => array.finish(),
-            Values::Ordered(array, Direction::Backward) => {
+        match self.kept {
+            Kept::Ordered(array, Direction::Forward) => array.finish(),
+            Kept::Ordered(array, Direction::Backward) => {
                 let array = array.finish();
                 let values: Vec<ValueRef<'_>> = array.as_array().iter().collect();
                 values.into_iter().rev().collect()
             }
-            Values::Any(sorted) => sorted.values.into_values().collect(),
+            Kept::Any(sorted) => sorted.values.into_values().collect(),
         }
     }
 }
@@ -125,7 +147,7 @@ impl Distinct {
     }
 
     /// The values at the key in the rows of [`Distinct::find`], or in those of a view's pipeline: those in
-    /// arrays each by itself, in MongoDB's order. Error 17217 for more than 16 MB.
+    /// arrays each by itself, in MongoDB's order. Error 17217 for more than 16 MB less 4 KB.
     pub fn collect(&self, rows: &mut Cursor, interrupt: &dyn Interrupt) -> Result<ArrayBuf, Error> {
         let order = rows.front().and_then(|front| self.order(front));
         let mut values = Values::of(order, self.filter.collation_shared().cloned());
