@@ -46,7 +46,7 @@ pub fn share(
             if !cursor.next()? || cursor.key() >= to.as_slice() {
                 break;
             }
-            let made = maker.make(cursor.key(), cursor.payload());
+            let made = maker.make(cursor.key(), cursor.payload()).document;
             // What a filter fails on it fails on in the scan.
             matching += u32::from(filter.matches(made.as_document()).unwrap_or(true));
             seen += 1;

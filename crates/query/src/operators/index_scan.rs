@@ -33,6 +33,8 @@ pub(super) struct IndexScanner {
     misses: u32,
     given: Given,
     document: Option<KeyDocument>,
+    /// What of the current key its document was made of; None where that is damaged.
+    key_bytes: Option<usize>,
     /// Where a record may come by several keys.
     seen: Option<IdSet>,
     counters: Counters,
@@ -142,6 +144,7 @@ impl IndexScanner {
             misses: 0,
             given: Given::default(),
             document,
+            key_bytes: None,
             seen: None,
             counters: Counters::default(),
             pace: Pace::default(),
@@ -329,7 +332,12 @@ impl IndexScanner {
             return;
         };
         let key = self.cursor.key();
+        let is_read = |maker: &KeyDocument| maker.fields_read() == last + 1;
+        let is_known = self.document.as_ref().is_some_and(is_read);
         let values = match self.ranges.descending.get(..=last) {
+            _ if is_known => key
+                .get(..self.key_bytes.unwrap_or_default())
+                .unwrap_or_default(),
             // The values of all fields are the key.
             Some(fields) if fields.len() == self.ranges.descending.len() => key,
             Some(fields) => first_values(key, fields),
@@ -359,10 +367,11 @@ impl IndexScanner {
         }
         let id = self.cursor.id();
         self.counters.keys_examined += 1;
-        let made = self
-            .document
-            .as_ref()
-            .map(|maker| maker.make(self.cursor.key(), self.cursor.payload()));
+        let made = self.document.as_ref().map(|maker| {
+            let made = maker.make(self.cursor.key(), self.cursor.payload());
+            self.key_bytes = made.key_bytes;
+            made.document
+        });
         if let (Some(filter), Some(made)) = (&self.what.filter, &made)
             && !filter.matches(made.as_document())?
         {

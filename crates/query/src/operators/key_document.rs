@@ -11,9 +11,26 @@ use crate::plan::KeyOutput;
 pub struct KeyDocument {
     descending: Vec<bool>,
     root: Vec<Part>,
-    /// Whether the parts are the key's values in their order; else there are documents within, or values
-    /// are left out.
-    is_flat: bool,
+    form: Form,
+}
+
+/// What there is to be done, the most being seldom needed.
+#[derive(Debug)]
+enum Form {
+    /// The parts are the key's values in their order.
+    Flat,
+    /// The last value that is read is the only one.
+    Last,
+    /// There are documents within.
+    Nested,
+}
+
+/// What became of a key.
+#[derive(Debug, PartialEq)]
+pub struct Made {
+    pub document: DocumentBuf,
+    /// How many bytes of the key the values took that were read; None where they are damaged.
+    pub key_bytes: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -40,41 +57,78 @@ impl KeyDocument {
         let fields = definition.fields.iter().take(read);
         let descending = fields.map(|field| field.kind == KeyKind::Descending);
         let is_value = |part: &Part| matches!(part, Part::Value(..));
+        let form = match output {
+            KeyOutput::Field(_) => Form::Last,
+            _ if root.len() == read && root.iter().all(is_value) => Form::Flat,
+            _ => Form::Nested,
+        };
         KeyDocument {
             descending: descending.collect(),
-            is_flat: root.len() == read && root.iter().all(is_value),
+            form,
             root,
         }
     }
 
+    /// How many fields of the key are read.
+    pub fn fields_read(&self) -> usize {
+        self.descending.len()
+    }
+
     /// The document of a key; what the shape does not give back stands as its usual type.
-    pub fn make(&self, key: &[u8], shape: &[u8]) -> DocumentBuf {
-        let mut reader = key::Reader::new(key, shape);
-        if self.is_flat {
-            return self.make_flat(&mut reader);
-        }
-        let values = self
-            .descending
-            .iter()
-            .map(|descending| reader.value(*descending));
-        let values: Vec<Option<Value>> = values.collect();
+    pub fn make(&self, key: &[u8], shape: &[u8]) -> Made {
+        let mut values = Values {
+            reader: key::Reader::new(key, shape),
+            is_whole: true,
+        };
         let mut builder = DocumentBuilder::new();
-        append(&self.root, &values, &mut builder);
-        builder.finish()
+        match self.form {
+            Form::Flat => self.append_flat(&mut values, &mut builder),
+            Form::Last => self.append_last(&mut values, &mut builder),
+            Form::Nested => {
+                let fields = self.descending.iter();
+                let values: Vec<_> = fields.map(|descending| values.next(*descending)).collect();
+                append(&self.root, &|number| values.get(number), &mut builder);
+            }
+        }
+        let read = key.len() - values.reader.rest().len();
+        Made {
+            document: builder.finish(),
+            key_bytes: values.is_whole.then_some(read),
+        }
+    }
+
+    /// Each value as it is read.
+    fn append_flat(&self, values: &mut Values<'_>, builder: &mut DocumentBuilder) {
+        for (part, descending) in self.root.iter().zip(&self.descending) {
+            if let Part::Value(name, _) = part {
+                builder.append(name, values.next(*descending).as_ref());
+            }
+        }
+    }
+
+    /// The value behind those that are passed.
+    fn append_last(&self, values: &mut Values<'_>, builder: &mut DocumentBuilder) {
+        let mut last = Value::Null;
+        for descending in &self.descending {
+            last = values.next(*descending);
+        }
+        append(&self.root, &|_| Some(&last), builder);
     }
 }
 
-impl KeyDocument {
-    /// Each value as it is read.
-    fn make_flat(&self, reader: &mut key::Reader<'_>) -> DocumentBuf {
-        let mut builder = DocumentBuilder::new();
-        for (part, descending) in self.root.iter().zip(&self.descending) {
-            if let Part::Value(name, _) = part {
-                let value = reader.value(*descending);
-                builder.append(name, value.as_ref().map_or(ValueRef::Null, Value::as_ref));
-            }
-        }
-        builder.finish()
+/// The values of a key, one after the other.
+struct Values<'k> {
+    reader: key::Reader<'k>,
+    is_whole: bool,
+}
+
+impl Values<'_> {
+    /// The next value; null where the bytes are damaged.
+    fn next(&mut self, descending: bool) -> Value {
+        self.reader.value(descending).unwrap_or_else(|| {
+            self.is_whole = false;
+            Value::Null
+        })
     }
 }
 
@@ -99,16 +153,20 @@ fn place(parts: &mut Vec<Part>, path: &Path, depth: usize, number: usize) {
     }
 }
 
-fn append(parts: &[Part], values: &[Option<Value>], builder: &mut DocumentBuilder) {
+/// `value` gives that of a field's number.
+fn append<'v>(
+    parts: &[Part],
+    value: &dyn Fn(usize) -> Option<&'v Value>,
+    builder: &mut DocumentBuilder,
+) {
     for part in parts {
         match part {
             Part::Value(name, number) => {
-                let value = values.get(*number).and_then(Option::as_ref);
-                builder.append(name, value.map_or(ValueRef::Null, Value::as_ref));
+                builder.append(name, value(*number).map_or(ValueRef::Null, Value::as_ref));
             }
             Part::Within(name, inner) => {
                 builder.begin_document(name);
-                append(inner, values, builder);
+                append(inner, value, builder);
                 builder.end();
             }
         }
@@ -126,10 +184,22 @@ mod tests {
         let specification = doc! { "key": { "a.b": 1, "c": -1, "a.d": 1 }, "name": "i" };
         let definition = Definition::parse(specification.as_document()).unwrap();
         let document = doc! { "a": { "b": 1.5, "d": "x" }, "c": 7i64, "e": 1 };
+        let bytes_of_first = |count: usize| {
+            let mut bytes = Vec::new();
+            let values = [Value::Double(1.5), 7i64.into(), "x".into()];
+            for (value, descending) in values.iter().zip([false, true, false]).take(count) {
+                key::append_directed(&mut bytes, value.as_ref(), descending);
+            }
+            bytes.len()
+        };
         let check = |output, expected: DocumentBuf| {
             let maker = KeyDocument::new(&definition, output);
             let mut made = Vec::new();
             let mut emit = |key: &[u8], shape: &[u8]| made.push(maker.make(key, shape));
+            let expected = Made {
+                document: expected,
+                key_bytes: Some(bytes_of_first(maker.fields_read())),
+            };
             let mut scratch = Scratch::default();
             let keys = definition.keys(document.as_document(), &mut scratch, &mut emit);
             keys.unwrap();
