@@ -1,6 +1,8 @@
 """What `explain` says of a `distinct` is what is done: by the keys of an index alone, value by value, where
 one has them; and the profile and `currentOp` say the same."""
 
+import random
+
 import pytest
 from pymongo.errors import OperationFailure
 
@@ -108,6 +110,70 @@ def test_keys_that_have_a_value_behind_others_are_passed_over(collection):
     """Each value of `k` beside "a" stands at four hundred entries."""
     returned, keys, documents = looked_at(explained(collection, "k", {"s": "a"}))
     assert (returned, documents) == (VALUES // 2, 0) and keys <= 5 * VALUES // 2
+
+
+ARRAYS_BEHIND = [("a", 1), ("b", -1), ("l", 1)], [("b", 1), ("l.x", -1), ("a", 1)], [("a", 1), ("l", 1), ("b", 1)]
+
+
+@pytest.fixture
+def with_arrays(database):
+    """In `l`: arrays of values and of documents, none, and values that are no arrays."""
+    numbers = random.Random(11)
+    lists = [lambda: [], lambda: [1, 2, 2], lambda: numbers.randrange(4), lambda: [{"x": 1}, {"x": [2, 3]}, {}],
+             lambda: {"x": numbers.randrange(4)}, lambda: None,
+             lambda: [numbers.randrange(9) for _ in range(numbers.randrange(12))]]
+    values = [None, 1, 2.5, "x", "y", True, {"c": 1}, 7, 7.0]
+
+    def document(number):
+        made = {"_id": number, "a": numbers.choice(values), "b": numbers.randrange(20), "l": numbers.choice(lists)()}
+        return {name: value for name, value in made.items() if name == "_id" or numbers.random() < 0.95}
+
+    database.c.insert_many(document(number) for number in range(3000))
+    for index in ARRAYS_BEHIND:
+        database.c.create_index(index)
+    return database.c
+
+
+def test_arrays_in_fields_behind_give_the_same_values(with_arrays):
+    numbers = random.Random(12)
+
+    def condition(name):
+        one, other = numbers.randrange(9), numbers.choice([None, 1, 7, "x"])
+        return numbers.choice([one, other, {"$gt": one}, {"$in": [one, other]}, {"$ne": one}, {"$gte": 1, "$lt": 8},
+                               {"$exists": True}])
+
+    for _ in range(400):
+        names = numbers.sample(["a", "b", "l", "l.x"], numbers.randrange(3))
+        query = {name: condition(name) for name in names}
+        hint = numbers.choice([None, *ARRAYS_BEHIND])
+        for key in ("a", "b", "l", "l.x"):
+            found = with_arrays.distinct(key, query, **({"hint": hint} if hint else {}))
+            natural = with_arrays.distinct(key, query, hint={"$natural": 1})
+            # Like MongoDB's, a scan of keys shows a missing field as null.
+            assert [one for one in found if one is not None] == [one for one in natural if one is not None], (
+                key, query, hint)
+
+
+@pytest.mark.parametrize("key, query, index, is_scanned", [
+    ("a", {}, 0, True),
+    ("b", {}, 1, True),
+    ("a", {}, 2, True),
+    ("b", {"a": 1}, 0, True),
+    ("a", {"a": {"$gt": 1}}, 2, True),
+    # Before the place, and in the bounds.
+    ("b", {"a": 1}, 2, False),
+    ("a", {"b": 3}, 1, False),
+    ("a", {"a": 1, "l": 1}, 2, False),
+    ("l", {"a": 1}, 2, False),
+])
+def test_arrays_in_fields_behind_do_not_keep_from_a_scan_of_keys(with_arrays, key, query, index, is_scanned):
+    reply = explained(with_arrays, key, query, hint=dict(ARRAYS_BEHIND[index]))
+    assert (names(reply) == COVERED) == is_scanned
+    if is_scanned:
+        returned, keys, documents = looked_at(reply)
+        assert documents == 0 and returned <= 21 and keys <= 6 * returned
+        scan = stages(reply["queryPlanner"]["winningPlan"])[-1]
+        assert scan["isMultiKey"] and scan["multiKeyPaths"][key] == []
 
 
 def test_a_hint_names_the_index(collection):

@@ -134,8 +134,12 @@ pub struct ClusteredScan {
 }
 
 impl IndexScan {
-    /// Whether a record may come by several keys.
+    /// Whether a record may come by several keys. Of those that begin alike and of which one is read, it comes
+    /// by one alone.
     pub fn may_repeat(&self) -> bool {
+        if self.one_of_each.is_some() {
+            return false;
+        }
         let definition = &self.index.definition;
         let path = definition.path_place();
         let paths = path.and_then(|place| self.bounds.fields.get(place));

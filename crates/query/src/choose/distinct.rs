@@ -9,9 +9,9 @@ use windrow_mql::projection::Projection;
 use super::access::Scene;
 use super::hint;
 use crate::Error;
-use crate::bounds::IndexBounds;
 use crate::bounds::leaf::Certainty;
 use crate::bounds::range::ScanRanges;
+use crate::bounds::{IndexBounds, parts_with_arrays};
 use crate::find::Find;
 use crate::plan::{IndexScan, KeyOutput, Plan, ProjectionKind};
 use crate::source::{Direction, Source, SourceIndex};
@@ -66,7 +66,7 @@ fn scan(index: SourceIndex, place: usize, scene: &Scene<'_>, find: &Find) -> Opt
     // A collation makes values the same that the keys tell apart.
     let is_binary = find.filter.collation().is_none();
     let answers = scene.has_all(&index) || find.hint.is_some() && !index.definition.is_geo();
-    let is_usable = is_binary && leads && settles && answers && !index.multikey.any();
+    let is_usable = is_binary && leads && settles && answers && has_one(&index, place, &bounds);
     is_usable.then_some(IndexScan {
         index,
         direction: Direction::Forward,
@@ -76,6 +76,14 @@ fn scan(index: SourceIndex, place: usize, scene: &Scene<'_>, find: &Find) -> Opt
         output: KeyOutput::Field(place),
         one_of_each: Some(place),
     })
+}
+
+/// Whether each document has one value up to the place, and wherever the bounds leave entries out. Of arrays
+/// in other fields behind it, it has several entries that begin alike, of which one is read.
+fn has_one(index: &SourceIndex, place: usize, bounds: &IndexBounds) -> bool {
+    let has_arrays = |number: usize| parts_with_arrays(index, number) != 0;
+    let mut fields = bounds.fields.iter().enumerate();
+    fields.all(|(number, bounds)| number > place && bounds.is_full() || !has_arrays(number))
 }
 
 /// The scan as MongoDB shows it: below a projection to the path.
