@@ -147,13 +147,29 @@ def test_the_cheaper_index_is_taken(collection):
     assert stage(plan, "IXSCAN")["indexName"] == "few_1"
 
 
-@pytest.mark.parametrize("command", [
+EXPLAINED = [
     {"count": "c", "query": {"a": 5}}, {"distinct": "c", "key": "a"},
     {"aggregate": "c", "pipeline": [{"$match": {"a": 5}}], "cursor": {}},
     {"update": "c", "updates": [{"q": {"a": 5}, "u": {"$set": {"x": 1}}}]},
     {"delete": "c", "deletes": [{"q": {"a": 5}, "limit": 0}]},
     {"findAndModify": "c", "query": {"a": 5}, "remove": True},
-])
+]
+
+
+@pytest.mark.parametrize("command", [*EXPLAINED, {"find": "c", "filter": {"a": 5}}])
+def test_what_a_command_does_not_take_its_explain_refuses(filled, command):
+    database = filled.database
+    with pytest.raises(OperationFailure) as refused:
+        database.command({**command, "bogus": 1})
+    with pytest.raises(OperationFailure) as refused_to_explain:
+        database.command({"explain": {**command, "bogus": 1}, "verbosity": "queryPlanner"})
+    assert refused_to_explain.value.code == refused.value.code
+    assert refused_to_explain.value.details["errmsg"] == refused.value.details["errmsg"]
+    general = {"comment": "told", "maxTimeMS": 10_000, "$db": database.name}
+    assert database.command({"explain": {**command, **general}, "verbosity": "queryPlanner"})["ok"] == 1
+
+
+@pytest.mark.parametrize("command", EXPLAINED)
 def test_other_commands_are_explained_and_not_done(filled, command):
     reply = filled.database.command({"explain": command, "verbosity": "queryPlanner"})
     assert reply["ok"] == 1 and "winningPlan" in str(reply)

@@ -3,7 +3,9 @@
 use windrow_document::{Document, DocumentBuf};
 use windrow_wire::{CommandError, Reply, Request};
 
+use crate::arguments::Arguments;
 use crate::context::Context;
+use crate::generic::is_generic;
 use crate::latency::Class;
 use crate::metrics::Kind;
 
@@ -96,6 +98,24 @@ impl Command {
             Kind::Command if WRITES.contains(&self.name) => Class::Write,
             Kind::Command if self.ends_transaction => Class::Transaction,
             Kind::Command => Class::Command,
+        }
+    }
+
+    /// Refuses by name what neither the command nor all commands take. The first field is the command;
+    /// `sequences` are those that come beside the body.
+    pub fn check_arguments<'a>(
+        &self,
+        body: Document<'a>,
+        sequences: impl Iterator<Item = &'a str>,
+    ) -> Result<(), CommandError> {
+        let Accepted::Only(accepted) = self.arguments else {
+            return Ok(());
+        };
+        let fields = body.iter().skip(1).map(|(name, _)| name);
+        let mut names = fields.chain(sequences);
+        match names.find(|name| !accepted.contains(name) && !is_generic(name)) {
+            Some(name) => Err(Arguments::within(self.name, body).unknown(name)),
+            None => Ok(()),
         }
     }
 

@@ -9,13 +9,12 @@ use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_mql::interrupt::while_asking;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
-use crate::arguments::Arguments;
 use crate::change_stream::opens_stream;
 use crate::client::Client;
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::commands::{COMMANDS, find};
 use crate::context::Context;
-use crate::generic::{Generic, is_generic};
+use crate::generic::Generic;
 use crate::joined::Joined;
 use crate::joining;
 use crate::labels::{Failed, labelled, labelled_as};
@@ -105,7 +104,7 @@ fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic)
         );
         return Err(CommandError::new(ErrorCode::Unauthorized, message));
     }
-    check_arguments(request, command)?;
+    command.check_arguments(request.body(), request.sequence_names())?;
     let generic = Generic::parse(request, command, state.member.is_some());
     let generic = generic.map_err(|error| match request.get("startTransaction") {
         Some(_) => labelled(error),
@@ -119,20 +118,6 @@ fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic)
         return Err(CommandError::new(ErrorCode::ShutdownInProgress, message));
     }
     Ok((command, generic))
-}
-
-/// Refuses by name what neither the command nor all commands take. The first field is the command.
-fn check_arguments(request: &Request, command: &Command) -> Result<(), CommandError> {
-    let Accepted::Only(accepted) = command.arguments else {
-        return Ok(());
-    };
-    let fields = request.body().iter().skip(1).map(|(name, _)| name);
-    for name in fields.chain(request.sequence_names()) {
-        if !accepted.contains(&name) && !is_generic(name) {
-            return Err(Arguments::within(command.name, request.body()).unknown(name));
-        }
-    }
-    Ok(())
 }
 
 fn execute(

@@ -49,13 +49,14 @@ pub fn run(
         }
     };
     let name = command.first().map_or("", |(name, _)| name);
-    if find_command(name).is_none() {
-        return Err(CommandError::new(
+    let explained = find_command(name).ok_or_else(|| {
+        CommandError::new(
             ErrorCode::CommandNotFound,
             format!("Explain failed due to unknown command: {name}"),
-        ));
-    }
+        )
+    })?;
     check_database(request.database(), command)?;
+    explained.check_arguments(command, std::iter::empty())?;
     explain(context, request.database(), command, verbosity)
 }
 
