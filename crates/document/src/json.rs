@@ -1,4 +1,5 @@
-//! Extended JSON, relaxed, as `Display`: for logs, explain and error messages.
+//! Extended JSON, relaxed, as `Display`: for logs, explain and error messages; of what may be long, the
+//! [`beginning`].
 
 use std::fmt::{self, Write};
 
@@ -102,6 +103,36 @@ fn write_wrapped(formatter: &mut fmt::Formatter<'_>, name: &str, text: &str) -> 
     formatter.write_char('}')
 }
 
+/// What is shown, of which no more than so many bytes, behind which stands "..." where there is more.
+pub fn beginning(shown: &dyn fmt::Display, bytes_max: usize) -> String {
+    let mut text = Beginning {
+        text: String::new(),
+        bytes_max,
+    };
+    match write!(text, "{shown}") {
+        Ok(()) => text.text,
+        // It is full.
+        Err(_) => text.text + "...",
+    }
+}
+
+struct Beginning {
+    text: String,
+    bytes_max: usize,
+}
+
+impl Write for Beginning {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let left = self.bytes_max.saturating_sub(self.text.len());
+        let fitting = more.floor_char_boundary(left);
+        self.text.push_str(more.get(..fitting).unwrap_or_default());
+        match fitting == more.len() {
+            true => Ok(()),
+            false => Err(fmt::Error),
+        }
+    }
+}
+
 fn write_double(formatter: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
     if number.is_finite() {
         return write!(formatter, "{number:?}");
@@ -170,5 +201,16 @@ mod tests {
             document.to_string(),
             r#"{"a":1,"b":1.0,"c":"x\"\n\u0001","d":[true,null],"e":{"$binary":{"base64":"aGVsbG8=","subType":"00"}},"f":{"$numberDouble":"NaN"}}"#
         );
+    }
+
+    #[test]
+    fn a_beginning_says_where_it_is_cut() {
+        let check = |document: crate::DocumentBuf, bytes_max, expected: &str| {
+            assert_eq!(super::beginning(&document, bytes_max), expected);
+        };
+        check(crate::doc! { "a": "xyz" }, 11, "{\"a\":\"xyz\"}");
+        check(crate::doc! { "a": "xyz" }, 10, "{\"a\":\"xyz\"...");
+        check(crate::doc! { "a": "\u{e4}\u{e4}" }, 7, "{\"a\":\"...");
+        check(crate::doc! { "a": "\u{e4}\u{e4}" }, 8, "{\"a\":\"\u{e4}...");
     }
 }

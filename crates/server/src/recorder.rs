@@ -1,13 +1,13 @@
 //! What is left of an operation that has ended: a line in the log where it was slow, and a document
 //! in `system.profile` where its database keeps such.
 
-use std::fmt::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use windrow_collection::{Collection, Namespace};
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::json::beginning;
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, Reply};
 
 use crate::client::Client;
@@ -332,34 +332,11 @@ fn append(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
     if bytes <= COMMAND_BYTES_MAX {
         return told.push(name, value);
     }
-    let mut shortened = doc! { "$truncated": (beginning(command)) };
+    let mut shortened = doc! { "$truncated": (beginning(&command, COMMAND_BYTES_MAX)) };
     if let Some(comment) = command.get("comment") {
         shortened.push("comment", comment);
     }
     told.push(name, shortened);
-}
-
-/// The first bytes of a command as text.
-fn beginning(command: Document<'_>) -> String {
-    let mut text = Beginning(String::new());
-    // It ends with an error where it is full.
-    let _ = write!(text, "{command}");
-    text.0 + "..."
-}
-
-/// Text up to [`COMMAND_BYTES_MAX`].
-struct Beginning(String);
-
-impl fmt::Write for Beginning {
-    fn write_str(&mut self, more: &str) -> fmt::Result {
-        let left = COMMAND_BYTES_MAX.saturating_sub(self.0.len());
-        let fitting = more.floor_char_boundary(left);
-        self.0.push_str(more.get(..fitting).unwrap_or_default());
-        match fitting == more.len() {
-            true => Ok(()),
-            false => Err(fmt::Error),
-        }
-    }
 }
 
 /// What cannot be kept is not: the operation itself has ended already.

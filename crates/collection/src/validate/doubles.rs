@@ -1,9 +1,13 @@
 //! Keys of a unique index under which several records stand, told of its entries as they come.
 
+use windrow_document::json::beginning;
 use windrow_index::{Definition, is_mark};
 
 use crate::read::RecordId;
 use crate::write::key_value;
+
+/// What is told of a key, which may be nearly as long as a document: the reply, which is one, tells it twice.
+const KEY_BYTES_MAX: usize = 1024;
 
 /// What has come so far.
 #[derive(Debug, Default)]
@@ -61,7 +65,7 @@ impl Doubles {
             payload,
             records: [one, other],
         } = self.first.as_ref()?;
-        let key = key_value(definition, key, payload);
+        let key = beginning(&key_value(definition, key, payload), KEY_BYTES_MAX);
         let more = match self.count {
             1 => String::new(),
             count => format!(", and {} more", count - 1),
@@ -116,6 +120,24 @@ mod tests {
             Some(
                 "Unique index 'i' has duplicate key: {\"a\":4}, first record: 2, second record: 5, and 2 more",
             ),
+        );
+    }
+
+    /// A reply tells the error twice, and is no longer than a document.
+    #[test]
+    fn of_a_long_key_the_beginning_is_told() {
+        let specification = doc! { "key": { "a": 1 }, "name": "i", "unique": true };
+        let definition = Definition::parse(specification.as_document()).unwrap();
+        let mut bytes = Vec::new();
+        key::append(&mut bytes, Value::from("x".repeat(9 << 20)).as_ref());
+        let mut doubles = Doubles::default();
+        doubles.note(&bytes, RecordId(1), &[]);
+        doubles.note(&bytes, RecordId(2), &[]);
+        let error = doubles.error(&definition).unwrap();
+        assert!(error.len() < 2 * KEY_BYTES_MAX, "{}", error.len());
+        assert!(
+            error.ends_with("xxx..., first record: 1, second record: 2"),
+            "{error}"
         );
     }
 }
