@@ -318,6 +318,15 @@ def test_a_write_of_one_document_ends_with_the_first(filled, command, outer, doc
     assert explained["executionStats"]["totalDocsExamined"] == documents
 
 
+def test_no_plan_of_a_write_has_a_stage_for_its_limit(collection):
+    collection.insert_many([{"a": i % 50, "b": i % 40} for i in range(400)])
+    collection.create_indexes([IndexModel("a"), IndexModel("b")])
+    command = {"delete": collection.name, "deletes": [{"q": {"a": 1, "b": 1}, "limit": 1}]}
+    planner = collection.database.command("explain", command, verbosity="queryPlanner")["queryPlanner"]
+    assert planner["winningPlan"]["inputStage"]["stage"] != "LIMIT"
+    assert planner["rejectedPlans"] and all(plan["stage"] != "LIMIT" for plan in planner["rejectedPlans"])
+
+
 def test_a_command_for_another_database_is_not_explained(filled):
     with pytest.raises(OperationFailure) as failure:
         filled.database.command("explain", {"find": "c", "$db": "elsewhere"})

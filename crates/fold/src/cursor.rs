@@ -392,20 +392,28 @@ impl Cursor {
         }
     }
 
-    /// Goes to the next entry; false at the end.
+    /// Goes to the next entry; false at the end, which of one key is where it is left: a cursor that said so
+    /// is sent elsewhere before it is asked again.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<bool, StorageError> {
         if !self.started {
-            match (&self.gone, self.merge.direction) {
-                (Some(_), Direction::Forward) if !self.has_one_key => self.seek(b"", 0)?,
-                _ => self.merge.start()?,
-            }
-            self.started = true;
+            self.start()?;
         }
         match self.gone.as_ref().is_some_and(Passing::is_noting) {
             true => self.go_on_noting(),
             false => self.go_on(),
         }
+    }
+
+    /// Before the first entry of all, where it was sent nowhere.
+    fn start(&mut self) -> Result<(), StorageError> {
+        match (self.only_key.clone(), &self.gone, self.merge.direction) {
+            (Some(key), ..) => self.seek(&key, 0)?,
+            (None, Some(_), Direction::Forward) => self.seek(b"", 0)?,
+            _ => self.merge.start()?,
+        }
+        self.started = true;
+        Ok(())
     }
 
     /// The same for the first entry behind a place that it was sent to.
@@ -437,13 +445,15 @@ impl Cursor {
                     self.shown = true;
                     return Ok(true);
                 }
-                if self.is_behind_key() {
+                if self.leaves_key(&self.last_key) {
                     return Ok(false);
                 }
                 self.pass();
                 self.merge.advance()?;
             } else if repeated {
                 self.merge.move_first(Source::pass_place)?;
+            } else if self.leaves_key(entry.key) {
+                return Ok(false);
             } else {
                 let snapshot = self.snapshot;
                 self.merge.move_first(|it| it.pass_newer(snapshot))?;
@@ -452,11 +462,11 @@ impl Cursor {
         Ok(false)
     }
 
-    /// Whether it has left the only key that is asked for.
+    /// Whether a key is another one than the only one that is asked for.
     #[inline]
-    fn is_behind_key(&self) -> bool {
+    fn leaves_key(&self, key: &[u8]) -> bool {
         let only = self.only_key.as_ref();
-        only.is_some_and(|only| !same_key(only, &self.last_key))
+        only.is_some_and(|only| !same_key(only, key))
     }
 
     /// Counts an entry that is not shown.
@@ -529,7 +539,7 @@ mod tests {
     use super::*;
     use crate::pile::PileBuilder;
 
-    /// Records 0 to 199 of each of the keys 1, 2 and 3, of which 100 are left: all of key 1, half of key 2.
+    /// Records 0 to 199 of each of the keys 1, 2 and 3, of which all of key 1 are gone and half of key 2.
     fn chunks() -> [Arc<Chunk>; 2] {
         let chunk = |deleted: bool, ids: &[(u8, std::ops::Range<u64>)], position: u64| {
             let mut builder = PileBuilder::new(position, 0);
@@ -587,8 +597,15 @@ mod tests {
     fn a_cursor_of_one_key_ends_with_it() {
         let gone = Arc::default();
         let of_key = || cursor(Direction::Forward, 20, &gone).of_key(&[1]);
-        assert_eq!(sought(of_key(), 1, 0), (Some((1, 0)), None));
+        assert!(!of_key().next().unwrap());
+        let before = cursor(Direction::Forward, 10, &gone).of_key(&[1]);
+        assert_eq!(sought(before, 1, 0), (Some((1, 0)), Some((1, 0))));
         assert_eq!(sought(of_key(), 1, 0), (None, None));
+        // Nothing of the key is to be seen: it does not go through others.
+        let mut early = cursor(Direction::Forward, 5, &gone);
+        early.seek_key(&[1]).unwrap();
+        assert!(!early.next().unwrap());
+        assert_eq!(early.merge.current().map(|entry| entry.key), Some(&[2][..]));
         // It says nothing of other keys.
         let other = cursor(Direction::Forward, 20, &gone);
         assert_eq!(sought(other, 2, 0), (Some((2, 0)), Some((2, 100))));

@@ -204,11 +204,9 @@ fn keep_worthiest(known: &mut Vec<Known>) {
     ranked.sort_unstable();
     let mut is_kept = vec![true; known.len()];
     for (_, number) in ranked.iter().take(known.len() / 2) {
-        is_kept
-            .iter_mut()
-            .skip(*number)
-            .take(1)
-            .for_each(|it| *it = false);
+        if let Some(is_kept) = is_kept.get_mut(*number) {
+            *is_kept = false;
+        }
     }
     let mut is_kept = is_kept.into_iter();
     known.retain(|_| is_kept.next().unwrap_or(true));

@@ -147,7 +147,7 @@ impl Distinct {
     }
 
     /// The values at the key in the rows of [`Distinct::find`], or in those of a view's pipeline: those in
-    /// arrays each by itself, in MongoDB's order. Error 17217 for more than 16 MB less 4 KB.
+    /// arrays each by itself, in MongoDB's order. Error 17217 for 16 MB less 4 KB or more.
     pub fn collect(&self, rows: &mut Cursor, interrupt: &dyn Interrupt) -> Result<ArrayBuf, Error> {
         let order = rows.front().and_then(|front| self.order(front));
         let mut values = Values::of(order, self.filter.collation_shared().cloned());

@@ -148,6 +148,7 @@ fn planner(
         .rejected
         .iter()
         .map(|plan| {
+            let plan = without_own_limit(plan, wrapping).unwrap_or(plan);
             let shown = fitting(print_plan(plan), bytes);
             bytes += shown.as_document().as_bytes().len();
             Value::Document(shown)
@@ -233,6 +234,14 @@ impl Wrapping {
     }
 }
 
+/// What is below the limit of a write of one document, which ends with the first itself.
+fn without_own_limit(plan: &Plan, wrapping: Wrapping) -> Option<&Plan> {
+    match plan {
+        Plan::Limit { input, .. } if wrapping.is_write() => Some(input),
+        _ => None,
+    }
+}
+
 /// The plan with the command's own stage on top.
 fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
     let operator = run.map(|(operator, _)| operator);
@@ -240,13 +249,12 @@ fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -
     let Some((name, counts)) = wrapping.stage(found) else {
         return print(plan, operator);
     };
-    let inner = match plan {
-        // A write of one document ends with the first itself.
-        Plan::Limit { input, .. } if wrapping.is_write() => {
+    let inner = match without_own_limit(plan, wrapping) {
+        Some(input) => {
             let inputs = operator.map(Operator::inputs).unwrap_or_default();
             print(input, inputs.into_iter().next())
         }
-        plan => print(plan, operator),
+        None => print(plan, operator),
     };
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name));

@@ -4,7 +4,6 @@
 //! written anew is only what means the same wherever it stands: paths, and expressions of comparisons.
 
 use std::cell::Cell;
-
 use std::collections::BTreeSet;
 
 use windrow_document::path::Path;

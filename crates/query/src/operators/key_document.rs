@@ -14,7 +14,7 @@ pub struct KeyDocument {
     form: Form,
 }
 
-/// What there is to be done, the most being seldom needed.
+/// What there is to be done: the cheapest first, the last for few keys.
 #[derive(Debug)]
 enum Form {
     /// The parts are the key's values in their order.

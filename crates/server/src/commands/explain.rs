@@ -29,7 +29,7 @@ pub const EXPLAIN: Command = Command {
     ..Command::EMPTY
 };
 
-/// `find_command` tells commands that cannot be explained from those that there are not.
+/// `find_command` tells which arguments a command takes, whether it can be explained or not.
 pub fn run(
     request: &Request,
     context: &Context<'_>,
