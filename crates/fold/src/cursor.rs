@@ -3,234 +3,21 @@
 //! A source is a chain of sections or a tail chunk. Sources are ranked by age: of entries at the
 //! same place the youngest source's newest version at or before the snapshot counts.
 
+mod merge;
 mod source;
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use windrow_storage::{Caching, StorageError};
 
 use crate::chunk::Chunk;
-use crate::entry::{Direction, Entry, compare_keys, same_key};
-use crate::gone::{Emptied, Gone, Passing};
-use crate::section::Section;
-use crate::sections::{Chain, chains_of};
+use crate::entry::{Direction, compare_keys, same_key};
+use crate::gone::{Gone, Passing};
+use crate::sections::Chain;
+pub use merge::Merge;
+use merge::{Sought, Within};
 use source::Source;
-
-/// All versions of all sources, in order. Merging keeps what it must of them; [`Cursor`] shows what
-/// a snapshot sees.
-#[derive(Debug)]
-pub struct Merge {
-    sources: Vec<Source>,
-    /// A heap of the sources that have a current entry; the first comes first.
-    heap: Vec<Standing>,
-    direction: Direction,
-    /// The numbers of the sources that have past versions.
-    past: Vec<u32>,
-}
-
-/// Where a source stands: mostly the first bytes of its key tell which of two comes first. Not kept where
-/// it is the only one.
-#[derive(Clone, Copy, Debug)]
-struct Standing {
-    head: u128,
-    source: u32,
-}
-
-impl Merge {
-    fn new(sources: Vec<Source>, direction: Direction) -> Merge {
-        Merge {
-            sources,
-            heap: Vec::new(),
-            direction,
-            past: Vec::new(),
-        }
-    }
-
-    /// All entries of these chains, oldest chain first. For merges: reads past the cache.
-    pub fn of_chains<'c>(chains: impl Iterator<Item = &'c Chain>) -> Result<Merge, StorageError> {
-        let sources =
-            chains.map(|chain| Source::chain(chain.clone(), Direction::Forward, Caching::Past));
-        let mut merge = Merge::new(sources.collect(), Direction::Forward);
-        merge.start()?;
-        Ok(merge)
-    }
-
-    /// All entries of these sections, oldest first, each with whether it has past versions. For merges.
-    pub fn of_ranked(ranked: &[(Arc<Section>, bool)]) -> Result<Merge, StorageError> {
-        let (mut chains, mut past) = (Vec::new(), Vec::new());
-        for alike in ranked.chunk_by(|(_, one), (_, other)| one == other) {
-            let first = chains.len();
-            let sections = alike.iter().map(|(section, _)| section);
-            chains.extend(chains_of(sections));
-            if alike.first().is_some_and(|(_, is_past)| *is_past) {
-                past.extend(first as u32..chains.len() as u32);
-            }
-        }
-        let merge = Merge::of_chains(chains.iter())?;
-        Ok(Merge { past, ..merge })
-    }
-
-    /// All entries of these chunks, oldest first. For folds.
-    pub fn of_chunks(chunks: impl IntoIterator<Item = Arc<Chunk>>) -> Result<Merge, StorageError> {
-        let sources = chunks
-            .into_iter()
-            .map(|chunk| Source::chunk(chunk, Direction::Forward));
-        let mut merge = Merge::new(sources.collect(), Direction::Forward);
-        merge.start()?;
-        Ok(merge)
-    }
-
-    fn start(&mut self) -> Result<(), StorageError> {
-        self.sources.iter_mut().try_for_each(Source::start)?;
-        self.build_heap();
-        Ok(())
-    }
-
-    fn seek(&mut self, key: &[u8], id: u64) -> Result<(), StorageError> {
-        self.sources
-            .iter_mut()
-            .try_for_each(|source| source.seek(key, id))?;
-        self.build_heap();
-        Ok(())
-    }
-
-    /// The same, but behind a stretch in sources that have nothing newer than it; whether there are such. A
-    /// transaction's own are newer than all that it may know to be gone.
-    fn seek_behind(&mut self, sought: Sought<'_>, gone: &Emptied) -> Result<bool, StorageError> {
-        let Sought { key, id, .. } = sought;
-        let mut spares = false;
-        for source in &mut self.sources {
-            let newest = source.newest();
-            let end = gone.end((key, id), self.direction, newest, sought.position);
-            spares |= end.is_some();
-            match end {
-                Some(Some((to, id))) if sought.asks_for(to, id) => source.seek(to, id)?,
-                Some(_) => source.end(),
-                None if sought.within == Within::FilteredKey => source.seek_key(key)?,
-                None => source.seek(key, id)?,
-            }
-        }
-        self.build_heap();
-        Ok(spares)
-    }
-
-    fn seek_key(&mut self, key: &[u8]) -> Result<(), StorageError> {
-        let mut sources = self.sources.iter_mut();
-        sources.try_for_each(|source| source.seek_key(key))?;
-        self.build_heap();
-        Ok(())
-    }
-
-    fn build_heap(&mut self) {
-        self.heap.clear();
-        let current = self
-            .sources
-            .iter()
-            .zip(0u32..)
-            .filter(|(source, _)| source.has_entry());
-        self.heap.extend(current.map(|(one, source)| Standing {
-            head: one.head(),
-            source,
-        }));
-        for at in (0..self.heap.len() / 2).rev() {
-            self.sift_down(at);
-        }
-    }
-
-    /// Whether one source comes before another: by place, then the younger first.
-    #[inline]
-    fn comes_before(&self, one: Standing, other: Standing) -> bool {
-        let heads = match self.direction {
-            Direction::Forward => one.head.cmp(&other.head),
-            Direction::Backward => other.head.cmp(&one.head),
-        };
-        match heads {
-            Ordering::Less => true,
-            Ordering::Greater => false,
-            Ordering::Equal => self.compare_places(one, other) == Ordering::Less,
-        }
-    }
-
-    fn compare_places(&self, one: Standing, other: Standing) -> Ordering {
-        let entry = |standing: Standing| self.sources[standing.source as usize].current();
-        let places = match (entry(one), entry(other)) {
-            (Some(a), Some(b)) if self.direction == Direction::Forward => a.compare_place(&b),
-            (Some(a), Some(b)) => b.compare_place(&a),
-            _ => Ordering::Equal,
-        };
-        places.then(other.source.cmp(&one.source))
-    }
-
-    /// Lets the standing at `at` sink to where it belongs.
-    fn sift_down(&mut self, mut at: usize) {
-        let Some(sinking) = self.heap.get(at).copied() else {
-            return;
-        };
-        loop {
-            let mut child = 2 * at + 1;
-            let Some(left) = self.heap.get(child).copied() else {
-                break;
-            };
-            let mut first = left;
-            if let Some(right) = self.heap.get(child + 1).copied()
-                && self.comes_before(right, left)
-            {
-                (child, first) = (child + 1, right);
-            }
-            if !self.comes_before(first, sinking) {
-                break;
-            }
-            self.heap[at] = first;
-            at = child;
-        }
-        self.heap[at] = sinking;
-    }
-
-    fn top(&self) -> Option<&Source> {
-        self.heap
-            .first()
-            .map(|standing| &self.sources[standing.source as usize])
-    }
-
-    /// The entry that comes next.
-    pub fn current(&self) -> Option<Entry<'_>> {
-        self.top()?.current()
-    }
-
-    /// Goes past the current entry.
-    pub fn advance(&mut self) -> Result<(), StorageError> {
-        self.move_first(Source::advance)
-    }
-
-    /// Whether the current entry stands in a past section.
-    pub fn is_past(&self) -> bool {
-        let first = self.heap.first();
-        first.is_some_and(|first| self.past.contains(&first.source))
-    }
-
-    /// Lets the source of the current entry go on.
-    fn move_first(
-        &mut self,
-        go_on: impl FnOnce(&mut Source) -> Result<(), StorageError>,
-    ) -> Result<(), StorageError> {
-        let is_alone = self.heap.len() == 1;
-        let Some(first) = self.heap.first_mut() else {
-            return Ok(());
-        };
-        let source = &mut self.sources[first.source as usize];
-        go_on(source)?;
-        if !is_alone {
-            first.head = source.head();
-        }
-        if !source.has_entry() {
-            self.heap.swap_remove(0);
-        }
-        self.sift_down(0);
-        Ok(())
-    }
-}
 
 /// Shows the entries of a map that a snapshot sees, in order.
 #[derive(Debug)]
@@ -249,33 +36,6 @@ pub struct Cursor {
     /// Whether its sources were chosen for that key.
     has_one_key: bool,
     gone: Option<Passing>,
-}
-
-/// What is asked for from a place on.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Within {
-    Everything,
-    /// One key, for which the sources were chosen.
-    ThisKey,
-    /// One key; sources are asked by their filters.
-    FilteredKey,
-}
-
-/// Where a cursor is sent.
-#[derive(Clone, Copy)]
-struct Sought<'k> {
-    key: &'k [u8],
-    id: u64,
-    within: Within,
-    /// The position of the log that is read at.
-    position: u64,
-}
-
-impl Sought<'_> {
-    /// Whether something from a place on may be asked for.
-    fn asks_for(&self, key: &[u8], id: u64) -> bool {
-        self.within == Within::Everything || id < u64::MAX && same_key(key, self.key)
-    }
 }
 
 impl Cursor {
@@ -537,6 +297,7 @@ impl Cursor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::Entry;
     use crate::pile::PileBuilder;
 
     /// Records 0 to 199 of each of the keys 1, 2 and 3, of which all of key 1 are gone and half of key 2.

@@ -6,28 +6,13 @@ mod support;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use support::Database;
+use support::{Database, Random};
 use windrow_document::{ArrayBuf, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::Meta;
 use windrow_mql::filter::Filter;
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 use windrow_query::{Count, Find, Hint, Source, Uninterrupted};
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize].clone()
-    }
-}
 
 fn scalar(random: &mut Random) -> Value {
     match random.below(12) {

@@ -7,7 +7,7 @@ mod support;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use support::Database;
+use support::{Database, Random};
 use windrow_collection::Engine;
 use windrow_document::{ArrayBuf, Collation, Decimal128, DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::collation;
@@ -15,21 +15,6 @@ use windrow_mql::filter::{Environment, Filter};
 use windrow_query::{
     Aggregate, Direction, EngineCollections, Hint, Pipeline, Source, Uninterrupted, Verbosity,
 };
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-
-    fn pick<T: Clone>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len() as u64) as usize].clone()
-    }
-}
 
 fn scalar(random: &mut Random) -> Value {
     let number = random.below(3) as i32;

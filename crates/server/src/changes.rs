@@ -98,7 +98,8 @@ impl Interrupt for Looking<'_, '_> {
     }
 }
 
-/// Changes the first document that the query finds. Where somebody else was faster, it looks again.
+/// Changes the first document that the query finds, which asks for one. Where somebody else was faster, it
+/// looks again.
 pub fn change_one(
     context: &Context<'_>,
     collection: &Collection,
@@ -106,16 +107,12 @@ pub fn change_one(
     saving: Saving<'_>,
     decide: &mut Decide<'_>,
 ) -> Result<Tally, CommandError> {
-    let find = Find {
-        limit: Some(1),
-        ..find.clone()
-    };
     loop {
         context.check()?;
-        let mut running = start(context, collection, &find)?;
+        let mut running = start(context, collection, find)?;
         let row = running.next(context.operation)?;
         let examined = running.examined();
-        running.note_hashes(&find, context.operation);
+        running.note_hashes(find, context.operation);
         let Some(row) = row else {
             return Ok(Tally {
                 examined,
@@ -123,8 +120,8 @@ pub fn change_one(
             });
         };
         let mut batch = collection.batch_on(context.terms(saving));
-        batch.trust_snapshot(running.stored_at(&find));
-        if let Some(outcome) = change_row(&row, &find, &mut batch, decide)? {
+        batch.trust_snapshot(running.stored_at(find));
+        if let Some(outcome) = change_row(&row, find, &mut batch, decide)? {
             batch.commit().map_err(of_write)?;
             return Ok(Tally {
                 matched: 1,

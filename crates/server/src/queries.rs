@@ -131,9 +131,7 @@ impl Running {
 
     /// Tells the log and the profile what identifies the query and its plan, where it is recorded.
     pub fn note_hashes(&self, find: &Find, operation: &Operation) {
-        if operation.is_recorded() {
-            note_hashes(find, &*self.source, &self.plan, operation);
-        }
+        note_hashes(find, &*self.source, &self.plan, operation);
     }
 
     /// Tells the profile what each step has done, where it is recorded.
@@ -207,16 +205,17 @@ fn opened(
     Ok(cursor)
 }
 
-/// Tells the log and the profile what identifies the query that rows come from and its plan, where it is
-/// recorded.
+/// Tells the log and the profile what identifies the query that rows come from: see [`note_hashes`].
 pub fn note_front(front: &Front, operation: &Operation) {
-    if operation.is_recorded() {
-        note_hashes(&front.find, &*front.source, &front.plan, operation);
-    }
+    note_hashes(&front.find, &*front.source, &front.plan, operation);
 }
 
-/// Tells the log and the profile what identifies a query and its plan.
+/// Tells the log and the profile what identifies a query and its plan, where it is recorded: asked when its
+/// work is done, since how long that took may be why.
 pub fn note_hashes(find: &Find, source: &dyn Source, plan: &Plan, operation: &Operation) {
+    if !operation.is_recorded() {
+        return;
+    }
     let Ok(standing) = find.standing(source, plan) else {
         return;
     };

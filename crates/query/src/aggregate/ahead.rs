@@ -22,6 +22,7 @@ impl Condition {
     /// What of it can be asked before a stage.
     fn over(&self, stage: &Stage) -> Carried {
         match &stage.kind {
+            // It changes no document: whatever a condition reads.
             Kind::Sort(..) => Carried::Same,
             kind if kind.has_former() => {
                 let document = self.document.as_document();

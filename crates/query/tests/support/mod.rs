@@ -1,4 +1,5 @@
-//! A collection of the engine on a disk in memory.
+//! A collection of the engine on a disk in memory, and random numbers.
+#![allow(dead_code, reason = "each test uses a part")]
 
 use std::sync::Arc;
 
@@ -60,7 +61,6 @@ impl Database {
     }
 
     /// Puts a document in the place of another.
-    #[allow(dead_code)]
     pub fn replace(&self, id: i32, document: &DocumentBuf) {
         let namespace = Namespace::new("test", "c").expect("a name");
         let collection = self.engine.collection(&namespace).expect("the collection");
@@ -76,8 +76,23 @@ impl Database {
         batch.commit().expect("a commit");
     }
 
-    #[allow(dead_code)]
     pub fn fold(&self) {
         self.engine.fold().expect("a fold");
+    }
+}
+
+/// Numbers that look random, the same in every run.
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize].clone()
     }
 }

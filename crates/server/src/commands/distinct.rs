@@ -40,10 +40,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         Some(pipeline) => queries::open_pipeline(context, &pipeline, &source)?,
         None => queries::open_query(context, distinct.find(), &source)?,
     };
+    let values = distinct.collect(&mut rows, context.operation);
     if let Some(front) = rows.front() {
         queries::note_front(front, context.operation);
     }
-    let values = distinct.collect(&mut rows, context.operation);
     Examined::by(rows.operator()).note(Examined::default(), context.operation);
     let values = values.or_command_error()?;
     let mut reply = DocumentBuf::new();

@@ -113,9 +113,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let batches = QueryBatches::of_query(running, asked.find.limit);
     owner.options.no_timeout = asked.no_cursor_timeout;
     let reply = first_batch::reply(context, owner, Box::new(batches), asked.first);
-    if context.operation.is_recorded() {
-        queries::note_hashes(&asked.find, &*source, &plan, context.operation);
-    }
+    queries::note_hashes(&asked.find, &*source, &plan, context.operation);
     reply
 }
 
