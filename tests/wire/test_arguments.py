@@ -133,6 +133,27 @@ def test_what_lists_take(database, client):
             assert code(of, **{name: 1}, **arguments) == expected, (name, arguments)
 
 
+def test_commands_of_administration_refuse_what_they_do_not_know(database, client):
+    database.create_collection("t").create_index("a")
+    key = {"query": {"a": 1}}
+    for command in ({"drop": "t"}, {"dropDatabase": 1}, {"dropIndexes": "t", "index": "a_1"}, {"listCollections": 1},
+                    {"listIndexes": "t"}, {"validate": "t"}, {"collStats": "t"}, {"dbHash": 1},
+                    {"convertToCapped": "t", "size": 4096}, {"planCacheClear": "t"}, {"planCacheListFilters": "t"},
+                    {"cloneCollectionAsCapped": "t", "toCollection": "other", "size": 4096},
+                    {"planCacheSetFilter": "t", "indexes": ["a_1"], **key}, {"planCacheClearFilters": "t", **key}):
+        assert code(database, **command, other=1) == 40415, command
+        assert code(database, **command, comment="x", maxTimeMS=9_000, Full=True) == 40415, command
+    for command in ({"top": 1}, {"killOp": 1, "op": 1 << 20}, {"getClusterParameter": "*"}):
+        assert code(client.admin, **command, other=1) == 40415, command
+        assert code(client.admin, **command) == 0, command
+    assert database.list_collection_names() == ["c", "t"] and len(list(database.t.list_indexes())) == 2
+    # What drivers send to all servers alike.
+    assert code(database, validate="t", scandata=False, full=False) == 0
+    assert code(database, listIndexes="t", cursor={}) == code(database, collStats="t", scale=1024, verbose=True) == 0
+    assert code(database, dropIndexes="t", index="a_1", writeConcern={"w": 1}, comment=1) == 0
+    assert code(database, drop="t", writeConcern={"w": 1}, comment=1) == 0
+
+
 def test_what_removes_a_document_is_a_boolean_or_a_number(database):
     for expected, value in ((14, "x"), (14, {}), (14, []), (0, 0), (0, 0.0), (0, False), (0, None)):
         asked = {"query": {"a": 7}, "update": {"$set": {"b": 1}}, "remove": value}

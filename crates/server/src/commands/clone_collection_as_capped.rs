@@ -21,8 +21,7 @@ pub const CLONE_COLLECTION_AS_CAPPED: Command = Command {
     name: "cloneCollectionAsCapped",
     help: "copies a collection into a new capped one",
     write_concern: true,
-    // Others are ignored, as in MongoDB.
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["size", "toCollection"]),
     run,
     ..Command::EMPTY
 };

@@ -5,14 +5,13 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::cluster_parameters::DEFAULT_TIME_LIMIT;
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::context::Context;
 
 pub const GET_CLUSTER_PARAMETER: Command = Command {
     name: "getClusterParameter",
     help: "gives parameters that are kept over a restart: by name, by names, or all with \"*\"",
     admin_only: true,
-    arguments: Accepted::Any,
     run: get,
     ..Command::EMPTY
 };
@@ -21,7 +20,6 @@ pub const SET_CLUSTER_PARAMETER: Command = Command {
     name: "setClusterParameter",
     help: "changes a parameter and keeps it over a restart",
     admin_only: true,
-    arguments: Accepted::Any,
     run: set,
     ..Command::EMPTY
 };

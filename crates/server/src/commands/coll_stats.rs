@@ -11,13 +11,12 @@ use crate::errors::OrCommandError;
 use crate::statistics::describe;
 use crate::{namespace, views};
 
-/// Arguments are not checked, as in MongoDB.
 pub const COLL_STATS: Command = Command {
     name: "collStats",
     aliases: &["collstats"],
     help: "gives the sizes of a collection and its indexes",
     in_api_version_1: false,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["scale", "verbose", "waitForLock"]),
     run,
     ..Command::EMPTY
 };

@@ -10,7 +10,6 @@ use crate::context::Context;
 pub const CONN_POOL_STATS: Command = Command {
     name: "connPoolStats",
     help: "counts the connections that the server has opened to others",
-    arguments: Accepted::Any,
     run: stats,
     ..Command::EMPTY
 };

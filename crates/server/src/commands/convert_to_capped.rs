@@ -14,8 +14,7 @@ pub const CONVERT_TO_CAPPED: Command = Command {
     name: "convertToCapped",
     help: "makes a collection a capped one",
     write_concern: true,
-    // Others are ignored, as in MongoDB.
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["size"]),
     run,
     ..Command::EMPTY
 };

@@ -13,13 +13,12 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::queries::{self, Running};
 
-/// Arguments that it does not know are ignored, as in MongoDB.
 pub const DB_HASH: Command = Command {
     name: "dbHash",
     aliases: &["dbhash"],
     help: "gives a hash of the documents of each collection",
     read_concern: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["collections"]),
     run,
     ..Command::EMPTY
 };

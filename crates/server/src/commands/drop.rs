@@ -13,13 +13,12 @@ use crate::namespace;
 use crate::profiling::Level;
 use crate::recorder::PROFILE;
 
-/// Arguments are not checked, as in MongoDB.
 pub const DROP: Command = Command {
     name: "drop",
     help: "drops a collection with its indexes",
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["collectionUUID"]),
     run,
     ..Command::EMPTY
 };

@@ -4,7 +4,7 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::whole;
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::context::Context;
 use crate::errors::OrCommandError;
 
@@ -13,7 +13,6 @@ pub const DROP_DATABASE: Command = Command {
     help: "drops all collections of a database",
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

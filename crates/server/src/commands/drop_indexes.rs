@@ -12,14 +12,13 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
 
-/// Arguments are not checked, as in MongoDB.
 pub const DROP_INDEXES: Command = Command {
     name: "dropIndexes",
     aliases: &["deleteIndexes"],
     help: "drops indexes of a collection: by name, names, key, or \"*\" for all but the one on _id",
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["collectionUUID", "index"]),
     run,
     ..Command::EMPTY
 };

@@ -3,13 +3,12 @@
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::context::Context;
 
 pub const FEATURES: Command = Command {
     name: "features",
     help: "tells the machine part of the server's ObjectIds",
-    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

@@ -11,7 +11,7 @@ pub const KILL_OP: Command = Command {
     name: "killOp",
     help: "interrupts an operation: op is its number in currentOp",
     admin_only: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["op"]),
     run,
     ..Command::EMPTY
 };

@@ -11,12 +11,11 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::listed;
 
-/// Arguments are not checked, as in MongoDB.
 pub const LIST_COLLECTIONS: Command = Command {
     name: "listCollections",
     help: "lists the collections of a database",
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["authorizedCollections", "cursor", "filter", "nameOnly"]),
     run,
     ..Command::EMPTY
 };

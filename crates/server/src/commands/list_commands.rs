@@ -3,13 +3,12 @@
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply};
 
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 
 /// It runs with the table of commands, which lies above: see [`run`].
 pub const LIST_COMMANDS: Command = Command {
     name: "listCommands",
     help: "lists the commands",
-    arguments: Accepted::Any,
     ..Command::EMPTY
 };
 

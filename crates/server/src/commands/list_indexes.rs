@@ -13,12 +13,11 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{listed, namespace, views};
 
-/// Arguments are not checked, as in MongoDB.
 pub const LIST_INDEXES: Command = Command {
     name: "listIndexes",
     help: "lists the indexes of a collection",
     in_api_version_1: true,
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["cursor", "includeBuildUUIDs", "includeIndexBuildInfo"]),
     run,
     ..Command::EMPTY
 };

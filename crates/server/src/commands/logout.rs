@@ -1,10 +1,9 @@
 //! `logout`: ends an authentication, of which there is none.
 
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 
 pub const LOGOUT: Command = Command {
     name: "logout",
     help: "ends the authentication of the connection",
-    arguments: Accepted::Any,
     ..Command::EMPTY
 };

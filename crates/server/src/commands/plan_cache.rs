@@ -30,6 +30,7 @@ pub const PLAN_CACHE_CLEAR_FILTERS: Command = Command {
 pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
     name: "planCacheListFilters",
     help: "lists the index filters of a collection's queries",
+    arguments: Accepted::Only(&[]),
     run: list,
     ..OF_SHAPE
 };
@@ -37,13 +38,13 @@ pub const PLAN_CACHE_LIST_FILTERS: Command = Command {
 pub const PLAN_CACHE_SET_FILTER: Command = Command {
     name: "planCacheSetFilter",
     help: "limits the indexes that a query may use",
+    arguments: Accepted::Only(&["collation", "indexes", "projection", "query", "sort"]),
     run: set,
     ..OF_SHAPE
 };
 
-/// What they do not know they ignore, as MongoDB's do.
 const OF_SHAPE: Command = Command {
-    arguments: Accepted::Any,
+    arguments: Accepted::Only(&["collation", "projection", "query", "sort"]),
     ..Command::EMPTY
 };
 

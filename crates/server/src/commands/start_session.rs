@@ -3,15 +3,13 @@
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::context::Context;
 use crate::sessions::TIMEOUT_MINUTES;
 
-/// Arguments that it does not know are ignored, as in MongoDB.
 pub const START_SESSION: Command = Command {
     name: "startSession",
     help: "makes a logical session",
-    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

@@ -4,14 +4,13 @@ use windrow_collection::Namespace;
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::context::Context;
 
 pub const TOP: Command = Command {
     name: "top",
     help: "tells how often each collection has been used, and how long that took",
     admin_only: true,
-    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

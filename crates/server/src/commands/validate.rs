@@ -16,8 +16,16 @@ pub const VALIDATE: Command = Command {
     name: "validate",
     help: "compares a collection with its indexes; full: true reads every block, repair: true makes \
            wrong indexes anew",
-    // Others, of old or misspelt, say nothing, as in MongoDB.
-    arguments: Accepted::Any,
+    // scandata is that of versions before 5.0, which some drivers still send.
+    arguments: Accepted::Only(&[
+        "background",
+        "checkBSONConformance",
+        "fixMultikey",
+        "full",
+        "metadata",
+        "repair",
+        "scandata",
+    ]),
     run,
     ..Command::EMPTY
 };

@@ -3,13 +3,12 @@
 use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
-use crate::command::{Accepted, Command};
+use crate::command::Command;
 use crate::context::Context;
 
 pub const WHATS_MY_URI: Command = Command {
     name: "whatsmyuri",
     help: "tells the address from which the client comes",
-    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };
