@@ -65,7 +65,7 @@ def test_a_filter_of_another_form_is_refused(collection, parts):
 
 
 def test_an_array_is_an_object_of_a_filter(collection):
-    set_filter(collection, [], ["a_1"], sort=[], projection=[], nothing=1)
+    set_filter(collection, [], ["a_1"], sort=[], projection=[])
     assert len(collection.database.command("planCacheListFilters", "c")["filters"]) == 1
 
 

@@ -65,6 +65,8 @@ pub enum Error {
 pub struct DuplicateKey {
     pub namespace: String,
     pub index: String,
+    /// The specification of the index's collation; its strings in `key_value` are sort keys of it.
+    pub collation: Option<DocumentBuf>,
     pub key_pattern: DocumentBuf,
     pub key_value: DocumentBuf,
 }

@@ -2,7 +2,7 @@
 
 use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
-use windrow_document::doc;
+use windrow_document::{DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
@@ -76,15 +76,30 @@ impl IntoCommandError for CollectionError {
 }
 
 fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
-    let message = format!(
-        "E11000 duplicate key error collection: {} index: {} dup key: {}",
-        duplicate.namespace,
-        duplicate.index,
-        shell_text::document(duplicate.key_value.as_document())
-    );
+    let (namespace, index) = (&duplicate.namespace, &duplicate.index);
+    let mut message = format!("E11000 duplicate key error collection: {namespace} index: {index}");
+    let mut shown = duplicate.key_value.clone();
+    if let Some(collation) = &duplicate.collation {
+        let collation = shell_text::document(collation.as_document());
+        message.push_str(&format!(" collation: {collation}"));
+        shown = DocumentBuf::new();
+        let parts = duplicate.key_value.iter();
+        parts.for_each(|(name, part)| shown.push(name, collated(part)));
+    }
+    let shown = shell_text::document(shown.as_document());
+    message.push_str(&format!(" dup key: {shown}"));
     CommandError::new(ErrorCode::DuplicateKey, message)
         .with("keyPattern", duplicate.key_pattern)
         .with("keyValue", duplicate.key_value)
+}
+
+/// A part of a key under a collation, as MongoDB's message shows it.
+fn collated(value: ValueRef<'_>) -> Value {
+    let ValueRef::String(sort_key) = value else {
+        return value.to_value();
+    };
+    let digits: String = sort_key.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!("CollationKey(0x{digits})").into()
 }
 
 fn failed_validation(failed: FailedValidation) -> CommandError {
@@ -158,8 +173,14 @@ mod tests {
         let duplicate = DuplicateKey {
             namespace: "a.b".to_owned(),
             index: "n_1".to_owned(),
+            collation: None,
             key_pattern: doc! { "n": 1 },
             key_value: doc! { "n": "x" },
+        };
+        let collated = DuplicateKey {
+            collation: Some(doc! { "locale": "en" }),
+            key_value: doc! { "n": ")\u{1}", "m": 1 },
+            ..duplicate.clone()
         };
         let error = CollectionError::DuplicateKey(Box::new(duplicate)).into_command_error();
         assert_eq!(
@@ -169,6 +190,12 @@ mod tests {
         assert_eq!(
             error.message,
             "E11000 duplicate key error collection: a.b index: n_1 dup key: { n: \"x\" }"
+        );
+        let error = CollectionError::DuplicateKey(Box::new(collated)).into_command_error();
+        assert_eq!(
+            error.message,
+            "E11000 duplicate key error collection: a.b index: n_1 collation: { locale: \"en\" } \
+             dup key: { n: \"CollationKey(0x2901)\", m: 1 }"
         );
     }
 }
