@@ -156,7 +156,9 @@ def test_lookup(database, indexed):
 
 
 @pytest.mark.parametrize("expression, expected", [
-    ({"$add": [1, 2.5]}, 3.5), ({"$subtract": [5, 3]}, 2), ({"$multiply": [3, 4]}, 12),
+    ({"$add": [1, 2.5]}, 3.5), ({"$subtract": [5, 3]}, 2),
+    ({"$subtract": [Int64(2**63 - 1), Int64(-2)]}, 2.0**63), ({"$subtract": [Int64(-2**63), 1]}, -2.0**63),
+    ({"$multiply": [3, 4]}, 12),
     ({"$divide": [7, 2]}, 3.5), ({"$mod": [7, 3]}, 1), ({"$abs": -3}, 3), ({"$floor": 2.7}, 2.0),
     ({"$ceil": 2.1}, 3.0), ({"$round": [2.567, 1]}, 2.6), ({"$trunc": 2.9}, 2.0),
     ({"$sqrt": 16}, 4.0), ({"$pow": [2, 10]}, 1024), ({"$max": [1, 5, 3]}, 5),

@@ -82,6 +82,15 @@ def test_what_is_wrong_is_refused(client, database_name, arguments, code):
     assert error.value.code == code
 
 
+def test_what_the_server_keeps_itself_is_not_written(client, database):
+    for name in ("system.views", "system.profile", "system.other", "a.system.b"):
+        for operation in ({"insert": 0, "document": {"_id": 1}}, {"update": 0, "filter": {}, "updateMods": {"$set": {"a": 1}},
+                                                                  "upsert": True}):
+            [result] = run(client, [operation], f"{database.name}.{name}")["cursor"]["firstBatch"]
+            assert result["ok"] == 0 and result["code"] in (2, 73), (name, result)
+    assert database.list_collection_names() == []
+
+
 def test_answers_of_several_batches_within_a_transaction(client, database):
     """Their cursor is of `admin`, of which transactions read nothing else."""
     database.create_collection("c")

@@ -1,7 +1,7 @@
 """Collations in updates, pipelines and views: strings compare as the language says."""
 
 import pytest
-from pymongo.errors import OperationFailure
+from pymongo.errors import DuplicateKeyError, OperationFailure
 
 ANY_CASE = {"locale": "en", "strength": 2}
 
@@ -151,3 +151,20 @@ def test_variables_of_a_command_are_compared_as_it_compares(database):
         find = {"find": collection, "projection": {"same": "$$same"}, **options}
         for command in (aggregate, find):
             assert database.command(command)["cursor"]["firstBatch"] == [{"_id": 1, "same": expected}]
+
+
+def test_a_double_key_is_shown_by_the_bytes_of_its_sort_key(database):
+    """The sort key itself is no text."""
+    database.create_collection("k", collation=ANY_CASE)
+    database.k.create_index([("s", 1), ("n", 1)], unique=True)
+    database.k.insert_one({"_id": "\u65e5\u672c", "s": "A", "n": 1})
+    for document, index, encoded in (({"_id": "\u65e5\u672c"}, "_id_", [True]),
+                                     ({"s": "a", "n": 1}, "s_1_n_1", [True, False])):
+        with pytest.raises(DuplicateKeyError) as error:
+            database.k.insert_one(document)
+        details = error.value.details
+        value = details["keyValue"]
+        first = next(iter(value.values()))
+        assert bytes.fromhex(first) and details["hexEncoded"] == encoded and details["collation"]["strength"] == 2
+        assert value.get("n", 1) == 1 and f"index: {index} collation: {{ locale: \"en\"" in details["errmsg"]
+        assert f"CollationKey(0x{first})" in details["errmsg"]

@@ -219,6 +219,34 @@ def test_what_is_not_allowed_is_refused(client, database):
         session.abort_transaction()
 
 
+@pytest.mark.parametrize("command, code", [
+    ({"find": "capped", "tailable": True}, 72),
+    ({"find": "system.profile"}, 263),
+    ({"find": "system.views"}, 263),
+    ({"aggregate": "system.views", "pipeline": [], "cursor": {}}, 263),
+    ({"buildInfo": 1}, 263),
+    ({"hello": 1}, 263),
+    ({"connectionStatus": 1}, 263),
+])
+def test_what_no_transaction_does(client, database, command, code):
+    database.create_collection("capped", capped=True, size=4096)
+    with client.start_session() as session, session.start_transaction():
+        database.capped.find_one(session=session)
+        refused(lambda: database.command(command, session=session), code)
+        session.abort_transaction()
+
+
+def test_closing_a_cursor_begins_no_transaction(client, database):
+    database.c.insert_many([{"_id": number} for number in range(5)])
+    close = {"killCursors": "c", "cursors": [1 << 40]}
+    with client.start_session() as session, session.start_transaction():
+        refused(lambda: database.command(close, session=session), 263)
+        session.abort_transaction()
+    with client.start_session() as session, session.start_transaction():
+        database.c.find_one(session=session)
+        assert database.command(close, session=session)["cursorsNotFound"] == [1 << 40]
+
+
 @pytest.mark.parametrize("level", ["snapshot", "majority"])
 def test_collections_are_made_where_reads_are_local(client, database, level):
     """They were made in any transaction, which MongoDB refuses where it reads otherwise."""

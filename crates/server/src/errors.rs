@@ -2,7 +2,7 @@
 
 use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
-use windrow_document::{DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
@@ -75,31 +75,56 @@ impl IntoCommandError for CollectionError {
     }
 }
 
+/// MongoDB's shape of it: the strings of a key under a collation are sort keys, no texts, and shown by
+/// their bytes.
 fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
     let (namespace, index) = (&duplicate.namespace, &duplicate.index);
-    let mut message = format!("E11000 duplicate key error collection: {namespace} index: {index}");
-    let mut shown = duplicate.key_value.clone();
-    if let Some(collation) = &duplicate.collation {
-        let collation = shell_text::document(collation.as_document());
-        message.push_str(&format!(" collation: {collation}"));
-        shown = DocumentBuf::new();
-        let parts = duplicate.key_value.iter();
-        parts.for_each(|(name, part)| shown.push(name, collated(part)));
-    }
-    let shown = shell_text::document(shown.as_document());
-    message.push_str(&format!(" dup key: {shown}"));
+    let start = format!("E11000 duplicate key error collection: {namespace} index: {index}");
+    let key = duplicate.key_value.as_document();
+    let Some(collation) = duplicate.collation else {
+        let message = format!("{start} dup key: {}", shell_text::document(key));
+        return CommandError::new(ErrorCode::DuplicateKey, message)
+            .with("keyPattern", duplicate.key_pattern)
+            .with("keyValue", duplicate.key_value);
+    };
+    let shown = |digits: String| format!("CollationKey(0x{digits})");
+    let message = format!(
+        "{start} collation: {} dup key: {}",
+        shell_text::document(collation.as_document()),
+        shell_text::document(by_bytes(key, &shown).as_document())
+    );
+    let parts = key.iter().map(|(_, part)| part);
+    let encoded: ArrayBuf = parts
+        .map(|part| Value::from(part_by_bytes(part, &shown).as_ref() != part))
+        .collect();
     CommandError::new(ErrorCode::DuplicateKey, message)
         .with("keyPattern", duplicate.key_pattern)
-        .with("keyValue", duplicate.key_value)
+        .with("keyValue", by_bytes(key, &|digits| digits))
+        .with("collation", collation)
+        .with("hexEncoded", encoded)
 }
 
-/// A part of a key under a collation, as MongoDB's message shows it.
-fn collated(value: ValueRef<'_>) -> Value {
-    let ValueRef::String(sort_key) = value else {
-        return value.to_value();
-    };
-    let digits: String = sort_key.bytes().map(|byte| format!("{byte:02x}")).collect();
-    format!("CollationKey(0x{digits})").into()
+/// A key with hexadecimal digits in place of strings, `shown` as it says.
+fn by_bytes(key: Document<'_>, shown: &dyn Fn(String) -> String) -> DocumentBuf {
+    let mut all = DocumentBuf::new();
+    key.iter()
+        .for_each(|(name, part)| all.push(name, part_by_bytes(part, shown)));
+    all
+}
+
+fn part_by_bytes(part: ValueRef<'_>, shown: &dyn Fn(String) -> String) -> Value {
+    match part {
+        ValueRef::String(sort_key) => {
+            let digits = sort_key.bytes().map(|byte| format!("{byte:02x}"));
+            shown(digits.collect()).into()
+        }
+        ValueRef::Document(inner) => by_bytes(inner, shown).into(),
+        ValueRef::Array(inner) => {
+            let parts = inner.iter().map(|part| part_by_bytes(part, shown));
+            parts.collect::<ArrayBuf>().into()
+        }
+        _ => part.to_value(),
+    }
 }
 
 fn failed_validation(failed: FailedValidation) -> CommandError {
@@ -196,6 +221,13 @@ mod tests {
             error.message,
             "E11000 duplicate key error collection: a.b index: n_1 collation: { locale: \"en\" } \
              dup key: { n: \"CollationKey(0x2901)\", m: 1 }"
+        );
+        assert_eq!(
+            error.extra,
+            doc! {
+                "keyPattern": { "n": 1 }, "keyValue": { "n": "2901", "m": 1 },
+                "collation": { "locale": "en" }, "hexEncoded": [true, false]
+            }
         );
     }
 }

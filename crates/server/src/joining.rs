@@ -10,6 +10,7 @@ use crate::command::{Command, InTransactions};
 use crate::generic::{Generic, Numbered, Part, ReadConcern};
 use crate::joined::Joined;
 use crate::labels::labelled;
+use crate::latency::Class;
 use crate::moments;
 use crate::operations::Operation;
 use crate::state::State;
@@ -83,6 +84,9 @@ pub(crate) fn check_reads(command: &Command, joined: &Joined) -> Result<(), Comm
 /// Databases whose collections no transaction reads or writes.
 const OWN_DATABASES: &[&str] = &["admin", "config", "local"];
 
+/// Collections that no transaction reads: what the server writes there itself is in none.
+const OWN_COLLECTIONS: &[&str] = &["system.profile", "system.views"];
+
 /// Whether it goes on with what `bulkWrite` answered, or closes that: it writes to other databases, but its
 /// cursor is of `admin`.
 fn is_of_bulk_write(request: &Request) -> bool {
@@ -118,6 +122,15 @@ fn check_allowed(request: &Request, command: &Command, part: Part) -> Result<(),
                 "Cannot run command against the '{database}' database in a transaction."
             ))
         }
+        _ if command.class() == Class::Read && reads_own(request) => refuse(format!(
+            "Cannot run '{name}' on a collection of the server's own in a multi-document transaction."
+        )),
         _ => (command.check)(request),
     }
+}
+
+fn reads_own(request: &Request) -> bool {
+    let collection = request.body().first().map(|(_, value)| value);
+    let is_it = |own: &&str| collection == Some(ValueRef::String(own));
+    OWN_COLLECTIONS.iter().any(|own| is_it(&own))
 }

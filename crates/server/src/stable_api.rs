@@ -10,6 +10,7 @@ const OF_FIND: &[&str] = &[
     "min",
     "noCursorTimeout",
     "oplogReplay",
+    "readOnce",
     "returnKey",
     "showRecordId",
     "tailable",
@@ -46,8 +47,17 @@ const KINDS: &[&str] = &["geoHaystack", "text"];
 /// Stages that hold pipelines, and where.
 const HOLDERS: &[(&str, &str)] = &[("$lookup", "pipeline"), ("$unionWith", "pipeline")];
 
+/// Commands that write documents of the collection that they name.
+const WRITES: &[&str] = &["delete", "findAndModify", "insert", "update"];
+
 /// What of any command is outside.
 pub fn of_all(command: &str, body: Document<'_>) -> Option<String> {
+    const FUNCTIONS: ValueRef<'_> = ValueRef::String("system.js");
+    let collection = body.first().map(|(_, name)| name);
+    if WRITES.contains(&command) && collection == Some(FUNCTIONS) {
+        let message = "may not write to system.js with 'apiStrict: true' in API Version 1";
+        return Some(format!("{command} {message}"));
+    }
     named(body, &["collectionUUID"], command)
 }
 
@@ -88,7 +98,13 @@ pub fn excludes_index(specification: &DocumentBuf) -> bool {
 }
 
 pub fn of_aggregate(body: Document<'_>) -> Option<String> {
-    of_pipeline(body.get("pipeline").and_then(ValueRef::as_array)?)
+    let stages = body.get("pipeline").and_then(ValueRef::as_array);
+    named(body, &["explain"], "aggregate").or_else(|| of_pipeline(stages?))
+}
+
+pub fn of_coll_mod(body: Document<'_>) -> Option<String> {
+    let index = body.get("index").and_then(ValueRef::as_document)?;
+    named(index, &["prepareUnique"], "collMod.index")
 }
 
 /// What of a pipeline is outside.
@@ -140,6 +156,12 @@ mod tests {
         check(of_find, doc! { "find": "c", "showRecordId": true }, true);
         let of_drop = |body: Document<'_>| of_all("drop", body);
         check(of_drop, doc! { "drop": "c", "collectionUUID": null }, true);
+        let of_insert = |body: Document<'_>| of_all("insert", body);
+        check(of_insert, doc! { "insert": "c" }, false);
+        check(of_insert, doc! { "insert": "system.js" }, true);
+        let index = |index: DocumentBuf| doc! { "collMod": "c", "index": index };
+        check(of_coll_mod, index(doc! { "hidden": true }), false);
+        check(of_coll_mod, index(doc! { "prepareUnique": true }), true);
         check(of_create, doc! { "create": "c", "capped": true }, true);
         check(
             of_create,
@@ -156,6 +178,11 @@ mod tests {
         check(
             of_create_indexes,
             index(doc! { "key": { "a": 1 }, "sparse": true }),
+            true,
+        );
+        check(
+            of_aggregate,
+            doc! { "aggregate": "c", "explain": true },
             true,
         );
         let stage = |stage: DocumentBuf| doc! { "aggregate": "c", "pipeline": [stage] };

@@ -96,11 +96,14 @@ pub(crate) fn sum(pair: Pair) -> Number {
     }
 }
 
-/// Longs wrap around, as recorded.
+/// The difference of two numbers; longs that overflow become doubles.
 pub(crate) fn difference(pair: Pair) -> Number {
     match pair {
         Pair::Int(one, other) => Number::int_or_long(i64::from(one) - i64::from(other)),
-        Pair::Long(one, other) => Number::Long(one.wrapping_sub(other)),
+        Pair::Long(one, other) => match one.checked_sub(other) {
+            Some(difference) => Number::Long(difference),
+            None => Number::Double(one as f64 - other as f64),
+        },
         Pair::Double(one, other) => Number::Double(one - other),
         Pair::Decimal(one, other) => Number::Decimal(one.subtract(other)),
     }

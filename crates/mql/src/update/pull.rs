@@ -25,8 +25,8 @@ enum Condition {
     Element(Filter),
 }
 
-/// Operators that make a document a condition on the element itself. `$eq` and `$not` are none:
-/// they are refused as a query's top level refuses them.
+/// Operators that make a document a condition on the element itself. `$not` is none: it is refused as a
+/// query's top level refuses it.
 const ELEMENT_OPERATORS: &[&str] = &[
     "$all",
     "$bitsAllClear",
@@ -34,6 +34,7 @@ const ELEMENT_OPERATORS: &[&str] = &[
     "$bitsAnyClear",
     "$bitsAnySet",
     "$elemMatch",
+    "$eq",
     "$exists",
     "$geoIntersects",
     "$geoNear",

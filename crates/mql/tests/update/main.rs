@@ -166,7 +166,7 @@ fn malformed_updates_have_their_codes() {
         (doc! { "$pop": { "a": 2 } }, 9),
         (doc! { "$pullAll": { "a": 1 } }, 2),
         (doc! { "$pull": { "a": { "$bogus": 1 } } }, 2),
-        (doc! { "$pull": { "a": { "$eq": 1 } } }, 2),
+        (doc! { "$pull": { "a": { "$not": { "$eq": 1 } } } }, 2),
         (doc! { "$addToSet": { "a": { "$each": 1 } } }, 14),
         (
             doc! { "$addToSet": { "a": { "$each": [1], "$slice": 1 } } },

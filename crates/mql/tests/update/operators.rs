@@ -191,6 +191,10 @@ fn pulls_take_what_matches() {
             array![1, "5", null, { "x": 5, "y": 1 }, { "x": 6 }],
         ),
         (
+            doc! { "$pull": { "a": { "$eq": { "x": 6 } } } },
+            array![1, 5, "5", null, [5], { "x": 5, "y": 1 }],
+        ),
+        (
             doc! { "$pull": { "a": { "x": 5 } } },
             array![1, 5, "5", null, [5], { "x": 6 }],
         ),

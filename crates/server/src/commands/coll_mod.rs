@@ -16,13 +16,14 @@ use crate::collection_uuid::{COLLECTION_UUID, Target};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::errors::{OrCommandError, refuse};
-use crate::{namespace, validators};
+use crate::{namespace, stable_api, validators};
 
 pub const COLL_MOD: Command = Command {
     name: "collMod",
     help: "changes options of a collection or of an index",
     write_concern: true,
     in_api_version_1: true,
+    outside_api_version_1: stable_api::of_coll_mod,
     arguments: Accepted::Only(&[
         "cappedMax",
         "cappedSize",

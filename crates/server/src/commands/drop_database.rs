@@ -23,6 +23,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         return Err(CommandError::new(ErrorCode::IllegalOperation, message));
     }
     let database = request.database();
+    if database == "admin" {
+        let message = "Dropping the 'admin' database is prohibited.";
+        return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+    }
     let engine = &context.state.services.engine;
     let collections = engine.collections(database);
     let exclusions = collections.iter().map(|it| context.exclude(it));

@@ -12,13 +12,14 @@ use crate::context::Context;
 use crate::errors::OrCommandError;
 use crate::{namespace, views};
 
+/// What else is given is passed over, as recorded.
 pub const DROP_INDEXES: Command = Command {
     name: "dropIndexes",
     aliases: &["deleteIndexes"],
     help: "drops indexes of a collection: by name, names, key, or \"*\" for all but the one on _id",
     write_concern: true,
     in_api_version_1: true,
-    arguments: Accepted::Only(&["collectionUUID", "index"]),
+    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

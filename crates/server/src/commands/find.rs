@@ -101,6 +101,10 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut asked = Asked::parse(body, Defaults::of(context, source.collation()))?;
     asked.find.allow_disk_use = queries::may_use_disk(context, body);
     if asked.tailable {
+        if context.transaction().is_some() {
+            let message = "Tailable cursors are not allowed in transactions.";
+            return Err(CommandError::new(ErrorCode::InvalidOptions, message));
+        }
         return tail(context, &target, body, asked);
     }
     let running = Running::start(&asked.find, &source, context.operation)?;

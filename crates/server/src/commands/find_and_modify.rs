@@ -242,7 +242,10 @@ impl Asked {
         let collation = environment.collation.clone();
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
-        let filter = queries::filter(document("query")?, &environment)?;
+        let query = document("query")?;
+        // MongoDB's does not look at the order of what is one document at most.
+        let sort = document("sort")?.filter(|_| !query.is_some_and(is_of_id));
+        let filter = queries::filter(query, &environment)?;
         if flags.upsert {
             check_upsert_filter(&filter).or_command_error()?;
         }
@@ -256,7 +259,7 @@ impl Asked {
         Ok(Asked {
             fields,
             find: Find {
-                sort: parse_sort(document("sort")?)?.map(|sort| sort.with_collation(collation)),
+                sort: parse_sort(sort)?.map(|sort| sort.with_collation(collation)),
                 hint: hint.or_command_error()?.flatten(),
                 limit: Some(1),
                 ..Find::of(filter)
@@ -268,6 +271,17 @@ impl Asked {
             environment,
         })
     }
+}
+
+/// Whether a query is for one `_id` and nothing else.
+fn is_of_id(query: Document<'_>) -> bool {
+    let mut fields = query.iter();
+    let is_value = |value: ValueRef<'_>| match value {
+        ValueRef::Document(inner) => !inner.first().is_some_and(|(name, _)| name.starts_with('$')),
+        ValueRef::Regex { .. } => false,
+        _ => true,
+    };
+    matches!((fields.next(), fields.next()), (Some(("_id", value)), None) if is_value(value))
 }
 
 fn check_names(body: Document<'_>) -> Result<(), CommandError> {

@@ -70,6 +70,7 @@ fn can_hold(context: &Context<'_>, target: &Target) -> Result<(), CommandError> 
     if target.uuid().is_some() {
         target.collection(context)?;
     }
+    writable(&target.namespace.database, &target.namespace.collection)?;
     namespace::check_length(&target.namespace)?;
     views::refuse(context, &target.namespace)
 }

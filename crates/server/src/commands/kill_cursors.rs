@@ -16,7 +16,7 @@ pub const KILL_CURSORS: Command = Command {
     // Drivers send what their session says with each command.
     read_concern: true,
     snapshot_reads: SnapshotReads::OfCursor,
-    in_transactions: InTransactions::Allowed,
+    in_transactions: InTransactions::Following,
     run,
     ..Command::EMPTY
 };

@@ -13,11 +13,12 @@ use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::{listed, namespace, views};
 
+/// What else is given is passed over, as recorded.
 pub const LIST_INDEXES: Command = Command {
     name: "listIndexes",
     help: "lists the indexes of a collection",
     in_api_version_1: true,
-    arguments: Accepted::Only(&["cursor", "includeBuildUUIDs", "includeIndexBuildInfo"]),
+    arguments: Accepted::Any,
     run,
     ..Command::EMPTY
 };

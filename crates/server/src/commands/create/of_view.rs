@@ -72,6 +72,10 @@ pub fn create(
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));
         }
     }
+    if namespace.collection.starts_with("system.") {
+        let message = format!("a view cannot have the name of a system collection: {namespace}");
+        return Err(CommandError::new(ErrorCode::InvalidNamespace, message));
+    }
     namespace::check_creation(namespace)?;
     namespace::check_collection(&namespace.database, &view.on)?;
     let engine = &context.state.services.engine;
