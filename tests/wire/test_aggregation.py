@@ -155,6 +155,14 @@ def test_lookup(database, indexed):
     assert all(one["found"] == [] for one in none)
 
 
+@pytest.mark.parametrize("granularity, above", [("R80", 1.02e-321), ("1-2-5", 1e-322), ("E192", 1e-321)])
+def test_the_least_numbers_have_buckets(sales, granularity, above):
+    """Below them there is no number but zero."""
+    bucket = {"groupBy": {"$literal": 5e-324}, "buckets": 8, "granularity": granularity}
+    [found] = run(sales, {"$limit": 1}, {"$bucketAuto": bucket})
+    assert found["_id"]["min"] == 0 and 5e-324 < found["_id"]["max"] <= above
+
+
 @pytest.mark.parametrize("expression, expected", [
     ({"$add": [1, 2.5]}, 3.5), ({"$subtract": [5, 3]}, 2),
     ({"$subtract": [Int64(2**63 - 1), Int64(-2)]}, 2.0**63), ({"$subtract": [Int64(-2**63), 1]}, -2.0**63),

@@ -73,6 +73,34 @@ def test_a_view_of_a_view(view):
     assert list(view.database.w.find()) == []
 
 
+def tower(database, height):
+    """Views that read the next one three times each."""
+    database.base.insert_one({"_id": 1})
+    for number in range(height):
+        below = f"t{number + 1}" if number + 1 < height else "base"
+        database.create_collection(f"t{number}", viewOn="base", pipeline=[{"$unionWith": below}] * 3)
+
+
+def test_views_that_read_others_many_times_end_in_time(database):
+    tower(database, 18)
+    assert database.command("count", "t14")["n"] == 121
+    for command in ({"count": "t0"}, {"aggregate": "t0", "pipeline": [{"$count": "n"}], "cursor": {}}, {"distinct": "t0", "key": "a"}):
+        refused(lambda: database.command(command, maxTimeMS=300), 50)
+    explain = {"aggregate": "t8", "pipeline": [], "cursor": {}}
+    refused(lambda: database.command("explain", explain, verbosity="queryPlanner"), 10334)
+    database.command("ping")
+
+
+def test_towers_of_pipelines_within_each_other_have_an_end(database):
+    database.base.insert_one({"_id": 1})
+    for number in reversed(range(20)):
+        below = f"u{number + 1}" if number < 19 else "base"
+        database.create_collection(f"u{number}", viewOn="base", pipeline=[{"$unionWith": below}])
+    assert database.command("count", "u0")["n"] == 21
+    join = {"$lookup": {"from": "u0", "pipeline": [], "as": "all"}}
+    refused(lambda: list(database.base.aggregate([join])), 232)
+
+
 def test_circles_and_towers_are_refused(view):
     make = view.database.create_collection
     refused(lambda: make("s", viewOn="s"), 5)

@@ -108,6 +108,7 @@ impl Aggregate {
             environment: self.pipeline.environment.clone(),
             allow_disk_use: self.allow_disk_use,
             parse: Pipeline::parse_inner,
+            depth: 0,
         }
     }
 

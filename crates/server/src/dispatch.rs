@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_mql::interrupt::while_asking;
+use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::change_stream::opens_stream;
@@ -162,7 +163,8 @@ fn execute(
             Some(moment) => moments::told(reply, command, moment),
             None => reply,
         };
-        outcome.map(told).map_err(|error| why(error, operation))
+        let outcome = outcome.map(told).and_then(checked_size);
+        outcome.map_err(|error| why(error, operation))
     };
     let outcome = match &generic.numbered {
         None => run(None),
@@ -189,6 +191,18 @@ fn execute(
     };
     recorder::record(state, &ended);
     Ok(acknowledged(outcome?, command, generic))
+}
+
+/// Fails where a reply is larger than any document may be, as one that explains a thousand stages.
+fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
+    let bytes = reply.document_bytes();
+    if bytes <= COMMAND_BYTES_MAX {
+        return Ok(reply);
+    }
+    let message = format!(
+        "BSONObj size: {bytes} (0x{bytes:X}) is invalid. Size must be between 0 and {COMMAND_BYTES_MAX}(16MB)"
+    );
+    Err(CommandError::new(ErrorCode::BSONObjectTooLarge, message))
 }
 
 /// The reply to a client that wants to know as much as the write concern says.

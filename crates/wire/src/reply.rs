@@ -94,6 +94,11 @@ impl Reply {
         Reply::document(fields)
     }
 
+    /// How many bytes its document has.
+    pub fn document_bytes(&self) -> usize {
+        self.head.len() + self.batch.bytes() + self.tail.len()
+    }
+
     /// The document as it is.
     pub fn document(document: DocumentBuf) -> Reply {
         let failed = document.get("ok").is_some_and(|ok| !ok.is_truthy());

@@ -29,6 +29,7 @@ impl Pipeline {
         hint: Option<Hint>,
         how: &Explaining<'_>,
     ) -> Result<Vec<DocumentBuf>, Error> {
+        how.interrupt.check()?;
         let (source, stages) = self.over_base(source, how.setting)?;
         if let (Some(first), Some((wanted, rest))) = (stages.first(), statistics::first(&stages)) {
             let rows = || statistics::rows(wanted, &**source, how.setting);

@@ -184,7 +184,8 @@ fn above(series: &[f64], number: f64) -> f64 {
         .unwrap_or(number)
 }
 
-/// The greatest number of the series, over all powers of ten, that is below the number.
+/// The greatest number of the series, over all powers of ten, that is below the number; zero below the least
+/// that there are.
 fn below(series: &[f64], number: f64) -> f64 {
     let (Some(first), Some(last)) = (series.first(), series.last()) else {
         return number;
@@ -192,6 +193,9 @@ fn below(series: &[f64], number: f64) -> f64 {
     let mut scale = 1.0;
     while number <= first * scale {
         scale /= 10.0;
+    }
+    if scale == 0.0 {
+        return 0.0;
     }
     while number > last * scale {
         let greatest = last * scale;
@@ -230,5 +234,41 @@ mod tests {
         check("1-2-5", 7.0, 5.0, 10.0);
         check("POWERSOF2", 8.0, 4.0, 16.0);
         check("POWERSOF2", 0.0, 0.0, 0.0);
+        check("R80", 5e-324, 0.0, 1.02e-321);
+    }
+
+    #[test]
+    fn the_least_and_the_greatest_numbers_have_ends() {
+        let all = [
+            "1-2-5",
+            "R5",
+            "R10",
+            "R20",
+            "R40",
+            "R80",
+            "E6",
+            "E12",
+            "E24",
+            "E48",
+            "E96",
+            "E192",
+            "POWERSOF2",
+        ];
+        let least = (1..3000).map(f64::from_bits);
+        let greatest = (0..3000).map(|below| f64::from_bits(f64::MAX.to_bits() - below));
+        for number in least.chain(greatest) {
+            for name in all {
+                let series = Granularity::parse(ValueRef::String(name)).unwrap();
+                let ends = (
+                    series.below(ValueRef::Double(number)),
+                    series.above(ValueRef::Double(number)),
+                );
+                let (below, above) = (ends.0.as_ref().as_f64(), ends.1.as_ref().as_f64());
+                assert!(
+                    below <= Some(number) && above >= Some(number),
+                    "{name} {number:e}"
+                );
+            }
+        }
     }
 }

@@ -43,7 +43,7 @@ fn wrong<T>(code: i32, message: &str) -> Result<T, Error> {
 
 impl Transformation for GraphLookup {
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
-        let operator = GraphLookupOperator::new(self.clone(), setting.clone(), input)?;
+        let operator = GraphLookupOperator::new(self.clone(), setting.deeper(), input)?;
         Ok(Box::new(operator))
     }
 

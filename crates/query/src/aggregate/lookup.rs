@@ -64,7 +64,7 @@ struct SubPipeline {
 
 impl Transformation for Lookup {
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
-        let operator = LookupOperator::new(self.clone(), setting.clone(), input)?;
+        let operator = LookupOperator::new(self.clone(), setting.deeper(), input)?;
         Ok(Box::new(operator))
     }
 

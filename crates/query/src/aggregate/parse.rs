@@ -10,7 +10,9 @@ use windrow_mql::sort::Sort;
 use super::geo_near::GeoNear;
 use super::operand::{fits, scope, whole};
 use super::output;
-use super::stage::{Kind, ParsePipeline, Pipeline, Stage, not_first, text_is_late};
+use super::stage::{
+    Kind, NESTED_MAX, ParsePipeline, Pipeline, Stage, not_first, text_is_late, too_nested,
+};
 use super::unwind::Unwind;
 use super::{
     bucket, bucket_auto, densify, documents, facet, fill, front, graph_lookup, grouping, lookup,
@@ -21,7 +23,6 @@ use crate::Error;
 /// NotImplemented.
 const NOT_IMPLEMENTED: i32 = 238;
 /// Pipelines within pipelines.
-const NESTED_MAX: usize = 20;
 /// Stages of one pipeline.
 const STAGES_MAX: usize = 1000;
 
@@ -147,10 +148,7 @@ impl Pipeline {
         place: usize,
     ) -> Result<Pipeline, Error> {
         if nesting(stages) > NESTED_MAX {
-            return Err(Error::new(
-                232,
-                format!("Maximum number of nested sub-pipelines exceeded. Limit is {NESTED_MAX}"),
-            ));
+            return Err(too_nested());
         }
         let pipeline = Pipeline::parse_placed(stages, environment, place)?;
         check_scores(&pipeline.stages)?;

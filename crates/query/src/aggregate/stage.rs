@@ -148,6 +148,17 @@ pub struct Setting {
     pub allow_disk_use: bool,
     /// For pipelines that are known only while another one runs.
     pub parse: ParsePipeline,
+    /// How many pipelines it runs within, those of views among them.
+    pub depth: usize,
+}
+
+/// So many pipelines may run within each other.
+pub const NESTED_MAX: usize = 20;
+
+/// Error 232: pipelines within each other are more than there may be.
+pub fn too_nested() -> Error {
+    let message = format!("Maximum number of nested sub-pipelines exceeded. Limit is {NESTED_MAX}");
+    Error::new(232, message)
 }
 
 const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
@@ -156,8 +167,20 @@ const OPTION_NOT_SUPPORTED_ON_VIEW: i32 = 167;
 pub const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl Setting {
-    /// Another collection of the same database. Error 167 for a view that compares otherwise.
+    /// The same for a pipeline within this one.
+    pub fn deeper(&self) -> Setting {
+        Setting {
+            depth: self.depth + 1,
+            ..self.clone()
+        }
+    }
+
+    /// Another collection of the same database. Error 167 for a view that compares otherwise, 232 where views
+    /// that read views are too many within each other.
     pub fn source(&self, collection: &str) -> Result<Arc<dyn Source>, Error> {
+        if self.depth > NESTED_MAX {
+            return Err(too_nested());
+        }
         if collection == NO_COLLECTION {
             let namespace = format!("{}.{collection}", self.database);
             return Ok(Arc::new(crate::NoCollection { namespace }));

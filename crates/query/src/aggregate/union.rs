@@ -7,12 +7,13 @@ use windrow_mql::filter::Environment;
 use super::documents;
 use super::operand;
 use super::output::refuse_within;
+use super::rows::Rows;
 use super::stage::{
     Explaining, Kind, NO_COLLECTION, ParsePipeline, Pipeline, Setting, Transformation,
 };
 use crate::Error;
 use crate::operators::{BoxOperator, Counters, Operator, Reads, counted};
-use crate::row::{Interrupt, Row};
+use crate::row::{Interrupt, Row, check_size};
 
 /// A parsed `$unionWith`.
 #[derive(Clone, Debug)]
@@ -81,7 +82,7 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
 
 impl Transformation for UnionWith {
     fn open(&self, input: BoxOperator, setting: &Setting) -> Result<BoxOperator, Error> {
-        let operator = Union::new(self.clone(), setting.clone(), input);
+        let operator = Union::new(self.clone(), setting.deeper(), input);
         Ok(Box::new(operator))
     }
 
@@ -101,6 +102,10 @@ impl Transformation for UnionWith {
         reads: Option<&Reads>,
         how: &Explaining<'_>,
     ) -> Result<DocumentBuf, Error> {
+        let how = &Explaining {
+            setting: &how.setting.deeper(),
+            ..*how
+        };
         let source = how.setting.source(&self.collection)?;
         let (base, stages) = self.pipeline.over_base(&source, how.setting)?;
         let is_reached = !how.verbosity.runs() || reads.is_some();
@@ -120,7 +125,10 @@ impl Transformation for UnionWith {
         }
         let shown = shown.into_iter().map(Value::Document);
         operands.push("pipeline", Value::Array(shown.collect()));
-        Ok(doc! { "$unionWith": operands })
+        let explained = doc! { "$unionWith": operands };
+        // Of views that read views this grows with each: what can no longer be told ends it.
+        check_size(explained.as_document())?;
+        Ok(explained)
     }
 }
 
@@ -143,10 +151,12 @@ impl Union {
         }
     }
 
-    fn other(&mut self) -> Result<&mut BoxOperator, Error> {
+    fn other(&mut self, interrupt: &dyn Interrupt) -> Result<&mut BoxOperator, Error> {
         let other = match self.other.take() {
             Some(other) => other,
             None => {
+                // Views that read views may have nothing but more of them to open.
+                interrupt.check()?;
                 let setting = &self.setting;
                 let name = &self.union.collection;
                 let source = setting.source(name)?;
@@ -166,7 +176,11 @@ impl Operator for Union {
             self.counters.returned += 1;
             return Ok(Some(row));
         }
-        let row = self.other()?.next(interrupt)?;
+        let row = self.other(interrupt)?.next(interrupt)?;
+        if row.is_none() {
+            // What is done with need not be held until the whole is.
+            self.other = Some(Box::new(Rows::new(Vec::new())));
+        }
         self.counters.note(&row);
         Ok(row)
     }
