@@ -155,6 +155,24 @@ def test_lookup(database, indexed):
     assert all(one["found"] == [] for one in none)
 
 
+@pytest.mark.parametrize("indexed", [False, True])
+def test_who_lacks_a_numbered_field_is_joined_with_null(database, indexed):
+    database.f.insert_many([{"_id": 1, "a": [{"x": 1}]}, {"_id": 2, "a": {"0": {"x": 1}}}, {"_id": 3, "a": [{"x": None}]}])
+    database.c.insert_one({"b": None})
+    for path in ("a.0.x", "a.1", "a.0"):
+        if indexed:
+            database.f.create_index(path)
+        expected = [one["_id"] for one in database.f.find({path: None}).sort("_id")]
+        [joined] = run(database.c, {"$lookup": {"from": "f", "localField": "b", "foreignField": path, "as": "found"}})
+        assert sorted(one["_id"] for one in joined["found"]) == expected, path
+
+
+def test_densify_goes_on_with_the_type_that_it_met_last(collection):
+    collection.insert_many([{"v": Decimal128("0")}, {"v": 3.0}, {"v": Decimal128("6")}])
+    found = run(collection, {"$densify": {"field": "v", "range": {"step": 1.0, "bounds": "full"}}})
+    assert [type(one["v"]) for one in found] == [Decimal128] * 3 + [float] * 3 + [Decimal128]
+
+
 @pytest.mark.parametrize("granularity, above", [("R80", 1.02e-321), ("1-2-5", 1e-322), ("E192", 1e-321)])
 def test_the_least_numbers_have_buckets(sales, granularity, above):
     """Below them there is no number but zero."""

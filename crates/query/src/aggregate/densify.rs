@@ -324,11 +324,11 @@ impl DensifyOperator {
             return Ok(None);
         };
         if !self.is_made(next.as_ref(), before) {
-            // What is there needs no row; the step goes on behind it.
-            let is_there = before.is_some_and(|before| before.equals(next.as_ref()));
-            self.next = match is_there {
-                true => self.stage.step.after(next.as_ref()),
-                false => Some(next),
+            // What is there needs no row; the step goes on behind it, from its type of number.
+            let there = before.filter(|before| before.equals(next.as_ref()));
+            self.next = match there {
+                Some(there) => self.stage.step.after(there),
+                None => Some(next),
             };
             return Ok(None);
         }

@@ -346,6 +346,9 @@ pub(super) fn parse_stage(
 
 /// The error of a stage that is not parsed here.
 fn not_here(name: &str) -> Error {
+    if name == "$changeStreamSplitLargeEvent" {
+        return Error::new(20, format!("{name} stands behind $changeStream alone"));
+    }
     let mut elsewhere = OF_NO_COLLECTION.iter();
     match elsewhere.find(|(known, _)| *known == name) {
         Some((_, code)) => {

@@ -65,7 +65,12 @@ pub(super) fn operands(operand: ValueRef<'_>) -> Result<(&str, Array<'_>), Error
             ));
         }
     }
-    let collection = collection.or_else(|| documents::begins(stages).then_some(NO_COLLECTION));
+    let brings = documents::begins(stages);
+    if brings && collection.is_some() {
+        let message = "$documents of a $unionWith stands in the place of a 'coll'";
+        return Err(Error::new(73, message));
+    }
+    let collection = collection.or_else(|| brings.then_some(NO_COLLECTION));
     let Some(collection) = collection else {
         if !stages.is_empty() {
             let message = "$unionWith stage without explicit collection must have a pipeline with \

@@ -3,7 +3,7 @@
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
-use windrow_document::{Collation, DocumentBuf, doc, key};
+use windrow_document::{Collation, DocumentBuf, Value, doc, key};
 use windrow_index::{Definition, Scratch};
 use windrow_mql::filter::Filter;
 
@@ -21,6 +21,8 @@ pub struct Table {
     /// Hashes of keys with places in the records, in order.
     places: Vec<(u64, u32)>,
     records: Records,
+    /// Whether the path has numbers, which may be places or names: then the keys do not tell who lacks it.
+    has_numbers: bool,
 }
 
 enum Records {
@@ -52,6 +54,11 @@ impl Table {
             hasher: RandomState::default(),
             places: Vec::new(),
             records: Records::Held(Vec::new(), 0),
+            has_numbers: equality
+                .foreign
+                .components()
+                .iter()
+                .any(|part| part.index().is_some()),
         };
         let mut scratch = Scratch::default();
         while let Some(row) = rows.cursor.next_row(interrupt)? {
@@ -121,6 +128,9 @@ impl Table {
         let extent = leaf::extent(filter.root())?;
         let (mut places, mut bytes) = (Vec::new(), Vec::new());
         for interval in extent.intervals.as_slice() {
+            if self.has_numbers && interval.low == Value::Null {
+                return None;
+            }
             bytes.clear();
             key::append_collated(&mut bytes, interval.low.as_ref(), false, filter.collation());
             let hash = self.hasher.hash_one(bytes.as_slice());

@@ -66,7 +66,7 @@ pub fn create(
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     super::clustered::refuse_of_view(arguments)?;
-    for name in ["timeseries", "expireAfterSeconds"] {
+    for name in ["timeseries", "expireAfterSeconds", super::IMAGES] {
         if present(arguments, name) {
             let message = format!("'{name}' is not allowed with 'viewOn'");
             return Err(CommandError::new(ErrorCode::InvalidOptions, message));
