@@ -230,6 +230,19 @@ def test_at_most_100000_writes_in_a_batch(server, client):
     assert client.bad_input.many.count_documents({}) == 0
 
 
+@pytest.mark.parametrize("count, key_bytes", [(100_000, 10), (5_000, 2_000)])
+def test_errors_of_all_documents_fit_a_reply(database, count, key_bytes):
+    """Where the messages would be too many, those at the end are empty, and then the keys are left out."""
+    database.c.create_index("k", unique=True)
+    database.c.insert_one({"k": "k" * key_bytes})
+    documents = [{"_id": number, "k": "k" * key_bytes} for number in range(count)]
+    reply = database.command({"insert": "c", "documents": documents, "ordered": False})
+    errors = reply["writeErrors"]
+    assert [error["index"] for error in errors] == list(range(count)) and reply["n"] == 0
+    assert {error["code"] for error in errors} == {11000}
+    assert errors[0]["errmsg"] and "keyValue" in errors[0] and errors[-1]["errmsg"] == ""
+
+
 @pytest.mark.parametrize("command, code, name", [
     ({"noSuchThing": 1}, 59, "CommandNotFound"),
     ({"find": "c", "noSuchOption": 1}, 9, "FailedToParse"),

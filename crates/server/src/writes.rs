@@ -251,29 +251,42 @@ impl Storing {
 
 /// The statements of a command that failed, in order.
 #[derive(Debug, Default)]
-pub struct WriteErrors(Vec<Value>);
+pub struct WriteErrors {
+    all: Vec<Value>,
+    bytes: usize,
+}
 
 impl WriteErrors {
+    /// As in MongoDB: those that come after so many bytes have an empty message.
+    const MESSAGES_BYTES_MAX: usize = 1 << 20;
+    /// And after so many their number and code alone, so that the reply stays a document.
+    const DETAILS_BYTES_MAX: usize = 8 << 20;
+
     /// `{index, code, …, errmsg}`
     pub fn push(&mut self, index: usize, error: &CommandError) {
         let mut entry = DocumentBuf::new();
         entry.push("index", index as i32);
         entry.push("code", error.code.number());
-        for (name, value) in error.extra.iter() {
-            entry.push(name, value);
+        let details = error.extra.as_bytes().len() + error.message.len();
+        if self.bytes + details <= Self::DETAILS_BYTES_MAX {
+            for (name, value) in error.extra.iter() {
+                entry.push(name, value);
+            }
         }
-        entry.push("errmsg", &error.message);
-        self.0.push(Value::from(entry));
+        let has_room = self.bytes + details <= Self::MESSAGES_BYTES_MAX;
+        entry.push("errmsg", if has_room { &error.message } else { "" });
+        self.bytes += entry.as_bytes().len();
+        self.all.push(Value::from(entry));
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// Adds itself to a reply, where there are any.
     pub fn add_to(self, reply: &mut DocumentBuf) {
-        if !self.0.is_empty() {
-            reply.push("writeErrors", Value::from(ArrayBuf::from_iter(self.0)));
+        if !self.all.is_empty() {
+            reply.push("writeErrors", Value::from(ArrayBuf::from_iter(self.all)));
         }
     }
 }
