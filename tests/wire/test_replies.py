@@ -162,6 +162,21 @@ def test_commands_are_counted_by_name(client):
     assert [after - one for after, one in zip(counts(), before)] == [2, 1, 1]
 
 
+def test_updates_are_counted_by_what_they_are_made_of(client, database):
+    def counts(command):
+        found = client.admin.command("serverStatus")["metrics"]["commands"][command]
+        return [found["pipeline"], found["arrayFilters"], found["total"]]
+
+    before = counts("update"), counts("findAndModify")
+    database.c.update_one({}, [{"$set": {"a": 1}}])
+    database.c.update_one({}, {"$set": {"a.$[x]": 1}}, array_filters=[{"x": 1}])
+    database.c.update_one({}, {"$set": {"a": 1}})
+    database.c.find_one_and_update({}, [{"$set": {"a": 1}}])
+    after = counts("update"), counts("findAndModify")
+    grown = [[one - other for one, other in zip(*both)] for both in zip(after, before)]
+    assert grown == [[1, 1, 3], [1, 0, 1]]
+
+
 def test_a_database_has_a_hash_of_what_it_holds(client, database):
     other = client[database.name + "2"]
     for one, numbers in [(database, [1, 2, 3]), (other, [3, 2, 1, 4])]:

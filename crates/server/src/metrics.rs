@@ -42,7 +42,13 @@ impl Kind {
 pub struct CommandCounts {
     pub total: AtomicU64,
     pub failed: AtomicU64,
+    /// Of the updates that it was asked for, those by a pipeline, and those with array filters.
+    by_pipeline: AtomicU64,
+    with_array_filters: AtomicU64,
 }
+
+/// Commands that tell of their updates.
+const UPDATES: &[&str] = &["findAndModify", "update"];
 
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -136,17 +142,32 @@ impl Metrics {
         self.by_command.get_or_init(make).get(name)
     }
 
-    /// `{NAME: {failed, total}}` of all commands, in order of their names.
+    /// Counts an update of a command by what it is made of.
+    pub fn count_update(&self, command: &str, by_pipeline: bool, with_array_filters: bool) {
+        if let Some(counts) = self.by_command.get().and_then(|all| all.get(command)) {
+            counts.by_pipeline.fetch_add(by_pipeline.into(), Relaxed);
+            counts
+                .with_array_filters
+                .fetch_add(with_array_filters.into(), Relaxed);
+        }
+    }
+
+    /// `{NAME: {failed, total}}` of all commands, in order of their names; those that update tell more.
     pub fn commands(&self) -> DocumentBuf {
         let counts = self.by_command.get().into_iter().flatten();
         let mut counts: Vec<_> = counts.collect();
         counts.sort_by_key(|(name, _)| **name);
         let mut described = doc! { "<UNKNOWN>": (int(&self.unknown_commands)) };
-        for (name, CommandCounts { total, failed }) in counts {
-            described.push(
-                name,
-                doc! { "failed": (int(failed)), "total": (int(total)) },
-            );
+        for (name, counts) in counts {
+            let (failed, total) = (int(&counts.failed), int(&counts.total));
+            let shown = match UPDATES.contains(name) {
+                true => doc! {
+                    "arrayFilters": (int(&counts.with_array_filters)), "failed": failed,
+                    "pipeline": (int(&counts.by_pipeline)), "total": total,
+                },
+                false => doc! { "failed": failed, "total": total },
+            };
+            described.push(name, shown);
         }
         described
     }

@@ -74,6 +74,13 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     context.operation.set_namespace(&namespace.to_string());
     let default = Defaults::of_collection(context, &namespace);
     let asked = Asked::parse(body, default)?;
+    let by_pipeline = body.get("update").is_some_and(|it| it.as_array().is_some());
+    let metrics = &context.state.metrics;
+    metrics.count_update(
+        FIND_AND_MODIFY.name,
+        by_pipeline,
+        body.contains("arrayFilters"),
+    );
     let done = context.joined.map(|it| it.done_alone());
     let done = done.transpose()?.flatten();
     let (outcome, value) = match done {

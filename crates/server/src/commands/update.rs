@@ -97,6 +97,11 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let mut totals = Totals::default();
     let errors = writes::each(&parsed, ordered, |number, statement| {
         let (with, started) = ((variables, storing), Instant::now());
+        context.state.metrics.count_update(
+            UPDATE.name,
+            statement.update.as_array().is_some(),
+            !statement.array_filters.is_empty(),
+        );
         let updated = once(context, &target, (number, statement), with)?;
         statement.record(context, &updated, started.elapsed());
         totals.add(number, &updated);
