@@ -21,6 +21,7 @@ impl Listed {
         let (mut taken, mut bytes) = (Vec::new(), 0);
         while taken.len() < limit {
             let next = self.0.front().map_or(0, |next| next.as_bytes().len());
+            let next = next + Batch::ELEMENT_BYTES_MAX;
             if !taken.is_empty() && bytes + next > bytes_max {
                 break;
             }

@@ -46,10 +46,10 @@ impl Name {
     }
 }
 
-/// A document in a batch has its type and its number before it, and a zero.
-const ELEMENT_BYTES_MAX: usize = 2 + DIGITS_MAX;
-
 impl Batch {
+    /// A document in a batch has its type and its number before it, and a zero.
+    pub const ELEMENT_BYTES_MAX: usize = 2 + DIGITS_MAX;
+
     pub fn new() -> Batch {
         Batch::default()
     }
@@ -74,7 +74,7 @@ impl Batch {
 
     /// Whether a document goes into a batch of at most so many bytes; the first always does.
     pub fn has_room(&self, document: Document<'_>, bytes_max: usize) -> bool {
-        let bytes = self.bytes() + ELEMENT_BYTES_MAX + document.as_bytes().len();
+        let bytes = self.bytes() + Batch::ELEMENT_BYTES_MAX + document.as_bytes().len();
         self.is_empty() || bytes <= bytes_max
     }
 
