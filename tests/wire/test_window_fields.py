@@ -128,6 +128,30 @@ def test_several_fields_and_dotted_ones(cakes):
     assert rows[1] == {"_id": 1, "a": {"n": 2, "total": 260}}
 
 
+def test_values_within_arrays_are_put_into_each_element(collection):
+    """An array on the way to the field was replaced by a document."""
+    rows = [{"_id": 1, "v": 2, "d": [{"x": 1, "v": 5}, {"y": 2}], "s": [1, [2]], "o": {"a": 1, "b": 2}, "p": 7},
+            {"_id": 2, "d": [], "o": None}]
+    collection.insert_many(rows)
+    fields = ["d.v", "s.b", "o.a", "p.q.r", "new.n"]
+    constant = [{"$addFields": {name: 3 for name in fields}}]
+    expected = list(collection.aggregate(constant))
+    assert expected[0]["d"] == [{"x": 1, "v": 3}, {"y": 2, "v": 3}]
+    for output in [{"$max": 3}, {"$sum": {"$literal": 3}, "window": {"documents": [0, 0]}}]:
+        stage = {"sortBy": {"_id": 1}, "output": {name: output for name in fields}}
+        assert list(collection.aggregate([{"$setWindowFields": stage}])) == expected
+    [row] = collection.aggregate([
+        {"$match": {"_id": 1}}, {"$setWindowFields": {"output": {"s.b": {"$sum": 1}}}}, {"$project": {"s.b": 1}}])
+    assert row == {"_id": 1, "s": [{"b": 1}, [{"b": 1}]]}
+
+
+def test_filled_values_are_put_into_each_element(collection):
+    collection.insert_many([{"_id": 1, "a": {"c": 1}}, {"_id": 2, "a": [{"x": 1}, {"y": 2}]}, {"_id": 3, "a": 5}])
+    fill = {"sortBy": {"_id": 1}, "output": {"a.c": {"method": "locf"}}}
+    found = [row["a"] for row in collection.aggregate([{"$fill": fill}])]
+    assert found == [{"c": 1}, [{"x": 1, "c": []}, {"y": 2, "c": []}], {"c": []}]
+
+
 def test_no_order_may_be_said_as_null(cakes):
     count = {"output": {"n": {"$sum": 1}}}
     rows = list(cakes.aggregate([{"$setWindowFields": {"sortBy": None} | count}]))
