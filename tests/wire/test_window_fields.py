@@ -152,6 +152,38 @@ def test_filled_values_are_put_into_each_element(collection):
     assert found == [{"c": 1}, [{"x": 1, "c": []}, {"y": 2, "c": []}], {"c": []}]
 
 
+TIES = [0, 100, 100, 101]
+
+
+@pytest.mark.parametrize("window, expected", [
+    (["current", "current"], [[0], [1], [2], [3]]),
+    (["current", 1], [[0], [1, 2, 3], [2, 3], [3]]),
+    (["current", 0], [[0], [1, 2], [2], [3]]),
+    ([-1, "current"], [[0], [1], [1, 2], [1, 2, 3]]),
+    ([0, "current"], [[0], [1], [1, 2], [3]]),
+    (["unbounded", "current"], [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]),
+    (["current", "unbounded"], [[0, 1, 2, 3], [1, 2, 3], [2, 3], [3]]),
+    ([0, 0], [[0], [1, 2], [1, 2], [3]]),
+])
+def test_current_is_the_document_itself_in_a_range_too(collection, window, expected):
+    """It was taken for 0, so that all documents of the same place came with it."""
+    day = datetime.timedelta(days=1)
+    start = datetime.datetime(2020, 1, 1)
+    collection.insert_many([{"_id": n, "x": x, "at": start + day * x} for n, x in enumerate(TIES)])
+    for sort, range in [("x", {"range": window}), ("at", {"range": window, "unit": "day"})]:
+        outputs = {"ids": {"$push": "$_id"}, "n": {"$count": {}}, "sum": {"$sum": "$_id"}, "last": {"$last": "$_id"},
+                   "set": {"$addToSet": "$_id"}, "least": {"$min": "$_id"}, "mean": {"$avg": "$_id"},
+                   "middle": {"$median": {"input": "$_id", "method": "approximate"}}}
+        stage = {"sortBy": {sort: 1}, "output": {name: {**one, "window": range} for name, one in outputs.items()}}
+        rows = list(collection.aggregate([{"$setWindowFields": stage}]))
+        assert [row["ids"] for row in rows] == expected
+        for row in rows:
+            ids = row["ids"]
+            assert (row["n"], row["sum"], row["last"], row["least"]) == (len(ids), sum(ids), ids[-1], ids[0])
+            assert sorted(row["set"]) == ids and row["mean"] == sum(ids) / len(ids)
+            assert row["middle"] == ids[(len(ids) - 1) // 2]
+
+
 def test_no_order_may_be_said_as_null(cakes):
     count = {"output": {"n": {"$sum": 1}}}
     rows = list(cakes.aggregate([{"$setWindowFields": {"sortBy": None} | count}]))
@@ -351,7 +383,7 @@ def test_decimals_stay_decimals(collection):
 
 @pytest.mark.parametrize("window", [
     {"documents": [-70, 0]}, {"documents": [-3, 90]}, {"documents": [40, 100]},
-    {"range": [-45, 45]}, {"range": ["unbounded", -50]},
+    {"range": [-45, 45]}, {"range": ["unbounded", -50]}, {"range": [-45, "current"]}, {"range": ["current", 45]},
 ], ids=str)
 def test_long_windows_have_what_short_ones_have(collection, window):
     """Long windows are not taken in anew for each document."""
