@@ -184,6 +184,14 @@ def test_current_is_the_document_itself_in_a_range_too(collection, window, expec
             assert row["middle"] == ids[(len(ids) - 1) // 2]
 
 
+def test_a_shift_to_a_document_without_the_field_gives_the_default(collection):
+    collection.insert_many([{"_id": 1, "b": 7}, {"_id": 2}, {"_id": 3, "b": None}])
+    shift = {"output": "$b", "by": 1}
+    found = window(collection, {"$shift": {**shift, "default": "c"}}, partition=None, sort={"_id": 1})
+    assert found == [(1, "c"), (2, None), (3, "c")]
+    assert window(collection, {"$shift": shift}, partition=None, sort={"_id": 1}) == [(1, None), (2, None), (3, None)]
+
+
 def test_no_order_may_be_said_as_null(cakes):
     count = {"output": {"n": {"$sum": 1}}}
     rows = list(cakes.aggregate([{"$setWindowFields": {"sortBy": None} | count}]))
