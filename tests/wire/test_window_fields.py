@@ -108,6 +108,8 @@ def test_ranks(collection, function, expected):
      [None, 1.0, pytest.approx(23 / 6), pytest.approx(13 / 3)]),
     ({"$sum": "$y", "window": {"range": [-1, 1]}}, [4, 4, 12, 12]),
     ({"$sum": "$y", "window": {"range": ["current", "unbounded"]}}, [16, 15, 12, 6]),
+    ({"$derivative": {"input": {"$add": [datetime.datetime(2020, 1, 1), {"$multiply": ["$y", 1000]}]}},
+      "window": {"documents": [-1, 0]}}, [None, 2000.0, 4000.0, 0.0]),
 ])
 def test_functions_of_numbers(collection, output, expected):
     points = [(0, 1), (1, 3), (3, 6), (4, 6)]
@@ -232,6 +234,8 @@ def test_no_order_may_be_said_as_null(cakes):
                                               "window": {"documents": [0, 1]}}}}, 5624902),
     ({"sortBy": {"_id": 1}, "output": {"a": {"$derivative": {"input": "$none"},
                                              "window": {"documents": [0, 1]}}}}, 5624903),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$derivative": {"input": "$tags"},
+                                             "window": {"documents": [0, 1]}}}}, 16556),
     ({"sortBy": {"_id": 1}, "output": {"a": {"$linearFill": "$tags"}}}, 14),
     ({"sortBy": {"tags": 1}, "output": {"a": {"$linearFill": "$none"}}}, 14),
     ({"sortBy": {"a": 1}, "output": {"a": {"$expMovingAvg": {"input": "$b", "alpha": 1}}}}, 9),
