@@ -93,7 +93,24 @@ fn arithmetic_widens_and_overflows() {
             r#"{"$add": ["$date", 11]}"#,
             r#"{"$date": {"$numberLong": "1563080767100"}}"#,
         ),
-        (r#"{"$add": [0.1, 0.2, 0.3]}"#, "0.6"),
+        (r#"{"$add": [0.1, 0.2, 0.3]}"#, "0.6000000000000001"),
+        (r#"{"$sum": [0.1, 0.2, 0.3]}"#, "0.6"),
+        (
+            r#"{"$add": [1e308, 1e308, -1e308]}"#,
+            r#"{"$numberDouble": "Infinity"}"#,
+        ),
+        (
+            r#"{"$add": [{"$numberLong": "9007199254740993"}, 0.5, 1]}"#,
+            r#"{"$numberDouble": "9007199254740992"}"#,
+        ),
+        (
+            r#"{"$add": ["$date", 0.4, 0.4, 0.4]}"#,
+            r#"{"$date": {"$numberLong": "1563080767089"}}"#,
+        ),
+        (
+            r#"{"$add": [0.4, 0.4, "$date", 0.4]}"#,
+            r#"{"$date": {"$numberLong": "1563080767090"}}"#,
+        ),
         (
             r#"{"$subtract": ["$date", "$date"]}"#,
             r#"{"$numberLong": "0"}"#,
@@ -121,7 +138,7 @@ fn arithmetic_widens_and_overflows() {
         ),
         (
             r#"{"$add": ["$date", {"$numberDecimal": "2.5"}]}"#,
-            r#"{"$date": {"$numberLong": "1563080767092"}}"#,
+            r#"{"$date": {"$numberLong": "1563080767091"}}"#,
         ),
         (
             r#"{"$sum": [{"$numberDouble": "-Infinity"}, {"$numberDecimal": "1"}]}"#,
