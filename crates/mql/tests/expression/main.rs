@@ -197,6 +197,10 @@ fn arithmetic_widens_and_overflows() {
     ]);
     refuse(&[
         (r#"{"$add": ["$date", "$date"]}"#, 16612),
+        (r#"{"$add": ["$date", 1e300]}"#, 15),
+        (r#"{"$bitNot": 12.5}"#, 14),
+        (r#"{"$bitNot": {"$numberDecimal": "12"}}"#, 14),
+        (r#"{"$bitNot": "12"}"#, 28765),
         (r#"{"$divide": ["$int", "$zero"]}"#, 16608),
         (r#"{"$subtract": ["$date", {"$numberDouble": "NaN"}]}"#, 15),
         (r#"{"$sigmoid": ["$int"]}"#, 14),
@@ -536,4 +540,13 @@ fn values_within_the_document_are_not_copied() {
         panic!("{found:?}");
     };
     assert!(document.as_bytes().as_ptr_range().contains(&text.as_ptr()));
+}
+
+#[test]
+fn the_message_of_too_few_arguments_says_how_many_there_are() {
+    for (source, found) in [(r#"{"$ifNull": []}"#, 0), (r#"{"$ifNull": ["$int"]}"#, 1)] {
+        let error = evaluate(source).unwrap_err();
+        let message = format!("$ifNull needs at least two arguments, had: {found}");
+        assert_eq!((error.code, error.message), (16020, message));
+    }
 }
