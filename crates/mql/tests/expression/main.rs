@@ -550,3 +550,23 @@ fn the_message_of_too_few_arguments_says_how_many_there_are() {
         assert_eq!((error.code, error.message), (16020, message));
     }
 }
+
+#[test]
+fn in_comparisons_what_is_missing_is_undefined() {
+    const UNDEFINED: &str = r#"{"$literal": {"$undefined": true}}"#;
+    let compare = |operator: &str, one: &str, other: &str| {
+        let found = evaluate(&format!(r#"{{"{operator}": [{one}, {other}]}}"#));
+        found.unwrap().unwrap()
+    };
+    for (one, other) in [(UNDEFINED, r#""$nope""#), (r#""$$REMOVE""#, UNDEFINED)] {
+        let found = ["$eq", "$lte", "$gte", "$ne", "$lt", "$gt"].map(|it| compare(it, one, other));
+        let expected = [true, true, true, false, false, false].map(Value::Bool);
+        assert_eq!(found, expected, "{one} {other}");
+        assert_eq!(compare("$cmp", one, other), Value::Int32(0));
+    }
+    for one in [UNDEFINED, r#""$nope""#] {
+        assert_eq!(compare("$cmp", one, "null"), Value::Int32(-1));
+        let least = r#"{"$minKey": 1}"#;
+        assert_eq!(compare("$cmp", one, least), Value::Int32(1));
+    }
+}
