@@ -60,6 +60,17 @@ def test_boundaries_and_default_of_buckets(numbers):
     assert failure.value.code == 40199
 
 
+def test_of_finds_and_updates(numbers):
+    """As the constants of an update's statement."""
+    median = {"$percentile": {"input": [1, 2, 3], "p": "$$ps", "method": "approximate"}}
+    found = numbers.find({"$expr": {"$eq": [median, [2, 3]]}}, {"r": median}, let=LET, limit=1)
+    assert list(found) == [{"_id": 1, "r": [2, 3]}]
+    numbers.update_one({"_id": 1}, [{"$set": {"v": median}}], let=LET)
+    statement = {"q": {"_id": 2}, "u": [{"$set": {"v": median}}], "c": {"ps": [0.5, 0.1]}}
+    numbers.database.command({"update": numbers.name, "updates": [statement]})
+    assert [row["v"] for row in numbers.find().sort("_id").limit(2)] == [[2, 3], [2, 1]]
+
+
 @pytest.mark.parametrize("stage, code", [
     ({"$group": {"_id": None, "r": percentile("$$ps")}}, 7750300),
     ({"$bucket": {"groupBy": "$v", "boundaries": ["$$low", 5]}}, 40191),
