@@ -108,6 +108,8 @@ def test_ranks(collection, function, expected):
      [None, 1.0, pytest.approx(23 / 6), pytest.approx(13 / 3)]),
     ({"$sum": "$y", "window": {"range": [-1, 1]}}, [4, 4, 12, 12]),
     ({"$sum": "$y", "window": {"range": ["current", "unbounded"]}}, [16, 15, 12, 6]),
+    ({"$derivative": {"input": {"$add": [datetime.datetime(2020, 1, 1), {"$multiply": ["$y", 1000]}]}},
+      "window": {"documents": [-1, 0]}}, [None, 2000.0, 4000.0, 0.0]),
 ])
 def test_functions_of_numbers(collection, output, expected):
     points = [(0, 1), (1, 3), (3, 6), (4, 6)]
@@ -126,6 +128,70 @@ def test_several_fields_and_dotted_ones(cakes):
         "a.total": {"$sum": "$quantity", "window": {"documents": ["unbounded", "current"]}},
     }}}, {"$project": {"a": 1}}]))
     assert rows[1] == {"_id": 1, "a": {"n": 2, "total": 260}}
+
+
+def test_values_within_arrays_are_put_into_each_element(collection):
+    """An array on the way to the field was replaced by a document."""
+    rows = [{"_id": 1, "v": 2, "d": [{"x": 1, "v": 5}, {"y": 2}], "s": [1, [2]], "o": {"a": 1, "b": 2}, "p": 7},
+            {"_id": 2, "d": [], "o": None}]
+    collection.insert_many(rows)
+    fields = ["d.v", "s.b", "o.a", "p.q.r", "new.n"]
+    constant = [{"$addFields": {name: 3 for name in fields}}]
+    expected = list(collection.aggregate(constant))
+    assert expected[0]["d"] == [{"x": 1, "v": 3}, {"y": 2, "v": 3}]
+    for output in [{"$max": 3}, {"$sum": {"$literal": 3}, "window": {"documents": [0, 0]}}]:
+        stage = {"sortBy": {"_id": 1}, "output": {name: output for name in fields}}
+        assert list(collection.aggregate([{"$setWindowFields": stage}])) == expected
+    [row] = collection.aggregate([
+        {"$match": {"_id": 1}}, {"$setWindowFields": {"output": {"s.b": {"$sum": 1}}}}, {"$project": {"s.b": 1}}])
+    assert row == {"_id": 1, "s": [{"b": 1}, [{"b": 1}]]}
+
+
+def test_filled_values_are_put_into_each_element(collection):
+    collection.insert_many([{"_id": 1, "a": {"c": 1}}, {"_id": 2, "a": [{"x": 1}, {"y": 2}]}, {"_id": 3, "a": 5}])
+    fill = {"sortBy": {"_id": 1}, "output": {"a.c": {"method": "locf"}}}
+    found = [row["a"] for row in collection.aggregate([{"$fill": fill}])]
+    assert found == [{"c": 1}, [{"x": 1, "c": []}, {"y": 2, "c": []}], {"c": []}]
+
+
+TIES = [0, 100, 100, 101]
+
+
+@pytest.mark.parametrize("window, expected", [
+    (["current", "current"], [[0], [1], [2], [3]]),
+    (["current", 1], [[0], [1, 2, 3], [2, 3], [3]]),
+    (["current", 0], [[0], [1, 2], [2], [3]]),
+    ([-1, "current"], [[0], [1], [1, 2], [1, 2, 3]]),
+    ([0, "current"], [[0], [1], [1, 2], [3]]),
+    (["unbounded", "current"], [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]),
+    (["current", "unbounded"], [[0, 1, 2, 3], [1, 2, 3], [2, 3], [3]]),
+    ([0, 0], [[0], [1, 2], [1, 2], [3]]),
+])
+def test_current_is_the_document_itself_in_a_range_too(collection, window, expected):
+    """It was taken for 0, so that all documents of the same place came with it."""
+    day = datetime.timedelta(days=1)
+    start = datetime.datetime(2020, 1, 1)
+    collection.insert_many([{"_id": n, "x": x, "at": start + day * x} for n, x in enumerate(TIES)])
+    for sort, range in [("x", {"range": window}), ("at", {"range": window, "unit": "day"})]:
+        outputs = {"ids": {"$push": "$_id"}, "n": {"$count": {}}, "sum": {"$sum": "$_id"}, "last": {"$last": "$_id"},
+                   "set": {"$addToSet": "$_id"}, "least": {"$min": "$_id"}, "mean": {"$avg": "$_id"},
+                   "middle": {"$median": {"input": "$_id", "method": "approximate"}}}
+        stage = {"sortBy": {sort: 1}, "output": {name: {**one, "window": range} for name, one in outputs.items()}}
+        rows = list(collection.aggregate([{"$setWindowFields": stage}]))
+        assert [row["ids"] for row in rows] == expected
+        for row in rows:
+            ids = row["ids"]
+            assert (row["n"], row["sum"], row["last"], row["least"]) == (len(ids), sum(ids), ids[-1], ids[0])
+            assert sorted(row["set"]) == ids and row["mean"] == sum(ids) / len(ids)
+            assert row["middle"] == ids[(len(ids) - 1) // 2]
+
+
+def test_a_shift_to_a_document_without_the_field_gives_the_default(collection):
+    collection.insert_many([{"_id": 1, "b": 7}, {"_id": 2}, {"_id": 3, "b": None}])
+    shift = {"output": "$b", "by": 1}
+    found = window(collection, {"$shift": {**shift, "default": "c"}}, partition=None, sort={"_id": 1})
+    assert found == [(1, "c"), (2, None), (3, "c")]
+    assert window(collection, {"$shift": shift}, partition=None, sort={"_id": 1}) == [(1, None), (2, None), (3, None)]
 
 
 def test_no_order_may_be_said_as_null(cakes):
@@ -168,6 +234,8 @@ def test_no_order_may_be_said_as_null(cakes):
                                               "window": {"documents": [0, 1]}}}}, 5624902),
     ({"sortBy": {"_id": 1}, "output": {"a": {"$derivative": {"input": "$none"},
                                              "window": {"documents": [0, 1]}}}}, 5624903),
+    ({"sortBy": {"_id": 1}, "output": {"a": {"$derivative": {"input": "$tags"},
+                                             "window": {"documents": [0, 1]}}}}, 16556),
     ({"sortBy": {"_id": 1}, "output": {"a": {"$linearFill": "$tags"}}}, 14),
     ({"sortBy": {"tags": 1}, "output": {"a": {"$linearFill": "$none"}}}, 14),
     ({"sortBy": {"a": 1}, "output": {"a": {"$expMovingAvg": {"input": "$b", "alpha": 1}}}}, 9),
@@ -327,7 +395,7 @@ def test_decimals_stay_decimals(collection):
 
 @pytest.mark.parametrize("window", [
     {"documents": [-70, 0]}, {"documents": [-3, 90]}, {"documents": [40, 100]},
-    {"range": [-45, 45]}, {"range": ["unbounded", -50]},
+    {"range": [-45, 45]}, {"range": ["unbounded", -50]}, {"range": [-45, "current"]}, {"range": ["current", 45]},
 ], ids=str)
 def test_long_windows_have_what_short_ones_have(collection, window):
     """Long windows are not taken in anew for each document."""

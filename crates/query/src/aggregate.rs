@@ -44,6 +44,7 @@ mod origin;
 pub mod output;
 mod parse;
 mod place;
+mod placing;
 mod rank_fusion;
 mod rows;
 mod sample;

@@ -488,7 +488,7 @@ fn let_variables(
             .with_variables(variables);
         let value = expression.evaluate(&context).or_command_error()?;
         variables
-            .set_computed(name, value.into_value())
+            .set_constant(name, value.into_value())
             .or_command_error()?;
     }
     Ok(())

@@ -14,7 +14,7 @@ pub(super) fn parse(name: &str, operand: ValueRef<'_>, scope: &Scope) -> Result<
         points,
         is_median,
     } = parse_specification(name, operand, code, &|value| {
-        Expression::parse(value, scope)
+        Expression::parse(value, scope)?.to_constant(scope)
     })?;
     let operator = Operator::Percentile { points, is_median };
     Ok((operator, Expression::parse(input, scope)?))

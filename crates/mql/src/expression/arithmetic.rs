@@ -15,23 +15,14 @@ fn wrong_type(code: i32, what: &str, value: &Computed<'_>) -> Error {
 
 /// The sum of numbers and at most one date.
 pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {
-    let (mut sum, mut has_date) = (Sum::default(), false);
+    let mut total = Total::default();
     for argument in &call.arguments {
         let value = argument.evaluate(context)?;
         match value.as_ref() {
             None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Computed::NULL),
-            Some(ValueRef::DateTime(_)) if has_date => {
-                return Err(Error::new(
-                    16612,
-                    "only one date allowed in an $add expression",
-                ));
-            }
-            Some(ValueRef::DateTime(millis)) => {
-                has_date = true;
-                sum.add(Number::Long(millis));
-            }
+            Some(ValueRef::DateTime(millis)) => total.add_date(millis)?,
             Some(other) => match Number::of(other) {
-                Some(number) => sum.add(number),
+                Some(number) => total.add(number)?,
                 None => {
                     let what = "$add only supports numeric or date types";
                     return Err(wrong_type(16554, what, &value));
@@ -39,17 +30,78 @@ pub(crate) fn add<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<
             },
         }
     }
-    if has_date {
-        return date_of(sum.long(), "$add");
+    Ok(total.finish())
+}
+
+/// What `$add` has come to so far.
+#[derive(Default)]
+struct Total {
+    sum: Sum,
+    /// From the first double on: added from left to right, each step rounded, unlike those of a `$sum`.
+    double: Option<f64>,
+    /// The milliseconds, from the date on.
+    date: Option<i64>,
+}
+
+impl Total {
+    /// 15 where no date is so far away.
+    fn add(&mut self, number: Number) -> Result<(), Error> {
+        if let Some(millis) = self.date {
+            self.date = Some(moved(millis, number)?);
+            return Ok(());
+        }
+        match (&mut self.double, number) {
+            (Some(double), number) => *double += number.to_f64(),
+            (None, Number::Double(double)) => {
+                self.double = Some(self.sum.number().to_f64() + double);
+            }
+            _ => {}
+        }
+        self.sum.add(number);
+        Ok(())
     }
-    Ok(sum.number().into())
+
+    /// 16612 for a second date.
+    fn add_date(&mut self, millis: i64) -> Result<(), Error> {
+        if self.date.is_some() {
+            let message = "only one date allowed in an $add expression";
+            return Err(Error::new(16612, message));
+        }
+        self.date = Some(moved(millis, self.number())?);
+        Ok(())
+    }
+
+    fn number(&self) -> Number {
+        match self.double {
+            Some(double) if !self.sum.is_decimal() => Number::Double(double),
+            _ => self.sum.number(),
+        }
+    }
+
+    fn finish(self) -> Computed<'static> {
+        match self.date {
+            Some(millis) => ValueRef::DateTime(millis).into(),
+            None => self.number().into(),
+        }
+    }
+}
+
+/// A date and so many milliseconds, which are rounded.
+fn moved(millis: i64, number: Number) -> Result<i64, Error> {
+    let number = number.rounded_to_i64();
+    let moved = number.and_then(|number| millis.checked_add(number));
+    moved.ok_or_else(|| date_overflow("$add"))
 }
 
 fn date_of<'a>(millis: Option<i64>, operator: &str) -> Result<Computed<'a>, Error> {
     match millis {
         Some(millis) => Ok(ValueRef::DateTime(millis).into()),
-        None => Err(Error::new(15, format!("date overflow in {operator}"))),
+        None => Err(date_overflow(operator)),
     }
+}
+
+fn date_overflow(operator: &str) -> Error {
+    Error::new(15, format!("date overflow in {operator}"))
 }
 
 /// A number less a number, a date less a date (milliseconds), or a date less milliseconds.

@@ -56,7 +56,8 @@ pub(crate) fn not<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
         _ if value.is_nullish() => Ok(Computed::NULL),
         Some(Number::Int(number)) => Ok((!number).into()),
         Some(Number::Long(number)) => Ok((!number).into()),
-        _ => Err(Error::new(
+        Some(_) => Err(wrong_type(call, &value)),
+        None => Err(Error::new(
             28765,
             format!(
                 "$bitNot only supports int and long, not {}",

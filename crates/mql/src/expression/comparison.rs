@@ -1,30 +1,18 @@
-//! `$cmp`, `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`: MongoDB's order over all types, with missing
-//! below everything but MinKey.
+//! `$cmp`, `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`: MongoDB's order over all types, with missing as
+//! undefined: below everything but MinKey.
 
 use std::cmp::Ordering;
 
-use windrow_document::{Type, ValueRef};
+use windrow_document::ValueRef;
 
 use super::tree::Call;
 use super::{Computed, Context};
 use crate::Error;
 
-/// The order of two values that may be missing. Missing is like undefined, but below it.
+/// The order of two values that may be missing.
 pub(crate) fn compare(one: &Computed<'_>, other: &Computed<'_>, context: &Context<'_>) -> Ordering {
-    match (one.as_ref(), other.as_ref()) {
-        (Some(one), Some(other)) => context.compare(one, other),
-        (None, None) => Ordering::Equal,
-        (None, Some(other)) => below(other),
-        (Some(one), None) => below(one).reverse(),
-    }
-}
-
-fn below(other: ValueRef<'_>) -> Ordering {
-    if other.type_of() == Type::MinKey {
-        Ordering::Greater
-    } else {
-        Ordering::Less
-    }
+    let [one, other] = [one, other].map(|one| one.as_ref().unwrap_or(ValueRef::Undefined));
+    context.compare(one, other)
 }
 
 fn order<'a>(call: &'a Call, context: &Context<'a>) -> Result<Ordering, Error> {

@@ -49,11 +49,14 @@ pub(crate) fn parse_if_null(
     operand: ValueRef<'_>,
     parser: &Parser,
 ) -> Result<Expression, Error> {
-    // Before MongoDB 5.0 it took exactly two; 16020 is the code of that time.
-    finish(Call::new(
-        operator,
-        parser.list(operator.name, operand, 2..=usize::MAX, 16020)?,
-    ))
+    let arguments = parser.list(operator.name, operand, 0..=usize::MAX, 0)?;
+    if arguments.len() < 2 {
+        // Before MongoDB 5.0 it took exactly two; 16020 is the code of that time.
+        let found = arguments.len();
+        let message = format!("$ifNull needs at least two arguments, had: {found}");
+        return Err(Error::new(16020, message));
+    }
+    finish(Call::new(operator, arguments))
 }
 
 pub(crate) fn if_null<'a>(call: &'a Call, context: &Context<'a>) -> Result<Computed<'a>, Error> {

@@ -14,10 +14,13 @@ use crate::memory::{LIVE_BYTES_MAX, heap_bytes, within};
 use crate::{Error, Meta};
 
 /// Variables from outside the expression: an aggregate's `let`, a `$lookup`'s `let`, and those that a
-/// stage defines (`$redact`: DESCEND, PRUNE, KEEP). None is a variable whose value is missing.
+/// stage defines (`$redact`: DESCEND, PRUNE, KEEP). None is a variable whose value is missing. Copies
+/// share the values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variables {
-    values: BTreeMap<Box<str>, Option<Value>>,
+    values: BTreeMap<Box<str>, Option<Arc<Value>>>,
+    /// The names of those that are the same for the whole command, and stand for constants.
+    constants: BTreeSet<Box<str>>,
     /// What all values take.
     bytes: usize,
 }
@@ -29,15 +32,23 @@ impl Variables {
 
     /// Gives a variable its value, in place of one it had.
     pub fn set(&mut self, name: &str, value: Option<Value>) {
-        self.bytes += bytes_of(&value);
-        if let Some(before) = self.values.insert(name.into(), value) {
-            self.bytes -= bytes_of(&before);
+        self.bytes += value.as_ref().map_or(0, bytes_of);
+        self.constants.remove(name);
+        if let Some(before) = self.values.insert(name.into(), value.map(Arc::new)) {
+            self.bytes -= before.as_deref().map_or(0, bytes_of);
         }
     }
 
     /// The same with a value that was computed. Error 146 where all of them come to too much.
     pub fn set_computed(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
         self.set_within(name, value, LIVE_BYTES_MAX)
+    }
+
+    /// The same with a value that the variable has throughout the command.
+    pub fn set_constant(&mut self, name: &str, value: Option<Value>) -> Result<(), Error> {
+        self.set_computed(name, value)?;
+        self.constants.insert(name.into());
+        Ok(())
     }
 
     fn set_within(
@@ -53,7 +64,11 @@ impl Variables {
     /// None: no such variable; Some(None): its value is missing.
     pub fn get(&self, name: &str) -> Option<Option<ValueRef<'_>>> {
         let value = self.values.get(name)?;
-        Some(value.as_ref().map(Value::as_ref))
+        Some(value.as_deref().map(Value::as_ref))
+    }
+
+    pub(super) fn is_constant(&self, name: &str) -> bool {
+        self.constants.contains(name)
     }
 
     /// Of all of them those that are there without anybody's `let`.
@@ -65,17 +80,13 @@ impl Variables {
         of_server
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.values.keys().map(|name| &**name)
-    }
-
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 }
 
-fn bytes_of(value: &Option<Value>) -> usize {
-    value.as_ref().map_or(0, |value| heap_bytes(value.as_ref()))
+fn bytes_of(value: &Value) -> usize {
+    heap_bytes(value.as_ref())
 }
 
 /// The variable that members of replica sets have, of [`Variables`].
@@ -84,7 +95,7 @@ pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 /// The names that are known where an expression stands.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    outer: Arc<BTreeSet<Box<str>>>,
+    outer: Arc<Variables>,
     locals: Vec<Box<str>>,
 }
 
@@ -110,15 +121,15 @@ impl Scope {
 
     /// With variables that [`Context::variables`] will hold.
     pub fn with_variables(variables: &Variables) -> Scope {
-        Scope::with_names(variables.names())
-    }
-
-    /// With names that [`Context::variables`] will hold.
-    pub fn with_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Scope {
         Scope {
-            outer: Arc::new(names.into_iter().map(Box::from).collect()),
+            outer: Arc::new(variables.clone()),
             locals: Vec::new(),
         }
+    }
+
+    /// The variables from outside, of which some stand for constants.
+    pub(super) fn variables(&self) -> &Variables {
+        &self.outer
     }
 
     /// The scope within, where one more name is known; and the number of its frame.
@@ -134,7 +145,7 @@ impl Scope {
         if let Some(place) = self.locals.iter().rposition(|local| **local == *name) {
             return Ok(Source::Local(place as u32));
         }
-        if self.outer.contains(name) {
+        if self.outer.get(name).is_some() {
             return Ok(Source::Outer(name.into()));
         }
         match name {

@@ -1,6 +1,6 @@
 //! How expressions are written: a value to a tree, whichever operators there are.
 
-use windrow_document::{Array, Document, ValueRef};
+use windrow_document::{Array, Document, Value, ValueRef};
 
 use super::context::Scope;
 use super::field_path::{FieldPath, check_name};
@@ -77,6 +77,11 @@ impl Parser {
                 Ok(Expression::constant_of(constant.to_value()))
             }
         }
+    }
+
+    /// The value of what must be a constant; None where it is none.
+    pub fn constant(&self, value: ValueRef<'_>) -> Result<Option<Value>, Error> {
+        self.parse(value)?.to_constant(&self.scope)
     }
 
     fn document(&self, document: Document<'_>) -> Result<Expression, Error> {

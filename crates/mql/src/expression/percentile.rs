@@ -68,13 +68,16 @@ pub(crate) struct Specification<'v> {
     pub is_median: bool,
 }
 
+/// Evaluates an expression where it is a constant.
+pub(crate) type Constant<'c> = dyn Fn(ValueRef<'_>) -> Result<Option<Value>, Error> + 'c;
+
 /// Reads them. Error for what is no document: `not_document`; 40415, 14, 2, 40414 for its fields, and
 /// 7750300 to 7750303 for the points, which may be computed of constants.
 pub(crate) fn parse_specification<'v>(
     name: &str,
     operand: ValueRef<'v>,
     not_document: i32,
-    parse: &dyn Fn(ValueRef<'_>) -> Result<Expression, Error>,
+    constant: &Constant<'_>,
 ) -> Result<Specification<'v>, Error> {
     let Some(document) = operand.as_document() else {
         let message = format!("specification must be an object; found {name}: {operand}");
@@ -98,7 +101,7 @@ pub(crate) fn parse_specification<'v>(
     required("method")?;
     Ok(Specification {
         input,
-        points: points.map_or(Ok(vec![0.5]), |points| parse_points(points, parse))?,
+        points: points.map_or(Ok(vec![0.5]), |points| parse_points(points, constant))?,
         is_median,
     })
 }
@@ -127,18 +130,14 @@ fn check_field(name: &str, field: &str, value: ValueRef<'_>, is_median: bool) ->
     }
 }
 
-fn parse_points(
-    value: ValueRef<'_>,
-    parse: &dyn Fn(ValueRef<'_>) -> Result<Expression, Error>,
-) -> Result<Vec<f64>, Error> {
-    let points = parse(value)?;
+fn parse_points(value: ValueRef<'_>, constant: &Constant<'_>) -> Result<Vec<f64>, Error> {
     let error = |code: i32, found: String| {
         let message = format!(
             "The $percentile 'p' field must be an array of numbers from [0.0, 1.0], but found: {found}"
         );
         Error::new(code, message)
     };
-    let Some(points) = points.to_constant()? else {
+    let Some(points) = constant(value)? else {
         return Err(error(7750300, format!("{value}, which is not constant")));
     };
     let points = points.as_ref();
@@ -164,8 +163,8 @@ pub(crate) fn parse(
     } else {
         7436200
     };
-    let parse = |value: ValueRef<'_>| parser.parse(value);
-    let specification = parse_specification(operator.name, operand, code, &parse)?;
+    let constant = |value: ValueRef<'_>| parser.constant(value);
+    let specification = parse_specification(operator.name, operand, code, &constant)?;
     let mut call = Call::new(operator, vec![parser.parse(specification.input)?]);
     let (points, is_median) = (specification.points, specification.is_median);
     call.prepared = Prepared::Points { points, is_median };

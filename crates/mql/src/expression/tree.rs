@@ -10,7 +10,7 @@ use windrow_document::{Document, Value, ValueRef};
 
 use super::array_order::Order;
 use super::computed::Computed;
-use super::context::{Context, Source};
+use super::context::{Context, Scope, Source, Variables};
 use super::date::constants::Constants;
 use super::dependencies::Dependencies;
 use super::field_path::FieldPath;
@@ -59,11 +59,12 @@ impl Expression {
         if !foldable {
             return Ok(self);
         }
-        let Some(value) = self.evaluate_constant()?.into_value() else {
+        let known = Variables::new();
+        let Some(value) = self.evaluate_constant(&known)?.into_value() else {
             return Ok(self);
         };
         match &self.0 {
-            Node::Call(call) if call.compares_strings() => Ok(self),
+            Node::Call(call) if call.compares_strings(&known) => Ok(self),
             _ if self.is_short_for(&value) => {
                 Ok(Kept::new(value).map_or(self, |kept| Expression(Node::Kept(kept))))
             }
@@ -112,17 +113,19 @@ impl Expression {
         }
     }
 
-    /// The value where it is a constant, whether or not there was room to keep it. 146 where it is
-    /// longer than what it was made of, and long: who asks holds it beyond [`Kept`].
-    pub fn to_constant(&self) -> Result<Option<Value>, Error> {
+    /// The value where it is a constant, whether or not there was room to keep it; what a command's `let`
+    /// defines, in the scope that it was parsed in, counts as one. 146 where it is longer than what it was
+    /// made of, and long: who asks holds it beyond [`Kept`].
+    pub fn to_constant(&self, scope: &Scope) -> Result<Option<Value>, Error> {
         const BYTES_MAX: usize = 1 << 10;
         if let Node::Constant(value) = &self.0 {
             return Ok(Some(value.clone()));
         }
-        if !self.is_constant() {
+        let known = scope.variables();
+        if !self.is_constant_with(known) {
             return Ok(None);
         }
-        let value = self.evaluate_constant()?;
+        let value = self.evaluate_constant(known)?;
         let bytes = value.as_ref().map_or(0, heap_bytes);
         within("a computed constant", bytes, BYTES_MAX)?;
         Ok(value.into_value())
@@ -130,22 +133,30 @@ impl Expression {
 
     /// Whether its operators always give the same of its constants, whatever the collation.
     pub(crate) fn is_constant(&self) -> bool {
+        self.is_constant_with(&Variables::new())
+    }
+
+    /// The same where some variables stand for constants.
+    fn is_constant_with(&self, known: &Variables) -> bool {
+        let is_constant = |one: &Expression| one.is_constant_with(known);
         match &self.0 {
             Node::Absent | Node::Constant(_) | Node::Kept(_) => true,
-            Node::Path(_) => false,
-            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
-            Node::Array(elements) => elements.iter().all(Expression::is_constant),
+            Node::Path(path) => match &path.source {
+                Source::Outer(name) => known.is_constant(name),
+                _ => false,
+            },
+            Node::Document(fields) => fields.iter().all(|(_, field)| is_constant(field)),
+            Node::Array(elements) => elements.iter().all(is_constant),
             Node::Call(call) => {
-                let mut arguments = call.arguments.iter();
                 call.operator.is_pure
-                    && arguments.all(Expression::is_constant)
-                    && !call.compares_strings()
+                    && call.arguments.iter().all(is_constant)
+                    && !call.compares_strings(known)
             }
         }
     }
 
-    fn evaluate_constant(&self) -> Result<Computed<'_>, Error> {
-        self.evaluate(&Context::new(Document::EMPTY))
+    fn evaluate_constant<'a>(&'a self, known: &'a Variables) -> Result<Computed<'a>, Error> {
+        self.evaluate(&Context::new(Document::EMPTY).with_variables(known))
             .map_err(Error::of_constants)
     }
 
@@ -368,8 +379,8 @@ impl Call {
     }
 
     /// Whether a collation may change what it gives of its arguments, all of them constants.
-    fn compares_strings(&self) -> bool {
-        let has_strings = |argument: &Expression| match argument.evaluate_constant() {
+    fn compares_strings(&self, known: &Variables) -> bool {
+        let has_strings = |argument: &Expression| match argument.evaluate_constant(known) {
             Ok(value) => value.as_ref().is_some_and(has_strings),
             Err(_) => false,
         };
@@ -472,7 +483,8 @@ mod tests {
         let parse = |value: Value| Expression::parse(value.as_ref(), &Scope::new()).unwrap();
         let array = |one: Expression| Expression(Node::Array(Box::new([one])));
         let text = |bytes: usize| Value::from("x".repeat(bytes));
-        let is_constant = |one: Expression| one.to_constant().map(|value| value.is_some());
+        let scope = Scope::new();
+        let is_constant = |one: Expression| one.to_constant(&scope).map(|value| value.is_some());
 
         assert_eq!(is_constant(array(parse(text(9)))), Ok(true));
         assert_eq!(is_constant(array(parse(Value::from("$a")))), Ok(false));

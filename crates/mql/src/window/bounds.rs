@@ -1,5 +1,7 @@
 //! Which documents a window has: by their places, or by how far the value of the sort is away.
 
+use std::cmp::Ordering;
+
 use windrow_document::{Value, ValueRef};
 
 use super::{Check, Partition};
@@ -26,6 +28,7 @@ pub(super) enum Bounds {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Bound<T> {
     Unbounded,
+    /// The document itself: of a range, too, not those that are ordered by the same value.
     Current,
     Offset(T),
 }
@@ -107,21 +110,22 @@ fn by_range(
     check: &mut Check<'_>,
 ) -> Result<Vec<Window>, Error> {
     let values = sort_values(partition);
+    let place_of = |limit: Value, is_before: fn(Ordering) -> bool| {
+        values.partition_point(|other| is_before(other.as_ref().compare(limit.as_ref())))
+    };
     let mut windows = Vec::with_capacity(values.len());
-    for value in &values {
+    for (place, value) in values.iter().enumerate() {
         check()?;
         check_base(value.as_ref(), unit)?;
-        let begin = match limit(value, lower, unit)? {
-            None => 0,
-            Some(limit) => {
-                values.partition_point(|other| other.as_ref().compare(limit.as_ref()).is_lt())
-            }
+        let begin = match lower {
+            Bound::Unbounded => 0,
+            Bound::Current => place,
+            Bound::Offset(offset) => place_of(limit(value, offset, unit), Ordering::is_lt),
         };
-        let end = match limit(value, upper, unit)? {
-            None => values.len(),
-            Some(limit) => {
-                values.partition_point(|other| other.as_ref().compare(limit.as_ref()).is_le())
-            }
+        let end = match upper {
+            Bound::Unbounded => values.len(),
+            Bound::Current => place + 1,
+            Bound::Offset(offset) => place_of(limit(value, offset, unit), Ordering::is_le),
         };
         windows.push((begin, end.max(begin)));
     }
@@ -148,19 +152,17 @@ fn check_base(value: ValueRef<'_>, unit: Option<Unit>) -> Result<(), Error> {
     }
 }
 
-/// The value that the end stands at; None where it is open.
-fn limit(base: &Value, bound: &Bound<Value>, unit: Option<Unit>) -> Result<Option<Value>, Error> {
-    let offset = match bound {
-        Bound::Unbounded => return Ok(None),
-        Bound::Current => return Ok(Some(base.clone())),
-        Bound::Offset(offset) => offset.as_ref(),
-    };
+/// The value that an end so far from the base stands at.
+fn limit(base: &Value, offset: &Value, unit: Option<Unit>) -> Value {
+    let offset = offset.as_ref();
     if let (ValueRef::DateTime(millis), Some(unit)) = (base.as_ref(), unit) {
         let amount = offset.as_whole().unwrap_or_default();
         let moved = shifted(millis, unit, amount, &Zone::UTC);
         let end = if amount < 0 { i64::MIN } else { i64::MAX };
-        return Ok(Some(Value::DateTime(moved.unwrap_or(end))));
+        return Value::DateTime(moved.unwrap_or(end));
     }
-    let numbers = Number::of(base.as_ref()).zip(Number::of(offset));
-    Ok(numbers.map(|(base, offset)| sum(base.pair(offset)).to_value_ref().to_value()))
+    match Number::of(base.as_ref()).zip(Number::of(offset)) {
+        Some((base, offset)) => sum(base.pair(offset)).to_value_ref().to_value(),
+        None => Value::Null,
+    }
 }

@@ -37,10 +37,10 @@ fn position(value: &Value) -> Option<Number> {
     }
 }
 
-/// How the value changes from the first to the last document of the window, by the axis. Null where
-/// they are in the same place. Errors, of these two documents alone: 5624900 to 5624902 for places that
-/// are not what the unit says, 5624903 for values that are null or missing, 16556 for others that are
-/// no numbers.
+/// How the value changes from the first to the last document of the window, by the axis; of dates in
+/// milliseconds. Null where they are in the same place. Errors, of these two documents alone: 5624900 to
+/// 5624902 for places that are not what the unit says, 5624903 for values that are null or missing, 16556
+/// for others that cannot be subtracted, 16609 where that gives a date.
 pub(super) fn derivative<'a>(
     input: &'a Expression,
     unit: Option<Unit>,
@@ -95,12 +95,22 @@ fn rise(first: &Option<Value>, last: &Option<Value>) -> Result<Number, Error> {
         let message = "$derivative input must not be null or missing";
         return Err(Error::new(5624903, message));
     }
-    let numbers = (number_of(first), number_of(last));
-    let (Some(first), Some(last)) = numbers else {
-        let message = "$derivative cannot $subtract values that are no numbers";
-        return Err(Error::new(16556, message));
-    };
-    Ok(difference(last.pair(first)))
+    match (first, last) {
+        (Some(Value::DateTime(first)), Some(Value::DateTime(last))) => {
+            Ok(Number::Long(last.wrapping_sub(*first)))
+        }
+        (first, Some(Value::DateTime(_))) if number_of(first).is_some() => {
+            let message = "$derivative cannot $divide a date, which a date less a number is";
+            Err(Error::new(16609, message))
+        }
+        (first, last) => match (number_of(first), number_of(last)) {
+            (Some(first), Some(last)) => Ok(difference(last.pair(first))),
+            _ => {
+                let message = "$derivative cannot $subtract values that are no numbers";
+                Err(Error::new(16556, message))
+            }
+        },
+    }
 }
 
 /// The area under the values over the axis, by trapezoids. Errors of what stands in a window: 5423900

@@ -280,11 +280,12 @@ impl Place<'_> {
         let Some(by) = by.and_then(ValueRef::as_whole) else {
             return wrong("$shift requires 'by' as an integer value");
         };
-        let default = default.map(|value| self.expression(value)).transpose()?;
-        let default = match default.as_ref().map(Expression::to_constant).transpose()? {
+        let default = match default {
             None => Value::Null,
-            Some(Some(constant)) => constant,
-            Some(None) => return wrong("'default' of $shift must be a constant"),
+            Some(default) => match self.expression(default)?.to_constant(self.scope)? {
+                Some(constant) => constant,
+                None => return wrong("'default' of $shift must be a constant"),
+            },
         };
         Ok(Kind::Shift {
             input: self.expression(output)?,
@@ -356,7 +357,7 @@ fn bound<T>(
         _ => {}
     }
     let expression = Expression::parse(value, scope)?;
-    let Some(constant) = expression.to_constant()? else {
+    let Some(constant) = expression.to_constant(scope)? else {
         return wrong("Window bounds expression must be a constant.");
     };
     match offset(constant.as_ref()) {

@@ -38,7 +38,7 @@ fn with_ranks(partition: &Partition<'_>, next: fn(usize, usize) -> usize) -> Vec
     ranked.collect()
 }
 
-/// The value of the document so many places on.
+/// The value of the document so many places on; the default where there is none, or it has no value.
 pub(super) fn shifted<'a>(
     input: &'a Expression,
     by: i64,
@@ -51,11 +51,8 @@ pub(super) fn shifted<'a>(
         let other = i64::try_from(place)
             .ok()
             .and_then(|place| place.checked_add(by));
-        let other = other.and_then(|other| values.get(usize::try_from(other).ok()?));
-        match other {
-            None => Some(default.clone()),
-            Some(value) => Some(value.clone().unwrap_or(Value::Null)),
-        }
+        let other = other.and_then(|other| values.get(usize::try_from(other).ok()?)?.as_ref());
+        Some(other.unwrap_or(default).clone())
     });
     Ok(shifted.collect())
 }

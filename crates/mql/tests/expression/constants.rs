@@ -1,7 +1,7 @@
 //! What is computed, and known, while expressions are parsed.
 
 use windrow_document::{Document, Value};
-use windrow_mql::expression::{Context, Expression, Scope};
+use windrow_mql::expression::{Context, Expression, Scope, Variables};
 
 use super::{check, json, parse, refuse};
 
@@ -93,4 +93,41 @@ fn constants_compare_by_the_collation_too() {
         r#"["C", "b"]"#,
     );
     check(r#"{"$cond": [{"$eq": ["a", "A"]}, 1, 2]}"#, "1");
+}
+
+/// A `let` of a command gives its variables one value; that of a `$lookup` another for each document.
+#[test]
+fn variables_of_a_command_are_constants() {
+    let mut variables = Variables::new();
+    let points = json::parse("[0.5, 0.9]");
+    variables.set_constant("ps", Some(points.clone())).unwrap();
+    variables
+        .set_constant("p", Some(Value::Double(0.9)))
+        .unwrap();
+    variables
+        .set_constant("later", Some(Value::Double(0.9)))
+        .unwrap();
+    variables.set("later", Some(Value::Double(0.9)));
+    let scope = Scope::with_variables(&variables);
+    let constant = |source: &str| {
+        let expression = Expression::parse(json::parse(source).as_ref(), &scope).unwrap();
+        expression.to_constant(&scope).unwrap()
+    };
+    assert_eq!(constant(r#""$$ps""#), Some(points.clone()));
+    let joined = r#"{"$concatArrays": [[0.5], ["$$p"]]}"#;
+    assert_eq!(constant(joined), Some(points));
+    assert_eq!(constant(r#"["$$later"]"#), None);
+    let shadowed = r#"{"$let": {"vars": {"p": "$a"}, "in": ["$$p"]}}"#;
+    assert_eq!(constant(shadowed), None);
+}
+
+/// Stages hold what they make of a constant, each for itself.
+#[test]
+fn long_variables_of_a_command_are_no_constants() {
+    let mut variables = Variables::new();
+    let long = Some(Value::from("x".repeat(2000)));
+    variables.set_constant("long", long).unwrap();
+    let scope = Scope::with_variables(&variables);
+    let expression = Expression::parse(Value::from("$$long").as_ref(), &scope).unwrap();
+    assert_eq!(expression.to_constant(&scope).unwrap_err().code, 146);
 }

@@ -93,7 +93,24 @@ fn arithmetic_widens_and_overflows() {
             r#"{"$add": ["$date", 11]}"#,
             r#"{"$date": {"$numberLong": "1563080767100"}}"#,
         ),
-        (r#"{"$add": [0.1, 0.2, 0.3]}"#, "0.6"),
+        (r#"{"$add": [0.1, 0.2, 0.3]}"#, "0.6000000000000001"),
+        (r#"{"$sum": [0.1, 0.2, 0.3]}"#, "0.6"),
+        (
+            r#"{"$add": [1e308, 1e308, -1e308]}"#,
+            r#"{"$numberDouble": "Infinity"}"#,
+        ),
+        (
+            r#"{"$add": [{"$numberLong": "9007199254740993"}, 0.5, 1]}"#,
+            r#"{"$numberDouble": "9007199254740992"}"#,
+        ),
+        (
+            r#"{"$add": ["$date", 0.4, 0.4, 0.4]}"#,
+            r#"{"$date": {"$numberLong": "1563080767089"}}"#,
+        ),
+        (
+            r#"{"$add": [0.4, 0.4, "$date", 0.4]}"#,
+            r#"{"$date": {"$numberLong": "1563080767090"}}"#,
+        ),
         (
             r#"{"$subtract": ["$date", "$date"]}"#,
             r#"{"$numberLong": "0"}"#,
@@ -121,7 +138,7 @@ fn arithmetic_widens_and_overflows() {
         ),
         (
             r#"{"$add": ["$date", {"$numberDecimal": "2.5"}]}"#,
-            r#"{"$date": {"$numberLong": "1563080767092"}}"#,
+            r#"{"$date": {"$numberLong": "1563080767091"}}"#,
         ),
         (
             r#"{"$sum": [{"$numberDouble": "-Infinity"}, {"$numberDecimal": "1"}]}"#,
@@ -180,6 +197,10 @@ fn arithmetic_widens_and_overflows() {
     ]);
     refuse(&[
         (r#"{"$add": ["$date", "$date"]}"#, 16612),
+        (r#"{"$add": ["$date", 1e300]}"#, 15),
+        (r#"{"$bitNot": 12.5}"#, 14),
+        (r#"{"$bitNot": {"$numberDecimal": "12"}}"#, 14),
+        (r#"{"$bitNot": "12"}"#, 28765),
         (r#"{"$divide": ["$int", "$zero"]}"#, 16608),
         (r#"{"$subtract": ["$date", {"$numberDouble": "NaN"}]}"#, 15),
         (r#"{"$sigmoid": ["$int"]}"#, 14),
@@ -519,4 +540,33 @@ fn values_within_the_document_are_not_copied() {
         panic!("{found:?}");
     };
     assert!(document.as_bytes().as_ptr_range().contains(&text.as_ptr()));
+}
+
+#[test]
+fn the_message_of_too_few_arguments_says_how_many_there_are() {
+    for (source, found) in [(r#"{"$ifNull": []}"#, 0), (r#"{"$ifNull": ["$int"]}"#, 1)] {
+        let error = evaluate(source).unwrap_err();
+        let message = format!("$ifNull needs at least two arguments, had: {found}");
+        assert_eq!((error.code, error.message), (16020, message));
+    }
+}
+
+#[test]
+fn in_comparisons_what_is_missing_is_undefined() {
+    const UNDEFINED: &str = r#"{"$literal": {"$undefined": true}}"#;
+    let compare = |operator: &str, one: &str, other: &str| {
+        let found = evaluate(&format!(r#"{{"{operator}": [{one}, {other}]}}"#));
+        found.unwrap().unwrap()
+    };
+    for (one, other) in [(UNDEFINED, r#""$nope""#), (r#""$$REMOVE""#, UNDEFINED)] {
+        let found = ["$eq", "$lte", "$gte", "$ne", "$lt", "$gt"].map(|it| compare(it, one, other));
+        let expected = [true, true, true, false, false, false].map(Value::Bool);
+        assert_eq!(found, expected, "{one} {other}");
+        assert_eq!(compare("$cmp", one, other), Value::Int32(0));
+    }
+    for one in [UNDEFINED, r#""$nope""#] {
+        assert_eq!(compare("$cmp", one, "null"), Value::Int32(-1));
+        let least = r#"{"$minKey": 1}"#;
+        assert_eq!(compare("$cmp", one, least), Value::Int32(1));
+    }
 }

@@ -1,6 +1,7 @@
 //! `$bucket`: a group by the boundaries that a value lies between, then a sort.
 
 use windrow_document::{Array, Collation, Value, ValueRef, collation, doc};
+use windrow_mql::expression::Expression;
 use windrow_mql::filter::Environment;
 use windrow_mql::sort::Sort;
 
@@ -73,8 +74,9 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
 }
 
 fn constant(value: ValueRef<'_>, environment: &Environment, code: i32) -> Result<Value, Error> {
-    let expression = operand::expression(value, environment)?;
-    expression.to_constant()?.ok_or_else(|| {
+    let scope = operand::scope(environment);
+    let constant = Expression::parse(value, &scope)?.to_constant(&scope)?;
+    constant.ok_or_else(|| {
         Error::new(
             code,
             format!("The $bucket bounds and default must be constant values, but found: {value}"),

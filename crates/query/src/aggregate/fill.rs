@@ -129,7 +129,7 @@ fn stages(
     }
     let mut kinds = Vec::new();
     if !from_others.is_empty() {
-        let fields = WindowFields::of(partition_by, sort, from_others);
+        let fields = WindowFields::of(partition_by, sort, from_others)?;
         kinds.push(Kind::of(fields));
     }
     if own.iter().next().is_some() {

@@ -1,15 +1,15 @@
 //! `$setWindowFields`: fields computed of the documents around each document.
 
 use windrow_document::path::Path;
-use windrow_document::{Document, DocumentBuf, Value, ValueRef, key};
+use windrow_document::{Document, ValueRef, key};
 use windrow_mql::expression::{Context, Dependencies, Expression};
 use windrow_mql::filter::Environment;
-use windrow_mql::memory::{check_document, heap_bytes};
+use windrow_mql::memory::heap_bytes;
 use windrow_mql::sort::Sort;
 use windrow_mql::window::{Partition, WindowFunction};
 
 use super::operand;
-use super::place::with_value;
+use super::placing::Placing;
 use super::stage::{Kind, Setting, Transformation, sort_dependencies};
 use super::transform::context;
 use crate::Error;
@@ -24,6 +24,8 @@ pub struct WindowFields {
     partition_by: Option<Expression>,
     sort: Option<Sort>,
     fields: Vec<(Path, WindowFunction)>,
+    /// Puts their values in; None where there are none.
+    placing: Option<Placing>,
 }
 
 /// Parses `{partitionBy, sortBy, output}`. Errors: 9 for what is no object, 40414 without `output`,
@@ -62,11 +64,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
         let function = WindowFunction::parse(specification, sort.as_ref(), &scope)?;
         fields.push((operand::check_path(name)?, function));
     }
-    Ok(vec![Kind::of(WindowFields {
-        partition_by,
-        sort,
-        fields,
-    })])
+    WindowFields::of(partition_by, sort, fields).map(|stage| vec![Kind::of(stage)])
 }
 
 /// Error 6307900 for a field that lies within one of these, or about it.
@@ -87,12 +85,18 @@ impl WindowFields {
         partition_by: Option<Expression>,
         sort: Option<Sort>,
         fields: Vec<(Path, WindowFunction)>,
-    ) -> WindowFields {
-        WindowFields {
+    ) -> Result<WindowFields, Error> {
+        let paths = fields.iter().map(|(path, _)| path);
+        let placing = match fields.is_empty() {
+            true => None,
+            false => Some(Placing::parse(paths)?),
+        };
+        Ok(WindowFields {
             partition_by,
             sort,
             fields,
-        }
+            placing,
+        })
     }
 
     /// Appends what the row's partition is known by. Error 14 for an array.
@@ -128,8 +132,12 @@ impl Transformation for WindowFields {
         if let Some(sort) = &self.sort {
             found.extend(sort_dependencies(sort));
         }
-        for (_, function) in &self.fields {
+        for (path, function) in &self.fields {
             found.extend(function.dependencies());
+            // Along a path the shape of what is there counts, too.
+            if let Some((parent, _)) = path.to_string().rsplit_once('.') {
+                found.add(parent);
+            }
         }
         found
     }
@@ -253,21 +261,13 @@ impl WindowFieldsOperator {
                 }
             }
         }
+        let Some(placing) = &self.stage.placing else {
+            return Ok(rows.into_iter().map(|keyed| keyed.row).collect());
+        };
         let with_fields = |keyed: Keyed| {
-            let mut document: Option<DocumentBuf> = None;
-            let mut bytes = keyed.row.content.as_bytes().len();
-            for ((path, _), values) in self.stage.fields.iter().zip(&mut columns) {
-                let value: Option<Value> = values.next().flatten();
-                bytes += value.as_ref().map_or(0, |value| heap_bytes(value.as_ref()));
-                check_document(bytes)?;
-                let before = document.as_ref().map(DocumentBuf::as_document);
-                let before = before.unwrap_or(keyed.row.document());
-                document = Some(with_value(before, path, value.as_ref().map(Value::as_ref)));
-            }
-            Ok(match document {
-                Some(document) => keyed.row.with(document),
-                None => keyed.row,
-            })
+            let values = columns.iter_mut().map(|values| values.next().flatten());
+            let document = placing.apply(keyed.row.document(), values)?;
+            Ok(keyed.row.with(document))
         };
         rows.into_iter().map(with_fields).collect()
     }

@@ -297,9 +297,10 @@ impl<'a> Statement<'a> {
             let message = "Constant values may only be specified for pipeline updates";
             return Err(CommandError::new(ErrorCode(51198), message));
         }
-        constants
-            .iter()
-            .for_each(|(name, value)| variables.set(name, Some(value.to_value())));
+        for (name, value) in constants {
+            let value = Some(value.to_value());
+            variables.set_constant(name, value).or_command_error()?;
+        }
         Ok(())
     }
 }
