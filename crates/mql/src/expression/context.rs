@@ -86,6 +86,8 @@ pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 pub struct Scope {
     outer: Arc<BTreeSet<Box<str>>>,
     locals: Vec<Box<str>>,
+    /// Whether what fails of constants alone fails when it is evaluated, not when it is parsed.
+    pub(super) constants_may_fail: bool,
 }
 
 /// What a variable's name stands for.
@@ -118,6 +120,15 @@ impl Scope {
         Scope {
             outer: Arc::new(names.into_iter().map(Box::from).collect()),
             locals: Vec::new(),
+            constants_may_fail: false,
+        }
+    }
+
+    /// The same, where what fails of constants alone may be parsed: it fails when it is evaluated.
+    pub fn with_failing_constants(self, may_fail: bool) -> Scope {
+        Scope {
+            constants_may_fail: may_fail,
+            ..self
         }
     }
 
