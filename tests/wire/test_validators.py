@@ -91,6 +91,65 @@ def test_any_query_may_be_one(database):
         refused(lambda: database.command("collMod", "c", validator=wrong), 2)
 
 
+def test_an_expression_that_fails_accepts_nothing(database, server):
+    divided = {"$expr": {"$divide": [10, "$a"]}}
+    c = database.create_collection("c", validator=divided)
+    c.insert_one({"_id": 1, "a": 2})
+    told = {"failingDocumentId": 2, "details": {
+        "operatorName": "$expr", "specifiedAs": divided,
+        "reason": "failed to evaluate aggregation expression"}}
+    for write in [lambda: c.insert_one({"_id": 2, "a": 0}),
+                  lambda: c.replace_one({"_id": 2}, {"a": 0}, upsert=True)]:
+        found = refused(write, 121)["errInfo"]
+        why = found["details"].pop("details")
+        assert found == told
+        assert list(why) == ["code", "codeName", "errmsg"]
+        assert why["errmsg"] == "can't $divide by zero"
+    refused(lambda: c.update_one({"_id": 1}, {"$set": {"a": 0}}), 121)
+    database.command("collMod", "c", validationAction="warn")
+    c.insert_one({"_id": 2, "a": 0})
+    assert "can't $divide by zero" in server.log()
+    # What did not match before may stay so, whether or not it can be evaluated.
+    database.command("collMod", "c", validationAction="error", validationLevel="moderate")
+    c.update_one({"_id": 2}, {"$set": {"b": 1}})
+    refused(lambda: c.update_one({"_id": 1}, {"$set": {"a": 0}}), 121)
+
+
+def test_constants_of_a_validator_may_fail(database):
+    failing = {"$expr": {"$divide": [10, 0]}}
+    c = database.create_collection("c", validator=failing)
+    assert options(database)["validator"] == failing
+    refused(lambda: c.insert_one({"a": 1}), 121)
+    choice = {"$expr": {"$or": ["$a", {"$divide": [10, 0]}]}}
+    database.command("collMod", "c", validator=choice)
+    c.insert_one({"a": 1})
+    refused(lambda: c.insert_one({"a": 0}), 121)
+    wrong = {"$expr": {"$and": [{"$divide": [10, 0]}, {"$foo": 1}]}}
+    refused(lambda: database.command("collMod", "c", validator=wrong), 168)
+    assert len(list(c.find())) == 1
+
+
+def test_strings_are_told_by_the_collection_s_collation(database):
+    validator = {"a": "x", "b": "y"}
+    c = database.create_collection("c", validator=validator,
+                                   collation={"locale": "en", "strength": 2})
+    c.insert_one({"a": "X", "b": "Y"})
+    found = refused(lambda: c.insert_one({"a": "X", "b": "z"}), 121)["errInfo"]["details"]
+    assert found == {"operatorName": "$and", "clausesNotSatisfied": [{"index": 1, "details": {
+        "operatorName": "$eq", "specifiedAs": {"b": "y"}, "reason": "comparison failed",
+        "consideredValue": "z"}}]}
+
+
+def test_what_is_long_is_not_told(database):
+    c = database.create_collection("c", validator={"$or": [{"a": 1}, {"a": 2}, {"b": 3}]})
+    found = refused(lambda: c.insert_one({"_id": 1, "a": "x" * (7 << 20)}), 121)["errInfo"]
+    reasons = ["comparison failed", "comparison failed", "field was missing"]
+    assert found == {"failingDocumentId": 1, "truncated": True, "details": {
+        "operatorName": "$or", "clausesNotSatisfied": [
+            {"index": index, "details": {"operatorName": "$eq", "reason": reason}}
+            for index, reason in enumerate(reasons)]}}
+
+
 @pytest.mark.parametrize("end", ["kill", "stop"])
 def test_a_long_validator_outlives_the_process(tmp_path, end):
     validator = {"a": {"$in": [f"value number {number}" for number in range(5_000)]}}

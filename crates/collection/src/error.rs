@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windrow_document::{DocumentBuf, Value};
+use windrow_document::DocumentBuf;
 use windrow_storage::{CatalogError, ClusterTime, StorageError};
 
 use crate::kept::KEPT_MAX;
@@ -74,8 +74,8 @@ pub struct DuplicateKey {
 /// Which document a validator does not accept, and why.
 #[derive(Clone, Debug)]
 pub struct FailedValidation {
-    pub id: Value,
-    pub details: DocumentBuf,
+    /// `{failingDocumentId, details}`.
+    pub information: DocumentBuf,
 }
 
 impl fmt::Display for Error {
@@ -107,7 +107,7 @@ impl fmt::Display for Error {
                 "object to insert too large. size in bytes: {bytes}, max size: 16777216"
             ),
             Error::FailedValidation(failed) => {
-                write!(formatter, "Document failed validation: {}", failed.details)
+                write!(formatter, "Document failed validation: {}", failed.information)
             }
             Error::SnapshotTooOld => formatter.write_str(
                 "the snapshot of this read is older than snapshots may be (--snapshot-seconds-max); \

@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use windrow_document::{Collation, Document, DocumentBuf, ValueRef};
 use windrow_index::Definition;
 use windrow_index::definition::OF_IDS;
-use windrow_mql::collation;
 use windrow_mql::filter::{Environment, Filter, failure};
+use windrow_mql::{collation, interrupt};
 use windrow_storage::Compression;
 
 use crate::cap::Cap;
@@ -107,12 +107,11 @@ impl Rules {
             return Ok(Verdict::Accepted);
         };
         let filter = validator.filter()?;
-        let was_wrong = |old: Document<'_>| filter.matches(old).map(|matched| !matched);
         let stays_wrong = match old.filter(|_| validator.moderate) {
-            Some(old) => was_wrong(old)?,
+            Some(old) => !accepts(&filter, old)?,
             None => false,
         };
-        if stays_wrong || filter.matches(new)? {
+        if stays_wrong || accepts(&filter, new)? {
             return Ok(Verdict::Accepted);
         }
         let error = validator.failed(new);
@@ -136,11 +135,18 @@ impl Validator {
     }
 
     fn failed(&self, document: Document<'_>) -> Error {
-        let id = document.get("_id").unwrap_or(ValueRef::Null);
+        let environment = environment(self.collation.clone());
         Error::FailedValidation(Box::new(FailedValidation {
-            id: id.to_value(),
-            details: failure::details(self.source.as_document(), document),
+            information: failure::information(self.source.as_document(), document, &environment),
         }))
+    }
+}
+
+/// Whether the filter matches. An expression that fails on the document does not accept it.
+fn accepts(filter: &Filter, document: Document<'_>) -> Result<bool, windrow_mql::Error> {
+    match filter.matches(document) {
+        Ok(matched) => Ok(matched),
+        Err(_) => interrupt::check().map(|()| false),
     }
 }
 
@@ -162,13 +168,17 @@ fn parse(
     source: Document<'_>,
     collation: Option<Arc<Collation>>,
 ) -> Result<Filter, windrow_mql::Error> {
+    Filter::parse_with(source, &environment(collation))
+}
+
+fn environment(collation: Option<Arc<Collation>>) -> Environment {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let environment = Environment {
+    Environment {
         now: since.map_or(0, |since| since.as_millis() as i64),
         collation,
+        constants_may_fail: true,
         ..Environment::default()
-    };
-    Filter::parse_with(source, &environment)
+    }
 }
 
 /// Whether the variable of the time occurs; a string that only looks like it costs time, no more.

@@ -65,9 +65,14 @@ impl Pace {
             return Ok(());
         }
         self.0 = 0;
-        let ask = ASKED.with_borrow(Option::clone);
-        ask.map_or(Ok(()), |ask| ask())
+        check()
     }
+}
+
+/// An error where evaluations on this thread are to stop.
+pub fn check() -> Result<(), Error> {
+    let ask = ASKED.with_borrow(Option::clone);
+    ask.map_or(Ok(()), |ask| ask())
 }
 
 #[cfg(test)]

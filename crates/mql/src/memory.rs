@@ -17,8 +17,8 @@ mod live;
 pub(crate) use building::{Fields, List, References};
 pub(crate) use kept::Kept;
 pub(crate) use limits::{
-    LIVE_BYTES_MAX, VALUE_BYTES_MAX, check_accumulated, check_value, check_windows, exceeded,
-    within,
+    LIVE_BYTES_MAX, VALUE_BYTES_MAX, check_accumulated, check_value, check_windows, depth,
+    exceeded, within,
 };
 pub use limits::{check_document, check_growth, heap_bytes};
 pub(crate) use live::{LiveBytes, check_live, check_written};

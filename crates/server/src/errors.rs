@@ -2,7 +2,7 @@
 
 use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
@@ -128,9 +128,9 @@ fn part_by_bytes(part: ValueRef<'_>, shown: &dyn Fn(String) -> String) -> Value 
 }
 
 fn failed_validation(failed: FailedValidation) -> CommandError {
-    let information = doc! { "failingDocumentId": (failed.id), "details": (failed.details) };
     let message = "Document failed validation";
-    CommandError::new(ErrorCode::DocumentValidationFailure, message).with("errInfo", information)
+    CommandError::new(ErrorCode::DocumentValidationFailure, message)
+        .with("errInfo", failed.information)
 }
 
 impl IntoCommandError for windrow_query::Error {
@@ -167,6 +167,8 @@ impl IntoCommandError for StorageError {
 
 #[cfg(test)]
 mod tests {
+    use windrow_document::doc;
+
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use windrow_collection::Namespace;
 use windrow_document::{Document, ValueRef};
-use windrow_mql::filter::Filter;
+use windrow_mql::filter::{Environment, Filter};
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::errors::OrCommandError;
@@ -24,7 +24,14 @@ pub fn check(namespace: &Namespace, validator: Document<'_>) -> Result<(), Comma
         return Err(CommandError::new(ErrorCode::InvalidOptions, message));
     }
     check_operators(validator)?;
-    Filter::parse(validator).map(drop).or_command_error()
+    // An expression that always fails accepts no document: that is told to who writes one.
+    let environment = Environment {
+        constants_may_fail: true,
+        ..Environment::default()
+    };
+    Filter::parse_with(validator, &environment)
+        .map(drop)
+        .or_command_error()
 }
 
 fn check_operators(query: Document<'_>) -> Result<(), CommandError> {

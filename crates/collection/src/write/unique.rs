@@ -144,7 +144,10 @@ impl Collection {
         Error::DuplicateKey(Box::new(DuplicateKey {
             namespace: self.namespace().to_string(),
             index: definition.name.clone(),
-            collation: definition.collation.as_ref().map(|it| it.specification().to_buf()),
+            collation: definition
+                .collation
+                .as_ref()
+                .map(|it| it.specification().to_buf()),
             key_pattern: definition.key_pattern().to_buf(),
             key_value: key_value(definition, key, shape),
         }))

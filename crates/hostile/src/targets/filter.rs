@@ -1,8 +1,8 @@
-//! Filters: parsed, matched, printed.
+//! Filters: parsed, matched, printed; and what is told of documents that they refuse.
 
 use windrow_document::{BsonError, DocumentBuf};
 use windrow_mql::Meta;
-use windrow_mql::filter::Filter;
+use windrow_mql::filter::{Environment, Filter, failure};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
@@ -11,11 +11,17 @@ use crate::grammar::Source;
 /// A filter, a document, a projection and a sort. What explain prints of a filter is a filter.
 pub fn run(bytes: &[u8]) {
     let mut source = Source::new(bytes);
-    let (filter, document) = (source.document(), source.document());
-    let Ok(filter) = Filter::parse(filter.as_document()) else {
+    let (query, document) = (source.document(), source.document());
+    let Ok(filter) = Filter::parse(query.as_document()) else {
         return;
     };
     let matched = filter.matches(document.as_document());
+    if matched.as_ref().ok() != Some(&true) {
+        let environment = Environment::default();
+        let (query, document) = (query.as_document(), document.as_document());
+        let told = failure::information(query, document, &environment);
+        DocumentBuf::from_bytes(told.into_bytes()).expect("what is told of a failure is BSON");
+    }
     let position = filter.matching_position(document.as_document());
     if let (Ok(matched), Ok(position)) = (&matched, position) {
         assert_eq!(position.is_some(), *matched, "{}", filter.to_document());

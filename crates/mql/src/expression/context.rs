@@ -97,6 +97,8 @@ pub const CLUSTER_TIME: &str = "CLUSTER_TIME";
 pub struct Scope {
     outer: Arc<Variables>,
     locals: Vec<Box<str>>,
+    /// Whether what fails of constants alone fails when it is evaluated, not when it is parsed.
+    pub(super) constants_may_fail: bool,
 }
 
 /// What a variable's name stands for.
@@ -124,6 +126,15 @@ impl Scope {
         Scope {
             outer: Arc::new(variables.clone()),
             locals: Vec::new(),
+            constants_may_fail: false,
+        }
+    }
+
+    /// The same, where what fails of constants alone may be parsed: it fails when it is evaluated.
+    pub fn with_failing_constants(self, may_fail: bool) -> Scope {
+        Scope {
+            constants_may_fail: may_fail,
+            ..self
         }
     }
 

@@ -67,7 +67,11 @@ impl Expression {
     /// Parses a value where an expression may stand. Errors carry MongoDB's codes: 168 for an
     /// operator that is not known, 16020 for a wrong number of arguments, and the operators' own.
     pub fn parse(value: ValueRef<'_>, scope: &Scope) -> Result<Expression, Error> {
-        Parser::new(find, scope).parse(value)
+        let parsed = Parser::new(find, scope).parse(value)?;
+        if !scope.constants_may_fail {
+            parsed.check_constants()?;
+        }
+        Ok(parsed)
     }
 }
 

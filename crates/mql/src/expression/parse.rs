@@ -114,12 +114,12 @@ impl Parser {
             fields.push((name.into(), self.parse(value)?));
         }
         let node = Expression(Node::Document(fields.into()));
-        node.folded()
+        Ok(node.folded())
     }
 
     fn array(&self, array: Array<'_>) -> Result<Expression, Error> {
         let elements: Result<Vec<_>, _> = array.iter().map(|value| self.parse(value)).collect();
-        Expression(Node::Array(elements?.into())).folded()
+        Ok(Expression(Node::Array(elements?.into())).folded())
     }
 
     /// Parses `{name: operand}`. 168 InvalidPipelineOperator for a name that is not known.
@@ -176,7 +176,7 @@ pub(crate) fn finish(mut call: Call) -> Result<Expression, Error> {
     if let Some(prepare) = call.operator.prepare {
         prepare(&mut call)?;
     }
-    Expression::call(call)
+    Ok(Expression::call(call))
 }
 
 impl Named {

@@ -44,31 +44,55 @@ impl Expression {
         Expression(Node::Constant(value))
     }
 
-    pub(super) fn call(call: Call) -> Result<Expression, Error> {
+    pub(super) fn call(call: Call) -> Expression {
         Expression(Node::Call(Box::new(call))).folded()
     }
 
-    /// The constant that it is where all of its parts are constant, whatever the collation.
-    pub(super) fn folded(self) -> Result<Expression, Error> {
-        let foldable = match &self.0 {
+    /// The constant that it is where all of its parts are constant, whatever the collation. What fails
+    /// stays as it is: [`Expression::check_constants`] tells of it.
+    pub(super) fn folded(self) -> Expression {
+        if !self.is_foldable() {
+            return self;
+        }
+        let known = Variables::new();
+        let computed = self.evaluate_constant(&known).map(Computed::into_value);
+        let Ok(Some(value)) = computed else {
+            return self;
+        };
+        match &self.0 {
+            Node::Call(call) if call.compares_strings(&known) => self,
+            _ if self.is_short_for(&value) => {
+                Kept::new(value).map_or(self, |kept| Expression(Node::Kept(kept)))
+            }
+            _ => Expression::constant_of(value),
+        }
+    }
+
+    /// The error of the first part that fails of constants alone, whatever the document.
+    pub(super) fn check_constants(&self) -> Result<(), Error> {
+        match &self.0 {
+            Node::Document(fields) => fields
+                .iter()
+                .try_for_each(|(_, field)| field.check_constants())?,
+            Node::Array(elements) => elements.iter().try_for_each(Expression::check_constants)?,
+            Node::Call(call) => call
+                .arguments
+                .iter()
+                .try_for_each(Expression::check_constants)?,
+            Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => {}
+        }
+        match self.is_foldable() {
+            true => self.evaluate_constant(&Variables::new()).map(drop),
+            false => Ok(()),
+        }
+    }
+
+    fn is_foldable(&self) -> bool {
+        match &self.0 {
             Node::Document(fields) => fields.iter().all(|(_, field)| field.is_fixed()),
             Node::Array(elements) => elements.iter().all(Expression::is_fixed),
             Node::Call(call) => call.is_foldable(),
             Node::Absent | Node::Constant(_) | Node::Kept(_) | Node::Path(_) => false,
-        };
-        if !foldable {
-            return Ok(self);
-        }
-        let known = Variables::new();
-        let Some(value) = self.evaluate_constant(&known)?.into_value() else {
-            return Ok(self);
-        };
-        match &self.0 {
-            Node::Call(call) if call.compares_strings(&known) => Ok(self),
-            _ if self.is_short_for(&value) => {
-                Ok(Kept::new(value).map_or(self, |kept| Expression(Node::Kept(kept))))
-            }
-            _ => Ok(Expression::constant_of(value)),
         }
     }
 

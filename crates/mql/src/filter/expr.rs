@@ -7,7 +7,7 @@ use windrow_document::{Collation, Document, Value, ValueRef};
 use super::compare::Comparison;
 use super::walk::Outcome;
 use crate::Error;
-use crate::expression::{Context, Expression, Scope, Variables};
+use crate::expression::{Computed, Context, Expression, Scope, Variables};
 
 /// What expressions in a filter may refer to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,9 @@ pub struct Environment {
     pub now: i64,
     /// How strings are compared; None: by their bytes.
     pub collation: Option<Arc<Collation>>,
+    /// Whether an expression that fails of constants alone may be parsed, as in a validator: then every
+    /// document fails in it.
+    pub constants_may_fail: bool,
 }
 
 /// An expression with the values that it was parsed with.
@@ -39,7 +42,8 @@ impl ExprCondition {
         operand: ValueRef<'_>,
         environment: &Environment,
     ) -> Result<ExprCondition, Error> {
-        let scope = Scope::with_variables(&environment.variables);
+        let scope = Scope::with_variables(&environment.variables)
+            .with_failing_constants(environment.constants_may_fail);
         Ok(ExprCondition {
             expression: Expression::parse(operand, &scope)?,
             source: Arc::new(operand.to_value()),
@@ -53,9 +57,11 @@ impl ExprCondition {
     }
 
     pub(super) fn matches(&self, document: Document<'_>) -> Outcome {
-        let context = self.context(document);
-        let value = self.expression.evaluate(&context).map_err(Box::new)?;
-        Ok(value.is_truthy())
+        Ok(self.evaluate(document).map_err(Box::new)?.is_truthy())
+    }
+
+    pub(super) fn evaluate<'c>(&'c self, document: Document<'c>) -> Result<Computed<'c>, Error> {
+        self.expression.evaluate(&self.context(document))
     }
 
     fn context<'c>(&'c self, document: Document<'c>) -> Context<'c> {

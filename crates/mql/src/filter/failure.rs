@@ -1,90 +1,103 @@
-//! Why a document does not match a query document: the `details` of error 121.
+//! Why a document does not match a query document: the `errInfo` of error 121.
 //!
-//! Source of the shapes: MongoDB's manual, "Schema Validation", the output of failed writes. The
-//! query document is walked as it was written, and its parts are tried one by one: this is done for
-//! a document that has failed already, so that it need not be fast.
+//! Source of the shapes: MongoDB's manual, "Schema Validation", the output of failed writes, and what
+//! its tests of these details expect. The query document is walked as it was written, and its parts are
+//! tried one by one: this is done for a document that has failed already, so that it need not be fast.
 
+mod leaf;
 mod schema;
+mod telling;
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
-use super::Filter;
-
-/// Values that are shown where a path leads to several.
-const VALUES_MAX: usize = 10;
+use super::{Environment, ExprCondition};
+use crate::Error;
+use crate::expression::Computed;
+use crate::memory::depth;
+use telling::{BYTES_MAX, Telling};
 
 /// Operators that join query documents.
 const JOINS: &[&str] = &["$and", "$or", "$nor"];
 
-/// What is said of an operator whose condition does not hold, and of one that holds under a `$not`.
-const REASONS: &[(&str, &str, &str)] = &[
-    (
-        "$all",
-        "array did not contain all specified values",
-        "array did contain all specified values",
-    ),
-    ("$bitsAllClear", NOT_BITS, BITS),
-    ("$bitsAllSet", NOT_BITS, BITS),
-    ("$bitsAnyClear", NOT_BITS, BITS),
-    ("$bitsAnySet", NOT_BITS, BITS),
-    (
-        "$elemMatch",
-        "array did not satisfy the child predicate",
-        "array did satisfy the child predicate",
-    ),
-    ("$exists", "path does not exist", "path does exist"),
-    (
-        "$in",
-        "no matching value found in array",
-        "matching value found in array",
-    ),
-    (
-        "$mod",
-        "$mod did not evaluate to expected remainder",
-        "$mod did evaluate to expected remainder",
-    ),
-    (
-        "$nin",
-        "matching value found in array",
-        "no matching value found in array",
-    ),
-    ("$ne", "comparison succeeded", "comparison failed"),
-    (
-        "$regex",
-        "regular expression did not match",
-        "regular expression did match",
-    ),
-    (
-        "$size",
-        "array length was not equal to given size",
-        "array length was equal to given size",
-    ),
-    ("$type", "type did not match", "type did match"),
+const ALWAYS_FALSE: &str = "expression always evaluates to false";
+
+/// MongoDB's limit of how deeply what is told may nest.
+const DEPTH_MAX: usize = 190;
+
+/// The names of codes that expressions fail with; other codes have none.
+const CODE_NAMES: &[(i32, &str)] = &[
+    (2, "BadValue"),
+    (9, "FailedToParse"),
+    (14, "TypeMismatch"),
+    (15, "Overflow"),
+    (146, "ExceededMemoryLimit"),
+    (168, "InvalidPipelineOperator"),
+    (241, "ConversionFailure"),
 ];
-const NOT_BITS: &str = "bitwise operator failed to match";
-const BITS: &str = "bitwise operator matched successfully";
-const NOT_COMPARED: &str = "comparison failed";
-const COMPARED: &str = "comparison succeeded";
+
+/// What is told of a document that does not match `query`: `{failingDocumentId, details}`. Details that
+/// are too long are `truncated`: without values; where that is not enough there is a `note` instead. Of
+/// details that nest too deeply there is nothing but that.
+pub fn information(
+    query: Document<'_>,
+    document: Document<'_>,
+    environment: &Environment,
+) -> DocumentBuf {
+    let id = document.get("_id").unwrap_or(ValueRef::Null);
+    for is_brief in [false, true] {
+        let telling = Telling::new(environment, is_brief);
+        let details = details(query, document, &telling);
+        if telling.is_too_long() || details.as_bytes().len() > BYTES_MAX {
+            continue;
+        }
+        let mut found = doc! { "failingDocumentId": id };
+        if is_brief {
+            found.push("truncated", true);
+        }
+        found.push("details", details);
+        return match depth(ValueRef::Document(found.as_document())) > DEPTH_MAX {
+            true => doc! { "reason": "generated error was too deeply nested", "truncated": true },
+            false => found,
+        };
+    }
+    doc! { "failingDocumentId": id, "note": "detailed error was too large" }
+}
 
 /// Why `document` does not match `query`. Empty where it matches.
-pub fn details(query: Document<'_>, document: Document<'_>) -> DocumentBuf {
+fn details(query: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
+    let clauses = clauses(query);
+    if let [(name, operand)] = clauses.as_slice() {
+        return clause(name, operand.as_ref(), document, telling, false);
+    }
+    let fails = |(_, (name, operand)): &(usize, &(String, Value))| {
+        let single = single(name, operand.as_ref());
+        concerns(single.as_document(), document, telling, false)
+    };
+    let failing = clauses.iter().enumerate().filter(fails);
+    let failing = failing.take_while(|_| telling.has_room());
+    let failing = failing.map(|(index, (name, operand))| {
+        let details = clause(name, operand.as_ref(), document, telling, false);
+        indexed(index, details)
+    });
+    let failing: ArrayBuf = failing.collect();
+    match failing.as_array().is_empty() {
+        true => DocumentBuf::new(),
+        false => doc! { "operatorName": "$and", "clausesNotSatisfied": failing },
+    }
+}
+
+/// Why a query document holds that should not.
+fn satisfied(query: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
     let clauses = clauses(query);
     match clauses.as_slice() {
-        [(name, operand)] => clause(name, operand.as_ref(), document, false),
+        [(name, operand)] => clause(name, operand.as_ref(), document, telling, true),
         many => {
-            let failing = many
-                .iter()
-                .enumerate()
-                .filter_map(|(index, (name, operand))| {
-                    let single = single(name, operand.as_ref());
-                    let fails = !holds(single.as_document(), document);
-                    fails.then(|| indexed(index, clause(name, operand.as_ref(), document, false)))
-                });
-            let failing: ArrayBuf = failing.collect();
-            match failing.as_array().is_empty() {
-                true => DocumentBuf::new(),
-                false => doc! { "operatorName": "$and", "clausesNotSatisfied": failing },
-            }
+            let all = many.iter().enumerate().take_while(|_| telling.has_room());
+            let all = all.map(|(index, (name, operand))| {
+                let details = clause(name, operand.as_ref(), document, telling, true);
+                indexed(index, details)
+            });
+            doc! { "operatorName": "$and", "clausesSatisfied": (all.collect::<ArrayBuf>()) }
         }
     }
 }
@@ -94,6 +107,7 @@ fn clauses(query: Document<'_>) -> Vec<(String, Value)> {
     let mut found = Vec::new();
     for (name, operand) in query {
         match operand {
+            _ if name == "$comment" => {}
             ValueRef::Document(operators) if !name.starts_with('$') && is_operators(operators) => {
                 for (operator, value) in operators {
                     if operator == "$options" {
@@ -114,9 +128,8 @@ fn clauses(query: Document<'_>) -> Vec<(String, Value)> {
 }
 
 fn is_operators(document: Document<'_>) -> bool {
-    document
-        .first()
-        .is_some_and(|(name, _)| name.starts_with('$'))
+    let is_operator = |name: &str| name.starts_with('$') && !matches!(name, "$ref" | "$id" | "$db");
+    document.first().is_some_and(|(name, _)| is_operator(name))
 }
 
 fn single(name: &str, value: ValueRef<'_>) -> DocumentBuf {
@@ -129,64 +142,124 @@ fn indexed(index: usize, details: DocumentBuf) -> Value {
     doc! { "index": (index as i32), "details": details }.into()
 }
 
-/// Whether a part of a validator, which was parsed as a whole before, holds.
-fn holds(query: Document<'_>, document: Document<'_>) -> bool {
-    let matches = Filter::parse(query).and_then(|filter| filter.matches(document));
-    matches.unwrap_or(false)
+/// Whether a part has to do with it that a document is refused: it fails, or where `negated` it holds. An
+/// expression that cannot be evaluated always has.
+fn concerns(
+    query: Document<'_>,
+    document: Document<'_>,
+    telling: &Telling<'_>,
+    negated: bool,
+) -> bool {
+    let matches = telling.matches(query, document);
+    matches.map_or(true, |matched| matched == negated)
 }
 
 /// Why one clause fails; `negated`: why it holds where it should not.
-fn clause(name: &str, operand: ValueRef<'_>, document: Document<'_>, negated: bool) -> DocumentBuf {
+fn clause(
+    name: &str,
+    operand: ValueRef<'_>,
+    document: Document<'_>,
+    telling: &Telling<'_>,
+    negated: bool,
+) -> DocumentBuf {
     match (name, operand) {
-        ("$jsonSchema", ValueRef::Document(rules)) => schema::details(rules, document),
-        ("$expr", _) => doc! {
-            "operatorName": "$expr", "specifiedAs": (single(name, operand)),
-            "reason": (if negated { "expression did match" } else { "expression did not match" }),
-            "expressionResult": negated,
+        ("$jsonSchema", ValueRef::Document(rules)) => match negated {
+            true => doc! { "operatorName": "$jsonSchema", "reason": "schema matched" },
+            false => schema::details(rules, document, telling),
         },
-        (join, ValueRef::Array(list)) if JOINS.contains(&join) => joined(join, list, document),
-        _ if name.starts_with('$') => {
-            doc! { "operatorName": name, "specifiedAs": (single(name, operand)) }
+        (join, ValueRef::Array(list)) if JOINS.contains(&join) => {
+            joined(join, list, document, telling, negated)
         }
-        _ => on_path(name, operand, document, negated),
+        _ if name.starts_with('$') => whole(name, operand, document, telling, negated),
+        _ => on_path(name, operand, document, telling, negated),
     }
 }
 
-fn joined(name: &str, list: Array<'_>, document: Document<'_>) -> DocumentBuf {
+fn joined(
+    name: &str,
+    list: Array<'_>,
+    document: Document<'_>,
+    telling: &Telling<'_>,
+    negated: bool,
+) -> DocumentBuf {
+    let holds = negated != (name == "$nor");
     let parts = list.iter().filter_map(ValueRef::as_document).enumerate();
-    let is_nor = name == "$nor";
-    let concerned = parts.filter(|(_, part)| holds(*part, document) == is_nor);
+    let concerned = parts.filter(|(_, part)| concerns(*part, document, telling, holds));
+    let concerned = concerned.take_while(|_| telling.has_room());
     let described = concerned.map(|(index, part)| {
-        let details = match is_nor {
-            true => satisfied(part, document),
-            false => details(part, document),
+        let details = match holds {
+            true => satisfied(part, document, telling),
+            false => details(part, document, telling),
         };
         indexed(index, details)
     });
     let described: ArrayBuf = described.collect();
-    let mut found = doc! { "operatorName": name };
-    let field = if is_nor {
-        "clausesSatisfied"
-    } else {
-        "clausesNotSatisfied"
+    let field = match holds {
+        true => "clausesSatisfied",
+        false => "clausesNotSatisfied",
     };
+    let mut found = doc! { "operatorName": name };
     found.push(field, described);
     found
 }
 
-/// Why a query document holds that should not.
-fn satisfied(query: Document<'_>, document: Document<'_>) -> DocumentBuf {
-    let clauses = clauses(query);
-    match clauses.as_slice() {
-        [(name, operand)] => clause(name, operand.as_ref(), document, true),
-        many => {
-            let all = many.iter().enumerate();
-            let all = all.map(|(index, (name, operand))| {
-                indexed(index, clause(name, operand.as_ref(), document, true))
-            });
-            doc! { "operatorName": "$and", "clausesSatisfied": (all.collect::<ArrayBuf>()) }
-        }
+/// A condition on the document as a whole.
+fn whole(
+    name: &str,
+    operand: ValueRef<'_>,
+    document: Document<'_>,
+    telling: &Telling<'_>,
+    negated: bool,
+) -> DocumentBuf {
+    let mut found = doc! { "operatorName": name };
+    let specified = single(name, operand);
+    telling.show(
+        &mut found,
+        "specifiedAs",
+        ValueRef::Document(specified.as_document()),
+    );
+    match name {
+        "$expr" => match evaluated(operand, document, telling) {
+            Ok(result) => matched(&mut found, result, telling, negated),
+            Err(error) => {
+                found.push("reason", "failed to evaluate aggregation expression");
+                found.push("details", described(&error));
+            }
+        },
+        "$sampleRate" => matched(&mut found, Some(Value::Bool(negated)), telling, negated),
+        "$alwaysFalse" => found.push("reason", ALWAYS_FALSE),
+        _ => {}
     }
+    found
+}
+
+fn evaluated(
+    operand: ValueRef<'_>,
+    document: Document<'_>,
+    telling: &Telling<'_>,
+) -> Result<Option<Value>, Error> {
+    let condition = ExprCondition::parse(operand, telling.environment)?;
+    condition.evaluate(document).map(Computed::into_value)
+}
+
+fn matched(found: &mut DocumentBuf, result: Option<Value>, telling: &Telling<'_>, negated: bool) {
+    let reason = match negated {
+        true => "expression did match",
+        false => "expression did not match",
+    };
+    found.push("reason", reason);
+    if let Some(result) = result {
+        telling.show(found, "expressionResult", result.as_ref());
+    }
+}
+
+fn described(error: &Error) -> DocumentBuf {
+    let named = CODE_NAMES.iter().find(|(code, _)| *code == error.code);
+    let name = named.map_or_else(
+        || format!("Location{}", error.code),
+        |(_, name)| (*name).to_owned(),
+    );
+    doc! { "code": (error.code), "codeName": name, "errmsg": (error.message.as_str()) }
 }
 
 /// A condition on a field: an operator with its operand, or a value that stands for `$eq`.
@@ -194,6 +267,7 @@ fn on_path(
     path: &str,
     operand: ValueRef<'_>,
     document: Document<'_>,
+    telling: &Telling<'_>,
     negated: bool,
 ) -> DocumentBuf {
     let operator = match operand {
@@ -204,97 +278,38 @@ fn on_path(
     let Some((name, value)) = operator else {
         return DocumentBuf::new();
     };
-    if let ("$not", ValueRef::Document(inner)) = (name, value) {
-        let inner = single(path, ValueRef::Document(inner));
+    if name == "$not" {
+        let inner = single(path, value);
         let details = match negated {
-            true => details(inner.as_document(), document),
-            false => satisfied(inner.as_document(), document),
+            true => details(inner.as_document(), document, telling),
+            false => satisfied(inner.as_document(), document, telling),
         };
         return doc! { "operatorName": "$not", "details": details };
     }
-    let mut found = doc! { "operatorName": name, "specifiedAs": (single(path, operand)) };
-    let values = values(path, document);
-    let expects_nothing = name == "$exists" && !value.is_truthy();
-    if values.is_empty() && !(negated || expects_nothing || name == "$exists") {
-        found.push("reason", "field was missing");
-        return found;
-    }
-    found.push("reason", reason(name, negated || expects_nothing));
-    if name == "$exists" {
-        return found;
-    }
-    push_values(&mut found, &values);
-    if name == "$type" {
-        push_types(&mut found, &values);
-    }
-    found
-}
-
-fn reason(operator: &str, negated: bool) -> &'static str {
-    let known = REASONS.iter().find(|(name, ..)| *name == operator);
-    let (fails, holds) = known.map_or((NOT_COMPARED, COMPARED), |(_, fails, holds)| (fails, holds));
-    if negated { holds } else { fails }
-}
-
-fn push_values(found: &mut DocumentBuf, values: &[ValueRef<'_>]) {
-    match values {
-        [] => {}
-        [one] => found.push("consideredValue", *one),
-        many => {
-            let shown: ArrayBuf = many.iter().take(VALUES_MAX).copied().collect();
-            found.push("consideredValues", shown);
-        }
-    }
-}
-
-fn push_types(found: &mut DocumentBuf, values: &[ValueRef<'_>]) {
-    let mut names: Vec<&str> = values.iter().map(|value| value.type_of().name()).collect();
-    names.sort_unstable();
-    names.dedup();
-    match names.as_slice() {
-        [] => {}
-        [one] => found.push("consideredType", *one),
-        many => found.push(
-            "consideredTypes",
-            many.iter()
-                .copied()
-                .map(ValueRef::String)
-                .collect::<ArrayBuf>(),
-        ),
-    }
-}
-
-/// The values that a path leads to, through arrays.
-fn values<'a>(path: &str, document: Document<'a>) -> Vec<ValueRef<'a>> {
-    let mut found = vec![ValueRef::Document(document)];
-    for name in path.split('.') {
-        let mut next = Vec::new();
-        for value in found {
-            match value {
-                ValueRef::Document(inner) => next.extend(inner.get(name)),
-                ValueRef::Array(list) => {
-                    next.extend(list.as_document().get(name));
-                    let inner = list.iter().filter_map(ValueRef::as_document);
-                    next.extend(inner.filter_map(|inner| inner.get(name)));
-                }
-                _ => {}
-            }
-        }
-        found = next;
-    }
+    let mut found = doc! { "operatorName": name };
+    let specified = single(path, operand);
+    telling.show(
+        &mut found,
+        "specifiedAs",
+        ValueRef::Document(specified.as_document()),
+    );
+    leaf::tell(&mut found, (name, value), path, document, telling, negated);
     found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::Filter;
 
     #[test]
     fn what_fails_is_told() {
         let check = |query: DocumentBuf, document: DocumentBuf, expected: DocumentBuf| {
             let filter = Filter::parse(query.as_document()).unwrap();
             assert!(!filter.matches(document.as_document()).unwrap());
-            let found = details(query.as_document(), document.as_document());
+            let environment = Environment::default();
+            let found = information(query.as_document(), document.as_document(), &environment);
+            let expected = doc! { "failingDocumentId": null, "details": expected };
             assert_eq!(found, expected, "{query} {document}");
         };
         check(

@@ -196,7 +196,9 @@ impl Rules {
         let ValueRef::Array(array) = value else {
             return Ok(true);
         };
-        if !self.item_count.contains(|| array.count()) || (self.unique_items && !is_unique(array)) {
+        if !self.item_count.contains(|| array.count())
+            || (self.unique_items && repeated(array).is_some())
+        {
             return Ok(false);
         }
         match &self.items {
@@ -309,13 +311,14 @@ fn is_multiple(value: ValueRef<'_>, divisor: Decimal128) -> bool {
     number.remainder(divisor).is_zero()
 }
 
-fn is_unique(array: Array<'_>) -> bool {
-    array.iter().enumerate().all(|(index, item)| {
-        !array
-            .iter()
-            .take(index)
-            .any(|earlier| equal_in_any_order(earlier, item))
-    })
+/// The first element that an element before it equals.
+pub(super) fn repeated(array: Array<'_>) -> Option<ValueRef<'_>> {
+    let mut items = array.iter().enumerate();
+    let is_repeated = |index: usize, item| {
+        let mut before = array.iter().take(index);
+        before.any(|earlier| equal_in_any_order(earlier, item))
+    };
+    items.find_map(|(index, item)| is_repeated(index, item).then_some(item))
 }
 
 /// Equality that does not mind the order of fields.

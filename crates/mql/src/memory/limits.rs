@@ -1,4 +1,4 @@
-//! How many bytes a value, a document and what an operator holds may have.
+//! How many bytes a value, a document and what an operator holds may have; and how deeply a value nests.
 
 use windrow_document::ValueRef;
 
@@ -24,6 +24,17 @@ pub fn heap_bytes(value: ValueRef<'_>) -> usize {
         ValueRef::Regex { pattern, options } => pattern.len() + options.len(),
         _ => 0,
     }
+}
+
+/// How deeply a value nests: 0 for a number, 1 for {a: 1}.
+pub(crate) fn depth(value: ValueRef<'_>) -> usize {
+    let inner = match value {
+        ValueRef::Document(document) => document,
+        ValueRef::Array(array) => array.as_document(),
+        _ => return 0,
+    };
+    let depths = inner.iter().map(|(_, value)| depth(value));
+    1 + depths.max().unwrap_or(0)
 }
 
 /// The bytes of a field, but for those that every field has.

@@ -12,7 +12,7 @@ use super::rewrite::{Found, Rewrite, locate};
 use super::storable::{self, DEPTH_MAX};
 use super::tree::{Elements, Fields, Leaf, Node};
 use crate::Error;
-use crate::memory::check_written;
+use crate::memory::{check_written, depth};
 
 /// An update may add no more nulls than this in front of a new element.
 const PADDING_MAX: usize = 1_500_000;
@@ -156,7 +156,7 @@ fn note(leaf: &Leaf, value: ValueRef<'_>, change: &Change<'_>, run: &Run<'_>, pl
 
 /// What was in the document before did not nest too deep; what is put into it may.
 fn check_depth(leaf: &Leaf, put: &Put<'_>, place: Place) -> Result<(), Error> {
-    let depth = leaf.depth.unwrap_or_else(|| storable::depth(put.as_ref()));
+    let depth = leaf.depth.unwrap_or_else(|| depth(put.as_ref()));
     if place.depth + depth > DEPTH_MAX {
         return Err(storable::too_deep(&leaf.path));
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use windrow_document::path::Path;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
+use super::apply;
 use super::array_filter::{self, ArrayFilter};
 use super::modifier::{Modifier, Run};
 use super::touched::{Touched, plain_path};
@@ -13,8 +14,8 @@ use super::tree::{Fields, Leaf};
 use super::{
     add_to_set, arithmetic, bit, current_date, extreme, path, pop, pull, push, rename, set,
 };
-use super::{apply, storable};
 use crate::Error;
+use crate::memory::depth;
 
 /// Parses the operand for one path.
 type Parse = fn(&str, ValueRef<'_>) -> Result<Arc<dyn Modifier>, Error>;
@@ -165,7 +166,7 @@ impl<'f> Builder<'f> {
             path: path.into(),
             modifier: parse(path, operand.unwrap_or(ValueRef::Null))?,
             insert_only,
-            depth: operand.map(storable::depth),
+            depth: operand.map(depth),
         };
         self.is_positional |= names.iter().any(path::Name::is_positional);
         self.touched.push(plain_path(&names));

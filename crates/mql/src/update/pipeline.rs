@@ -11,6 +11,7 @@ use super::storable;
 use super::touched::Touched;
 use crate::Error;
 use crate::expression::{Context, Scope, Variables};
+use crate::memory::depth;
 use crate::reshape::{ReplaceRoot, Reshape};
 
 /// A parsed pipeline.
@@ -102,7 +103,7 @@ impl Pipeline {
         for stage in &self.stages {
             document = stage.apply(document.as_document(), run, variables)?;
         }
-        storable::check_depth(storable::depth(ValueRef::Document(document.as_document())))?;
+        storable::check_depth(depth(ValueRef::Document(document.as_document())))?;
         replace(run, document.as_document(), None)
     }
 }

@@ -5,6 +5,7 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, Timestamp, Value,
 use super::modifier::Run;
 use super::storable;
 use crate::Error;
+use crate::memory::depth;
 
 /// A parsed replacement.
 #[derive(Debug)]
@@ -15,7 +16,7 @@ pub(super) struct Replacement {
 
 impl Replacement {
     pub fn new(document: Document<'_>) -> Replacement {
-        let depth = storable::depth(ValueRef::Document(document));
+        let depth = depth(ValueRef::Document(document));
         Replacement {
             document: document.to_buf(),
             depth,

@@ -31,17 +31,6 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// How deeply a value nests: 0 for a number, 1 for {a: 1}.
-pub(super) fn depth(value: ValueRef<'_>) -> usize {
-    let inner = match value {
-        ValueRef::Document(document) => document,
-        ValueRef::Array(array) => array.as_document(),
-        _ => return 0,
-    };
-    let depths = inner.iter().map(|(_, value)| depth(value));
-    1 + depths.max().unwrap_or(0)
-}
-
 /// Checks the changed fields of the top level, each with whether it was there before: `_id` stays
 /// as it is (66), and no `$name` is written by an update of an existing document (52).
 pub(super) fn check_top_level<'a>(

@@ -8,6 +8,7 @@ use super::tree::{Fields, Leaf};
 use super::{apply, set, storable};
 use crate::Error;
 use crate::filter::{Filter, Node};
+use crate::memory::depth;
 
 /// Whether an upsert may have this filter: `$expr` it may not (224), even where documents match.
 pub fn check_filter(filter: &Filter) -> Result<(), Error> {
@@ -37,7 +38,7 @@ pub(super) fn base(filter: &Filter, only_id: bool, run: &Run<'_>) -> Result<Docu
             modifier: set::parse_set(&text, value)?,
             path: text.into(),
             insert_only: false,
-            depth: Some(storable::depth(value)),
+            depth: Some(depth(value)),
         };
         tree.insert(&names, leaf, &|_| None)
             .map_err(|error| Error::new(54, error.message))?;
@@ -56,7 +57,7 @@ pub(super) fn finish(document: DocumentBuf) -> Result<DocumentBuf, Error> {
     if let Some(id) = document.get("_id") {
         storable::check_id(id)?;
     }
-    storable::check_depth(storable::depth(ValueRef::Document(document.as_document())))?;
+    storable::check_depth(depth(ValueRef::Document(document.as_document())))?;
     storable::check_size(document.as_document())?;
     Ok(document)
 }

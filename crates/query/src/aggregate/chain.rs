@@ -65,6 +65,7 @@ impl Pipeline {
             now: self.environment.now,
             variables: Arc::new(self.environment.variables.of_server()),
             collation: source.collation(),
+            ..Environment::default()
         };
         let mut stages = (setting.parse)(view.stages, &environment)?.stages;
         check_joint(&stages, &self.stages)?;

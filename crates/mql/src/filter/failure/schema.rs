@@ -2,8 +2,39 @@
 
 use windrow_document::{Array, ArrayBuf, Document, DocumentBuf, Value, ValueRef, doc};
 
+use super::super::schema::repeated;
 use super::super::{Regex, Schema};
-use super::single;
+use super::telling::Telling;
+use super::{ALWAYS_FALSE, single};
+
+/// The keywords, in the order in which MongoDB tells of them.
+const KEYWORDS: &[&str] = &[
+    "pattern",
+    "maxLength",
+    "minLength",
+    "multipleOf",
+    "maximum",
+    "minimum",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "items",
+    "additionalItems",
+    "properties",
+    "additionalProperties",
+    "patternProperties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "enum",
+    "type",
+    "bsonType",
+];
 
 /// What is said of a keyword about one value.
 const REASONS: &[(&str, &str)] = &[
@@ -34,10 +65,17 @@ const REASONS: &[(&str, &str)] = &[
 ];
 
 /// The details of `$jsonSchema`.
-pub fn details(schema: Document<'_>, document: Document<'_>) -> DocumentBuf {
+pub fn details(schema: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
     let mut found = doc! { "operatorName": "$jsonSchema" };
+    let types = stated_types(schema);
+    if !types.is_empty() && !types.contains(&"object") {
+        let specified = single("$jsonSchema", ValueRef::Document(schema));
+        show_specified(&mut found, &specified, telling);
+        found.push("reason", ALWAYS_FALSE);
+        return found;
+    }
     push_annotations(&mut found, schema);
-    let rules = rules(schema, ValueRef::Document(document));
+    let rules = rules(schema, ValueRef::Document(document), telling);
     found.push("schemaRulesNotSatisfied", rules);
     found
 }
@@ -50,14 +88,53 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
     }
 }
 
+fn show_specified(found: &mut DocumentBuf, specified: &DocumentBuf, telling: &Telling<'_>) {
+    let specified = ValueRef::Document(specified.as_document());
+    telling.show(found, "specifiedAs", specified);
+}
+
 /// The keywords that are not fulfilled, each with what is wrong.
-fn rules(schema: Document<'_>, value: ValueRef<'_>) -> ArrayBuf {
-    let failing = schema
+fn rules(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> ArrayBuf {
+    let given = KEYWORDS
         .iter()
-        .filter(|(keyword, _)| !is_fulfilled(schema, keyword, value));
+        .filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
+    let failing = given.filter(|(keyword, _)| {
+        has_effect(schema, keyword) && !is_fulfilled(schema, keyword, value)
+    });
     failing
-        .map(|(keyword, operand)| Value::from(rule(schema, keyword, operand, value)))
+        .take_while(|_| telling.has_room())
+        .map(|(keyword, operand)| Value::from(rule(schema, keyword, operand, value, telling)))
         .collect()
+}
+
+/// Whether a keyword may fail. One that speaks of values of another type than the only one that the
+/// schema accepts does not: that the value is not of this type is told.
+fn has_effect(schema: Document<'_>, keyword: &str) -> bool {
+    let kinds: &[&str] = match keyword {
+        "pattern" | "maxLength" | "minLength" => &["string"],
+        "multipleOf" | "maximum" | "minimum" => &["number", "int", "long", "double", "decimal"],
+        "minItems" | "maxItems" | "uniqueItems" | "items" | "additionalItems" => &["array"],
+        "properties"
+        | "additionalProperties"
+        | "patternProperties"
+        | "required"
+        | "minProperties"
+        | "maxProperties" => &["object"],
+        _ => return true,
+    };
+    match stated_types(schema).as_slice() {
+        [only] => kinds.contains(only),
+        _ => true,
+    }
+}
+
+/// The names of the types that a schema accepts; none where it says nothing of them.
+fn stated_types(schema: Document<'_>) -> Vec<&str> {
+    match schema.get("type").or_else(|| schema.get("bsonType")) {
+        Some(ValueRef::String(name)) => vec![name],
+        Some(ValueRef::Array(names)) => names.iter().filter_map(ValueRef::as_str).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether one keyword of a schema holds. Those that belong together stay together.
@@ -113,33 +190,44 @@ fn rule(
     keyword: &str,
     operand: ValueRef<'_>,
     value: ValueRef<'_>,
+    telling: &Telling<'_>,
 ) -> DocumentBuf {
     let mut found = doc! { "operatorName": keyword };
     match (keyword, operand, value) {
         ("properties", ValueRef::Document(named), ValueRef::Document(document)) => {
-            found.push("propertiesNotSatisfied", properties(named, document));
+            let failing = properties(named, document, telling);
+            found.push("propertiesNotSatisfied", failing);
         }
         ("required", ValueRef::Array(names), ValueRef::Document(document)) => {
-            found.push("specifiedAs", single(keyword, operand));
+            show_specified(&mut found, &single(keyword, operand), telling);
             found.push("missingProperties", missing(names, document));
         }
         ("patternProperties", ValueRef::Document(patterns), ValueRef::Document(document)) => {
-            found.push("details", by_pattern(patterns, document));
+            found.push("details", by_pattern(patterns, document, telling));
         }
         ("additionalProperties", _, ValueRef::Document(document)) => {
-            additional_properties(&mut found, schema, operand, document);
+            additional_properties(&mut found, schema, operand, document, telling);
         }
         ("dependencies", ValueRef::Document(rules), ValueRef::Document(document)) => {
-            found.push("failingDependencies", dependencies(rules, document));
+            found.push(
+                "failingDependencies",
+                dependencies(rules, document, telling),
+            );
         }
-        ("items", _, ValueRef::Array(list)) => items(&mut found, operand, list),
+        ("items", ValueRef::Array(schemas), ValueRef::Array(list)) => {
+            found.push("details", listed_items(schemas, list, telling));
+        }
+        ("items", ValueRef::Document(each), ValueRef::Array(list)) => {
+            let reason = "At least one item did not match the sub-schema";
+            failing_item(&mut found, each, reason, list.iter().enumerate(), telling);
+        }
         ("additionalItems", _, ValueRef::Array(list)) => {
-            additional_items(&mut found, schema, operand, list);
+            additional_items(&mut found, schema, operand, list, telling);
         }
         ("allOf" | "anyOf" | "oneOf", ValueRef::Array(schemas), _) => {
-            combined(&mut found, keyword, schemas, value);
+            combined(&mut found, keyword, schemas, value, telling);
         }
-        _ => plain(&mut found, schema, keyword, operand, value),
+        _ => plain(&mut found, schema, keyword, operand, value, telling),
     }
     found
 }
@@ -150,6 +238,7 @@ fn plain(
     keyword: &str,
     operand: ValueRef<'_>,
     value: ValueRef<'_>,
+    telling: &Telling<'_>,
 ) {
     let known = REASONS.iter().find(|(name, _)| *name == keyword);
     let reason = known.map_or("value was not accepted", |(_, reason)| reason);
@@ -159,34 +248,39 @@ fn plain(
     }
     let mut specified = single(keyword, operand);
     let exclusive = match keyword {
-        "maximum" => schema
-            .get("exclusiveMaximum")
-            .map(|is| ("exclusiveMaximum", is)),
-        "minimum" => schema
-            .get("exclusiveMinimum")
-            .map(|is| ("exclusiveMinimum", is)),
+        "maximum" => Some("exclusiveMaximum"),
+        "minimum" => Some("exclusiveMinimum"),
         _ => None,
     };
-    if let Some((name, is)) = exclusive {
+    if let Some((name, is)) = exclusive.and_then(|name| Some((name, schema.get(name)?))) {
         specified.push(name, is);
     }
-    found.push("specifiedAs", specified);
+    show_specified(found, &specified, telling);
     found.push("reason", reason);
     match (keyword, value) {
         ("minProperties" | "maxProperties", ValueRef::Document(document)) => {
             found.push("numberOfProperties", document.count() as i32);
         }
-        _ => found.push("consideredValue", value),
+        _ => telling.show(found, "consideredValue", value),
     }
-    if matches!(keyword, "bsonType" | "type") {
-        found.push("consideredType", value.type_of().name());
+    match (keyword, value) {
+        ("bsonType" | "type", _) => found.push("consideredType", value.type_of().name()),
+        ("minItems" | "maxItems", ValueRef::Array(list)) => {
+            found.push("numberOfItems", list.count() as i32);
+        }
+        ("uniqueItems", ValueRef::Array(list)) => {
+            if let Some(repeated) = repeated(list) {
+                telling.show(found, "duplicatedValue", repeated);
+            }
+        }
+        _ => {}
     }
 }
 
-fn properties(named: Document<'_>, document: Document<'_>) -> ArrayBuf {
+fn properties(named: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
     let failing = named.iter().filter_map(|(name, schema)| {
         let (schema, value) = (schema.as_document()?, document.get(name)?);
-        let details = rules(schema, value);
+        let details = rules(schema, value, telling);
         if details.as_array().is_empty() {
             return None;
         }
@@ -204,22 +298,28 @@ fn missing(names: Array<'_>, document: Document<'_>) -> ArrayBuf {
     names.iter().filter(is_missing).collect()
 }
 
-fn by_pattern(patterns: Document<'_>, document: Document<'_>) -> ArrayBuf {
-    let mut found = Vec::new();
+fn by_pattern(patterns: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
+    let mut failing = Vec::new();
     for (pattern, schema) in patterns {
         let (Ok(regex), Some(schema)) = (Regex::new(pattern, ""), schema.as_document()) else {
             continue;
         };
-        for (name, value) in document {
-            let details = rules(schema, value);
-            if regex.is_match(name).unwrap_or(false) && !details.as_array().is_empty() {
-                found.push(Value::from(doc! {
-                    "propertyName": name, "regexMatched": pattern, "details": details,
-                }));
+        let named = document
+            .iter()
+            .filter(|(name, _)| regex.is_match(name).unwrap_or(false));
+        for (name, value) in named {
+            let details = rules(schema, value, telling);
+            if details.as_array().is_empty() {
+                continue;
             }
+            let mut found = doc! { "propertyName": name };
+            push_annotations(&mut found, schema);
+            found.push("regexMatched", pattern);
+            found.push("details", details);
+            failing.push(Value::from(found));
         }
     }
-    found.into_iter().collect()
+    failing.into_iter().collect()
 }
 
 fn additional_properties(
@@ -227,6 +327,7 @@ fn additional_properties(
     schema: Document<'_>,
     operand: ValueRef<'_>,
     document: Document<'_>,
+    telling: &Telling<'_>,
 ) {
     let is_named = |name: &str| {
         let within = |keyword: &str| schema.get(keyword).and_then(ValueRef::as_document);
@@ -239,20 +340,26 @@ fn additional_properties(
     };
     let mut others = document.iter().filter(|(name, _)| !is_named(name));
     let Some(rest) = operand.as_document() else {
-        found.push("specifiedAs", single("additionalProperties", operand));
+        show_specified(found, &single("additionalProperties", operand), telling);
         let names: ArrayBuf = others.map(|(name, _)| ValueRef::String(name)).collect();
-        found.push("additionalProperties", names);
+        let names = ValueRef::Array(names.as_array());
+        telling.show(found, "additionalProperties", names);
         return;
     };
     if let Some((name, value)) = others.find(|(_, value)| !accepts(rest, *value)) {
+        push_annotations(found, rest);
         let reason = "at least one additional property did not match the subschema";
         found.push("reason", reason);
         found.push("failingProperty", name);
-        found.push("details", rules(rest, value));
+        found.push("details", rules(rest, value, telling));
     }
 }
 
-fn dependencies(rules_by_name: Document<'_>, document: Document<'_>) -> ArrayBuf {
+fn dependencies(
+    rules_by_name: Document<'_>,
+    document: Document<'_>,
+    telling: &Telling<'_>,
+) -> ArrayBuf {
     let present = rules_by_name
         .iter()
         .filter(|(name, _)| document.contains(name));
@@ -261,8 +368,8 @@ fn dependencies(rules_by_name: Document<'_>, document: Document<'_>) -> ArrayBuf
         let (field, list) = match dependency {
             ValueRef::Array(names) => ("missingProperties", missing(names, document)),
             other => {
-                let schema = other.as_document()?;
-                ("details", rules(schema, ValueRef::Document(document)))
+                let rules = rules(other.as_document()?, ValueRef::Document(document), telling);
+                ("details", rules)
             }
         };
         if list.as_array().is_empty() {
@@ -274,20 +381,30 @@ fn dependencies(rules_by_name: Document<'_>, document: Document<'_>) -> ArrayBuf
     failing.collect()
 }
 
-fn items(found: &mut DocumentBuf, operand: ValueRef<'_>, list: Array<'_>) {
-    let of_place = |place: usize| match operand {
-        ValueRef::Array(schemas) => schemas.get(place).and_then(ValueRef::as_document),
-        other => other.as_document(),
-    };
-    let mut places = list.iter().enumerate();
-    let failing = places.find_map(|(place, item)| {
-        let schema = of_place(place).filter(|schema| !accepts(*schema, item))?;
-        Some((place, rules(schema, item)))
+/// What is wrong with elements that have a schema each.
+fn listed_items(schemas: Array<'_>, list: Array<'_>, telling: &Telling<'_>) -> ArrayBuf {
+    let pairs = schemas.iter().zip(list.iter()).enumerate();
+    let failing = pairs.filter_map(|(index, (schema, item))| {
+        let details = rules(schema.as_document()?, item, telling);
+        let fails = !details.as_array().is_empty();
+        fails.then(|| Value::from(doc! { "itemIndex": (index as i32), "details": details }))
     });
-    if let Some((place, details)) = failing {
-        found.push("reason", "At least one item did not match the sub-schema");
-        found.push("itemIndex", place as i32);
-        found.push("details", details);
+    failing.collect()
+}
+
+/// The first of the elements that a schema for all of them does not accept.
+fn failing_item<'v>(
+    found: &mut DocumentBuf,
+    schema: Document<'_>,
+    reason: &str,
+    mut items: impl Iterator<Item = (usize, ValueRef<'v>)>,
+    telling: &Telling<'_>,
+) {
+    if let Some((index, item)) = items.find(|(_, item)| !accepts(schema, *item)) {
+        push_annotations(found, schema);
+        found.push("reason", reason);
+        found.push("itemIndex", index as i32);
+        found.push("details", rules(schema, item, telling));
     }
 }
 
@@ -296,43 +413,43 @@ fn additional_items(
     schema: Document<'_>,
     operand: ValueRef<'_>,
     list: Array<'_>,
+    telling: &Telling<'_>,
 ) {
     let listed = schema.get("items").and_then(ValueRef::as_array);
     let listed = listed.map_or(0, |schemas| schemas.count());
-    let mut rest = list.iter().enumerate().skip(listed);
-    let Some(rules_of_rest) = operand.as_document() else {
-        found.push("specifiedAs", single("additionalItems", operand));
-        found.push("reason", "found additional items");
-        let items: ArrayBuf = rest.map(|(_, item)| item).collect();
-        found.push("additionalItems", items);
-        return;
-    };
-    if let Some((place, item)) = rest.find(|(_, item)| !accepts(rules_of_rest, *item)) {
+    let rest = list.iter().enumerate().skip(listed);
+    if let Some(each) = operand.as_document() {
         let reason = "At least one additional item did not match the sub-schema";
-        found.push("reason", reason);
-        found.push("itemIndex", place as i32);
-        found.push("details", rules(rules_of_rest, item));
+        failing_item(found, each, reason, rest, telling);
+        return;
     }
+    show_specified(found, &single("additionalItems", operand), telling);
+    found.push("reason", "found additional items");
+    let items: ArrayBuf = rest.map(|(_, item)| item).collect();
+    let items = ValueRef::Array(items.as_array());
+    telling.show(found, "additionalItems", items);
 }
 
-fn combined(found: &mut DocumentBuf, keyword: &str, schemas: Array<'_>, value: ValueRef<'_>) {
+fn combined(
+    found: &mut DocumentBuf,
+    keyword: &str,
+    schemas: Array<'_>,
+    value: ValueRef<'_>,
+    telling: &Telling<'_>,
+) {
     let schemas = || schemas.iter().filter_map(ValueRef::as_document).enumerate();
     let accepting = schemas().filter(|(_, schema)| accepts(*schema, value));
     let accepting: Vec<i32> = accepting.map(|(index, _)| index as i32).collect();
     if keyword == "oneOf" && accepting.len() > 1 {
         found.push("reason", "more than one subschema matched");
-        found.push(
-            "matchingSchemaIndexes",
-            accepting
-                .into_iter()
-                .map(Value::Int32)
-                .collect::<ArrayBuf>(),
-        );
+        let indexes: ArrayBuf = accepting.into_iter().map(Value::Int32).collect();
+        found.push("matchingSchemaIndexes", indexes);
         return;
     }
     let failing = schemas().filter(|(index, _)| !accepting.contains(&(*index as i32)));
     let failing = failing.map(|(index, schema)| {
-        Value::from(doc! { "index": (index as i32), "details": (rules(schema, value)) })
+        let details = rules(schema, value, telling);
+        Value::from(doc! { "index": (index as i32), "details": details })
     });
     found.push("schemasNotSatisfied", failing.collect::<ArrayBuf>());
 }
@@ -340,13 +457,16 @@ fn combined(found: &mut DocumentBuf, keyword: &str, schemas: Array<'_>, value: V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::Environment;
 
     #[test]
     fn every_keyword_is_told() {
         let check = |schema: DocumentBuf, document: DocumentBuf, expected: DocumentBuf| {
             let parsed = Schema::parse(ValueRef::Document(schema.as_document())).unwrap();
             assert!(!parsed.matches(document.as_document()).unwrap());
-            let found = details(schema.as_document(), document.as_document());
+            let environment = Environment::default();
+            let telling = Telling::new(&environment, false);
+            let found = details(schema.as_document(), document.as_document(), &telling);
             let rule = found.get("schemaRulesNotSatisfied").unwrap();
             let rule = rule.as_array().unwrap().get(0).unwrap();
             assert_eq!(rule.as_document().unwrap().to_buf(), expected, "{schema}");
@@ -420,7 +540,9 @@ mod tests {
     #[test]
     fn elements_and_numbers_are_told() {
         let check = |schema: DocumentBuf, value: Value, expected: DocumentBuf| {
-            let found = rules(schema.as_document(), value.as_ref());
+            let environment = Environment::default();
+            let telling = Telling::new(&environment, false);
+            let found = rules(schema.as_document(), value.as_ref(), &telling);
             let first = found.as_array().get(0).unwrap().as_document().unwrap();
             assert_eq!(first.to_buf(), expected, "{schema}");
         };
