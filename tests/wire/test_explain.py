@@ -335,6 +335,35 @@ def test_a_command_for_another_database_is_not_explained(filled):
 
 @pytest.mark.parametrize("index, query, fetched", [
     ({"t": 1}, {"t": {"$regex": "7"}}, "matching"),
+FRENCH = {"locale": "fr", "caseLevel": False, "caseFirst": "off", "strength": 3, "numericOrdering": False,
+          "alternate": "non-ignorable", "maxVariable": "punct", "normalization": False, "backwards": False,
+          "version": "57.1"}
+
+
+def test_collations_are_told_as_they_were_resolved(database):
+    """Neither the query's was told nor that of the index."""
+    collated = database.create_collection("c", collation={"locale": "fr"})
+    collated.create_index("a")
+    for find in ({}, {"collation": {"locale": "fr"}}):
+        planner = explained(collated, filter={"a": "x"}, **find)["queryPlanner"]
+        names = list(planner)
+        assert planner["collation"] == FRENCH
+        assert names[names.index("parsedQuery") + 1] == "collation"
+        scan = stage(planner["winningPlan"], "IXSCAN")
+        assert scan["collation"] == FRENCH
+        assert list(scan)[list(scan).index("indexName") + 1] == "collation"
+    planner = explained(collated, filter={"a": 1}, collation={"locale": "simple"})["queryPlanner"]
+    assert "collation" not in planner
+    assert stage(planner["winningPlan"], "IXSCAN")["collation"] == FRENCH
+    assert "collation" in explained(collated)["queryPlanner"]
+    counted = database.command("explain", {"count": "c", "query": {"a": "x"}}, verbosity="queryPlanner")
+    assert counted["queryPlanner"]["collation"] == FRENCH
+    pipeline = {"aggregate": "c", "pipeline": [{"$match": {"a": "x"}}], "cursor": {}}
+    assert database.command("explain", pipeline)["queryPlanner"]["collation"] == FRENCH
+    database.plain.insert_one({})
+    assert "collation" not in explained(database.plain)["queryPlanner"]
+
+
     ({"t": -1}, {"t": {"$regex": "7"}, "b": {"$gte": 0}}, "matching"),
     ({"b": 1, "t": 1}, {"b": {"$gte": 0}, "t": {"$regex": "7"}}, "matching"),
     ({"n.b": 1}, {"n.b": {"$mod": [7, 1]}}, "matching"),

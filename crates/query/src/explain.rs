@@ -121,6 +121,9 @@ fn planner(
     let standing = find.standing(source, &choice.winner)?;
     let shape = standing.shape.hash();
     builder.append("queryHash", ValueRef::String(&shape));
+    if let Some(collation) = find.filter.collation() {
+        builder.append("collation", ValueRef::Document(collation.specification()));
+    }
     builder.append("planCacheShapeHash", ValueRef::String(&shape));
     let key = standing.key.text();
     builder.append("planCacheKey", ValueRef::String(&key));

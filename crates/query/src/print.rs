@@ -193,6 +193,9 @@ fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {
     append_filter(scan.filter.as_ref(), builder);
     builder.append("keyPattern", ValueRef::Document(definition.key_pattern()));
     builder.append("indexName", ValueRef::String(&definition.name));
+    if let Some(collation) = &definition.collation {
+        builder.append("collation", ValueRef::Document(collation.specification()));
+    }
     builder.append("isMultiKey", ValueRef::Bool(scan.index.multikey.any()));
     builder.begin_document("multiKeyPaths");
     for (number, field) in definition.fields.iter().enumerate() {
