@@ -176,6 +176,11 @@ KEY = {"$meta": "indexKey"}
     ([{"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$project": {"_id": 0, "n": 1, "w.k": KEY}}], [{"n": 3, "w": {"k": {"n": 3}}}]),
     ([{"$set": {"w": KEY}}, {"$project": {"_id": 0, "w": 1}}], [{"w": {"n": 3}}]),
+    # What leaves fields out may tell it, too.
+    ([{"$project": {"_id": 0, "k": 0, "l": 0, "w": KEY}}], [{"n": 3, "w": {"n": 3}}]),
+    ([{"$project": {"w.k": KEY, "k": 0, "_id": 0}}, {"$project": {"n": 0, "l": 0}}], [{"w": {"k": {"n": 3}}}]),
+    ([{"$sort": {"n": -1}}, {"$project": {"_id": 0, "k": 0, "l": 0, "n": 0, "w": {"$meta": "sortKey"}}}],
+     [{"w": [3]}]),
     ([{"$sort": {"k": 1}}, {"$set": {"a": 1}}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$limit": 1}, {"$unwind": "$n"}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$group": {"_id": KEY}}], [{"_id": {"n": 3}}]),
