@@ -154,7 +154,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
             if let Some(limit) = limit {
                 builder.append("limitAmount", count(*limit));
             }
-            let kind = if sort.needs_text_score() {
+            let kind = if sort.needs_metadata() {
                 "default"
             } else {
                 "simple"
