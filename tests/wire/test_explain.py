@@ -291,6 +291,14 @@ def test_a_find_and_modify_is_explained_as_what_it_would_do(filled, arguments, r
     top = stats["executionStages"]
     assert (stats["nReturned"], top["nReturned"]) == (returned, returned)
     assert {name: top[name] for name in counts} == counts
+    shown = filled.database.command("explain", {"findAndModify": "c", **arguments, "fields": {"i": 0}},
+                                    verbosity="executionStats")
+    stats = shown["executionStats"]
+    assert (stats["nReturned"], stats["executionStages"]["nReturned"]) == (returned, returned)
+    for plan in (stats["executionStages"], shown["queryPlanner"]["winningPlan"]):
+        assert (plan["stage"], plan["transformBy"]) == ("PROJECTION_DEFAULT", {"i": 0})
+        assert plan["inputStage"]["stage"] == top["stage"]
+    assert stats["executionStages"]["inputStage"] == top
     assert filled.count_documents({}) == 1000 and filled.count_documents({"x": 1}) == 0
 
 
@@ -327,14 +335,6 @@ def test_no_plan_of_a_write_has_a_stage_for_its_limit(collection):
     assert planner["rejectedPlans"] and all(plan["stage"] != "LIMIT" for plan in planner["rejectedPlans"])
 
 
-def test_a_command_for_another_database_is_not_explained(filled):
-    with pytest.raises(OperationFailure) as failure:
-        filled.database.command("explain", {"find": "c", "$db": "elsewhere"})
-    assert failure.value.code == 73
-
-
-@pytest.mark.parametrize("index, query, fetched", [
-    ({"t": 1}, {"t": {"$regex": "7"}}, "matching"),
 FRENCH = {"locale": "fr", "caseLevel": False, "caseFirst": "off", "strength": 3, "numericOrdering": False,
           "alternate": "non-ignorable", "maxVariable": "punct", "normalization": False, "backwards": False,
           "version": "57.1"}
@@ -364,6 +364,14 @@ def test_collations_are_told_as_they_were_resolved(database):
     assert "collation" not in explained(database.plain)["queryPlanner"]
 
 
+def test_a_command_for_another_database_is_not_explained(filled):
+    with pytest.raises(OperationFailure) as failure:
+        filled.database.command("explain", {"find": "c", "$db": "elsewhere"})
+    assert failure.value.code == 73
+
+
+@pytest.mark.parametrize("index, query, fetched", [
+    ({"t": 1}, {"t": {"$regex": "7"}}, "matching"),
     ({"t": -1}, {"t": {"$regex": "7"}, "b": {"$gte": 0}}, "matching"),
     ({"b": 1, "t": 1}, {"b": {"$gte": 0}, "t": {"$regex": "7"}}, "matching"),
     ({"n.b": 1}, {"n.b": {"$mod": [7, 1]}}, "matching"),

@@ -93,7 +93,7 @@ fn check(database: &Database, find: Find, expected: &str) {
         .explain(
             &database.source(),
             Verbosity::QueryPlanner,
-            Wrapping::None,
+            &Wrapping::None,
             &Uninterrupted,
         )
         .unwrap();
@@ -245,7 +245,7 @@ fn explain_counts_what_was_read() {
         let source = database.source();
         let verbosity = Verbosity::ExecutionStats;
         let explained = find
-            .explain(&source, verbosity, Wrapping::None, &Uninterrupted)
+            .explain(&source, verbosity, &Wrapping::None, &Uninterrupted)
             .unwrap();
         let stats = explained
             .get("executionStats")
