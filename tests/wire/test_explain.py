@@ -1,6 +1,7 @@
 """What explain tells: the stages in MongoDB's words, bounds, and what was examined."""
 
 import pytest
+from bson import MaxKey, MinKey
 from pymongo import TEXT, IndexModel
 from pymongo.errors import OperationFailure
 
@@ -362,6 +363,39 @@ def test_collations_are_told_as_they_were_resolved(database):
     assert database.command("explain", pipeline)["queryPlanner"]["collation"] == FRENCH
     database.plain.insert_one({})
     assert "collation" not in explained(database.plain)["queryPlanner"]
+
+
+MIN, MAX = MinKey(), MaxKey()
+
+
+@pytest.mark.parametrize("query, hint, keys, counted", [
+    ({"a": 5}, {"a": 1}, ({"a": 5}, True, {"a": 5}, True), 10),
+    ({"a": {"$gt": 97}}, {"a": 1}, ({"a": 97}, False, {"a": float("inf")}, True), 20),
+    ({"a": 5}, {"a": 1, "b": -1}, ({"a": 5, "b": MAX}, True, {"a": 5, "b": MIN}, True), 10),
+    ({"a": {"$gt": 97}}, {"a": 1, "b": -1},
+     ({"a": 97, "b": MIN}, False, {"a": float("inf"), "b": MIN}, True), 20),
+    ({"a": 5, "b": {"$gt": 105, "$lte": 305}}, {"a": 1, "b": -1},
+     ({"a": 5, "b": 305}, True, {"a": 5, "b": 105}, False), 2),
+    ({}, {"a": 1}, ({"a": MIN}, True, {"a": MAX}, True), 1000),
+    # Neither several intervals nor a test of keys nor documents.
+    ({"a": {"$in": [5, 7]}}, {"a": 1}, None, 20),
+    ({"a": {"$gt": 97}, "b": 198}, {"a": 1, "b": -1}, None, 1),
+    ({"a": 5, "x": None}, {"a": 1}, None, 10),
+])
+def test_a_count_of_one_interval_of_an_index(filled, query, hint, keys, counted):
+    command = {"count": "c", "query": query, "hint": hint}
+    assert filled.database.command(command)["n"] == counted
+    explained = filled.database.command("explain", command, verbosity="executionStats")
+    for top in (explained["queryPlanner"]["winningPlan"], explained["executionStats"]["executionStages"]):
+        assert top["stage"] == "COUNT"
+        scan = top["inputStage"]
+        if keys is None:
+            assert scan["stage"] in ("FETCH", "IXSCAN")
+            continue
+        assert (scan["stage"], scan["keyPattern"], scan["isMultiKey"]) == ("COUNT_SCAN", hint, False)
+        names = ("startKey", "startKeyInclusive", "endKey", "endKeyInclusive")
+        assert scan["indexBounds"] == dict(zip(names, keys)) and list(scan["indexBounds"]) == list(names)
+    assert top["nCounted"] == counted
 
 
 def test_a_command_for_another_database_is_not_explained(filled):

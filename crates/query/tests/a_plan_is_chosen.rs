@@ -219,7 +219,7 @@ fn plans_that_read_keys_alone() {
         needs: Some(Vec::new()),
         ..find(doc! { "b": { "$gt": 5 } })
     };
-    check(nothing, "IXSCAN(b)");
+    check(nothing, "COUNT_SCAN(b)");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn the_front_of_a_pipeline_is_planned() {
     );
     check(
         array![{ "$match": { "b": 7 } }, { "$count": "n" }],
-        "IXSCAN(b)",
+        "COUNT_SCAN(b)",
         1,
     );
     check(
