@@ -69,12 +69,20 @@ fn cannot(message: String) -> Error {
 }
 
 impl Definition {
-    /// Parses a specification of a collection that compares by `default` where an index says nothing.
+    /// Parses a new specification of a collection that compares by `default` where an index says nothing.
     /// The index on `_id` always compares as its collection does.
     pub fn parse_within(
         specification: Document<'_>,
         default: Option<&Arc<Collation>>,
     ) -> Result<Definition, Error> {
+        // Indexes of version 1 are older than collations. Folders may have some that have one.
+        let is_old = matches!(version_of(specification), Ok(1));
+        if is_old && specification.contains("collation") {
+            Definition::parse(specification)?;
+            return Err(cannot(
+                "an index with the 'collation' option cannot have v=1".to_owned(),
+            ));
+        }
         let Some(default) = default else {
             return Definition::parse(specification);
         };
@@ -87,8 +95,6 @@ impl Definition {
             Definition::parse(others.collect::<DocumentBuf>().as_document())?;
             return Ok(Definition::of_ids(Some(default.clone())));
         }
-        // Indexes of version 1 are older than collations.
-        let is_old = matches!(version_of(specification), Ok(1));
         if is_old || specification.contains("collation") {
             return Definition::parse(specification);
         }
@@ -186,11 +192,6 @@ fn check_together(
     }
     if family != Family::Wildcard && specification.contains("wildcardProjection") {
         return Err(wildcard::not_here());
-    }
-    if version == 1 && specification.contains("collation") {
-        return Err(cannot(
-            "an index with the 'collation' option cannot have v=1".to_owned(),
-        ));
     }
     if family != Family::Text {
         text::check_languages(specification)?;
