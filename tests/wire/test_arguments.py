@@ -25,7 +25,7 @@ def database(client):
 
 
 def test_null_is_as_if_it_were_not_given(database):
-    for command in ({"find": "c", "readConcern": None}, {"find": "c", "maxTimeMS": None},
+    for command in ({"find": "c", "readConcern": None}, {"find": "c", "maxTimeMS": None}, {"find": "c", "let": None},
                     {"listCollections": 1, "filter": None, "nameOnly": None, "writeConcern": None},
                     {"create": "d", "validator": None, "viewOn": None, "pipeline": None},
                     {"collMod": "c", "validator": None, "index": None, "cappedSize": None},

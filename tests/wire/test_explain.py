@@ -1,6 +1,7 @@
 """What explain tells: the stages in MongoDB's words, bounds, and what was examined."""
 
 import pytest
+from bson import MaxKey, MinKey
 from pymongo import TEXT, IndexModel
 from pymongo.errors import OperationFailure
 
@@ -291,6 +292,14 @@ def test_a_find_and_modify_is_explained_as_what_it_would_do(filled, arguments, r
     top = stats["executionStages"]
     assert (stats["nReturned"], top["nReturned"]) == (returned, returned)
     assert {name: top[name] for name in counts} == counts
+    shown = filled.database.command("explain", {"findAndModify": "c", **arguments, "fields": {"i": 0}},
+                                    verbosity="executionStats")
+    stats = shown["executionStats"]
+    assert (stats["nReturned"], stats["executionStages"]["nReturned"]) == (returned, returned)
+    for plan in (stats["executionStages"], shown["queryPlanner"]["winningPlan"]):
+        assert (plan["stage"], plan["transformBy"]) == ("PROJECTION_DEFAULT", {"i": 0})
+        assert plan["inputStage"]["stage"] == top["stage"]
+    assert stats["executionStages"]["inputStage"] == top
     assert filled.count_documents({}) == 1000 and filled.count_documents({"x": 1}) == 0
 
 
@@ -325,6 +334,68 @@ def test_no_plan_of_a_write_has_a_stage_for_its_limit(collection):
     planner = collection.database.command("explain", command, verbosity="queryPlanner")["queryPlanner"]
     assert planner["winningPlan"]["inputStage"]["stage"] != "LIMIT"
     assert planner["rejectedPlans"] and all(plan["stage"] != "LIMIT" for plan in planner["rejectedPlans"])
+
+
+FRENCH = {"locale": "fr", "caseLevel": False, "caseFirst": "off", "strength": 3, "numericOrdering": False,
+          "alternate": "non-ignorable", "maxVariable": "punct", "normalization": False, "backwards": False,
+          "version": "57.1"}
+
+
+def test_collations_are_told_as_they_were_resolved(database):
+    """Neither the query's was told nor that of the index."""
+    collated = database.create_collection("c", collation={"locale": "fr"})
+    collated.create_index("a")
+    for find in ({}, {"collation": {"locale": "fr"}}):
+        planner = explained(collated, filter={"a": "x"}, **find)["queryPlanner"]
+        names = list(planner)
+        assert planner["collation"] == FRENCH
+        assert names[names.index("parsedQuery") + 1] == "collation"
+        scan = stage(planner["winningPlan"], "IXSCAN")
+        assert scan["collation"] == FRENCH
+        assert list(scan)[list(scan).index("indexName") + 1] == "collation"
+    planner = explained(collated, filter={"a": 1}, collation={"locale": "simple"})["queryPlanner"]
+    assert "collation" not in planner
+    assert stage(planner["winningPlan"], "IXSCAN")["collation"] == FRENCH
+    assert "collation" in explained(collated)["queryPlanner"]
+    counted = database.command("explain", {"count": "c", "query": {"a": "x"}}, verbosity="queryPlanner")
+    assert counted["queryPlanner"]["collation"] == FRENCH
+    pipeline = {"aggregate": "c", "pipeline": [{"$match": {"a": "x"}}], "cursor": {}}
+    assert database.command("explain", pipeline)["queryPlanner"]["collation"] == FRENCH
+    database.plain.insert_one({})
+    assert "collation" not in explained(database.plain)["queryPlanner"]
+
+
+MIN, MAX = MinKey(), MaxKey()
+
+
+@pytest.mark.parametrize("query, hint, keys, counted", [
+    ({"a": 5}, {"a": 1}, ({"a": 5}, True, {"a": 5}, True), 10),
+    ({"a": {"$gt": 97}}, {"a": 1}, ({"a": 97}, False, {"a": float("inf")}, True), 20),
+    ({"a": 5}, {"a": 1, "b": -1}, ({"a": 5, "b": MAX}, True, {"a": 5, "b": MIN}, True), 10),
+    ({"a": {"$gt": 97}}, {"a": 1, "b": -1},
+     ({"a": 97, "b": MIN}, False, {"a": float("inf"), "b": MIN}, True), 20),
+    ({"a": 5, "b": {"$gt": 105, "$lte": 305}}, {"a": 1, "b": -1},
+     ({"a": 5, "b": 305}, True, {"a": 5, "b": 105}, False), 2),
+    ({}, {"a": 1}, ({"a": MIN}, True, {"a": MAX}, True), 1000),
+    # Neither several intervals nor a test of keys nor documents.
+    ({"a": {"$in": [5, 7]}}, {"a": 1}, None, 20),
+    ({"a": {"$gt": 97}, "b": 198}, {"a": 1, "b": -1}, None, 1),
+    ({"a": 5, "x": None}, {"a": 1}, None, 10),
+])
+def test_a_count_of_one_interval_of_an_index(filled, query, hint, keys, counted):
+    command = {"count": "c", "query": query, "hint": hint}
+    assert filled.database.command(command)["n"] == counted
+    explained = filled.database.command("explain", command, verbosity="executionStats")
+    for top in (explained["queryPlanner"]["winningPlan"], explained["executionStats"]["executionStages"]):
+        assert top["stage"] == "COUNT"
+        scan = top["inputStage"]
+        if keys is None:
+            assert scan["stage"] in ("FETCH", "IXSCAN")
+            continue
+        assert (scan["stage"], scan["keyPattern"], scan["isMultiKey"]) == ("COUNT_SCAN", hint, False)
+        names = ("startKey", "startKeyInclusive", "endKey", "endKeyInclusive")
+        assert scan["indexBounds"] == dict(zip(names, keys)) and list(scan["indexBounds"]) == list(names)
+    assert top["nCounted"] == counted
 
 
 def test_a_command_for_another_database_is_not_explained(filled):

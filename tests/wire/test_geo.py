@@ -251,6 +251,17 @@ def test_geo_near_shows_distances(collection):
     assert all(one["again"] == one["d"] for one in found)
 
 
+def test_geo_near_takes_its_collation_from_the_command(collection):
+    collection.create_index([("p", GEO2D)])
+    collection.insert_one({"_id": 1, "p": [1, 1], "s": "A"})
+    insensitive = {"locale": "en", "strength": 2}
+    stage = {"near": [0, 0], "distanceField": "d", "query": {"s": "a"}}
+    assert ids(collection.aggregate([{"$geoNear": stage}], collation=insensitive)) == [1]
+    with pytest.raises(OperationFailure) as refused:
+        collection.aggregate([{"$geoNear": {**stage, "collation": insensitive}}])
+    assert refused.value.code == 40227
+
+
 def test_geo_near_takes_variables(collection):
     database = collection.database
     collection.create_index([("p", GEO2D)])

@@ -180,6 +180,9 @@ def test_the_reply_counts_indexes_before_and_after(database):
     (IndexModel("a"), IndexModel("a", sparse=True), 86),
     (IndexModel("a"), IndexModel("a", collation={"locale": "en"}), 86),
     (IndexModel("a"), IndexModel("a", partialFilterExpression={"b": 1}), 86),
+    # Projections that say the same are the same.
+    (IndexModel("$**", name="x", wildcardProjection={"a": 1, "b": 1}),
+     IndexModel("$**", name="y", wildcardProjection={"b": True, "a": 1.0}), 85),
 ])
 def test_indexes_that_contradict_each_other(collection, first, second, code):
     collection.create_indexes([first])
@@ -194,6 +197,11 @@ def test_indexes_that_contradict_each_other(collection, first, second, code):
     ({"a": 1}, {"sparse": True, "partialFilterExpression": {"b": 1}}, 67),
     ({"a": 1}, {"partialFilterExpression": {"b": {"$ne": 1}}}, 67),
     ({"_id": 1}, {"sparse": True}, 197),
+    ({"a": 1}, {"default_language": 1}, 14), ({"a": 1}, {"language_override": 1}, 14),
+    ({"a": "text", "b": 1.797e308}, {}, 67), ({"a": "text", "b": -1.797e308}, {}, 67), ({"a": "text", "b": 2}, {}, 67),
+    ({"a": 1}, {"partialFilterExpression": {"$and": [{"$and": [{"$and": [{"$and": [{"x": 3}]}]}]}]}}, 67),
+    ({"a": 1}, {"collation": {"locale": "en_US", "backwards": None}}, 14),
+    ({"a": 1}, {"collation": {"locale": "en_US"}, "v": 1}, 67),
 ])
 def test_indexes_that_cannot_be(database, key, options, code):
     database.c.insert_one({})

@@ -176,6 +176,11 @@ KEY = {"$meta": "indexKey"}
     ([{"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$project": {"_id": 0, "n": 1, "w.k": KEY}}], [{"n": 3, "w": {"k": {"n": 3}}}]),
     ([{"$set": {"w": KEY}}, {"$project": {"_id": 0, "w": 1}}], [{"w": {"n": 3}}]),
+    # What leaves fields out may tell it, too.
+    ([{"$project": {"_id": 0, "k": 0, "l": 0, "w": KEY}}], [{"n": 3, "w": {"n": 3}}]),
+    ([{"$project": {"w.k": KEY, "k": 0, "_id": 0}}, {"$project": {"n": 0, "l": 0}}], [{"w": {"k": {"n": 3}}}]),
+    ([{"$sort": {"n": -1}}, {"$project": {"_id": 0, "k": 0, "l": 0, "n": 0, "w": {"$meta": "sortKey"}}}],
+     [{"w": [3]}]),
     ([{"$sort": {"k": 1}}, {"$set": {"a": 1}}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$limit": 1}, {"$unwind": "$n"}, {"$project": {"_id": 0, "w": KEY}}], [{"w": {"n": 3}}]),
     ([{"$group": {"_id": KEY}}], [{"_id": {"n": 3}}]),
@@ -187,6 +192,25 @@ KEY = {"$meta": "indexKey"}
 ])
 def test_how_a_pipeline_found_its_documents(two, stages, expected):
     assert list(two.aggregate([{"$match": {"n": 3}}, *stages], hint={"n": 1})) == expected
+
+
+def test_documents_are_put_in_random_order(collection):
+    collection.insert_many({"_id": i, "p": i % 2} for i in range(60))
+    collection.create_index("p")
+    random = {"$meta": "randVal"}
+    runs = [lambda: collection.find(sort=[("_id", random)]),
+            lambda: collection.find(sort=[("_id", random)]).limit(40),
+            lambda: collection.aggregate([{"$sort": {"_id": random}}]),
+            lambda: collection.aggregate([{"$set": {"x": 1}}, {"$sort": {"_id": random}}, {"$limit": 40}])]
+    for run in runs:
+        first, second = [row["_id"] for row in run()], [row["_id"] for row in run()]
+        assert len(set(first)) == len(first) >= 40 and first != sorted(first) and first != second
+    sort = {"p": 1, "_id": random}
+    for rows in (collection.find(sort=list(sort.items())), collection.aggregate([{"$sort": sort}])):
+        rows = list(rows)
+        assert [row["p"] for row in rows] == [0] * 30 + [1] * 30
+        found = [row["_id"] for row in rows]
+        assert sorted(found) == list(range(60)) and found[:30] != sorted(found[:30])
 
 
 def test_what_no_index_and_no_sort_told(two):

@@ -178,6 +178,8 @@ def test_slow_lines_and_profiles_have_mongodbs_fields(server, database):
     ({"aggregate": "v", "pipeline": [{"$match": {"a": 3}}], "cursor": {}},
      ("IXSCAN { a: 1 }", 20, 20)),
     ({"count": "c", "query": {"a": 3, "n": {"$gt": 50}}}, ("IXSCAN { a: 1 }", 20, 20)),
+    # Known from what stands between the entries, without a look at each.
+    ({"count": "c", "query": {"a": 3}}, ("COUNT_SCAN { a: 1 }", 0, 0)),
     ({"count": "c", "query": {"n": 3}}, ("COLLSCAN", 0, 100)),
     ({"distinct": "c", "key": "n", "query": {"a": 3}}, ("IXSCAN { a: 1 }", 20, 20)),
     ({"findAndModify": "c", "query": {"a": 3}, "update": {"$set": {"b": 1}}},

@@ -69,6 +69,13 @@ def test_an_index_is_given_an_expiry(collection):
     reply = change(collection, {"expireAfterSeconds": 3600})
     assert reply["expireAfterSeconds_new"] == 3600 and "expireAfterSeconds_old" not in reply
     assert collection.index_information()["a_1"]["expireAfterSeconds"] == 3600
+    for key in ({"a": 1, "b": 1}, {"s": "text"}):
+        collection.create_index(list(key.items()), name="compound")
+        with pytest.raises(OperationFailure) as refused:
+            collection.database.command(
+                {"collMod": "c", "index": {"name": "compound", "expireAfterSeconds": 5}})
+        assert refused.value.code == 72
+        collection.drop_index("compound")
     reply = change(collection, {"hidden": False})
     assert "hidden_old" not in reply and "hidden_new" not in reply
 

@@ -105,20 +105,24 @@ fn other_name(one: &Definition, wanted: &Definition) -> Error {
     Error::new(OPTIONS_CONFLICT, message)
 }
 
-/// Options that tell indexes of the same key apart as they are written.
-const SIGNATURE: &[&str] = &["collation", "wildcardProjection"];
-
 /// Whether nothing tells apart two indexes of the same key, so that they cannot stand beside each other.
 fn same_signature(one: &Definition, other: &Definition) -> bool {
-    let same_option =
-        |name: &&str| match (one.specification.get(name), other.specification.get(name)) {
-            (Some(ours), Some(theirs)) => ours.equals(theirs),
-            (ours, theirs) => ours.is_none() && theirs.is_none(),
-        };
     one.unique == other.unique
         && one.sparse == other.sparse
+        && one.collation == other.collation
         && same_filter(one.partial.as_ref(), other.partial.as_ref())
-        && SIGNATURE.iter().all(same_option)
+        && same_projection(one, other)
+}
+
+/// Whether both project to the same paths, or neither projects: an index that says what it would have
+/// anyway is another one than that which says nothing.
+fn same_projection(one: &Definition, other: &Definition) -> bool {
+    let projects = |it: &Definition| it.specification.get("wildcardProjection").is_some();
+    projects(one) == projects(other)
+        && match (&one.wildcard, &other.wildcard) {
+            (Some(ours), Some(theirs)) => ours.says_the_same(theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        }
 }
 
 /// Whether filters say the same in normal form, however they are written.
@@ -285,6 +289,27 @@ mod tests {
             Err(86),
         );
         check(&plain(), doc! { "key": { "a": 2 }, "name": "i" }, Err(86));
+        let key = || doc! { "$**": 1 };
+        let projected = |name: &str, projection: DocumentBuf| doc! { "key": (key()), "name": name, "wildcardProjection": projection };
+        let one = || [projected("w", doc! { "a": 1, "b": 1 })];
+        check(
+            &one(),
+            projected("w", doc! { "b": true, "a": 1.0 }),
+            Ok(false),
+        );
+        check(
+            &one(),
+            projected("x", doc! { "b": true, "a": 1.0 }),
+            Err(85),
+        );
+        check(&one(), projected("x", doc! { "a": 1 }), Ok(true));
+        check(&one(), projected("x", doc! { "a": 0, "b": 0 }), Ok(true));
+        let id_left_out = || projected("x", doc! { "_id": 0 });
+        check(
+            &[doc! { "key": (key()), "name": "w" }],
+            id_left_out(),
+            Ok(true),
+        );
         let text = || [doc! { "key": { "a": "text" }, "name": "t" }];
         check(
             &text(),

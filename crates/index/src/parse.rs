@@ -69,12 +69,20 @@ fn cannot(message: String) -> Error {
 }
 
 impl Definition {
-    /// Parses a specification of a collection that compares by `default` where an index says nothing.
+    /// Parses a new specification of a collection that compares by `default` where an index says nothing.
     /// The index on `_id` always compares as its collection does.
     pub fn parse_within(
         specification: Document<'_>,
         default: Option<&Arc<Collation>>,
     ) -> Result<Definition, Error> {
+        // Indexes of version 1 are older than collations. Folders may have some that have one.
+        let is_old = matches!(version_of(specification), Ok(1));
+        if is_old && specification.contains("collation") {
+            Definition::parse(specification)?;
+            return Err(cannot(
+                "an index with the 'collation' option cannot have v=1".to_owned(),
+            ));
+        }
         let Some(default) = default else {
             return Definition::parse(specification);
         };
@@ -87,7 +95,7 @@ impl Definition {
             Definition::parse(others.collect::<DocumentBuf>().as_document())?;
             return Ok(Definition::of_ids(Some(default.clone())));
         }
-        if specification.contains("collation") {
+        if is_old || specification.contains("collation") {
             return Definition::parse(specification);
         }
         let mut completed = specification.to_buf();
@@ -184,6 +192,9 @@ fn check_together(
     }
     if family != Family::Wildcard && specification.contains("wildcardProjection") {
         return Err(wildcard::not_here());
+    }
+    if family != Family::Text {
+        text::check_languages(specification)?;
     }
     let expires = specification.contains("expireAfterSeconds");
     if expires
@@ -380,6 +391,27 @@ mod tests {
     }
 
     #[test]
+    fn an_index_of_version_1_compares_by_bytes() {
+        let french = doc! { "locale": "fr" };
+        let default = windrow_mql::collation::parse(french.as_document()).unwrap();
+        let of = |specification: DocumentBuf| {
+            Definition::parse_within(specification.as_document(), default.as_ref())
+                .map(|it| it.collation.is_some())
+                .map_err(|error| error.code)
+        };
+        let key = || doc! { "a": 1 };
+        assert_eq!(of(doc! { "key": (key()), "name": "x" }), Ok(true));
+        assert_eq!(of(doc! { "key": (key()), "name": "x", "v": 1 }), Ok(false));
+        for locale in ["fr", "simple"] {
+            let given = doc! { "locale": locale };
+            assert_eq!(
+                of(doc! { "key": (key()), "name": "x", "v": 1, "collation": given }),
+                Err(67)
+            );
+        }
+    }
+
+    #[test]
     fn specifications_have_a_normal_form() {
         check(
             doc! { "key": { "a": 1, "b": (-1) }, "name": "x", "unique": 1, "sparse": false },
@@ -394,6 +426,10 @@ mod tests {
         check(
             doc! { "key": { "_id": 1.0 }, "name": "x" },
             Ok(doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" }),
+        );
+        check(
+            doc! { "key": { "a": 1 }, "name": "x", "default_language": "german" },
+            Ok(doc! { "v": 2, "key": { "a": 1 }, "name": "x", "default_language": "german" }),
         );
         let normal = doc! {
             "v": 2, "key": { "p": 1, "_fts": "text", "_ftsx": 1 }, "name": "t",

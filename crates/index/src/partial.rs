@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Collation, Document};
+use windrow_document::{Collation, Document, ValueRef};
 use windrow_mql::Error;
 use windrow_mql::filter::{Environment, Filter, Node};
 
 const CANNOT_CREATE: i32 = 67;
 const FEATURE_NOT_ALLOWED: i32 = 224;
 
-/// How deep `$and` and `$or` may stand in each other.
+/// How deep a filter may be as it is written: its conditions, the lists that they stand in, and the one
+/// that all stand in where they are several.
 const DEPTH_MAX: usize = 4;
 
 /// Parses the filter of a partial index.
@@ -26,24 +27,56 @@ pub fn parse(document: Document<'_>, collation: Option<Arc<Collation>>) -> Resul
     let is_empty = document.is_empty();
     match filter.root() {
         Node::AlwaysTrue if is_empty => {}
-        root => check(root, 0)?,
+        root => check(root)?,
+    }
+    if depth(document) > DEPTH_MAX {
+        return Err(cannot(format!(
+            "partialFilterExpression depth may not exceed {DEPTH_MAX}"
+        )));
     }
     Ok(filter)
 }
 
-fn check(node: &Node, depth: usize) -> Result<(), Error> {
+/// The levels of a filter that has been parsed, as it is written.
+fn depth(filter: Document<'_>) -> usize {
+    let mut conditions = 0usize;
+    let mut deepest = 0usize;
+    for (name, value) in filter {
+        let (count, levels) = match value {
+            ValueRef::Array(list) if matches!(name, "$and" | "$or") => {
+                let documents = list.iter().filter_map(ValueRef::as_document);
+                (1, 1 + documents.map(depth).max().unwrap_or(0))
+            }
+            _ if name == "$comment" => (0, 0),
+            ValueRef::Document(operators) if starts_with_operator(operators) => {
+                (operators.count(), 1)
+            }
+            _ => (1, 1),
+        };
+        conditions += count;
+        deepest = deepest.max(levels);
+    }
+    if conditions == 1 {
+        deepest
+    } else {
+        deepest + 1
+    }
+}
+
+fn starts_with_operator(document: Document<'_>) -> bool {
+    document
+        .first()
+        .is_some_and(|(name, _)| name.starts_with('$'))
+}
+
+fn check(node: &Node) -> Result<(), Error> {
     let refused = |what: &str| {
         Err(cannot(format!(
             "Expression not supported in partial index: {what}"
         )))
     };
     match node {
-        Node::And(all) | Node::Or(all) if depth < DEPTH_MAX => {
-            all.iter().try_for_each(|one| check(one, depth + 1))
-        }
-        Node::And(_) | Node::Or(_) => Err(cannot(format!(
-            "partialFilterExpression depth may not exceed {DEPTH_MAX}"
-        ))),
+        Node::And(all) | Node::Or(all) => all.iter().try_for_each(check),
         Node::In { regexes, .. } if !regexes.is_empty() => refused("a regular expression"),
         Node::Compare { .. }
         | Node::In { .. }
@@ -94,6 +127,18 @@ mod tests {
         check(doc! { "b": { "$in": [1, 2] } }, Ok(()));
         check(
             doc! { "$or": [{ "b": 1 }, { "$and": [{ "c": 1 }, { "d": 1 }] }] },
+            Ok(()),
+        );
+        let three = || doc! { "$and": [{ "$and": [{ "$and": [{ "b": 3 }] }] }] };
+        check(three(), Ok(()));
+        check(doc! { "$and": [(three())] }, Err(67));
+        check(doc! { "$or": [(three())] }, Err(67));
+        check(
+            doc! { "$and": [{ "$and": [{ "$or": [{ "b": 3, "c": 3 }] }] }] },
+            Err(67),
+        );
+        check(
+            doc! { "$or": [{ "$or": [{ "b": { "$gt": 3, "$lt": 5 } }] }] },
             Ok(()),
         );
         check(doc! { "b": { "$exists": false } }, Err(67));

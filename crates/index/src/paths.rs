@@ -19,6 +19,18 @@ pub(crate) enum Place {
 }
 
 impl Wildcard {
+    /// Whether both have the same paths by name, in whatever order.
+    pub(crate) fn says_the_same(&self, other: &Wildcard) -> bool {
+        let is_one_of = |list: &[String], path: &String| list.contains(path);
+        match (self, other) {
+            (Wildcard::Only(ours), Wildcard::Only(theirs))
+            | (Wildcard::Without(ours), Wildcard::Without(theirs)) => {
+                ours.len() == theirs.len() && ours.iter().all(|path| is_one_of(theirs, path))
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn place(&self, path: &str) -> Place {
         match self {
             Wildcard::Without(out) if out.iter().any(|one| is_within(path, one)) => Place::Outside,

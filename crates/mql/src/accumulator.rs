@@ -188,6 +188,7 @@ fn add_order(order: &Sort, dependencies: &mut Dependencies) {
         match field {
             SortField::Path { path, .. } => dependencies.add(&path.to_string()),
             SortField::TextScore { .. } => dependencies.text_score = true,
+            SortField::Random { .. } => {}
         }
     }
 }

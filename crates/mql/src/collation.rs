@@ -13,13 +13,14 @@ const NOT_IMPLEMENTED: i32 = 238;
 
 /// None: strings are compared by their bytes. Errors: 4 without a locale, 2 for a locale that there is
 /// not and for options that exclude each other, 9 and 14 for wrong fields, 161 for the version of other
-/// tables. Null is as if it were not given.
+/// tables. Null is as if it were not given, but for `backwards`, whose default is another one for some
+/// locales.
 pub fn parse(collation: Document<'_>) -> Result<Option<Arc<Collation>>, Error> {
     if collation.is_empty() {
         return Ok(None);
     }
     let mut settings = Settings::default();
-    let given = |(_, value): &(&str, ValueRef<'_>)| !value.is_nullish();
+    let given = |(name, value): &(&str, ValueRef<'_>)| *name == "backwards" || !value.is_nullish();
     let locale = collation.get("locale");
     match locale.filter(|locale| !locale.is_nullish()) {
         Some(ValueRef::String(locale)) => settings.locale = locale.to_owned(),
@@ -192,6 +193,7 @@ mod tests {
         check(doc! { "locale": "en", "version": "58" }, Err(161));
         check(doc! { "locale": "en", "strength": null }, Ok(true));
         check(doc! { "locale": "simple", "strength": null }, Ok(false));
+        check(doc! { "locale": "en", "backwards": null }, Err(14));
         check(doc! { "locale": "en", "caseFirst": "x" }, Err(9));
         let upper = doc! { "locale": "en", "strength": 1, "caseFirst": "upper" };
         check(upper, Err(2));

@@ -3,7 +3,7 @@
 //! Everything is parsed once into a tree and then applied to documents as BSON bytes. Not here:
 //! plans, indexes, collections, cursors, or stages that see more than one document.
 //!
-//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `former`, [`filter`], [`projection`], [`sort`], [`expression`],
+//! Reading order: [`error`], [`interrupt`], [`memory`], [`collation`], `names`, `former`, `random`, [`filter`], [`projection`], [`sort`], [`expression`],
 //! [`accumulator`], [`reshape`], [`update`], [`window`], [`step`].
 #![forbid(unsafe_code)]
 #![cfg_attr(
@@ -21,6 +21,7 @@ pub mod interrupt;
 pub mod memory;
 mod names;
 pub mod projection;
+mod random;
 pub mod reshape;
 pub mod sort;
 pub mod step;

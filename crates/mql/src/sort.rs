@@ -22,10 +22,10 @@ mod extract;
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, key};
+use windrow_document::{Collation, Document, DocumentBuf, Value, ValueRef, doc, key};
 
 use crate::projection::path::parse_path;
-use crate::{Error, Meta};
+use crate::{Error, Meta, random};
 
 /// A parsed sort specification.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,17 @@ pub enum SortField {
     TextScore {
         name: String,
     },
+    /// `{$meta: "randVal"}`: each document has a number of its own, another one each time.
+    Random {
+        name: String,
+    },
+}
+
+impl SortField {
+    /// Whether it orders by values of the document, as an index may have them.
+    fn is_path(&self) -> bool {
+        matches!(self, SortField::Path { .. })
+    }
 }
 
 /// `{$natural: 1}` and `{$natural: -1}`: the order in which the records stand.
@@ -131,6 +142,11 @@ impl Sort {
             .any(|field| matches!(field, SortField::TextScore { .. }))
     }
 
+    /// Whether it orders by anything else than values of the documents.
+    pub fn needs_metadata(&self) -> bool {
+        !self.fields.iter().all(SortField::is_path)
+    }
+
     /// Appends the document's key. Errors: 2 for a document with two arrays that the fields go
     /// through side by side, 16746 for a number that is a place in an array and a name in its
     /// documents, 40218 where the text score is asked for and unknown.
@@ -178,6 +194,9 @@ impl Sort {
                     let score = meta.text_score.ok_or_else(score_unknown)?;
                     key::append_directed(out, ValueRef::Double(score), true);
                 }
+                SortField::Random { .. } => {
+                    key::append_directed(out, ValueRef::Double(random::fraction()), true);
+                }
             }
         }
         Ok(true)
@@ -192,6 +211,7 @@ impl Sort {
             SortField::TextScore { .. } => {
                 meta.text_score.map(Value::Double).ok_or_else(score_unknown)
             }
+            SortField::Random { .. } => Ok(Value::Double(random::fraction())),
         };
         self.fields.iter().map(value).collect()
     }
@@ -209,11 +229,8 @@ impl Sort {
                 SortField::Path { path, descending } => {
                     document.push(&path.to_string(), if *descending { -1 } else { 1 });
                 }
-                SortField::TextScore { name } => {
-                    let mut meta = DocumentBuf::new();
-                    meta.push("$meta", "textScore");
-                    document.push(name, meta);
-                }
+                SortField::TextScore { name } => document.push(name, doc! { "$meta": "textScore" }),
+                SortField::Random { name } => document.push(name, doc! { "$meta": "randVal" }),
             }
         }
         document
@@ -266,6 +283,9 @@ fn parse_meta(name: &str, meta: Document<'_>) -> Result<SortField, Error> {
     }
     match kind {
         ValueRef::String("textScore") => Ok(SortField::TextScore {
+            name: name.to_owned(),
+        }),
+        ValueRef::String("randVal") => Ok(SortField::Random {
             name: name.to_owned(),
         }),
         other => Err(Error::new(

@@ -77,6 +77,29 @@ fn fields_are_left_out() {
 }
 
 #[test]
+fn arrays_within_nested_arrays_are_not_cut() {
+    let nested = || doc! { "_id": 1, "a": [[{ "b": [1, 2], "c": 3 }], { "b": [4, 5] }] };
+    let cut = || doc! { "_id": 1, "a": [[{ "b": [1, 2], "c": 3 }], { "b": [4] }] };
+    check(doc! { "a.b": { "$slice": 1 } }, nested(), cut());
+    check(doc! { "a": { "b": { "$slice": [0, 1] } } }, nested(), cut());
+    check(
+        doc! { "a.b": { "$slice": 1 }, "a.c": 0 },
+        nested(),
+        doc! { "_id": 1, "a": [[{ "b": [1, 2] }], { "b": [4] }] },
+    );
+    check(
+        doc! { "a.b": { "$slice": 1 }, "_id": 1 },
+        nested(),
+        doc! { "_id": 1, "a": [[{ "b": [1, 2] }], { "b": [4] }] },
+    );
+    check(
+        doc! { "a.b.c": { "$slice": 1 } },
+        doc! { "a": [{ "b": [{ "c": [1, 2] }, [{ "c": [1, 2] }]] }] },
+        doc! { "a": [{ "b": [{ "c": [1] }, [{ "c": [1, 2] }]] }] },
+    );
+}
+
+#[test]
 fn arrays_are_cut() {
     let input = || doc! { "_id": 1, "a": [1, 2, 3], "b": 1 };
     check(

@@ -73,6 +73,14 @@ fn documents_take_their_new_shape() {
             r#"{"_id": 1, "a": 1}"#,
         ),
         (
+            r#"{"$project": {"c": {"$meta": "indexKey"}, "_id": 0, "b": 0, "l": 0}}"#,
+            r#"{"a": 1}"#,
+        ),
+        (
+            r#"{"$project": {"_id": 0, "c": {"$meta": "recordId"}}}"#,
+            "{}",
+        ),
+        (
             r#"{"$addFields": {"a": "$b.c", "b.x": 5, "n.m": "$a", "l": "$$REMOVE"}}"#,
             r#"{"_id": 1, "a": 1, "b": {"c": 1, "d": [{"e": 1, "f": 2}, {"e": 3}], "x": 5}, "n": {"m": 1}}"#,
         ),

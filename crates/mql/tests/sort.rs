@@ -129,6 +129,20 @@ fn text_scores_come_greatest_first() {
 }
 
 #[test]
+fn random_values_come_behind_what_stands_before_them() {
+    let specification = doc! { "p": 1, "_id": { "$meta": "randVal" } };
+    let sort = Sort::parse(specification.as_document()).unwrap();
+    assert_eq!(sort.to_document(), specification);
+    assert!(sort.needs_metadata() && !sort.needs_text_score());
+    let keys = |p: i32| -> std::collections::BTreeSet<Vec<u8>> {
+        (0..50).map(|_| key(&sort, &doc! { "p": p })).collect()
+    };
+    let (low, high) = (keys(1), keys(2));
+    assert_eq!((low.len(), high.len()), (50, 50));
+    assert!(low.last() < high.first());
+}
+
+#[test]
 fn natural_order_stands_alone() {
     let natural = |direction: i32| {
         Sort::parse(doc! { "$natural": direction }.as_document())

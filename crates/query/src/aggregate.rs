@@ -127,7 +127,7 @@ impl Aggregate {
         if self.pipeline.output.is_none() && statistics::first(&stages).is_none() {
             let (find, rest) = front::split(&stages, &**base, self.hint.clone(), &setting)?;
             if rest.is_empty() {
-                return find.explain(base, verbosity, Wrapping::Pipeline, interrupt);
+                return find.explain(base, verbosity, &Wrapping::Pipeline, interrupt);
             }
         }
         let how = Explaining {

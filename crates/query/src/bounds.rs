@@ -4,8 +4,9 @@
 //! intervals of the conditions on it. Conditions through the same array may be fulfilled by
 //! different elements, so they restrict an index together only where one `$elemMatch` holds them.
 //!
-//! Reading order: [`interval`], [`leaf`], [`place`], [`expression`], this file, [`partial`], [`wildcard`], [`range`].
+//! Reading order: [`interval`], [`leaf`], [`place`], [`expression`], this file, [`ends`], [`partial`], [`wildcard`], [`range`].
 
+pub mod ends;
 pub mod expression;
 pub mod interval;
 pub mod leaf;

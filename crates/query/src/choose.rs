@@ -338,7 +338,7 @@ fn assemble(find: &Find, access: Access) -> Plan {
                 && find.needed_paths().is_some_and(|paths| paths.is_empty())
                 && find.projection.is_none();
             scan.output = if nothing {
-                KeyOutput::Nothing
+                KeyOutput::Counted
             } else {
                 KeyOutput::Document
             };

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, doc};
+use windrow_mql::projection::Projection;
 
 use crate::Error;
 use crate::choose::{self, Choice};
@@ -44,7 +45,7 @@ impl Verbosity {
 }
 
 /// What a command adds around the plan of its query.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Wrapping {
     None,
     /// A pipeline of which the query is the whole.
@@ -57,6 +58,8 @@ pub enum Wrapping {
         upserts: bool,
         gives: Given,
     },
+    /// A write that shows some fields of the document that it gives.
+    Projected(Projection, Box<Wrapping>),
 }
 
 /// Which document a write gives.
@@ -85,7 +88,7 @@ impl Find {
         &self,
         source: &Arc<dyn Source>,
         verbosity: Verbosity,
-        wrapping: Wrapping,
+        wrapping: &Wrapping,
         interrupt: &dyn Interrupt,
     ) -> Result<DocumentBuf, Error> {
         let started = Instant::now();
@@ -108,7 +111,7 @@ fn planner(
     find: &Find,
     source: &dyn Source,
     choice: &Choice,
-    (wrapping, millis): (Wrapping, i64),
+    (wrapping, millis): (&Wrapping, i64),
 ) -> Result<DocumentBuf, Error> {
     let mut builder = DocumentBuilder::new();
     builder.append("namespace", ValueRef::String(&source.namespace()));
@@ -118,6 +121,9 @@ fn planner(
         "parsedQuery",
         ValueRef::Document(find.filter.to_document().as_document()),
     );
+    if let Some(collation) = find.filter.collation() {
+        builder.append("collation", ValueRef::Document(collation.specification()));
+    }
     let standing = find.standing(source, &choice.winner)?;
     let shape = standing.shape.hash();
     builder.append("queryHash", ValueRef::String(&shape));
@@ -125,7 +131,7 @@ fn planner(
     let key = standing.key.text();
     builder.append("planCacheKey", ValueRef::String(&key));
     builder.append("optimizationTimeMillis", number(millis));
-    if wrapping == Wrapping::Pipeline {
+    if matches!(wrapping, Wrapping::Pipeline) {
         builder.append("optimizedPipeline", ValueRef::Bool(true));
     }
     for name in [
@@ -161,7 +167,7 @@ fn planner(
 fn execution(
     choice: &Choice,
     source: &Arc<dyn Source>,
-    (verbosity, wrapping, bytes_before): (Verbosity, Wrapping, usize),
+    (verbosity, wrapping, bytes_before): (Verbosity, &Wrapping, usize),
     interrupt: &dyn Interrupt,
 ) -> Result<DocumentBuf, Error> {
     let started = Instant::now();
@@ -195,8 +201,9 @@ fn execution(
 
 impl Wrapping {
     /// How many documents the command gives where its query finds so many.
-    fn returned(self, found: i64) -> i64 {
+    fn returned(&self, found: i64) -> i64 {
         match self {
+            Wrapping::Projected(_, write) => write.returned(found),
             Wrapping::None | Wrapping::Pipeline => found,
             Wrapping::Count
             | Wrapping::Delete { gives: Given::None }
@@ -211,18 +218,22 @@ impl Wrapping {
         }
     }
 
-    fn is_write(self) -> bool {
-        matches!(self, Wrapping::Delete { .. } | Wrapping::Update { .. })
+    fn is_write(&self) -> bool {
+        match self {
+            Wrapping::Projected(_, write) => write.is_write(),
+            other => matches!(other, Wrapping::Delete { .. } | Wrapping::Update { .. }),
+        }
     }
 
     /// The name of the command's own stage, and what it counts where the query finds so many.
-    fn stage(self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
+    fn stage(&self, found: i64) -> Option<(&'static str, Vec<(&'static str, i64)>)> {
         match self {
+            Wrapping::Projected(..) => Some(("PROJECTION_DEFAULT", Vec::new())),
             Wrapping::None | Wrapping::Pipeline => None,
             Wrapping::Count => Some(("COUNT", vec![("nCounted", found)])),
             Wrapping::Delete { .. } => Some(("DELETE", vec![("nWouldDelete", found)])),
             Wrapping::Update { upserts, .. } => {
-                let upserted = i64::from(upserts && found == 0);
+                let upserted = i64::from(*upserts && found == 0);
                 let counts = vec![
                     ("nMatched", found),
                     ("nWouldModify", found),
@@ -235,7 +246,7 @@ impl Wrapping {
 }
 
 /// What is below the limit of a write of one document, which ends with the first itself.
-fn without_own_limit(plan: &Plan, wrapping: Wrapping) -> Option<&Plan> {
+fn without_own_limit<'a>(plan: &'a Plan, wrapping: &Wrapping) -> Option<&'a Plan> {
     match plan {
         Plan::Limit { input, .. } if wrapping.is_write() => Some(input),
         _ => None,
@@ -243,18 +254,19 @@ fn without_own_limit(plan: &Plan, wrapping: Wrapping) -> Option<&Plan> {
 }
 
 /// The plan with the command's own stage on top.
-fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
+fn wrapped(plan: &Plan, wrapping: &Wrapping, run: Option<(&dyn Operator, i64)>) -> DocumentBuf {
     let operator = run.map(|(operator, _)| operator);
     let found = run.map_or(0, |(_, found)| found);
     let Some((name, counts)) = wrapping.stage(found) else {
         return print(plan, operator);
     };
-    let inner = match without_own_limit(plan, wrapping) {
-        Some(input) => {
+    let inner = match (wrapping, without_own_limit(plan, wrapping)) {
+        (Wrapping::Projected(_, write), _) => wrapped(plan, write, run),
+        (_, Some(input)) => {
             let inputs = operator.map(Operator::inputs).unwrap_or_default();
             print(input, inputs.into_iter().next())
         }
-        None => print(plan, operator),
+        (_, None) => print(plan, operator),
     };
     let mut builder = DocumentBuilder::new();
     builder.append("stage", ValueRef::String(name));
@@ -268,6 +280,9 @@ fn wrapped(plan: &Plan, wrapping: Wrapping, run: Option<(&dyn Operator, i64)>) -
         for (name, count) in counts {
             builder.append(name, number(count));
         }
+    }
+    if let Wrapping::Projected(fields, _) = wrapping {
+        builder.append("transformBy", ValueRef::Document(fields.source()));
     }
     builder.append("inputStage", ValueRef::Document(inner.as_document()));
     builder.finish()

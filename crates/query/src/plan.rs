@@ -7,6 +7,7 @@ use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
 
 use crate::bounds::IndexBounds;
+use crate::bounds::ends::Ends;
 use crate::bounds::interval::Intervals;
 use crate::bounds::range::KeyRange;
 use crate::near::NearScan;
@@ -113,8 +114,10 @@ pub struct IndexScan {
 /// What a scan makes of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOutput {
-    /// Nothing: the rows are fetched or counted.
+    /// Nothing: the rows are fetched.
     Nothing,
+    /// Nothing: the rows are only counted.
+    Counted,
     /// A document with the values at their paths.
     Document,
     /// A document with the value of the field of that number alone, at its path.
@@ -134,6 +137,25 @@ pub struct ClusteredScan {
 }
 
 impl IndexScan {
+    /// How explain and the log call it.
+    pub fn stage(&self) -> &'static str {
+        match self.output {
+            _ if self.one_of_each.is_some() => "DISTINCT_SCAN",
+            KeyOutput::Counted if self.counted_ends().is_some() => "COUNT_SCAN",
+            _ => "IXSCAN",
+        }
+    }
+
+    /// Where it only counts what lies in one interval of the index: the ends of that.
+    pub(crate) fn counted_ends(&self) -> Option<Ends> {
+        let definition = &self.index.definition;
+        let counts = self.output == KeyOutput::Counted && self.filter.is_none();
+        if !counts || self.range.is_some() || definition.is_wildcard() {
+            return None;
+        }
+        Ends::of(definition, &self.bounds, self.direction)
+    }
+
     /// Whether a record may come by several keys. Of those that begin alike and of which one is read, it comes
     /// by one alone.
     pub fn may_repeat(&self) -> bool {

@@ -6,6 +6,7 @@ use windrow_document::{ArrayBuf, DocumentBuf, DocumentBuilder, Value, ValueRef, 
 use windrow_geo::Cells;
 use windrow_mql::filter::Filter;
 
+use crate::bounds::ends::Ends;
 use crate::near::NearScan;
 use crate::operators::{Counters, Operator, SORT_BYTES_MAX};
 use crate::plan::{ClusteredScan, IndexScan, Plan, ProjectionKind};
@@ -88,8 +89,7 @@ fn name(plan: &Plan) -> &'static str {
             clustered: true, ..
         }
         | Plan::ClusteredScan(_) => "CLUSTERED_IXSCAN",
-        Plan::IndexScan(scan) if scan.one_of_each.is_some() => "DISTINCT_SCAN",
-        Plan::IndexScan(_) => "IXSCAN",
+        Plan::IndexScan(scan) => scan.stage(),
         Plan::Text(_) => "TEXT_MATCH",
         Plan::Near(scan) => match scan.cells {
             Cells::Sphere(_) => "GEO_NEAR_2DSPHERE",
@@ -154,7 +154,7 @@ fn append_details(plan: &Plan, builder: &mut DocumentBuilder) {
             if let Some(limit) = limit {
                 builder.append("limitAmount", count(*limit));
             }
-            let kind = if sort.needs_text_score() {
+            let kind = if sort.needs_metadata() {
                 "default"
             } else {
                 "simple"
@@ -193,6 +193,9 @@ fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {
     append_filter(scan.filter.as_ref(), builder);
     builder.append("keyPattern", ValueRef::Document(definition.key_pattern()));
     builder.append("indexName", ValueRef::String(&definition.name));
+    if let Some(collation) = &definition.collation {
+        builder.append("collation", ValueRef::Document(collation.specification()));
+    }
     builder.append("isMultiKey", ValueRef::Bool(scan.index.multikey.any()));
     builder.begin_document("multiKeyPaths");
     for (number, field) in definition.fields.iter().enumerate() {
@@ -216,11 +219,24 @@ fn append_scan(scan: &IndexScan, builder: &mut DocumentBuilder) {
     builder.append("isSparse", ValueRef::Bool(definition.sparse));
     builder.append("isPartial", ValueRef::Bool(definition.partial.is_some()));
     builder.append("indexVersion", ValueRef::Int32(2));
+    if let Some(ends) = scan.counted_ends() {
+        append_ends(&ends, builder);
+        return;
+    }
     builder.append(
         "direction",
         ValueRef::String(direction_name(scan.direction)),
     );
     append_bounds(scan, builder);
+}
+
+fn append_ends(ends: &Ends, builder: &mut DocumentBuilder) {
+    builder.begin_document("indexBounds");
+    builder.append("startKey", ValueRef::Document(ends.first.as_document()));
+    builder.append("startKeyInclusive", ValueRef::Bool(ends.includes_first));
+    builder.append("endKey", ValueRef::Document(ends.last.as_document()));
+    builder.append("endKeyInclusive", ValueRef::Bool(ends.includes_last));
+    builder.end();
 }
 
 fn append_clustered(clustered: &ClusteredScan, builder: &mut DocumentBuilder) {
@@ -345,7 +361,7 @@ fn append_counters(plan: &Plan, counters: &Counters, builder: &mut DocumentBuild
             add("keysExamined", counters.keys_examined);
             add("docsExamined", counters.documents_examined);
         }
-        Plan::IndexScan(scan) if scan.one_of_each.is_some() => {
+        Plan::IndexScan(scan) if scan.stage() != "IXSCAN" => {
             add("keysExamined", counters.keys_examined);
         }
         Plan::IndexScan(_) => {

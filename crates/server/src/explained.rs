@@ -68,7 +68,7 @@ pub fn find(
     (verbosity, wrapping): (Verbosity, Wrapping),
 ) -> Result<Reply, CommandError> {
     let explained = find
-        .explain(source, verbosity, wrapping, context.operation)
+        .explain(source, verbosity, &wrapping, context.operation)
         .or_command_error()?;
     Ok(Reply::ok(finish(context, explained, command)))
 }

@@ -23,11 +23,7 @@ fn collect(plan: &Plan, leaves: &mut Vec<String>) {
         | Plan::ClusteredScan(_) => leaves.push("CLUSTERED_IXSCAN".to_owned()),
         Plan::IndexScan(scan) => {
             let key = key_pattern(scan.index.definition.key_pattern());
-            let stage = match scan.one_of_each {
-                Some(_) => "DISTINCT_SCAN",
-                None => "IXSCAN",
-            };
-            leaves.push(format!("{stage} {key}"));
+            leaves.push(format!("{} {key}", scan.stage()));
         }
         Plan::Text(scan) => {
             let key = key_pattern(scan.definition.key_pattern());

@@ -63,6 +63,19 @@ pub(crate) fn definition(
     })
 }
 
+/// Error 14 for languages that are no strings. Where there is no text they mean nothing, and weights neither.
+pub(super) fn check_languages(specification: Document<'_>) -> Result<(), Error> {
+    for name in ["default_language", "language_override"] {
+        if let Some(other) = specification.get(name).filter(|it| it.as_str().is_none()) {
+            let found = other.type_of().name();
+            return Err(Error::type_mismatch(format!(
+                "The field '{name}' must be a string, but got {found}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// A key in the form in which indexes are stored, `{_fts: "text", _ftsx: 1}`, stands for fields that
 /// the weights name.
 fn check_stored_form(key: Document<'_>, specification: Document<'_>) -> Result<(), Error> {

@@ -1,13 +1,11 @@
 //! `$meta` and `$rand`: what no field of the document says.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use windrow_document::{Value, ValueRef};
 
 use super::parse::{Parser, finish};
 use super::tree::{Answer, Call, Operator};
 use super::{Computed, Context, Expression};
-use crate::Error;
+use crate::{Error, random};
 
 /// The names that `$meta` knows. Those of searches are never there.
 const NAMES: [&str; 13] = [
@@ -112,16 +110,7 @@ pub(crate) fn parse_rand(
     finish(Call::new(operator, Vec::new()))
 }
 
-/// Where the sequence of `$rand` stands.
-static STATE: AtomicU64 = AtomicU64::new(0x9E37_79B9_7F4A_7C15);
-
-/// Evenly between 0 and 1. Source of the mixing: Steele, Lea and Flood, "Fast Splittable Pseudorandom
-/// Number Generators" (2014). The command's time joins in, so that runs differ.
-pub(crate) fn rand<'a>(_: &'a Call, context: &Context<'a>) -> Answer<'a> {
-    let step = STATE.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
-    let mut bits = step ^ (context.now as u64).rotate_left(32);
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    bits ^= bits >> 31;
-    Ok(((bits >> 11) as f64 / (1u64 << 53) as f64).into())
+/// Evenly between 0 and 1.
+pub(crate) fn rand<'a>(_: &'a Call, _: &Context<'a>) -> Answer<'a> {
+    Ok(random::fraction().into())
 }

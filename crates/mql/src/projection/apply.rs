@@ -22,6 +22,7 @@ pub(super) fn apply(
         .with_meta(meta);
     let mut run = Run {
         keeps_unnamed: projection.mode == Mode::Exclusion,
+        in_nested_array: false,
         context,
         out: DocumentBuilder::with_buffer(Vec::with_capacity(input.as_bytes().len().min(4096))),
     };
@@ -31,6 +32,9 @@ pub(super) fn apply(
 
 struct Run<'a> {
     keeps_unnamed: bool,
+    /// Within an array that is itself an element of one. A `$slice` goes through at most one array a part
+    /// of its path, so that nothing is cut below here; what is kept or left out goes through them all.
+    in_nested_array: bool,
     context: Context<'a>,
     out: DocumentBuilder,
 }
@@ -101,7 +105,7 @@ impl<'a> Run<'a> {
 
     fn slice(&mut self, slice: &Slice, element: &Element<'_>) {
         match (element.value(), element.name_str()) {
-            (Some(ValueRef::Array(array)), Some(name)) => {
+            (Some(ValueRef::Array(array)), Some(name)) if !self.in_nested_array => {
                 self.out.begin_array(name);
                 for (index, value) in slice.of(array).enumerate() {
                     self.out.append(&index.to_string(), value);
@@ -145,10 +149,13 @@ impl<'a> Run<'a> {
     }
 
     fn elements(&mut self, tree: &'a Tree, array: Array<'_>) -> Result<(), Error> {
+        let was_nested = self.in_nested_array;
         let mut index = 0usize;
         for value in array {
+            self.in_nested_array = was_nested || matches!(value, ValueRef::Array(_));
             index += usize::from(self.value(tree, &index.to_string(), value)?);
         }
+        self.in_nested_array = was_nested;
         Ok(())
     }
 }

@@ -79,6 +79,8 @@ impl Node {
 /// One field of a `$project` before it is known whether the whole includes or excludes.
 enum Projected {
     Flag(bool),
+    /// `{$meta: …}`, which may stand in either.
+    Meta(Expression),
     Computed(Expression),
 }
 
@@ -105,7 +107,9 @@ pub(super) fn project(specification: ValueRef<'_>, scope: &Scope) -> Result<Resh
         let field = match projected {
             Projected::Flag(true) => Field::Included,
             Projected::Flag(false) => Field::Excluded,
-            Projected::Computed(expression) => Field::Computed(expression),
+            Projected::Meta(expression) | Projected::Computed(expression) => {
+                Field::Computed(expression)
+            }
         };
         root.insert(&split(&path)?, field, PROJECT)?;
     }
@@ -145,10 +149,24 @@ fn find_projected(
             ValueRef::Document(inner) if !is_single_operator(inner)? => {
                 find_projected(&path, inner, scope, found)?;
             }
-            value => found.push((path, Projected::Computed(Expression::parse(value, scope)?))),
+            value => {
+                let expression = Expression::parse(value, scope)?;
+                found.push((
+                    path,
+                    match is_meta(value) {
+                        true => Projected::Meta(expression),
+                        false => Projected::Computed(expression),
+                    },
+                ));
+            }
         }
     }
     Ok(())
+}
+
+fn is_meta(value: ValueRef<'_>) -> bool {
+    let operator = value.as_document().and_then(Document::first);
+    operator.is_some_and(|(name, _)| name == "$meta")
 }
 
 fn check_positional(name: &str) -> Result<(), Error> {
@@ -178,12 +196,14 @@ fn is_single_operator(document: Document<'_>) -> Result<bool, Error> {
     Err(Error::new(31325, message))
 }
 
-/// Includes or excludes: the first field that is not `_id` says it, and all others must agree.
+/// Includes or excludes: the first field that is neither `_id` nor `$meta` says it, and all others must
+/// agree. Where there is none, a `$meta` includes.
 fn check_kinds(found: &Found) -> Result<Rest, Error> {
     let mut kind: Option<Rest> = None;
     for (path, projected) in found {
         let wanted = match projected {
             Projected::Flag(_) if path == "_id" => continue,
+            Projected::Meta(_) => continue,
             Projected::Flag(false) => Rest::Kept,
             Projected::Flag(true) | Projected::Computed(_) => Rest::Dropped,
         };
@@ -200,7 +220,7 @@ fn check_kinds(found: &Found) -> Result<Rest, Error> {
                 31253,
                 "Cannot do inclusion on field in exclusion projection",
             ),
-            Projected::Computed(_) => {
+            Projected::Meta(_) | Projected::Computed(_) => {
                 (31310, "Cannot use an expression in an exclusion projection")
             }
         };
@@ -209,11 +229,12 @@ fn check_kinds(found: &Found) -> Result<Rest, Error> {
             format!("Invalid $project :: caused by :: {message}: {path}"),
         ));
     }
-    let only_id = || match found.first() {
-        Some((_, Projected::Flag(false))) => Rest::Kept,
-        _ => Rest::Dropped,
+    let excludes = |(_, projected): &(_, Projected)| matches!(projected, Projected::Flag(false));
+    let otherwise = || match found.iter().all(excludes) {
+        true => Rest::Kept,
+        false => Rest::Dropped,
     };
-    Ok(kind.unwrap_or_else(only_id))
+    Ok(kind.unwrap_or_else(otherwise))
 }
 
 pub(super) fn add_fields(specification: ValueRef<'_>, scope: &Scope) -> Result<Reshape, Error> {

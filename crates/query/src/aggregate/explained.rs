@@ -36,7 +36,7 @@ impl Pipeline {
             return self.explained_behind((first.source.clone(), rest), &rows, how);
         }
         let (find, rest) = front::split(&stages, &**source, hint, how.setting)?;
-        let cursor = find.explain(source, how.verbosity, Wrapping::None, how.interrupt)?;
+        let cursor = find.explain(source, how.verbosity, &Wrapping::None, how.interrupt)?;
         let front = cursor.iter().filter(|(name, _)| *name != "explainVersion");
         let mut first = DocumentBuf::new();
         first.push("$cursor", front.collect::<DocumentBuf>());

@@ -38,8 +38,13 @@ const KNOWN: [&str; 10] = [
     "query",
     "spherical",
 ];
-/// Arguments of old, and what to do instead.
-const REMOVED: [(&str, i32); 3] = [("limit", 50858), ("num", 50857), ("start", 50856)];
+/// Arguments of old, and one that only the command has.
+const REFUSED: [(&str, i32); 4] = [
+    ("collation", 40227),
+    ("limit", 50858),
+    ("num", 50857),
+    ("start", 50856),
+];
 
 /// The stage.
 #[derive(Clone, Debug)]
@@ -63,14 +68,14 @@ pub struct Shown {
 
 impl GeoNear {
     /// Parses the operand. Errors: 10065 for what is no document, 16605 to 16607 for `near`,
-    /// `distanceField` and `includeLocs`, 5860401 and 5860402 for what is no point and no constant, 50856 to 50858 for arguments of old, 2 and 14 for others.
+    /// `distanceField` and `includeLocs`, 5860401 and 5860402 for what is no point and no constant, 50856 to 50858 for arguments of old, 40227 for a collation, 2 and 14 for others.
     pub fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<GeoNear, Error> {
         let ValueRef::Document(options) = operand else {
             return Err(Error::new(NO_OBJECT, "$geoNear argument must be an object"));
         };
-        let mut removed = REMOVED.iter();
-        if let Some((name, code)) = removed.find(|(name, _)| options.contains(name)) {
-            let message = format!("$geoNear no longer supports the '{name}' parameter");
+        let mut refused = REFUSED.iter();
+        if let Some((name, code)) = refused.find(|(name, _)| options.contains(name)) {
+            let message = format!("$geoNear does not accept the '{name}' parameter");
             return Err(Error::new(*code, message));
         }
         let mut names = options.iter().map(|(name, _)| name);

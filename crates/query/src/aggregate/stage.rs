@@ -357,6 +357,7 @@ pub(super) fn sort_dependencies(sort: &Sort) -> Dependencies {
         match field {
             SortField::Path { path, .. } => found.add(&path.to_string()),
             SortField::TextScore { .. } => found.text_score = true,
+            SortField::Random { .. } => {}
         }
     }
     found

@@ -381,7 +381,7 @@ fn starts_with(order: &Sort, first: &Path) -> bool {
 pub fn sorted_paths(order: &Sort) -> impl Iterator<Item = Path> + '_ {
     order.pattern().iter().filter_map(|field| match field {
         SortField::Path { path, .. } => Some(path.clone()),
-        SortField::TextScore { .. } => None,
+        SortField::TextScore { .. } | SortField::Random { .. } => None,
     })
 }
 

@@ -128,7 +128,7 @@ impl IndexScanner {
 
     fn of(what: Scanned, cursor: Box<dyn EntryCursor>, ranges: ScanRanges) -> IndexScanner {
         let wants_document = match what.output {
-            KeyOutput::Nothing => what.filter.is_some(),
+            KeyOutput::Nothing | KeyOutput::Counted => what.filter.is_some(),
             KeyOutput::Document | KeyOutput::Field(_) | KeyOutput::Flat => true,
             KeyOutput::Stored => false,
         };
@@ -437,7 +437,8 @@ impl Operator for IndexScanner {
 
     /// From fences, where every entry is a row.
     fn count_known(&mut self) -> Result<Option<u64>, Error> {
-        let has_rows = self.what.output == KeyOutput::Nothing && self.what.filter.is_none();
+        let is_row = matches!(self.what.output, KeyOutput::Nothing | KeyOutput::Counted);
+        let has_rows = is_row && self.what.filter.is_none();
         if !has_rows
             || self.what.one_of_each.is_some()
             || self.seen.is_some()

@@ -262,6 +262,8 @@ fn check_types(body: Document<'_>) -> Result<(), CommandError> {
     for (name, value) in body.iter().skip(1) {
         match ARGUMENTS.iter().find(|(known, _)| *known == name) {
             Some((_, wanted)) if wanted.takes(value) => {}
+            // As in every other command, it gives no variables.
+            Some(_) if name == "let" && value == ValueRef::Null => {}
             Some(_) => {
                 let found = value.type_of().name();
                 return Err(failed_to_parse(format!(

@@ -223,12 +223,16 @@ impl Asked {
             true => Given::After,
             false => Given::Before,
         };
-        match self.removes() {
+        let write = match self.removes() {
             true => Wrapping::Delete { gives },
             false => Wrapping::Update {
                 upserts: self.upsert,
                 gives,
             },
+        };
+        match &self.fields {
+            Some(fields) => Wrapping::Projected(fields.clone(), Box::new(write)),
+            None => write,
         }
     }
 

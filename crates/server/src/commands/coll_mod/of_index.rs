@@ -102,6 +102,14 @@ impl Wanted {
             let message = "the _id field does not support TTL indexes";
             return Err(invalid(message.to_owned()));
         }
+        let key = self
+            .specification
+            .get("key")
+            .and_then(ValueRef::as_document);
+        if self.expires.is_some() && key.is_some_and(|key| key.count() > 1) {
+            let message = "compound indexes do not support expireAfterSeconds";
+            return Err(invalid(message.to_owned()));
+        }
         if is_of_ids && (self.prepare_unique.is_some() || self.unique) {
             let message = "the _id index is unique as it is";
             return Err(invalid(message.to_owned()));
