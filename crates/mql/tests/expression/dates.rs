@@ -342,3 +342,30 @@ fn dates_are_read_as_people_write_them() {
         (&free("2017-07-04 13:00 PM"), 241),
     ]);
 }
+
+#[test]
+fn days_of_the_year_are_read_from_0_on() {
+    let by = |text: &str, format: &str| {
+        format!(r#"{{"$dateFromString": {{"dateString": "{text}", "format": "{format}"}}}}"#)
+    };
+    let day = |text: &str| format!(r#"{{"$dateFromString": {{"dateString": "{text}"}}}}"#);
+    for (text, format, expected) in [
+        ("2017-302", "%Y-%j", "2017-10-30"),
+        ("2017-0", "%Y-%j", "2017-01-01"),
+        ("2016 059", "%Y %j", "2016-02-29"),
+        ("2017-365", "%Y-%j", "2018-01-01"),
+        ("2017-999", "%Y-%j", "2019-09-27"),
+        ("2017-03-045", "%Y-%m-%j", "2017-02-15"),
+        ("2017-045-03", "%Y-%j-%d", "2017-02-03"),
+    ] {
+        let found = evaluate(&by(text, format));
+        assert_eq!(found, evaluate(&day(expected)), "{text} {format}");
+        assert!(matches!(found, Ok(Some(Value::DateTime(_)))), "{found:?}");
+    }
+    refuse(&[
+        (&by("302-2017", "%j-%Y"), 241),
+        (&by("302", "%j"), 241),
+        (&by("2017-3021", "%Y-%j"), 241),
+        (&by("2017-", "%Y-%j"), 241),
+    ]);
+}

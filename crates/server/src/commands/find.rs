@@ -286,8 +286,8 @@ fn count(arguments: &Arguments<'_>, name: &str) -> Result<Option<u64>, CommandEr
     let Some(value) = arguments.get(name) else {
         return Ok(None);
     };
-    let is_number = value.as_f64().is_none_or(|number| !number.is_nan());
-    let number = whole(value).filter(|_| is_number).unwrap_or(-1);
+    let is_finite = value.as_f64().is_none_or(f64::is_finite);
+    let number = whole(value).filter(|_| is_finite).unwrap_or(-1);
     u64::try_from(number).map(Some).map_err(|_| {
         let message = format!("{name} value must be non-negative, but received: {value}");
         CommandError::new(ErrorCode::BadValue, message)

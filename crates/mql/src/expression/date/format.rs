@@ -39,7 +39,7 @@ impl Default for Format {
 
 /// The letters that print, and those that read.
 pub(crate) const PRINTED: &str = "BGHLMSUVYZbdjmuwz";
-pub(crate) const READ: &str = "BGHLMSVYZbdmuz";
+pub(crate) const READ: &str = "BGHLMSVYZbdjmuz";
 
 impl Format {
     /// 18535 for a percent sign at the end, 18536 for a letter that is not one of `letters`.

@@ -102,6 +102,19 @@ struct Fields {
 }
 
 impl Fields {
+    /// A day counted from 0, of the year that stands before it, and beyond its end of the next. None
+    /// without a year.
+    fn set_day_of_year(&mut self, day: i64) -> Option<()> {
+        let first = Date {
+            year: self.year?,
+            month: 1,
+            day: 1,
+        };
+        let date = Date::of_days(first.days() + day);
+        (self.year, self.month, self.day) = (Some(date.year), Some(date.month), Some(date.day));
+        Some(())
+    }
+
     fn moment(&self) -> Option<Moment> {
         let in_range = (0..24).contains(&self.hour)
             && (0..60).contains(&self.minute)
@@ -167,6 +180,7 @@ fn read_letter(letter: char, reader: &mut Reader<'_>, fields: &mut Fields) -> Op
         'G' => fields.iso_year = Some(reader.number(4)?),
         'm' => fields.month = Some(reader.number(2)?),
         'd' => fields.day = Some(reader.number(2)?),
+        'j' => fields.set_day_of_year(reader.number(3)?)?,
         'b' | 'B' => fields.month = Some(month_of_name(reader.word())?),
         'H' => fields.hour = reader.number(2)?,
         'M' => fields.minute = reader.number(2)?,
