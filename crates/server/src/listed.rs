@@ -137,7 +137,7 @@ mod tests {
         check(0, 1000, 0);
         check(2, 1000, 2);
         check(9, 1000, 5);
-        check(9, 25, 2);
+        check(9, 2 * (12 + Batch::ELEMENT_BYTES_MAX), 2);
         check(9, 1, 1);
     }
 }
