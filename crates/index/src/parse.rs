@@ -75,14 +75,31 @@ impl Definition {
         specification: Document<'_>,
         default: Option<&Arc<Collation>>,
     ) -> Result<Definition, Error> {
-        // Indexes of version 1 are older than collations. Folders may have some that have one.
-        let is_old = matches!(version_of(specification), Ok(1));
-        if is_old && specification.contains("collation") {
-            Definition::parse(specification)?;
-            return Err(cannot(
-                "an index with the 'collation' option cannot have v=1".to_owned(),
-            ));
+        let definition = Definition::parse_completed(specification, default)?;
+        definition.check_new(specification)?;
+        Ok(definition)
+    }
+
+    /// What is refused where an index is made, and read where a folder has one that was made before it was.
+    fn check_new(&self, specification: Document<'_>) -> Result<(), Error> {
+        // Indexes of version 1 are older than collations.
+        if matches!(version_of(specification), Ok(1)) && specification.contains("collation") {
+            let message = "an index with the 'collation' option cannot have v=1";
+            return Err(cannot(message.to_owned()));
         }
+        if let Some(ValueRef::Document(filter)) = specification.get("partialFilterExpression") {
+            crate::partial::check_depth(filter)?;
+        }
+        match specification.get("key") {
+            Some(ValueRef::Document(key)) if self.is_text() => key::check_directions(key),
+            _ => text::check_languages(specification),
+        }
+    }
+
+    fn parse_completed(
+        specification: Document<'_>,
+        default: Option<&Arc<Collation>>,
+    ) -> Result<Definition, Error> {
         let Some(default) = default else {
             return Definition::parse(specification);
         };
@@ -95,6 +112,7 @@ impl Definition {
             Definition::parse(others.collect::<DocumentBuf>().as_document())?;
             return Ok(Definition::of_ids(Some(default.clone())));
         }
+        let is_old = matches!(version_of(specification), Ok(1));
         if is_old || specification.contains("collation") {
             return Definition::parse(specification);
         }
@@ -192,9 +210,6 @@ fn check_together(
     }
     if family != Family::Wildcard && specification.contains("wildcardProjection") {
         return Err(wildcard::not_here());
-    }
-    if family != Family::Text {
-        text::check_languages(specification)?;
     }
     let expires = specification.contains("expireAfterSeconds");
     if expires
@@ -388,6 +403,34 @@ mod tests {
             .map(|it| it.specification)
             .map_err(|error| error.code);
         assert_eq!(found, expected, "{specification}");
+    }
+
+    #[test]
+    fn what_a_new_index_may_not_be_is_read_where_there_is_one() {
+        let deep = doc! { "$and": [{ "$and": [{ "$and": [{ "$and": [{ "b": 3 }] }] }] }] };
+        let french = doc! { "locale": "fr" };
+        for (specification, code) in [
+            (
+                doc! { "key": { "a": 1 }, "name": "x", "partialFilterExpression": deep },
+                67,
+            ),
+            (
+                doc! { "key": { "a": 1 }, "name": "x", "v": 1, "collation": french },
+                67,
+            ),
+            (doc! { "key": { "a": "text", "b": 3 }, "name": "x" }, 67),
+            (
+                doc! { "key": { "a": 1 }, "name": "x", "default_language": 1 },
+                14,
+            ),
+        ] {
+            let made = Definition::parse_within(specification.as_document(), None);
+            assert_eq!(made.map(drop).map_err(|error| error.code), Err(code));
+            assert!(
+                Definition::parse(specification.as_document()).is_ok(),
+                "{specification}"
+            );
+        }
     }
 
     #[test]

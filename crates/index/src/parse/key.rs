@@ -91,16 +91,13 @@ pub(super) fn fields(key: Document<'_>, family: Family) -> Result<Vec<KeyField>,
             kind,
         });
     }
-    if family == Family::Text {
-        check_directions(key)?;
-    }
     check_plugins(&fields, key)?;
     check_hashed(&fields, key)?;
     Ok(fields)
 }
 
 /// Beside text a number is 1 or -1, without its fraction.
-fn check_directions(key: Document<'_>) -> Result<(), Error> {
+pub(super) fn check_directions(key: Document<'_>) -> Result<(), Error> {
     let is_direction = |value: ValueRef<'_>| {
         let whole = value.as_f64().map(f64::trunc);
         !value.is_number() || whole == Some(1.0) || whole == Some(-1.0)
