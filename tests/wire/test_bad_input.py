@@ -11,6 +11,7 @@ import zlib
 
 import bson
 import pytest
+from pymongo import UpdateOne
 from pymongo.errors import DocumentTooLarge, OperationFailure, WriteError
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -241,6 +242,36 @@ def test_errors_of_all_documents_fit_a_reply(database, count, key_bytes):
     assert [error["index"] for error in errors] == list(range(count)) and reply["n"] == 0
     assert {error["code"] for error in errors} == {11000}
     assert errors[0]["errmsg"] and "keyValue" in errors[0] and errors[-1]["errmsg"] == ""
+
+
+@pytest.mark.parametrize("key_bytes", [1_500_000, 5_000_000])
+def test_one_error_is_told_in_full(database, key_bytes):
+    database.c.create_index("k", unique=True)
+    database.c.insert_one({"k": "k" * key_bytes})
+    reply = database.command({"insert": "c", "documents": [{"k": "k" * key_bytes}]})
+    [error] = reply["writeErrors"]
+    assert len(error["errmsg"]) > key_bytes and len(error["keyValue"]["k"]) == key_bytes
+
+
+def test_what_is_written_is_told_whatever_it_takes(database):
+    updates = [UpdateOne({"_id": f"{number:0300}"}, {"$set": {"a": 1}}, upsert=True) for number in range(55_000)]
+    assert database.c.bulk_write(updates).upserted_count == 55_000
+
+
+def test_scopes_of_code_are_levels_of_a_document(database):
+    def nested(levels, inner):
+        for _ in range(levels):
+            inner = {"a": inner}
+        return inner
+
+    database.c.insert_one({"_id": 1, "d": nested(80, bson.Code("x", nested(80, 1)))})
+    deeper = [{"$set": {"d": nested(60, "$d")}}]
+    with pytest.raises(OperationFailure) as error:
+        database.c.update_one({}, deeper)
+    assert error.value.code == 15
+    with pytest.raises(OperationFailure) as error:
+        database.c.insert_one({"d": nested(90, bson.Code("x", nested(92, 1)))})
+    assert error.value.code == 15 and database.c.count_documents({}) == 1
 
 
 @pytest.mark.parametrize("command, code, name", [

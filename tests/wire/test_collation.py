@@ -168,3 +168,18 @@ def test_a_double_key_is_shown_by_the_bytes_of_its_sort_key(database):
         assert bytes.fromhex(first) and details["hexEncoded"] == encoded and details["collation"]["strength"] == 2
         assert value.get("n", 1) == 1 and f"index: {index} collation: {{ locale: \"en\"" in details["errmsg"]
         assert f"CollationKey(0x{first})" in details["errmsg"]
+
+
+def test_no_number_is_shown_by_its_bytes(database):
+    database.create_collection("k", collation=ANY_CASE).create_index("n", unique=True)
+    database.k.insert_one({"n": float("nan")})
+    with pytest.raises(DuplicateKeyError) as error:
+        database.k.insert_one({"n": float("nan")})
+    assert error.value.details["hexEncoded"] == [False]
+
+
+@pytest.mark.parametrize("options, changed", [({}, "a"), ({"collation": ANY_CASE}, "A")])
+def test_several_ids_that_compare_the_same_are_put_in_order(database, options, changed):
+    database.c.insert_many([{"_id": "a", "n": 1}, {"_id": "A", "n": 2}])
+    found = database.c.find_one_and_update({"_id": "a"}, {"$set": {"m": 1}}, sort=[("n", -1)], **options)
+    assert found["_id"] == changed

@@ -224,9 +224,6 @@ def test_what_is_not_allowed_is_refused(client, database):
     ({"find": "system.profile"}, 263),
     ({"find": "system.views"}, 263),
     ({"aggregate": "system.views", "pipeline": [], "cursor": {}}, 263),
-    ({"buildInfo": 1}, 263),
-    ({"hello": 1}, 263),
-    ({"connectionStatus": 1}, 263),
 ])
 def test_what_no_transaction_does(client, database, command, code):
     database.create_collection("capped", capped=True, size=4096)

@@ -19,6 +19,7 @@ use crate::generic::Generic;
 use crate::joined::Joined;
 use crate::joining;
 use crate::labels::{Failed, labelled, labelled_as};
+use crate::latency::Class;
 use crate::log::Severity;
 use crate::metrics::{CommandCounts, Kind};
 use crate::moments;
@@ -163,7 +164,12 @@ fn execute(
             Some(moment) => moments::told(reply, command, moment),
             None => reply,
         };
-        let outcome = outcome.map(told).and_then(checked_size);
+        let outcome = outcome.map(told);
+        let outcome = match command.class() {
+            // What is written is written, and has to be told.
+            Class::Write => outcome,
+            _ => outcome.and_then(checked_size),
+        };
         outcome.map_err(|error| why(error, operation))
     };
     let outcome = match &generic.numbered {

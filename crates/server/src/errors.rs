@@ -94,9 +94,7 @@ fn duplicate_key(duplicate: DuplicateKey) -> CommandError {
         shell_text::document(by_bytes(key, &shown).as_document())
     );
     let parts = key.iter().map(|(_, part)| part);
-    let encoded: ArrayBuf = parts
-        .map(|part| Value::from(part_by_bytes(part, &shown).as_ref() != part))
-        .collect();
+    let encoded: ArrayBuf = parts.map(|part| Value::from(has_strings(part))).collect();
     CommandError::new(ErrorCode::DuplicateKey, message)
         .with("keyPattern", duplicate.key_pattern)
         .with("keyValue", by_bytes(key, &|digits| digits))
@@ -110,6 +108,15 @@ fn by_bytes(key: Document<'_>, shown: &dyn Fn(String) -> String) -> DocumentBuf 
     key.iter()
         .for_each(|(name, part)| all.push(name, part_by_bytes(part, shown)));
     all
+}
+
+fn has_strings(part: ValueRef<'_>) -> bool {
+    match part {
+        ValueRef::String(_) => true,
+        ValueRef::Document(inner) => inner.iter().any(|(_, part)| has_strings(part)),
+        ValueRef::Array(inner) => inner.iter().any(has_strings),
+        _ => false,
+    }
 }
 
 fn part_by_bytes(part: ValueRef<'_>, shown: &dyn Fn(String) -> String) -> Value {

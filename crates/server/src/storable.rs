@@ -316,6 +316,10 @@ fn is_within(document: Document<'_>, levels: usize) -> bool {
             Type::Document | Type::Array => {
                 is_within(Document::from_validated(element.bytes), below)
             }
+            Type::JavaScriptWithScope => match element.value() {
+                Some(ValueRef::JavaScriptWithScope { scope, .. }) => is_within(scope, below),
+                _ => true,
+            },
             _ => true,
         };
         if !fits {

@@ -254,27 +254,39 @@ impl Storing {
 pub struct WriteErrors {
     all: Vec<Value>,
     bytes: usize,
+    messages_bytes: usize,
 }
 
 impl WriteErrors {
-    /// As in MongoDB: those that come after so many bytes have an empty message.
+    /// As in MongoDB: those that come after so many bytes of messages have an empty one, but for the first
+    /// two.
     const MESSAGES_BYTES_MAX: usize = 1 << 20;
-    /// And after so many their number and code alone, so that the reply stays a document.
-    const DETAILS_BYTES_MAX: usize = 8 << 20;
+    /// What does not fit so many bytes has its number and code alone, so that the reply stays a document.
+    const BYTES_MAX: usize = 8 << 20;
+    /// The same for the first.
+    const FIRST_BYTES_MAX: usize = 14 << 20;
 
     /// `{index, code, …, errmsg}`
     pub fn push(&mut self, index: usize, error: &CommandError) {
         let mut entry = DocumentBuf::new();
         entry.push("index", index as i32);
         entry.push("code", error.code.number());
-        let details = error.extra.as_bytes().len() + error.message.len();
-        if self.bytes + details <= Self::DETAILS_BYTES_MAX {
+        let room = match self.is_empty() {
+            true => Self::FIRST_BYTES_MAX,
+            false => Self::BYTES_MAX.saturating_sub(self.bytes),
+        };
+        if error.extra.as_bytes().len() <= room {
             for (name, value) in error.extra.iter() {
                 entry.push(name, value);
             }
         }
-        let has_room = self.bytes + details <= Self::MESSAGES_BYTES_MAX;
-        entry.push("errmsg", if has_room { &error.message } else { "" });
+        let is_told = self.all.len() < 2 || self.messages_bytes < Self::MESSAGES_BYTES_MAX;
+        let message = match is_told && entry.as_bytes().len() + error.message.len() <= room {
+            true => &error.message,
+            false => "",
+        };
+        entry.push("errmsg", message);
+        self.messages_bytes += message.len();
         self.bytes += entry.as_bytes().len();
         self.all.push(Value::from(entry));
     }

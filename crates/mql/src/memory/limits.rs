@@ -31,6 +31,7 @@ pub(crate) fn depth(value: ValueRef<'_>) -> usize {
     let inner = match value {
         ValueRef::Document(document) => document,
         ValueRef::Array(array) => array.as_document(),
+        ValueRef::JavaScriptWithScope { scope, .. } => scope,
         _ => return 0,
     };
     let depths = inner.iter().map(|(_, value)| depth(value));

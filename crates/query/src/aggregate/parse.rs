@@ -22,7 +22,6 @@ use crate::Error;
 
 /// NotImplemented.
 const NOT_IMPLEMENTED: i32 = 238;
-/// Pipelines within pipelines.
 /// Stages of one pipeline.
 const STAGES_MAX: usize = 1000;
 

@@ -4,7 +4,7 @@ use windrow_document::doc;
 use windrow_wire::limits::DOCUMENT_BYTES_MAX;
 use windrow_wire::{CommandError, Reply, Request};
 
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::version::{MONGODB_VERSION, windrow};
 
@@ -13,6 +13,7 @@ pub const BUILD_INFO: Command = Command {
     aliases: &["buildinfo"],
     help: "tells version and build of the server",
     arguments: Accepted::Only(&[]),
+    in_transactions: InTransactions::Following,
     run,
     ..Command::EMPTY
 };

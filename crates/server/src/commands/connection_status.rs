@@ -4,13 +4,14 @@ use windrow_document::doc;
 use windrow_wire::{CommandError, Reply, Request};
 
 use crate::arguments::Arguments;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 
 pub const CONNECTION_STATUS: Command = Command {
     name: "connectionStatus",
     help: "tells the users of the connection and what they may do",
     arguments: Accepted::Only(&["showPrivileges"]),
+    in_transactions: InTransactions::Following,
     run,
     ..Command::EMPTY
 };

@@ -226,6 +226,10 @@ fn check_id_index(
     let Some(given) = index.get("collation") else {
         return Ok(());
     };
+    if fields.whole_number("v")? == Some(1) {
+        let message = "an index with the 'collation' option cannot have v=1";
+        return Err(CommandError::new(ErrorCode::CannotCreateIndex, message));
+    }
     let own = given
         .as_document()
         .map(|given| collation::of(Some(given), None));

@@ -76,11 +76,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let asked = Asked::parse(body, default)?;
     let by_pipeline = body.get("update").is_some_and(|it| it.as_array().is_some());
     let metrics = &context.state.metrics;
-    metrics.count_update(
-        FIND_AND_MODIFY.name,
-        by_pipeline,
-        body.contains("arrayFilters"),
-    );
+    let filters = body.get("arrayFilters").and_then(ValueRef::as_array);
+    let filters = filters.is_some_and(|filters| !filters.is_empty());
+    metrics.count_update(FIND_AND_MODIFY.name, by_pipeline, filters);
     let done = context.joined.map(|it| it.done_alone());
     let done = done.transpose()?.flatten();
     let (outcome, value) = match done {
@@ -254,8 +252,10 @@ impl Asked {
         let variables = &environment.variables;
         let update = parse_update(&arguments, flags.remove, &array_filters, variables)?;
         let query = document("query")?;
-        // MongoDB's does not look at the order of what is one document at most.
-        let sort = document("sort")?.filter(|_| !query.is_some_and(is_of_id));
+        // MongoDB's does not look at the order of what is one document at most, as an `_id` is under the
+        // collation of its index.
+        let is_one = arguments.present("collation").is_none() && query.is_some_and(is_of_id);
+        let sort = document("sort")?.filter(|_| !is_one);
         let filter = queries::filter(query, &environment)?;
         if flags.upsert {
             check_upsert_filter(&filter).or_command_error()?;

@@ -12,7 +12,7 @@ use windrow_wire::{CommandError, Compressor, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
 use crate::clock;
-use crate::command::{Accepted, Command};
+use crate::command::{Accepted, Command, InTransactions};
 use crate::context::Context;
 use crate::parameters::QUIET;
 use crate::sessions::TIMEOUT_MINUTES;
@@ -23,6 +23,7 @@ pub const HELLO: Command = Command {
     help: "tells what a client must know to speak with the server",
     in_api_version_1: true,
     arguments: Accepted::Any,
+    in_transactions: InTransactions::Following,
     run: |request, context| run(request, context, "isWritablePrimary"),
     ..Command::EMPTY
 };

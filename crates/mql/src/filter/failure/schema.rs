@@ -95,6 +95,9 @@ fn show_specified(found: &mut DocumentBuf, specified: &DocumentBuf, telling: &Te
 
 /// The keywords that are not fulfilled, each with what is wrong.
 fn rules(schema: Document<'_>, value: ValueRef<'_>, telling: &Telling<'_>) -> ArrayBuf {
+    if telling.must_stop() {
+        return ArrayBuf::new();
+    }
     let given = KEYWORDS
         .iter()
         .filter_map(|keyword| Some((*keyword, schema.get(keyword)?)));
@@ -200,7 +203,7 @@ fn rule(
         }
         ("required", ValueRef::Array(names), ValueRef::Document(document)) => {
             show_specified(&mut found, &single(keyword, operand), telling);
-            found.push("missingProperties", missing(names, document));
+            found.push("missingProperties", missing(names, document, telling));
         }
         ("patternProperties", ValueRef::Document(patterns), ValueRef::Document(document)) => {
             found.push("details", by_pattern(patterns, document, telling));
@@ -292,10 +295,10 @@ fn properties(named: Document<'_>, document: Document<'_>, telling: &Telling<'_>
     failing.collect()
 }
 
-fn missing(names: Array<'_>, document: Document<'_>) -> ArrayBuf {
+fn missing(names: Array<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
     let is_missing =
         |name: &ValueRef<'_>| name.as_str().is_some_and(|name| !document.contains(name));
-    names.iter().filter(is_missing).collect()
+    telling.list(names.iter().filter(is_missing).map(ValueRef::to_value))
 }
 
 fn by_pattern(patterns: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> ArrayBuf {
@@ -366,7 +369,7 @@ fn dependencies(
     let failing = present.filter_map(|(name, dependency)| {
         let mut found = doc! { "conditionalProperty": name };
         let (field, list) = match dependency {
-            ValueRef::Array(names) => ("missingProperties", missing(names, document)),
+            ValueRef::Array(names) => ("missingProperties", missing(names, document, telling)),
             other => {
                 let rules = rules(other.as_document()?, ValueRef::Document(document), telling);
                 ("details", rules)
@@ -438,12 +441,13 @@ fn combined(
     telling: &Telling<'_>,
 ) {
     let schemas = || schemas.iter().filter_map(ValueRef::as_document).enumerate();
-    let accepting = schemas().filter(|(_, schema)| accepts(*schema, value));
+    let accepting = schemas().take_while(|_| !telling.must_stop());
+    let accepting = accepting.filter(|(_, schema)| accepts(*schema, value));
     let accepting: Vec<i32> = accepting.map(|(index, _)| index as i32).collect();
     if keyword == "oneOf" && accepting.len() > 1 {
         found.push("reason", "more than one subschema matched");
-        let indexes: ArrayBuf = accepting.into_iter().map(Value::Int32).collect();
-        found.push("matchingSchemaIndexes", indexes);
+        let indexes = accepting.into_iter().map(Value::Int32);
+        found.push("matchingSchemaIndexes", telling.list(indexes));
         return;
     }
     let failing = schemas().filter(|(index, _)| !accepting.contains(&(*index as i32)));

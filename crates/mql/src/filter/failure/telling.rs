@@ -2,10 +2,11 @@
 
 use std::cell::Cell;
 
-use windrow_document::{Document, DocumentBuf, ValueRef};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
 
 use crate::Error;
 use crate::filter::{Environment, Filter};
+use crate::interrupt;
 use crate::memory::heap_bytes;
 
 /// MongoDB's limit of what is told of one document.
@@ -46,10 +47,27 @@ impl<'e> Telling<'e> {
         }
     }
 
-    /// Whether there is room for one more part of a list.
+    /// Whether there is room for one more part of a list, and time to tell it.
     pub fn has_room(&self) -> bool {
         self.count(PART_BYTES);
-        !self.is_too_long()
+        !self.must_stop()
+    }
+
+    /// Whether nothing more is to be looked at: there is no room for it, or the write is to stop.
+    pub fn must_stop(&self) -> bool {
+        if interrupt::check().is_err() {
+            self.bytes.set(usize::MAX);
+        }
+        self.is_too_long()
+    }
+
+    /// A list that is as long as the validator or the document, with as much of it as there is room for.
+    pub fn list(&self, all: impl Iterator<Item = Value>) -> ArrayBuf {
+        all.take_while(|one| {
+            self.count(heap_bytes(one.as_ref()));
+            self.has_room()
+        })
+        .collect()
     }
 
     fn count(&self, bytes: usize) {

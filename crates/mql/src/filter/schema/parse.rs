@@ -1,5 +1,7 @@
 //! Schema documents to rules: the table of keywords.
 
+use std::collections::HashSet;
+
 use windrow_document::{Array, Decimal128, Document, Type, Value, ValueRef};
 
 use super::{Dependency, Items, Range, Rest, Rules, equal_in_any_order};
@@ -185,11 +187,12 @@ impl<'a> Keyword<'a> {
 
     fn name_list(&self, list: Array<'_>) -> Result<Vec<String>, Error> {
         let mut names: Vec<String> = Vec::new();
+        let mut seen = HashSet::new();
         for item in list {
             let name = item
                 .as_str()
                 .ok_or_else(|| self.wrong_type("an array of strings"))?;
-            if names.iter().any(|one| one == name) {
+            if !seen.insert(name) {
                 return Err(self.wrong_value("cannot contain duplicate values"));
             }
             names.push(name.to_owned());
