@@ -218,6 +218,20 @@ def test_documents_that_bson_would_have_otherwise_are_counted(database):
     assert "the field 'a' is there twice" in found["warnings"][0]
 
 
+def test_documents_that_the_validator_refuses_are_counted(database):
+    database.c.insert_many([{"a": 1}, {"a": "x"}, {}])
+    for action in ["error", "warn"]:
+        database.command("collMod", "c", validator={"$expr": {"$gt": [{"$add": ["$a", 1]}, 1]}},
+                         validationAction=action)
+        found = database.command("validate", "c")
+        assert found["valid"] and found["nInvalidDocuments"] == 0
+        assert found["nNonCompliantDocuments"] == 2
+        assert "not compliant with the collection's schema: 2," in found["warnings"][0]
+    database.command("collMod", "c", validationLevel="off")
+    found = database.command("validate", "c")
+    assert (found["nNonCompliantDocuments"], found["warnings"]) == (0, [])
+
+
 def test_an_index_made_anew_is_the_same(database):
     """reIndex dropped the indexes before it built them: a server that ended in between had lost
     them."""

@@ -279,6 +279,7 @@ def test_a_member_says_the_time_of_the_newest_change(member):
     assert (event["documentKey"], event["clusterTime"]) == ({"_id": 1}, second["operationTime"])
     concern = database.client.admin.command("getDefaultRWConcern")
     assert concern["defaultReadConcern"] == {"level": "local"}
+    assert concern["defaultWriteConcern"] == {"w": "majority", "wtimeout": 0}
     status = database.client.admin.command("serverStatus")["repl"]
     assert status["setName"] == "rs0" and status["isWritablePrimary"]
 

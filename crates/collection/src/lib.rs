@@ -84,7 +84,7 @@ pub use scans::Scans;
 pub use statistics::{CollectionStatistics, IndexStatistics};
 pub use told::Deed;
 pub use transaction::Transaction;
-pub use validate::{Checks, IndexReport, Validation, WrongEntries, WrongEntry};
+pub use validate::{Checks, IndexReport, Noted, Validation, WrongEntries, WrongEntry};
 pub use views::View;
 pub use windrow_fold::Direction;
 pub use windrow_storage::{ClusterTime, Position, StorageError};

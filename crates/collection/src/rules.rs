@@ -101,6 +101,11 @@ impl Rules {
         self.validator.is_some()
     }
 
+    /// What the validator says of documents that are there.
+    pub fn judge(&self) -> Judge<'_> {
+        Judge(self.validator.as_ref().map(Validator::filter))
+    }
+
     /// Whether a document may be written; `old` is the one that it replaces.
     pub fn check(&self, new: Document<'_>, old: Option<Document<'_>>) -> Result<Verdict, Error> {
         let Some(validator) = &self.validator else {
@@ -119,6 +124,20 @@ impl Rules {
             true => Verdict::Warned(error),
             false => Verdict::Refused(error),
         })
+    }
+}
+
+/// The validator as it is now: see [`Rules::judge`].
+pub(crate) struct Judge<'r>(Option<Result<Cow<'r, Filter>, windrow_mql::Error>>);
+
+impl Judge<'_> {
+    /// Whether the document could not be written as it is. One that cannot be read refuses all.
+    pub fn refuses(&self, document: Document<'_>) -> Result<bool, Error> {
+        match &self.0 {
+            None => Ok(false),
+            Some(Err(_)) => Ok(true),
+            Some(Ok(filter)) => Ok(!accepts(filter, document)?),
+        }
     }
 }
 

@@ -22,6 +22,7 @@ use crate::collection::Collection;
 use crate::error::Error;
 use crate::generation::append_id_key;
 use crate::read::{Reader, RecordId};
+use crate::rules::Judge;
 use doubles::Doubles;
 
 /// What is looked at.
@@ -52,12 +53,28 @@ pub struct Validation {
     pub errors: Vec<String>,
     /// The records of those.
     pub corrupt: Vec<RecordId>,
-    /// How many documents do not conform to BSON's specification, and what is the matter with the first.
-    pub not_conforming: u64,
-    pub first_not_conforming: Option<String>,
+    /// Documents that the collection's validator refuses.
+    pub refused: Noted,
+    /// Others that do not conform to BSON's specification.
+    pub not_conforming: Noted,
     pub indexes: Vec<IndexReport>,
     /// Of a clustered collection: the index that it is, as far as it is kept beside the documents.
     pub of_ids: Option<IndexReport>,
+}
+
+/// So many documents, and what is the matter with the first.
+#[derive(Clone, Debug, Default)]
+pub struct Noted {
+    pub count: u64,
+    pub first: Option<String>,
+}
+
+impl Noted {
+    fn note(&mut self, id: RecordId, what: &str) {
+        self.count += 1;
+        let first = || format!("record {}: {what}", id.0);
+        self.first.get_or_insert_with(first);
+    }
 }
 
 impl Validation {
@@ -132,8 +149,13 @@ impl Collection {
             steps: 0,
         };
         let reader = self.lasting_reader()?;
+        let rules = self.rules();
+        let terms = Terms {
+            checks,
+            judge: rules.judge(),
+        };
         let mut validation = Validation::default();
-        let expected = match of_documents(&reader, checks, &mut validation, pace) {
+        let expected = match of_documents(&reader, &terms, &mut validation, pace) {
             Err(error) => {
                 // Without all documents nothing can be said of indexes.
                 validation.errors.push(damage(error)?);
@@ -196,10 +218,16 @@ struct Expected {
     doubles: Doubles,
 }
 
+/// What documents are held against.
+struct Terms<'r> {
+    checks: Checks,
+    judge: Judge<'r>,
+}
+
 /// Reads all documents.
 fn of_documents(
     reader: &Reader,
-    checks: Checks,
+    terms: &Terms<'_>,
     validation: &mut Validation,
     pace: &mut Pace<'_>,
 ) -> Result<Vec<Expected>, Error> {
@@ -215,17 +243,19 @@ fn of_documents(
         pace.step()?;
         validation.documents += 1;
         let id = cursor.id();
-        if checks.full
+        if terms.checks.full
             && let Err(error) = Document::from_bytes(cursor.document())
         {
             validation.note_corrupt(id, &error.to_string());
             continue;
         }
         let document = Document::from_validated(cursor.document());
-        if checks.conformance
+        if terms.judge.refuses(document)? {
+            validation.refused.note(id, "the validator refuses it");
+        } else if terms.checks.conformance
             && let Some(what) = conformance::fault(document)
         {
-            validation.note_not_conforming(id, &what);
+            validation.not_conforming.note(id, &what);
         }
         if let Some(of_ids) = reader.indexes().first().filter(|_| reader.is_clustered()) {
             append_id_key(of_ids.definition(), document, &mut key);
@@ -253,11 +283,5 @@ impl Validation {
     fn note_corrupt(&mut self, id: RecordId, what: &str) {
         self.errors.push(format!("record {}: {what}", id.0));
         self.corrupt.push(id);
-    }
-
-    fn note_not_conforming(&mut self, id: RecordId, what: &str) {
-        self.not_conforming += 1;
-        let first = || format!("record {}: {what}", id.0);
-        self.first_not_conforming.get_or_insert_with(first);
     }
 }

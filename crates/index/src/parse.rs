@@ -82,11 +82,7 @@ impl Definition {
 
     /// What is refused where an index is made, and read where a folder has one that was made before it was.
     fn check_new(&self, specification: Document<'_>) -> Result<(), Error> {
-        // Indexes of version 1 are older than collations.
-        if matches!(version_of(specification), Ok(1)) && specification.contains("collation") {
-            let message = "an index with the 'collation' option cannot have v=1";
-            return Err(cannot(message.to_owned()));
-        }
+        check_version(specification)?;
         if let Some(ValueRef::Document(filter)) = specification.get("partialFilterExpression") {
             crate::partial::check_depth(filter)?;
         }
@@ -295,6 +291,15 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
     }
     check_options_of_ids(specification)?;
     check_collation_of_ids(specification, None)
+}
+
+/// Error 67 where an index of version 1, which is older than collations, has one.
+pub fn check_version(specification: Document<'_>) -> Result<(), Error> {
+    if matches!(version_of(specification), Ok(1)) && specification.contains("collation") {
+        let message = "an index with the 'collation' option cannot have v=1";
+        return Err(cannot(message.to_owned()));
+    }
+    Ok(())
 }
 
 /// Error 197 where a specification has an option that the index on `_id` cannot have.

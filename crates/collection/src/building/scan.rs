@@ -32,6 +32,9 @@ const RANGES_PER_WORKER: u64 = 32;
 const PLACE_BYTES_MAX: usize = 256;
 /// Behind every place: no key begins so.
 const END: &[u8] = &[0xFF; 9];
+/// A worker more for so many bytes of documents: each writes sections of its own, and what stands in two of
+/// them beside each other is not counted without reading it.
+const BYTES_PER_WORKER: u64 = 1 << 20;
 /// Documents between two looks at whether to stop.
 const DOCUMENTS_PER_CHECK: u64 = 512;
 
@@ -81,8 +84,10 @@ pub(super) fn scan(
         next: AtomicUsize::new(0),
         failed: Mutex::default(),
     };
+    let worth = usize::try_from(collection.bytes() / BYTES_PER_WORKER).unwrap_or(usize::MAX);
+    let workers = threads.min(scan.ranges.len()).min(worth.max(1));
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(scan.ranges.len()) {
+        for _ in 0..workers {
             scope.spawn(|| scan.work());
         }
     });

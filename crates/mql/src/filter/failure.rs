@@ -46,7 +46,12 @@ pub fn information(
     let id = document.get("_id").unwrap_or(ValueRef::Null);
     for is_brief in [false, true] {
         let telling = Telling::new(environment, is_brief);
-        let details = details(query, document, &telling);
+        let asked = Asked {
+            document,
+            telling: &telling,
+            negated: false,
+        };
+        let details = asked.details(query);
         if telling.is_too_long() || details.as_bytes().len() > BYTES_MAX {
             continue;
         }
@@ -63,22 +68,44 @@ pub fn information(
     doc! { "failingDocumentId": id, "note": "detailed error was too large" }
 }
 
-/// Why `document` does not match `query`. Empty where it matches.
-fn details(query: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
+/// A document that is asked why it does not match; `negated`: why it does, where it should not.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    document: Document<'a>,
+    telling: &'a Telling<'a>,
+    negated: bool,
+}
+
+impl Asked<'_> {
+    /// Whether a part of a validator has to do with it that the document is refused. An expression that
+    /// cannot be evaluated always has.
+    fn concerns(&self, query: Document<'_>) -> bool {
+        let matches = self.telling.matches(query, self.document);
+        matches.map_or(true, |matched| matched == self.negated)
+    }
+
+    /// What is told of a part of a validator.
+    fn details(&self, query: Document<'_>) -> DocumentBuf {
+        match self.negated {
+            true => satisfied(query, self),
+            false => not_satisfied(query, self),
+        }
+    }
+}
+
+/// Why a document does not match `query`. Empty where it matches.
+fn not_satisfied(query: Document<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let clauses = clauses(query);
     if let [(name, operand)] = clauses.as_slice() {
-        return clause(name, operand.as_ref(), document, telling, false);
+        return clause(name, operand.as_ref(), asked);
     }
     let fails = |(_, (name, operand)): &(usize, &(String, Value))| {
-        let single = single(name, operand.as_ref());
-        concerns(single.as_document(), document, telling, false)
+        asked.concerns(single(name, operand.as_ref()).as_document())
     };
     let failing = clauses.iter().enumerate().filter(fails);
-    let failing = failing.take_while(|_| telling.has_room());
-    let failing = failing.map(|(index, (name, operand))| {
-        let details = clause(name, operand.as_ref(), document, telling, false);
-        indexed(index, details)
-    });
+    let failing = failing.take_while(|_| asked.telling.has_room());
+    let failing = failing
+        .map(|(index, (name, operand))| indexed(index, clause(name, operand.as_ref(), asked)));
     let failing: ArrayBuf = failing.collect();
     match failing.as_array().is_empty() {
         true => DocumentBuf::new(),
@@ -86,16 +113,16 @@ fn details(query: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -
     }
 }
 
-/// Why a query document holds that should not.
-fn satisfied(query: Document<'_>, document: Document<'_>, telling: &Telling<'_>) -> DocumentBuf {
+/// Why a document matches `query`.
+fn satisfied(query: Document<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let clauses = clauses(query);
     match clauses.as_slice() {
-        [(name, operand)] => clause(name, operand.as_ref(), document, telling, true),
+        [(name, operand)] => clause(name, operand.as_ref(), asked),
         many => {
-            let all = many.iter().enumerate().take_while(|_| telling.has_room());
+            let all = many.iter().enumerate();
+            let all = all.take_while(|_| asked.telling.has_room());
             let all = all.map(|(index, (name, operand))| {
-                let details = clause(name, operand.as_ref(), document, telling, true);
-                indexed(index, details)
+                indexed(index, clause(name, operand.as_ref(), asked))
             });
             doc! { "operatorName": "$and", "clausesSatisfied": (all.collect::<ArrayBuf>()) }
         }
@@ -142,59 +169,31 @@ fn indexed(index: usize, details: DocumentBuf) -> Value {
     doc! { "index": (index as i32), "details": details }.into()
 }
 
-/// Whether a part has to do with it that a document is refused: it fails, or where `negated` it holds. An
-/// expression that cannot be evaluated always has.
-fn concerns(
-    query: Document<'_>,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-    negated: bool,
-) -> bool {
-    let matches = telling.matches(query, document);
-    matches.map_or(true, |matched| matched == negated)
-}
-
-/// Why one clause fails; `negated`: why it holds where it should not.
-fn clause(
-    name: &str,
-    operand: ValueRef<'_>,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-    negated: bool,
-) -> DocumentBuf {
+/// Why one clause fails, or holds where it should not.
+fn clause(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
     match (name, operand) {
-        ("$jsonSchema", ValueRef::Document(rules)) => match negated {
+        ("$jsonSchema", ValueRef::Document(rules)) => match asked.negated {
             true => doc! { "operatorName": "$jsonSchema", "reason": "schema matched" },
-            false => schema::details(rules, document, telling),
+            false => schema::details(rules, asked.document, asked.telling),
         },
-        (join, ValueRef::Array(list)) if JOINS.contains(&join) => {
-            joined(join, list, document, telling, negated)
-        }
-        _ if name.starts_with('$') => whole(name, operand, document, telling, negated),
-        _ => on_path(name, operand, document, telling, negated),
+        (join, ValueRef::Array(list)) if JOINS.contains(&join) => joined(join, list, asked),
+        _ if name.starts_with('$') => whole(name, operand, asked),
+        _ => on_path(name, operand, asked),
     }
 }
 
-fn joined(
-    name: &str,
-    list: Array<'_>,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-    negated: bool,
-) -> DocumentBuf {
-    let holds = negated != (name == "$nor");
+fn joined(name: &str, list: Array<'_>, asked: &Asked<'_>) -> DocumentBuf {
+    let of_part = Asked {
+        negated: asked.negated != (name == "$nor"),
+        ..*asked
+    };
     let parts = list.iter().filter_map(ValueRef::as_document).enumerate();
-    let concerned = parts.filter(|(_, part)| concerns(*part, document, telling, holds));
-    let concerned = concerned.take_while(|_| telling.has_room());
-    let described = concerned.map(|(index, part)| {
-        let details = match holds {
-            true => satisfied(part, document, telling),
-            false => details(part, document, telling),
-        };
-        indexed(index, details)
-    });
-    let described: ArrayBuf = described.collect();
-    let field = match holds {
+    let concerned = parts.filter(|(_, part)| of_part.concerns(*part));
+    let concerned = concerned.take_while(|_| asked.telling.has_room());
+    let described: ArrayBuf = concerned
+        .map(|(index, part)| indexed(index, of_part.details(part)))
+        .collect();
+    let field = match of_part.negated {
         true => "clausesSatisfied",
         false => "clausesNotSatisfied",
     };
@@ -204,51 +203,38 @@ fn joined(
 }
 
 /// A condition on the document as a whole.
-fn whole(
-    name: &str,
-    operand: ValueRef<'_>,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-    negated: bool,
-) -> DocumentBuf {
+fn whole(name: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
+    let telling = asked.telling;
     let mut found = doc! { "operatorName": name };
-    let specified = single(name, operand);
-    telling.show(
-        &mut found,
-        "specifiedAs",
-        ValueRef::Document(specified.as_document()),
-    );
+    telling.show_specified(&mut found, &single(name, operand));
     match name {
-        "$expr" => match evaluated(operand, document, telling) {
-            Ok(result) => matched(&mut found, result, telling, negated),
+        "$expr" => match evaluated(operand, asked) {
+            Ok(result) => matched(&mut found, result, asked),
             Err(error) => {
                 found.push("reason", "failed to evaluate aggregation expression");
                 found.push("details", described(&error));
             }
         },
-        "$sampleRate" => matched(&mut found, Some(Value::Bool(negated)), telling, negated),
+        "$sampleRate" => matched(&mut found, Some(Value::Bool(asked.negated)), asked),
         "$alwaysFalse" => found.push("reason", ALWAYS_FALSE),
         _ => {}
     }
     found
 }
 
-fn evaluated(
-    operand: ValueRef<'_>,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-) -> Result<Option<Value>, Error> {
-    let condition = ExprCondition::parse(operand, telling.environment)?;
-    condition.evaluate(document).map(Computed::into_value)
+fn evaluated(operand: ValueRef<'_>, asked: &Asked<'_>) -> Result<Option<Value>, Error> {
+    let condition = ExprCondition::parse(operand, asked.telling.environment)?;
+    condition.evaluate(asked.document).map(Computed::into_value)
 }
 
-fn matched(found: &mut DocumentBuf, result: Option<Value>, telling: &Telling<'_>, negated: bool) {
-    let reason = match negated {
+fn matched(found: &mut DocumentBuf, result: Option<Value>, asked: &Asked<'_>) {
+    let reason = match asked.negated {
         true => "expression did match",
         false => "expression did not match",
     };
     found.push("reason", reason);
     if let Some(result) = result {
+        let telling = asked.telling;
         telling.show(found, "expressionResult", result.as_ref());
     }
 }
@@ -263,13 +249,7 @@ fn described(error: &Error) -> DocumentBuf {
 }
 
 /// A condition on a field: an operator with its operand, or a value that stands for `$eq`.
-fn on_path(
-    path: &str,
-    operand: ValueRef<'_>,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-    negated: bool,
-) -> DocumentBuf {
+fn on_path(path: &str, operand: ValueRef<'_>, asked: &Asked<'_>) -> DocumentBuf {
     let operator = match operand {
         ValueRef::Document(operators) if is_operators(operators) => operators.first(),
         ValueRef::Regex { .. } => Some(("$regex", operand)),
@@ -279,21 +259,17 @@ fn on_path(
         return DocumentBuf::new();
     };
     if name == "$not" {
-        let inner = single(path, value);
-        let details = match negated {
-            true => details(inner.as_document(), document, telling),
-            false => satisfied(inner.as_document(), document, telling),
+        let inner = Asked {
+            negated: !asked.negated,
+            ..*asked
         };
+        let details = inner.details(single(path, value).as_document());
         return doc! { "operatorName": "$not", "details": details };
     }
+    let telling = asked.telling;
     let mut found = doc! { "operatorName": name };
-    let specified = single(path, operand);
-    telling.show(
-        &mut found,
-        "specifiedAs",
-        ValueRef::Document(specified.as_document()),
-    );
-    leaf::tell(&mut found, (name, value), path, document, telling, negated);
+    telling.show_specified(&mut found, &single(path, operand));
+    leaf::tell(&mut found, (name, value), path, asked);
     found
 }
 

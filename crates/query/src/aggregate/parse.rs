@@ -91,15 +91,20 @@ const NOT_SUPPORTED: [&str; 11] = [
     "$scoreFusion",
 ];
 
-/// Those of them that are not of a collection, with the code by which MongoDB refuses them where they
-/// are run on one, as pipelines within others are.
-const OF_NO_COLLECTION: [(&str, i32); 5] = [
-    ("$currentOp", 73),
-    ("$listClusterCatalog", 9_621_301),
-    ("$listLocalSessions", 73),
-    ("$listSessions", 73),
-    ("$querySettings", 73),
+/// Those of them that are refused here because they stand elsewhere, as MongoDB refuses them.
+const REFUSED: [(&str, i32, &str); 6] = [
+    (
+        "$changeStreamSplitLargeEvent",
+        20,
+        "stands behind $changeStream alone",
+    ),
+    ("$currentOp", 73, OF_NO_COLLECTION),
+    ("$listClusterCatalog", 9_621_301, OF_NO_COLLECTION),
+    ("$listLocalSessions", 73, OF_NO_COLLECTION),
+    ("$listSessions", 73, OF_NO_COLLECTION),
+    ("$querySettings", 73, OF_NO_COLLECTION),
 ];
+const OF_NO_COLLECTION: &str = "must be run against the database with {aggregate: 1}";
 
 /// Stages that ask another service, which MongoDB without it refuses with 31082.
 const OF_SEARCH: [&str; 4] = [
@@ -345,15 +350,8 @@ pub(super) fn parse_stage(
 
 /// The error of a stage that is not parsed here.
 fn not_here(name: &str) -> Error {
-    if name == "$changeStreamSplitLargeEvent" {
-        return Error::new(20, format!("{name} stands behind $changeStream alone"));
-    }
-    let mut elsewhere = OF_NO_COLLECTION.iter();
-    match elsewhere.find(|(known, _)| *known == name) {
-        Some((_, code)) => {
-            let message = format!("{name} must be run against the database with {{aggregate: 1}}");
-            Error::new(*code, message)
-        }
+    match REFUSED.iter().find(|(known, ..)| *known == name) {
+        Some((_, code, why)) => Error::new(*code, format!("{name} {why}")),
         None => Error::new(NOT_IMPLEMENTED, format!("{name} is not supported yet")),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use windrow_collection::Namespace;
 use windrow_document::{Collation, Document, DocumentBuf, Type, Value, ValueRef, doc};
-use windrow_index::check_options_of_ids;
+use windrow_index::{check_options_of_ids, check_version};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
 use crate::arguments::Arguments;
@@ -226,10 +226,7 @@ fn check_id_index(
     let Some(given) = index.get("collation") else {
         return Ok(());
     };
-    if fields.whole_number("v")? == Some(1) {
-        let message = "an index with the 'collation' option cannot have v=1";
-        return Err(CommandError::new(ErrorCode::CannotCreateIndex, message));
-    }
+    check_version(index).or_command_error()?;
     let own = given
         .as_document()
         .map(|given| collation::of(Some(given), None));

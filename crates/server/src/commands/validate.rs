@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use windrow_collection::{Checks, Collection, IndexReport, Validation, WrongEntry};
+use windrow_collection::{Checks, Collection, IndexReport, Noted, Validation, WrongEntry};
 use windrow_document::{DocumentBuf, Value, ValueRef, doc, key};
 use windrow_index::{Definition, KeyKind};
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -180,14 +180,23 @@ impl Description {
             missing.extend(index.missing.first.iter().map(describe));
             extra.extend(index.extra.first.iter().map(describe));
         }
-        let mut warnings = Vec::new();
-        if let Some(first) = &validation.first_not_conforming {
-            warnings.push(format!(
-                "Detected one or more documents in this collection not conformant to BSON \
-                 specifications: {}, of which the first is {first}",
-                validation.not_conforming
-            ));
-        }
+        let noted = |what: &str, noted: &Noted| {
+            let first = noted.first.as_ref()?;
+            let count = noted.count;
+            Some(format!(
+                "Detected one or more documents in this collection not {what}: {count}, of which the first is \
+                 {first}"
+            ))
+        };
+        let refused = noted(
+            "compliant with the collection's schema",
+            &validation.refused,
+        );
+        let not_conforming = noted(
+            "conformant to BSON specifications",
+            &validation.not_conforming,
+        );
+        let warnings = refused.into_iter().chain(not_conforming).collect();
         Description {
             collection_uuid: collection.uuid(),
             validation: validation.clone(),
@@ -265,7 +274,7 @@ impl Description {
             );
             reply.push(
                 "nNonCompliantDocuments",
-                Value::whole(validation.not_conforming as i64),
+                Value::whole((validation.refused.count + validation.not_conforming.count) as i64),
             );
             reply.push("nrecords", Value::whole(validation.documents as i64));
         }

@@ -3,8 +3,8 @@
 use windrow_document::{ArrayBuf, Document, DocumentBuf, ValueRef};
 use windrow_geo::Shape;
 
-use super::ALWAYS_FALSE;
 use super::telling::Telling;
+use super::{ALWAYS_FALSE, Asked};
 
 /// Values that are shown where a path leads to several.
 const VALUES_MAX: usize = 10;
@@ -84,16 +84,15 @@ const TYPES: &[(&str, &[&str])] = &[
 ];
 const OF_BITS: &[&str] = &["binData", "decimal", "double", "int", "long"];
 
-/// Appends what is told of an operator with its operand; `negated`: of one that holds and should not.
+/// Appends what is told of an operator with its operand.
 pub(super) fn tell(
     found: &mut DocumentBuf,
     (name, operand): (&str, ValueRef<'_>),
     path: &str,
-    document: Document<'_>,
-    telling: &Telling<'_>,
-    negated: bool,
+    asked: &Asked<'_>,
 ) {
-    let ends = ends(path, document);
+    let (telling, negated) = (asked.telling, asked.negated);
+    let ends = ends(path, asked.document);
     if name == "$exists" {
         found.push("reason", reason(name, negated == operand.is_truthy()));
         return;

@@ -70,7 +70,7 @@ pub fn details(schema: Document<'_>, document: Document<'_>, telling: &Telling<'
     let types = stated_types(schema);
     if !types.is_empty() && !types.contains(&"object") {
         let specified = single("$jsonSchema", ValueRef::Document(schema));
-        show_specified(&mut found, &specified, telling);
+        telling.show_specified(&mut found, &specified);
         found.push("reason", ALWAYS_FALSE);
         return found;
     }
@@ -86,11 +86,6 @@ fn push_annotations(found: &mut DocumentBuf, schema: Document<'_>) {
             found.push(name, text);
         }
     }
-}
-
-fn show_specified(found: &mut DocumentBuf, specified: &DocumentBuf, telling: &Telling<'_>) {
-    let specified = ValueRef::Document(specified.as_document());
-    telling.show(found, "specifiedAs", specified);
 }
 
 /// The keywords that are not fulfilled, each with what is wrong.
@@ -202,7 +197,7 @@ fn rule(
             found.push("propertiesNotSatisfied", failing);
         }
         ("required", ValueRef::Array(names), ValueRef::Document(document)) => {
-            show_specified(&mut found, &single(keyword, operand), telling);
+            telling.show_specified(&mut found, &single(keyword, operand));
             found.push("missingProperties", missing(names, document, telling));
         }
         ("patternProperties", ValueRef::Document(patterns), ValueRef::Document(document)) => {
@@ -258,7 +253,7 @@ fn plain(
     if let Some((name, is)) = exclusive.and_then(|name| Some((name, schema.get(name)?))) {
         specified.push(name, is);
     }
-    show_specified(found, &specified, telling);
+    telling.show_specified(found, &specified);
     found.push("reason", reason);
     match (keyword, value) {
         ("minProperties" | "maxProperties", ValueRef::Document(document)) => {
@@ -343,7 +338,7 @@ fn additional_properties(
     };
     let mut others = document.iter().filter(|(name, _)| !is_named(name));
     let Some(rest) = operand.as_document() else {
-        show_specified(found, &single("additionalProperties", operand), telling);
+        telling.show_specified(found, &single("additionalProperties", operand));
         let names: ArrayBuf = others.map(|(name, _)| ValueRef::String(name)).collect();
         let names = ValueRef::Array(names.as_array());
         telling.show(found, "additionalProperties", names);
@@ -426,7 +421,7 @@ fn additional_items(
         failing_item(found, each, reason, rest, telling);
         return;
     }
-    show_specified(found, &single("additionalItems", operand), telling);
+    telling.show_specified(found, &single("additionalItems", operand));
     found.push("reason", "found additional items");
     let items: ArrayBuf = rest.map(|(_, item)| item).collect();
     let items = ValueRef::Array(items.as_array());

@@ -47,6 +47,12 @@ impl<'e> Telling<'e> {
         }
     }
 
+    /// Shows the part of the validator that is spoken of.
+    pub fn show_specified(&self, found: &mut DocumentBuf, specified: &DocumentBuf) {
+        let specified = ValueRef::Document(specified.as_document());
+        self.show(found, "specifiedAs", specified);
+    }
+
     /// Whether there is room for one more part of a list, and time to tell it.
     pub fn has_room(&self) -> bool {
         self.count(PART_BYTES);
