@@ -3,8 +3,7 @@
 PyMongo's source distribution carries the unified tests of MongoDB's specifications (CRUD, sessions,
 transactions, retryable reads and writes, change streams, command monitoring, GridFS, the stable API) and
 what runs them. They come from the package index once, and then stay in .cache; where they cannot be had
-the tests are skipped. Those that need a fail point, a second member, or a service beside the server skip
-themselves.
+the tests are skipped. Those that need a second member or a service beside the server skip themselves.
 """
 
 import importlib.metadata
@@ -24,17 +23,18 @@ SECONDS = 300
 # The tests that are left out, by a part of their names, each with its reason.
 LEFT_OUT = {
     "TimeseriesCollection": "time-series collections are not there",
-    "PreAndPostImages": "documents before changes are not kept",
-    "SnapshotSessions": "a read at a cluster time is refused",
-    "snapshot_reads": "a read at a cluster time is refused",
     "test_where": "there is no JavaScript",
     "test_to_list_csot_applied": "there is no JavaScript",
     "test_to_list_tailable": "it reads local.oplog.rs, which is not there",
     "create_events_on_views_are_reported": "views are no part of the log",
     "modify_events_are_reported": "a collMod without a change is no part of the log",
+    "test_pool_paused_error": "two of its threads have to meet within a second",
+    "ErrorPropagationAfterEncounteringMultipleErrors": "they expect a server at the usual port",
     "secondary_read": "it needs a member to read from that is not the primary",
     "secondary_readPreference": "it needs a member to read from that is not the primary",
 }
+
+FAIL_POINTS = ["--set-parameter", "enableTestCommands=1"]
 
 # The tests of a server by itself.
 ALONE = [
@@ -61,6 +61,9 @@ AS_MEMBER = [
     "test_causal_consistency.py",
     "test_change_stream.py",
     "test_cursor.py",
+    "test_retryable_reads.py",
+    "test_retryable_reads_unified.py",
+    "test_retryable_writes.py",
     "test_retryable_writes_unified.py",
     "test_run_command.py",
     "test_session.py",
@@ -91,10 +94,18 @@ def unpack():
 
 
 @pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A server by itself; its fail points are what many of the tests are about."""
+    with Server(tmp_path_factory.mktemp("alone"), options=FAIL_POINTS) as server:
+        yield server
+        assert server.process.poll() is None and "panicked" not in server.log()
+
+
+@pytest.fixture(scope="module")
 def member(tmp_path_factory):
     """A server that is the only member of a replica set; the largest transaction of the tests fits."""
     with Server(tmp_path_factory.mktemp("member"), memory=1 << 30,
-                options=["--replica-set", "rs0"]) as server:
+                options=["--replica-set", "rs0", *FAIL_POINTS]) as server:
         yield server
         assert server.process.poll() is None and "panicked" not in server.log()
 
@@ -112,8 +123,8 @@ def check(server, file):
 
 
 @pytest.mark.parametrize("file", ALONE)
-def test_published_tests_pass(server, file):
-    check(server, file)
+def test_published_tests_pass(alone, file):
+    check(alone, file)
 
 
 @pytest.mark.parametrize("file", AS_MEMBER)

@@ -172,6 +172,18 @@ def test_slow_lines_and_profiles_have_mongodbs_fields(server, database):
     assert found["queryHash"] == explained["queryPlanner"]["queryHash"]
 
 
+def test_the_hint_of_a_write_is_told_as_mongodb_keeps_it(database):
+    database.c.create_index("n")
+    database.command("profile", 2)
+    database.c.update_one({"n": 1}, {"$set": {"a": 1}}, hint="n_1")
+    database.c.delete_one({"n": 1}, hint={"n": 1})
+    database.c.delete_one({"n": 1}, hint="n_1")
+    database.command("profile", 0)
+    told = database["system.profile"].find({"command.hint": {"$exists": True}})
+    assert [(one["op"], one["command"]["hint"]) for one in told] == [
+        ("update", {"$hint": "n_1"}), ("remove", {"n": 1}), ("remove", {"$hint": "n_1"})]
+
+
 @pytest.mark.parametrize("command, expected", [
     ({"aggregate": "c", "pipeline": [{"$match": {"a": 3}}, {"$group": {"_id": "$n"}}],
       "cursor": {}}, ("IXSCAN { a: 1 }", 20, 20)),

@@ -148,6 +148,14 @@ impl Connections {
         lock(&self.open).remove(&id);
     }
 
+    /// Closes one in both directions.
+    pub(crate) fn close(&self, id: i32) {
+        if let Some(connection) = lock(&self.open).get(&id) {
+            // One that is closed already has nothing to say against it.
+            let _ = connection.stream.shutdown(Shutdown::Both);
+        }
+    }
+
     /// Whether the other side has closed the connection, or it broke.
     pub(crate) fn is_gone(&self, id: i32) -> bool {
         let stream = lock(&self.open).get(&id).map(|one| one.stream.clone());

@@ -32,6 +32,8 @@ pub struct Command {
     /// Whether a request reads what may take long, so that it has the time for reads where it does not
     /// say how much it may take.
     pub is_limited_read: fn(Document<'_>) -> bool,
+    /// Whether it is there only where `enableTestCommands` is on.
+    pub for_tests: bool,
     /// Whether it ends a transaction: it may say how durable that has to be.
     pub ends_transaction: bool,
     /// Whether it may have a transaction number outside of transactions, to be sent again.
@@ -131,6 +133,7 @@ impl Command {
         write_concern: false,
         in_transactions: InTransactions::Refused,
         is_limited_read: |_| false,
+        for_tests: false,
         ends_transaction: false,
         retryable: false,
         check: |_| Ok(()),

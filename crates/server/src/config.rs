@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use windrow_document::DocumentBuf;
+use windrow_document::{DocumentBuf, Value};
 
 /// How a server listens and what it allows.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Config {
     pub cursors_max: usize,
     /// Commands that take longer are logged, in milliseconds.
     pub slow_ms: u64,
+    /// Server parameters that are to be otherwise than they are by themselves.
+    pub parameters: Vec<(String, Value)>,
     /// The name of the replica set that the server says to be the only member of.
     pub replica_set: Option<String>,
     /// The command line, for `getCmdLineOpts`.
@@ -30,6 +32,7 @@ impl Default for Config {
             connections_max: 10_000,
             cursors_max: 100_000,
             slow_ms: 100,
+            parameters: Vec::new(),
             replica_set: None,
             arguments: Vec::new(),
             options: DocumentBuf::new(),

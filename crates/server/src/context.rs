@@ -77,11 +77,26 @@ impl<'a> Context<'a> {
         validation: DocumentValidation,
         numbers: &'s [i32],
         kept: Kept,
-    ) -> Saving<'s> {
-        Saving {
-            validation,
-            statements: self.joined.and_then(|it| it.statements(numbers, kept)),
+    ) -> Result<Saving<'s>, CommandError> {
+        let statements = self.joined.and_then(|it| it.statements(numbers, kept));
+        if statements.is_some() {
+            self.meet_fail_point()?;
         }
+        Ok(Saving {
+            validation,
+            statements,
+        })
+    }
+
+    /// Fails, or loses the connection, where a fail point says so of retryable writes.
+    fn meet_fail_point(&self) -> Result<(), CommandError> {
+        let Some(effect) = self.state.fail_points.meet_retryable_write() else {
+            return Ok(());
+        };
+        if effect.closes_connection {
+            self.state.connections.close(self.client.id);
+        }
+        effect.error.map_or(Ok(()), Err)
     }
 
     /// The transaction that the command is part of.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use windrow_document::{DocumentBuf, ValueRef, doc};
+use windrow_document::{Document, DocumentBuf, ValueRef, doc};
 use windrow_mql::interrupt::while_asking;
 use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -15,6 +15,8 @@ use crate::client::Client;
 use crate::command::Command;
 use crate::commands::{COMMANDS, find};
 use crate::context::Context;
+use crate::fail_points::Asked;
+use crate::failing::undergo;
 use crate::generic::Generic;
 use crate::joined::Joined;
 use crate::joining;
@@ -25,6 +27,7 @@ use crate::metrics::{CommandCounts, Kind};
 use crate::moments;
 use crate::namespace;
 use crate::operations::Operation;
+use crate::parameters::TEST_COMMANDS;
 use crate::recorder::{self, Ended};
 use crate::state::State;
 
@@ -33,9 +36,7 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     state.metrics.connections_active.fetch_add(1, Relaxed);
     let counts = counts(state, request);
     counts.map(|counts| counts.total.fetch_add(1, Relaxed));
-    let outcome = admit(state, request)
-        .and_then(|(command, generic)| execute(state, client, request, command, &generic))
-        .map_err(|error| labelled_as(error, what_failed(state, request)));
+    let outcome = respond(state, client, request);
     state.metrics.connections_active.fetch_sub(1, Relaxed);
     let reply = outcome.unwrap_or_else(|error| {
         state.metrics.user_errors.fetch_add(1, Relaxed);
@@ -51,13 +52,36 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
     }
 }
 
+/// The reply to a request, or its error with its labels.
+fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
+    let label = |error| labelled_as(error, what_failed(state, request));
+    let (command, generic) = admit(state, request).map_err(label)?;
+    let run = || execute(state, client, request, command, &generic).map_err(label);
+    let asked = Asked {
+        client,
+        request,
+        is_called: &|name| find(name).is_some_and(|named| named.name == command.name),
+        is_limited: &|| {
+            let limit = |body: Document<'_>| body.get("maxTimeMS").and_then(ValueRef::as_whole);
+            let own = limit(request.body());
+            own.or_else(|| of_cursor(state, request, limit)?)
+                .is_some_and(|limit| limit > 0)
+        },
+    };
+    match state.fail_points.meet(&asked) {
+        None => run(),
+        Some(effect) => undergo(state, &asked, &effect, (what_failed(state, request), run)),
+    }
+}
+
 /// The counts of the command that is asked for. One that there is not is counted at once.
 fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
     let Some(command) = find(request.command()) else {
         state.metrics.unknown_commands.fetch_add(1, Relaxed);
         return None;
     };
-    let all = COMMANDS.iter().map(|command| command.name);
+    let all = COMMANDS.iter().filter(|command| !command.for_tests);
+    let all = all.map(|command| command.name);
     state.metrics.of_command(all, command.name)
 }
 
@@ -78,21 +102,30 @@ fn what_failed(state: &State, request: &Request) -> Failed {
 /// Whether it opens a change stream, or would have gone on with one that is still there. What fails
 /// while it goes on ends its cursor: then `getMore` says itself what it was.
 fn reads_stream(state: &State, request: &Request) -> bool {
-    match request.get("getMore").and_then(ValueRef::as_whole) {
+    match request.get("getMore") {
         None => opens_stream(request.body()),
-        Some(id) => {
-            let idle = state.cursors.idle();
-            let cursor = idle.iter().find(|cursor| cursor.id == id);
-            cursor.is_some_and(|cursor| opens_stream(cursor.owner.command.as_document()))
-        }
+        Some(_) => of_cursor(state, request, opens_stream).unwrap_or(false),
     }
+}
+
+/// What is asked of the command that opened the cursor with which a getMore would go on.
+fn of_cursor<T>(
+    state: &State,
+    request: &Request,
+    ask: impl FnOnce(Document<'_>) -> T,
+) -> Option<T> {
+    let id = request.get("getMore").and_then(ValueRef::as_whole)?;
+    let idle = state.cursors.idle();
+    let cursor = idle.iter().find(|cursor| cursor.id == id)?;
+    Some(ask(cursor.owner.command.as_document()))
 }
 
 /// The command of a request and its generic arguments, once all that can be said against it before
 /// it runs has been checked.
 fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic), CommandError> {
     let name = request.command();
-    let command = find(name).ok_or_else(|| {
+    let known = find(name).filter(|it| !it.for_tests || state.parameters.flag(TEST_COMMANDS));
+    let command = known.ok_or_else(|| {
         CommandError::new(
             ErrorCode::CommandNotFound,
             format!("no such command: '{name}'"),

@@ -14,16 +14,39 @@ const RESUMABLE_STREAM: &str = "ResumableChangeStreamError";
 const TRANSIENT_CODES: &[ErrorCode] = &[
     ErrorCode::WriteConflict,
     ErrorCode::LockTimeout,
+    ErrorCode::PreparedTransactionInProgress,
     ErrorCode::SnapshotTooOld,
     ErrorCode::SnapshotUnavailable,
     ErrorCode::NoSuchTransaction,
 ];
 
-/// Errors after which the same may do, at this server once it has started again or at another.
+/// Errors after which the same may do, at this server once it has started again or at another. Those of
+/// members that are not there come from fail points alone.
 const RETRYABLE_CODES: &[ErrorCode] = &[
+    ErrorCode::HostUnreachable,
+    ErrorCode::HostNotFound,
+    ErrorCode::NetworkTimeout,
     ErrorCode::ShutdownInProgress,
-    ErrorCode::InterruptedAtShutdown,
+    ErrorCode::PrimarySteppedDown,
     ErrorCode::ExceededTimeLimit,
+    ErrorCode::SocketException,
+    ErrorCode::NotWritablePrimary,
+    ErrorCode::InterruptedAtShutdown,
+    ErrorCode::InterruptedDueToReplStateChange,
+    ErrorCode::NotPrimaryNoSecondaryOk,
+    ErrorCode::NotPrimaryOrSecondary,
+];
+
+/// The same, of what goes on with a change stream alone.
+const RESUMABLE_CODES: &[ErrorCode] = &[
+    // StaleShardVersion
+    ErrorCode(63),
+    ErrorCode::FailedToSatisfyReadPreference,
+    // StaleEpoch
+    ErrorCode(150),
+    ErrorCode::RetryChangeStream,
+    // StaleConfig
+    ErrorCode(13_388),
 ];
 
 /// What a command was that failed.
@@ -36,24 +59,45 @@ pub enum Failed {
     Other,
 }
 
+impl Failed {
+    pub fn is_within_transaction(self) -> bool {
+        matches!(self, Failed::InTransaction | Failed::EndOfTransaction)
+    }
+}
+
 /// The error of a command that may go on at a server that has started again, with its label.
 pub fn labelled_as(error: CommandError, failed: Failed) -> CommandError {
-    let label = match failed {
-        Failed::RetryableWrite | Failed::EndOfTransaction => RETRYABLE_WRITE,
-        Failed::InTransaction => TRANSIENT,
-        Failed::ChangeStream => RESUMABLE_STREAM,
-        Failed::Other => return error,
-    };
-    match RETRYABLE_CODES.contains(&error.code) && !error.labels.contains(&label) {
-        true => error.with_label(label),
-        false => error,
+    match label_of(error.code, failed) {
+        Some(label) => with_label(error, label),
+        None => error,
+    }
+}
+
+/// The label of an error of this code.
+pub fn label_of(code: ErrorCode, failed: Failed) -> Option<&'static str> {
+    let is_resumable = || RESUMABLE_CODES.contains(&code);
+    let is_retryable = RETRYABLE_CODES.contains(&code);
+    match failed {
+        Failed::RetryableWrite | Failed::EndOfTransaction => {
+            is_retryable.then_some(RETRYABLE_WRITE)
+        }
+        Failed::InTransaction => is_retryable.then_some(TRANSIENT),
+        Failed::ChangeStream => (is_retryable || is_resumable()).then_some(RESUMABLE_STREAM),
+        Failed::Other => None,
+    }
+}
+
+fn with_label(error: CommandError, label: &'static str) -> CommandError {
+    match error.labels.iter().any(|known| known == label) {
+        true => error,
+        false => error.with_label(label),
     }
 }
 
 /// The error of a command within a transaction that may do where it is begun anew, with its label.
 pub fn labelled(error: CommandError) -> CommandError {
-    match TRANSIENT_CODES.contains(&error.code) && !error.labels.contains(&TRANSIENT) {
-        true => error.with_label(TRANSIENT),
+    match TRANSIENT_CODES.contains(&error.code) {
+        true => with_label(error, TRANSIENT),
         false => error,
     }
 }

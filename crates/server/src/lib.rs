@@ -50,6 +50,8 @@ pub mod dispatch;
 pub mod errors;
 mod expiry;
 mod explained;
+mod fail_points;
+mod failing;
 mod first_batch;
 pub mod generic;
 mod idle;

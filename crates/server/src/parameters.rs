@@ -15,8 +15,10 @@ use crate::verbosity::{Component, Verbosity};
 struct Parameter {
     name: &'static str,
     initial: fn() -> Value,
-    /// What may be set; `None` for what is decided at the start.
+    /// What may be set; `None` for what is as it is.
     accepts: Option<Accepts>,
+    /// Whether it may be set at the start alone.
+    at_start: bool,
     /// Tells the engine, where it is the engine that keeps to it.
     tell: Option<fn(&Engine, i64)>,
 }
@@ -30,6 +32,9 @@ enum Accepts {
     Verbosity,
     Level,
 }
+
+/// Whether there are commands that only tests of applications need.
+pub const TEST_COMMANDS: &str = "enableTestCommands";
 
 /// Memory of all index builds together, in megabytes.
 const BUILD_MEMORY: &str = "maxIndexBuildMemoryUsageMegabytes";
@@ -55,7 +60,10 @@ const TABLE: &[Parameter] = &[
     set("cursorTimeoutMillis", Accepts::Whole(1, i64::MAX), || {
         600_000i64.into()
     }),
-    fixed("enableTestCommands", || false.into()),
+    Parameter {
+        at_start: true,
+        ..set(TEST_COMMANDS, Accepts::Flag, || false.into())
+    },
     fixed("featureCompatibilityVersion", || {
         doc! { "version": "8.0" }.into()
     }),
@@ -99,6 +107,7 @@ const fn fixed(name: &'static str, initial: fn() -> Value) -> Parameter {
         name,
         initial,
         accepts: None,
+        at_start: false,
         tell: None,
     }
 }
@@ -108,8 +117,47 @@ const fn set(name: &'static str, accepts: Accepts, initial: fn() -> Value) -> Pa
         name,
         initial,
         accepts: Some(accepts),
+        at_start: false,
         tell: None,
     }
+}
+
+/// When a parameter is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetAt {
+    Start,
+    Runtime,
+}
+
+/// A parameter as it is shown.
+pub struct Shown {
+    pub name: &'static str,
+    pub value: Value,
+    accepts: bool,
+    at_start: bool,
+}
+
+impl Shown {
+    pub fn is_settable(&self, at: SetAt) -> bool {
+        self.accepts && (at == SetAt::Start || !self.at_start)
+    }
+
+    /// What `getParameter: {showDetails: true}` gives of it.
+    pub fn details(self) -> DocumentBuf {
+        let (at_runtime, at_start) = (
+            self.is_settable(SetAt::Runtime),
+            self.is_settable(SetAt::Start),
+        );
+        doc! {
+            "value": (self.value), "settableAtRuntime": at_runtime, "settableAtStartup": at_start,
+        }
+    }
+}
+
+/// The value that stands in a command line: true, false or a whole number.
+pub fn value_of(text: &str) -> Option<Value> {
+    let number = || text.parse::<i64>().ok().map(Value::from);
+    text.parse::<bool>().ok().map(Value::from).or_else(number)
 }
 
 /// The values of all parameters of a server.
@@ -172,11 +220,17 @@ impl Parameters {
         &self,
         engine: &Engine,
         name: &str,
-        value: ValueRef<'_>,
+        (value, at): (ValueRef<'_>, SetAt),
     ) -> Result<Value, CommandError> {
         let unknown = || unknown(name);
         let place = place(name).ok_or_else(unknown)?;
         let parameter = TABLE.get(place).ok_or_else(unknown)?;
+        if parameter.accepts.is_none() || parameter.at_start && at == SetAt::Runtime {
+            return Err(CommandError::new(
+                ErrorCode::IllegalOperation,
+                format!("not allowed to change [{name}] at runtime"),
+            ));
+        }
         if let Some(was) = self.own(parameter) {
             return self.set_verbosity(parameter, value).map(|()| was);
         }
@@ -215,23 +269,15 @@ impl Parameters {
         }
     }
 
-    /// Name, value, and whether it may be set while the server runs.
-    pub fn all(&self) -> Vec<(&'static str, Value, bool)> {
+    pub fn all(&self) -> Vec<Shown> {
         let values = lock(&self.values);
-        let settable = |parameter: &Parameter| parameter.accepts.is_some();
-        TABLE
-            .iter()
-            .zip(values.iter())
-            .map(|(one, value)| {
-                let value = self.own(one).unwrap_or_else(|| value.clone());
-                (one.name, value, settable(one))
-            })
-            .collect()
-    }
-
-    /// The details that `getParameter: {showDetails: true}` gives of a parameter.
-    pub fn details(value: Value, settable: bool) -> DocumentBuf {
-        doc! { "value": value, "settableAtRuntime": settable, "settableAtStartup": false }
+        let shown = |(one, value): (&Parameter, &Value)| Shown {
+            name: one.name,
+            value: self.own(one).unwrap_or_else(|| value.clone()),
+            accepts: one.accepts.is_some(),
+            at_start: one.at_start,
+        };
+        TABLE.iter().zip(values.iter()).map(shown).collect()
     }
 }
 
@@ -256,10 +302,6 @@ fn accepted(
     let name = parameter.name;
     let bad = |message: String| CommandError::new(ErrorCode::BadValue, message);
     match parameter.accepts {
-        None => Err(CommandError::new(
-            ErrorCode::IllegalOperation,
-            format!("not allowed to change [{name}] at runtime"),
-        )),
         // Of any type, as MongoDB takes it.
         Some(Accepts::Flag) => Ok(value.is_truthy().into()),
         Some(Accepts::Whole(least, most)) => match whole(value) {
@@ -270,8 +312,8 @@ fn accepted(
             Some(number) => Ok(number.into()),
             None => Err(bad(format!("{name} has to be a number"))),
         },
-        // They are not kept here.
-        Some(Accepts::Verbosity | Accepts::Level) => Ok(value.to_value()),
+        // They are not kept here, or not changed.
+        Some(Accepts::Verbosity | Accepts::Level) | None => Ok(value.to_value()),
     }
 }
 
@@ -299,7 +341,7 @@ mod tests {
         let engine = engine();
         let check = |name: &str, value: ValueRef<'_>, expected: Result<Value, i32>| {
             let found = Parameters::of(&engine)
-                .set(&engine, name, value)
+                .set(&engine, name, (value, SetAt::Runtime))
                 .map_err(|error| error.code.number());
             assert_eq!(found, expected, "{name}");
         };
@@ -314,9 +356,13 @@ mod tests {
         check("cursorTimeoutMillis", ValueRef::Int32(0), Err(2));
         check("foo", ValueRef::Int32(0), Err(72));
         check("maxBSONDepth", ValueRef::Int32(0), Err(20));
+        check(TEST_COMMANDS, ValueRef::Bool(true), Err(20));
         check(BUILD_MEMORY, ValueRef::Int32(49), Err(2));
         let parameters = Parameters::of(&engine);
-        let set = |name, value| parameters.set(&engine, name, ValueRef::Int64(value));
+        let set = |name, value| {
+            let value = ValueRef::Int64(value);
+            parameters.set(&engine, name, (value, SetAt::Runtime))
+        };
         set("logLevel", 2).unwrap();
         assert_eq!(
             (parameters.get("logLevel"), parameters.number("logLevel")),
@@ -324,5 +370,14 @@ mod tests {
         );
         assert_eq!(set(BUILD_MEMORY, 50), Ok(200.into()));
         assert_eq!(engine.build_bytes(), 50 << 20);
+        let start = |name, text| {
+            let value = value_of(text).unwrap();
+            let set = parameters.set(&engine, name, (value.as_ref(), SetAt::Start));
+            set.map_err(|error| error.code.number())
+        };
+        assert_eq!(start(TEST_COMMANDS, "1"), Ok(false.into()));
+        assert!(parameters.flag(TEST_COMMANDS));
+        assert_eq!(start("maxBSONDepth", "1"), Err(20));
+        assert_eq!(value_of("on"), None);
     }
 }

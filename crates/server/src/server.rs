@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::connection;
 use crate::expiry::keep_expiring;
 use crate::log::Severity;
-use crate::parameters::{QUIET, TRANSACTION_SECONDS};
+use crate::parameters::{QUIET, SetAt, TRANSACTION_SECONDS};
 use crate::state::{Services, State};
 use crate::stop::{Stop, wake};
 
@@ -45,6 +45,10 @@ impl Server {
         }
         let port = listeners.first().map_or(0, |(_, bound)| bound.port());
         let state = Arc::new(State::new(config, services, port));
+        for (name, value) in &state.config.parameters {
+            let set = state.set_parameter(name, value.as_ref(), SetAt::Start);
+            set.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error.message))?;
+        }
         Ok(Server { state, listeners })
     }
 

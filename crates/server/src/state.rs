@@ -7,21 +7,23 @@ use std::time::{Instant, SystemTime};
 
 use windrow_collection::{Engine, EngineOptions};
 use windrow_document::object_id::ObjectIdSource;
-use windrow_document::{DocumentBuf, ObjectId};
+use windrow_document::{DocumentBuf, ObjectId, Value, ValueRef, doc};
 use windrow_query::Guidance;
 use windrow_storage::MemoryDisk;
+use windrow_wire::CommandError;
 
 use crate::buffers::Buffers;
 use crate::client::Connections;
 use crate::cluster_parameters::ClusterParameters;
 use crate::config::Config;
 use crate::cursors::Cursors;
+use crate::fail_points::FailPoints;
 use crate::incoming::Busy;
 use crate::log::Log;
 use crate::member::Member;
 use crate::metrics::Metrics;
 use crate::operations::Operations;
-use crate::parameters::Parameters;
+use crate::parameters::{self, Parameters, SetAt};
 use crate::profiling::Profiling;
 use crate::random;
 use crate::sessions::Sessions;
@@ -63,6 +65,7 @@ pub struct State {
     pub services: Services,
     pub parameters: Parameters,
     pub cluster_parameters: ClusterParameters,
+    pub fail_points: FailPoints,
     /// What decides over plans.
     pub guidance: Arc<Guidance>,
     pub profiling: Profiling,
@@ -116,6 +119,7 @@ impl State {
             config,
             parameters: Parameters::of(&services.engine),
             cluster_parameters: ClusterParameters::of(&services.engine),
+            fail_points: FailPoints::default(),
             profiling: Profiling::new(slow_ms),
             services,
             operations: Operations::default(),
@@ -131,5 +135,26 @@ impl State {
             replies: AtomicI32::new(1),
             refusals: AtomicUsize::new(0),
         }
+    }
+
+    /// What clients see a change by of what the server is: there is none while it runs.
+    pub fn topology_version(&self) -> DocumentBuf {
+        doc! { "processId": (self.process_id), "counter": 0i64 }
+    }
+
+    /// Changes a parameter, and tells who keeps to it; returns what it was.
+    pub(crate) fn set_parameter(
+        &self,
+        name: &str,
+        value: ValueRef<'_>,
+        at: SetAt,
+    ) -> Result<Value, CommandError> {
+        let engine = &self.services.engine;
+        let before = self.parameters.set(engine, name, (value, at))?;
+        if name == parameters::NO_TABLE_SCAN {
+            let forbid = self.parameters.flag(name);
+            self.guidance.restrictions.forbid_table_scans(forbid);
+        }
+        Ok(before)
     }
 }

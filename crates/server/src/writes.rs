@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use windrow_collection::{DocumentValidation, Done, Namespace};
-use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef};
+use windrow_document::{ArrayBuf, Document, DocumentBuf, Type, Value, ValueRef, doc};
 use windrow_query::Hint;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 
@@ -187,6 +187,18 @@ pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> 
         details: describe(),
     };
     recorder::record_statement(context.state, &statement);
+}
+
+/// A statement as it is told: a hint by a name stands under `$hint`, as MongoDB keeps it.
+pub fn told(statement: Document<'_>) -> DocumentBuf {
+    let mut told = DocumentBuf::new();
+    for (name, value) in statement {
+        match (name, value) {
+            ("hint", ValueRef::String(hint)) => told.push(name, doc! { "$hint": hint }),
+            _ => told.push(name, value),
+        }
+    }
+    told
 }
 
 /// Collections of which clients change no documents: they say what the server does and knows.

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use lexopt::prelude::*;
 use windrow_collection::{BuildPriority, Engine, EngineOptions, Error, StorageError};
-use windrow_document::{DocumentBuf, doc};
+use windrow_document::{DocumentBuf, Value, doc};
 use windrow_server::log::Severity;
+use windrow_server::parameters::value_of;
 use windrow_server::{Config, Log, Server, Services, index_builds};
 use windrow_storage::RealDisk;
 
@@ -40,6 +41,10 @@ Options:
                       how long a query may read at one moment before it fails, since what it sees
                       takes space [default: 600]
   --replica-set NAME  present itself as a replica set of one, for clients that insist on one
+  --set-parameter NAME=VALUE
+                      set a server parameter, as setParameter does while the server runs; VALUE is
+                      true, false or a whole number; may be given several times. With
+                      enableTestCommands=1 there is configureFailPoint, for tests of applications
   --change-history-bytes-max SIZE
                       how much of the log is kept for change streams once one has been opened, as
                       1GB; a stream that goes on from before it fails [default: 256MiB]
@@ -65,6 +70,7 @@ struct Options {
     memory: u64,
     build_priority: BuildPriority,
     snapshot_age_max: Duration,
+    parameters: Vec<(String, Value)>,
     replica_set: Option<String>,
     history_bytes: u64,
     logpath: Option<PathBuf>,
@@ -84,7 +90,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
     let (mut data, mut listen, mut memory, mut logpath) = (None, Vec::new(), None, None);
     let mut build_priority = BuildPriority::default();
     let mut snapshot_age_max = Duration::from_secs(600);
-    let mut replica_set = None;
+    let (mut replica_set, mut parameters) = (None, Vec::new());
     let mut history_bytes = HISTORY_BYTES;
     while let Some(argument) = arguments.next()? {
         match argument {
@@ -100,6 +106,9 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
             }
             Long("replica-set" | "replSet") => {
                 replica_set = Some(name_of(arguments.value()?.string()?)?);
+            }
+            Long("set-parameter" | "setParameter") => {
+                parameters.push(parameter_of(&arguments.value()?.string()?)?);
             }
             Long("change-history-bytes-max") => {
                 history_bytes = history_of(&arguments.value()?.string()?)?;
@@ -117,6 +126,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Option<Options>, Failure> {
         memory: memory.unwrap_or_else(memory::default_bytes),
         build_priority,
         snapshot_age_max,
+        parameters,
         replica_set,
         history_bytes,
         logpath,
@@ -156,6 +166,16 @@ fn seconds_of(text: &str) -> Result<Duration, Failure> {
     })
 }
 
+fn parameter_of(text: &str) -> Result<(String, Value), Failure> {
+    let parts = text.split_once('=');
+    let parsed = parts.and_then(|(name, value)| Some((name.to_owned(), value_of(value)?)));
+    parsed.ok_or_else(|| {
+        Failure::Usage(format!(
+            "--set-parameter {text:?} is no parameter; write NAME=VALUE, the value true, false or a whole number"
+        ))
+    })
+}
+
 /// The name of a replica set: one that can stand in a connection string.
 fn name_of(text: String) -> Result<String, Failure> {
     match text.is_empty() || text.contains(['/', '?', '&', ',', '=', ' ']) {
@@ -189,6 +209,7 @@ fn serve(options: Options) -> Result<(), Failure> {
         listen: options.listen.clone(),
         arguments: std::env::args().collect(),
         options: as_mongodb_says(&options),
+        parameters: options.parameters.clone(),
         replica_set: options.replica_set.clone(),
         ..Config::default()
     };
@@ -314,6 +335,13 @@ fn as_mongodb_says(options: &Options) -> DocumentBuf {
     if let Some(name) = &options.replica_set {
         said.push("replication", doc! { "replSet": (name.as_str()) });
     }
+    if !options.parameters.is_empty() {
+        let mut parameters = DocumentBuf::new();
+        for (name, value) in &options.parameters {
+            parameters.push(name, value.clone());
+        }
+        said.push("setParameter", parameters);
+    }
     if let Some(path) = &options.logpath {
         let log = doc! { "destination": "file", "path": (path.display().to_string()) };
         said.push("systemLog", log);
@@ -337,6 +365,7 @@ mod tests {
             memory: 1 << 30,
             build_priority: BuildPriority::Normal,
             snapshot_age_max: Duration::from_secs(600),
+            parameters: Vec::new(),
             replica_set: None,
             history_bytes: HISTORY_BYTES,
             logpath: None,
@@ -348,6 +377,10 @@ mod tests {
             memory: 20_000_000,
             build_priority: BuildPriority::Low,
             snapshot_age_max: Duration::from_secs(5),
+            parameters: vec![
+                ("quiet".into(), true.into()),
+                ("logLevel".into(), 1i64.into()),
+            ],
             replica_set: Some("rs0".into()),
             history_bytes: 1_000_000_000,
             logpath: Some("l".into()),
@@ -365,6 +398,9 @@ mod tests {
                 "--build-priority",
                 "low",
                 "--snapshot-seconds-max=5",
+                "--setParameter",
+                "quiet=true",
+                "--set-parameter=logLevel=1",
                 "--replica-set",
                 "rs0",
                 "--change-history-bytes-max=1GB",
@@ -380,6 +416,8 @@ mod tests {
         check(&["--data", "d", "--build-priority", "0"], Err("high"));
         check(&["--data", "d", "--snapshot-seconds-max=-1"], Err("-1"));
         check(&["--data", "d", "--replica-set", "a/b"], Err("a/b"));
+        check(&["--data", "d", "--set-parameter", "quiet"], Err("quiet"));
+        check(&["--data", "d", "--set-parameter", "quiet=x"], Err("quiet"));
         check(&["--data", "d", "--port", "1"], Err("--port"));
         check(&["--data", "d", "more"], Err("more"));
         check(&["--data"], Err("--data"));

@@ -1,5 +1,6 @@
 //! A failure that the client learns of, in the shape that MongoDB's drivers read.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use windrow_document::{DocumentBuf, Value};
@@ -21,7 +22,7 @@ pub struct CommandError {
     /// What some codes add to the reply: `keyPattern` and `keyValue`, `errInfo` …
     pub extra: DocumentBuf,
     /// What drivers decide by: `TransientTransactionError`, `RetryableWriteError` …
-    pub labels: Vec<&'static str>,
+    pub labels: Vec<Cow<'static, str>>,
 }
 
 impl CommandError {
@@ -43,7 +44,13 @@ impl CommandError {
 
     /// The same error with one more label.
     pub fn with_label(mut self, label: &'static str) -> CommandError {
-        self.labels.push(label);
+        self.labels.push(Cow::Borrowed(label));
+        self
+    }
+
+    /// The same error with these labels and no others.
+    pub fn with_labels(mut self, labels: &[String]) -> CommandError {
+        self.labels = labels.iter().cloned().map(Cow::Owned).collect();
         self
     }
 
@@ -58,7 +65,8 @@ impl CommandError {
             reply.push(name, value);
         }
         if !self.labels.is_empty() {
-            reply.push("errorLabels", self.labels.clone());
+            let labels: Vec<&str> = self.labels.iter().map(|label| &**label).collect();
+            reply.push("errorLabels", labels);
         }
         reply
     }

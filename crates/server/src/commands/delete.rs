@@ -132,7 +132,7 @@ fn one(
     } else {
         changes::change_all
     };
-    let saving = context.saving(DocumentValidation::Asked, numbers, Kept::Id);
+    let saving = context.saving(DocumentValidation::Asked, numbers, Kept::Id)?;
     change(context, &collection, &find, saving, &mut decide)
 }
 
@@ -155,7 +155,7 @@ impl<'a> Statement<'a> {
     fn record(&self, context: &Context<'_>, tally: &Tally, took: Duration) {
         writes::record(context, took, || {
             doc! {
-                "type": "remove", "command": (self.source),
+                "type": "remove", "command": (writes::told(self.source)),
                 "keysExamined": (tally.examined.keys as i64),
                 "docsExamined": (tally.examined.documents as i64),
                 "ndeleted": (tally.changed as i64),

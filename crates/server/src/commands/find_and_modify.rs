@@ -124,7 +124,7 @@ impl Asked {
             },
             many: false,
             upsert: self.upsert,
-            saving: self.saving(context),
+            saving: self.saving(context)?,
         };
         let Updated {
             tally,
@@ -148,7 +148,7 @@ impl Asked {
     }
 
     /// The command is one statement, whatever number it has, and the document that it gives is remembered.
-    fn saving(&self, context: &Context<'_>) -> Saving<'static> {
+    fn saving(&self, context: &Context<'_>) -> Result<Saving<'static>, CommandError> {
         let kept = if self.new { Kept::After } else { Kept::Before };
         context.saving(self.storing.validation, &[joined::ALONE], kept)
     }
@@ -185,7 +185,7 @@ impl Asked {
                     context,
                     &collection,
                     &self.find,
-                    self.saving(context),
+                    self.saving(context)?,
                     &mut decide,
                 )?;
                 tally.examined.note(Examined::default(), context.operation);

@@ -7,7 +7,7 @@ use crate::arguments::Arguments;
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
-use crate::parameters::Parameters;
+use crate::parameters::SetAt;
 
 /// The names of parameters are its arguments.
 pub const GET_PARAMETER: Command = Command {
@@ -23,34 +23,24 @@ pub const GET_PARAMETER: Command = Command {
 #[derive(Default)]
 struct Wanted {
     all: bool,
+    /// When those can be set that are asked for.
     set_at: Option<SetAt>,
     details: bool,
-}
-
-/// When parameters can be set that are asked for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SetAt {
-    /// There are none: what is decided at the start is no parameter.
-    Startup,
-    Runtime,
 }
 
 fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
     let wanted = parse(request)?;
     let mut found = DocumentBuf::new();
-    for (name, value, settable) in context.state.parameters.all() {
+    for shown in context.state.parameters.all() {
+        let name = shown.name;
         let is_named = request.get(name).is_some() && !is_generic(name);
-        let is_meant = match wanted.set_at {
-            None => true,
-            Some(SetAt::Runtime) => settable,
-            Some(SetAt::Startup) => false,
-        };
+        let is_meant = wanted.set_at.is_none_or(|at| shown.is_settable(at));
         if !(wanted.all && is_meant || !wanted.all && is_named) {
             continue;
         }
         match wanted.details {
-            true => found.push(name, Parameters::details(value, settable)),
-            false => found.push(name, value),
+            true => found.push(name, shown.details()),
+            false => found.push(name, shown.value),
         }
     }
     if found.as_document().is_empty() && !wanted.all {
@@ -72,7 +62,7 @@ fn parse(request: &Request) -> Result<Wanted, CommandError> {
             let options = Arguments::within("getParameter", fields);
             let set_at = match options.string("setAt")? {
                 None => None,
-                Some("startup") => Some(SetAt::Startup),
+                Some("startup") => Some(SetAt::Start),
                 Some("runtime") => Some(SetAt::Runtime),
                 Some(other) => {
                     let message = format!("setAt must be 'startup' or 'runtime', not '{other}'");

@@ -92,10 +92,7 @@ fn check_user(arguments: &Arguments<'_>) -> Result<(), CommandError> {
 fn describe(context: &Context<'_>, primary: &str) -> DocumentBuf {
     let mut reply = DocumentBuf::new();
     reply.push(primary, true);
-    reply.push(
-        "topologyVersion",
-        doc! { "processId": (context.state.process_id), "counter": 0i64 },
-    );
+    reply.push("topologyVersion", context.state.topology_version());
     reply.push("maxBsonObjectSize", DOCUMENT_BYTES_MAX as i32);
     reply.push("maxMessageSizeBytes", MESSAGE_BYTES_MAX as i32);
     reply.push("maxWriteBatchSize", WRITE_BATCH_COUNT_MAX as i32);

@@ -218,7 +218,7 @@ fn insert_chunk(
     (how, numbers): (How, &[i32]),
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
-    let saving = context.saving(how.storing.validation, numbers, Kept::Id);
+    let saving = context.saving(how.storing.validation, numbers, Kept::Id)?;
     let terms = context.terms(saving);
     loop {
         let collection = target.collection_or_create(context)?;

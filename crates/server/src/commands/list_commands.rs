@@ -4,6 +4,8 @@ use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{CommandError, Reply};
 
 use crate::command::Command;
+use crate::context::Context;
+use crate::parameters::TEST_COMMANDS;
 
 /// It runs with the table of commands, which lies above: see [`run`].
 pub const LIST_COMMANDS: Command = Command {
@@ -12,8 +14,10 @@ pub const LIST_COMMANDS: Command = Command {
     ..Command::EMPTY
 };
 
-pub fn run(table: &[&Command]) -> Result<Reply, CommandError> {
+pub fn run(table: &[&Command], context: &Context<'_>) -> Result<Reply, CommandError> {
+    let for_tests = context.state.parameters.flag(TEST_COMMANDS);
     let mut table = table.to_vec();
+    table.retain(|command| for_tests || !command.for_tests);
     table.sort_unstable_by_key(|command| command.name);
     let mut commands = DocumentBuf::new();
     for command in table {

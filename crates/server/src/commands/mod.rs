@@ -16,6 +16,7 @@ mod cluster_parameter;
 mod coll_mod;
 mod coll_stats;
 mod compact;
+mod configure_fail_point;
 mod conn_pool_stats;
 mod connection_status;
 mod convert_to_capped;
@@ -83,7 +84,7 @@ const EXPLAIN: Command = Command {
     ..explain::EXPLAIN
 };
 const LIST_COMMANDS: Command = Command {
-    run: |_, _| list_commands::run(COMMANDS),
+    run: |_, context| list_commands::run(COMMANDS, context),
     ..list_commands::LIST_COMMANDS
 };
 
@@ -99,6 +100,7 @@ pub static COMMANDS: &[&Command] = &[
     &coll_stats::COLL_STATS,
     &transactions::COMMIT_TRANSACTION,
     &compact::COMPACT,
+    &configure_fail_point::CONFIGURE_FAIL_POINT,
     &connection_status::CONNECTION_STATUS,
     &conn_pool_stats::CONN_POOL_STATS,
     &convert_to_capped::CONVERT_TO_CAPPED,

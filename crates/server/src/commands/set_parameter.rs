@@ -6,7 +6,7 @@ use windrow_wire::{CommandError, ErrorCode, Reply, Request};
 use crate::command::{Accepted, Command};
 use crate::context::Context;
 use crate::generic::is_generic;
-use crate::parameters::{self, Parameters};
+use crate::parameters::{Parameters, SetAt};
 
 /// The names of parameters are its arguments.
 pub const SET_PARAMETER: Command = Command {
@@ -28,18 +28,9 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     changes
         .clone()
         .try_for_each(|(name, _)| Parameters::check_name(name))?;
-    let engine = &context.state.services.engine;
     let mut was = None;
     for (name, value) in changes {
-        let before = context.state.parameters.set(engine, name, value)?;
-        if name == parameters::NO_TABLE_SCAN {
-            let forbid = context.state.parameters.flag(name);
-            context
-                .state
-                .guidance
-                .restrictions
-                .forbid_table_scans(forbid);
-        }
+        let before = context.state.set_parameter(name, value, SetAt::Runtime)?;
         let attr = doc! { "parameterName": name, "oldValue": (before.clone()), "newValue": value };
         let log = &context.state.services.log;
         log.info(

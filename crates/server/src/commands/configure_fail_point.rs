@@ -1,0 +1,35 @@
+//! `configureFailPoint`: makes chosen commands fail, wait or lose their connection. See
+//! [`crate::fail_points`].
+
+use windrow_document::doc;
+use windrow_wire::{CommandError, Reply, Request};
+
+use crate::arguments::Arguments;
+use crate::command::{Accepted, Command};
+use crate::context::Context;
+
+pub const CONFIGURE_FAIL_POINT: Command = Command {
+    name: "configureFailPoint",
+    help: "makes chosen commands fail, wait or lose their connection, for tests of applications",
+    admin_only: true,
+    for_tests: true,
+    arguments: Accepted::Only(&["data", "mode"]),
+    run,
+    ..Command::EMPTY
+};
+
+fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
+    let arguments = Arguments::new(request);
+    let name = arguments.string("configureFailPoint")?.unwrap_or_default();
+    let count = context.state.fail_points.configure(name, &arguments)?;
+    let attr = doc! { "failPointName": name, "failPoint": (request.body()) };
+    let log = &context.state.services.log;
+    log.info(
+        "CONTROL",
+        23_829,
+        &context.client.name(),
+        "Set failpoint",
+        attr,
+    );
+    Ok(Reply::ok(doc! { "count": count }))
+}

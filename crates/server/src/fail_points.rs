@@ -1,0 +1,371 @@
+//! Fail points: what makes chosen commands fail, wait or lose their connection on purpose, for those who
+//! test what their applications make of it. They are there only where `enableTestCommands` is on.
+//!
+//! Source: the tests of MongoDB's driver specifications, which describe `failCommand`.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use windrow_document::{Document, DocumentBuf, Type, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Request};
+
+use crate::arguments::Arguments;
+use crate::client::Client;
+use crate::random;
+use crate::sync::lock;
+
+/// The fail points there are; others are not found.
+const NAMES: [&str; 4] = [FAIL_COMMAND, FAIL_GET_MORE, TIME_OUT, RETRYABLE_WRITE];
+const FAIL_COMMAND: &str = "failCommand";
+const FAIL_GET_MORE: &str = "failGetMoreAfterCursorCheckout";
+/// Commands with a limit of time fail as if it had passed.
+const TIME_OUT: &str = "maxTimeAlwaysTimeOut";
+/// Statements of retryable writes lose their connection before they are saved.
+const RETRYABLE_WRITE: &str = "onPrimaryTransactionalWrite";
+
+/// All fail points of a server.
+#[derive(Debug, Default)]
+pub struct FailPoints {
+    /// Whether any may be on: commands look no further where none is.
+    armed: AtomicBool,
+    points: Mutex<[Point; NAMES.len()]>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Point {
+    mode: Mode,
+    data: Data,
+    /// How often it was met.
+    met: i64,
+}
+
+/// How often a fail point that is met does something.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Mode {
+    #[default]
+    Off,
+    AlwaysOn,
+    /// So many times.
+    Times(i64),
+    /// Always but for the first so many times.
+    Skip(i64),
+    Probability(f64),
+}
+
+/// Which commands meet a fail point, and what becomes of them.
+#[derive(Clone, Debug, Default)]
+struct Data {
+    commands: Vec<String>,
+    application: Option<String>,
+    namespace: Option<String>,
+    effect: Effect,
+}
+
+/// What becomes of a command that meets a fail point.
+#[derive(Clone, Debug, Default)]
+pub struct Effect {
+    /// How long the command waits before anything else.
+    pub waits: Duration,
+    /// Whether the connection ends without a reply.
+    pub closes_connection: bool,
+    /// Whether a getMore fails when its cursor is known already: whose it is decides over labels.
+    pub knows_cursor: bool,
+    /// What the command fails with in place of being run.
+    pub error: Option<CommandError>,
+    /// The labels of the error, in place of those that it would have.
+    pub labels: Option<Vec<String>>,
+    /// What the reply of a command that has run says of its write concern.
+    pub concern_error: Option<DocumentBuf>,
+}
+
+impl FailPoints {
+    /// Sets a fail point as a command says; returns how often it was met before.
+    pub fn configure(&self, name: &str, arguments: &Arguments<'_>) -> Result<i64, CommandError> {
+        let place = NAMES.iter().position(|known| *known == name);
+        let place = place.ok_or_else(|| {
+            CommandError::new(ErrorCode::FailPointSetFailed, format!("{name} not found"))
+        })?;
+        let mode = Mode::parse(arguments.present("mode"))?;
+        let data = arguments.document("data")?.unwrap_or(Document::EMPTY);
+        let data = match name {
+            FAIL_COMMAND => Data::parse(data)?,
+            FAIL_GET_MORE => Data::of_get_more(data)?,
+            RETRYABLE_WRITE => Data::of_retryable_writes(data)?,
+            _ => Data::default(),
+        };
+        let mut points = lock(&self.points);
+        let met = match points.get_mut(place) {
+            None => 0,
+            Some(point) => {
+                point.mode = mode;
+                point.data = data;
+                point.met
+            }
+        };
+        let is_armed = points.iter().any(|point| point.mode != Mode::Off);
+        self.armed.store(is_armed, Relaxed);
+        Ok(met)
+    }
+
+    /// What becomes of a command, where it meets a fail point.
+    pub fn meet(&self, asked: &Asked<'_>) -> Option<Effect> {
+        if !self.armed.load(Relaxed) || asked.request.command() == "configureFailPoint" {
+            return None;
+        }
+        self.meet_any(|name, data| match name {
+            TIME_OUT => (asked.is_limited)().then(timed_out),
+            RETRYABLE_WRITE => None,
+            _ => data.meets(asked).then(|| data.effect.clone()),
+        })
+    }
+
+    /// What becomes of a statement of a retryable write that is about to be saved.
+    pub fn meet_retryable_write(&self) -> Option<Effect> {
+        if !self.armed.load(Relaxed) {
+            return None;
+        }
+        self.meet_any(|name, data| (name == RETRYABLE_WRITE).then(|| data.effect.clone()))
+    }
+
+    /// The effect of the first fail point that is met and acts.
+    fn meet_any(&self, effect: impl Fn(&str, &Data) -> Option<Effect>) -> Option<Effect> {
+        let mut points = lock(&self.points);
+        let mut all = NAMES.iter().zip(points.iter_mut());
+        all.find_map(|(name, point)| {
+            let effect = effect(name, &point.data)?;
+            point.acts().then_some(effect)
+        })
+    }
+}
+
+/// A command that may meet a fail point.
+pub struct Asked<'a> {
+    pub client: &'a Client,
+    pub request: &'a Request,
+    /// Whether a name is one of the command's.
+    pub is_called: &'a dyn Fn(&str) -> bool,
+    /// Whether it has a limit of time, by itself or from who opened its cursor.
+    pub is_limited: &'a dyn Fn() -> bool,
+}
+
+impl<'a> Asked<'a> {
+    /// Who asks. The first message of a client says it itself.
+    fn application(&self) -> Option<&'a str> {
+        let introduced = || {
+            let client = self.request.get("client")?.as_document()?;
+            let application = client.get("application")?.as_document()?;
+            application.get("name")?.as_str()
+        };
+        self.client.application().or_else(introduced)
+    }
+
+    fn is_of(&self, namespace: &str) -> bool {
+        let named = self.request.body().first();
+        let collection = match named {
+            Some(("getMore", _)) => self.request.get("collection"),
+            named => named.map(|(_, value)| value),
+        };
+        let collection = collection.and_then(ValueRef::as_str);
+        namespace.split_once('.') == collection.map(|name| (self.request.database(), name))
+    }
+}
+
+impl Point {
+    /// Whether it does something this time.
+    fn acts(&mut self) -> bool {
+        let acts = self.mode.acts();
+        self.met += i64::from(acts);
+        acts
+    }
+}
+
+fn timed_out() -> Effect {
+    let message = "operation exceeded time limit";
+    Effect {
+        error: Some(CommandError::new(ErrorCode::MaxTimeMSExpired, message)),
+        ..Effect::default()
+    }
+}
+
+/// The error with the code that stands in a field; `information`: what it has beside it.
+fn error(
+    data: &Arguments<'_>,
+    name: &str,
+    information: Option<Document<'_>>,
+) -> Result<Option<CommandError>, CommandError> {
+    let Some(code) = data.whole_number(name)? else {
+        return Ok(None);
+    };
+    let code = i32::try_from(code).map_err(|_| {
+        let message = format!("'{name}' must be a code of an error, not {code}");
+        CommandError::new(ErrorCode::BadValue, message)
+    })?;
+    let message = "Failing command via 'failCommand' failpoint";
+    let mut error = CommandError::new(ErrorCode(code), message);
+    for (name, value) in information.into_iter().flatten() {
+        error.extra.push(name, value);
+    }
+    Ok(Some(error))
+}
+
+impl Mode {
+    fn parse(mode: Option<ValueRef<'_>>) -> Result<Mode, CommandError> {
+        let bad = |message: String| CommandError::new(ErrorCode::BadValue, message);
+        let mode = match mode {
+            None => {
+                let message = "When setting a failpoint, you must supply a 'mode'";
+                return Err(CommandError::new(ErrorCode::IllegalOperation, message));
+            }
+            Some(ValueRef::String("off")) => return Ok(Mode::Off),
+            Some(ValueRef::String("alwaysOn")) => return Ok(Mode::AlwaysOn),
+            Some(ValueRef::String(other)) => return Err(bad(format!("unknown mode: {other}"))),
+            Some(ValueRef::Document(mode)) => Arguments::within("mode", mode),
+            Some(_) => {
+                let message = "'mode' must be a string or JSON object";
+                return Err(CommandError::new(ErrorCode::TypeMismatch, message));
+            }
+        };
+        mode.only(&["times", "skip", "activationProbability"])?;
+        for (name, make) in [
+            ("times", Mode::Times as fn(i64) -> Mode),
+            ("skip", Mode::Skip),
+        ] {
+            if let Some(count) = mode.whole_number(name)? {
+                return match count {
+                    0.. if count <= i64::from(i32::MAX) => Ok(make(count)),
+                    0.. => Err(bad(format!("'{name}' option to 'mode' is too large"))),
+                    _ => Err(bad(format!("'{name}' option to 'mode' must be positive"))),
+                };
+            }
+        }
+        let Some(probability) = mode.present("activationProbability") else {
+            return Err(bad(
+                "'mode' must be one of 'off', 'alwaysOn', '{times:n}', '{skip:n}' or \
+                 '{activationProbability:p}'"
+                    .to_owned(),
+            ));
+        };
+        match probability.as_f64() {
+            Some(number) if (0.0..=1.0).contains(&number) => Ok(Mode::Probability(number)),
+            Some(number) => Err(bad(format!(
+                "activationProbability must be between 0.0 and 1.0; found {number}"
+            ))),
+            None => Err(mode.wrong_type(
+                "activationProbability",
+                probability.type_of(),
+                &[Type::Double],
+            )),
+        }
+    }
+
+    /// Whether it does something this time.
+    fn acts(&mut self) -> bool {
+        match self {
+            Mode::Off => false,
+            Mode::AlwaysOn => true,
+            Mode::Times(left) => {
+                *left -= 1;
+                if *left <= 0 {
+                    *self = Mode::Off;
+                }
+                true
+            }
+            Mode::Skip(left) if *left > 0 => {
+                *left -= 1;
+                false
+            }
+            Mode::Skip(_) => true,
+            Mode::Probability(of_acting) => {
+                let drawn = (random::bits() >> 11) as f64 / (1u64 << 53) as f64;
+                drawn < *of_acting
+            }
+        }
+    }
+}
+
+impl Data {
+    fn parse(data: Document<'_>) -> Result<Data, CommandError> {
+        let data = Arguments::within("data", data);
+        data.only(&[
+            "appName",
+            "blockConnection",
+            "blockTimeMS",
+            "closeConnection",
+            "errorCode",
+            "errorExtraInfo",
+            "errorLabels",
+            "failCommands",
+            // Commands of other members, which there are none of.
+            "failInternalCommands",
+            "namespace",
+            "writeConcernError",
+        ])?;
+        let millis = data.whole_number("blockTimeMS")?.unwrap_or(0);
+        let waits = match data.flag("blockConnection")? {
+            true => Duration::from_millis(u64::try_from(millis).unwrap_or(0)),
+            false => Duration::ZERO,
+        };
+        let information = data.document("errorExtraInfo")?;
+        let concern_error = data.document("writeConcernError")?;
+        Ok(Data {
+            commands: texts(&data, "failCommands")?.unwrap_or_default(),
+            application: data.string("appName")?.map(str::to_owned),
+            namespace: data.string("namespace")?.map(str::to_owned),
+            effect: Effect {
+                waits,
+                closes_connection: data.flag("closeConnection")?,
+                knows_cursor: false,
+                error: error(&data, "errorCode", information)?,
+                labels: texts(&data, "errorLabels")?,
+                concern_error: concern_error.map(Document::to_buf),
+            },
+        })
+    }
+
+    fn of_get_more(data: Document<'_>) -> Result<Data, CommandError> {
+        let data = Arguments::within("data", data);
+        data.only(&["closeConnection", "errorCode"])?;
+        Ok(Data {
+            commands: vec!["getMore".to_owned()],
+            effect: Effect {
+                closes_connection: data.flag("closeConnection")?,
+                knows_cursor: true,
+                error: error(&data, "errorCode", None)?,
+                ..Effect::default()
+            },
+            ..Data::default()
+        })
+    }
+
+    fn of_retryable_writes(data: Document<'_>) -> Result<Data, CommandError> {
+        let data = Arguments::within("data", data);
+        data.only(&["closeConnection", "failBeforeCommitExceptionCode"])?;
+        Ok(Data {
+            effect: Effect {
+                closes_connection: data.switch("closeConnection")?.unwrap_or(true),
+                error: error(&data, "failBeforeCommitExceptionCode", None)?,
+                ..Effect::default()
+            },
+            ..Data::default()
+        })
+    }
+
+    fn meets(&self, asked: &Asked<'_>) -> bool {
+        let application = self.application.as_deref();
+        self.commands.iter().any(|name| (asked.is_called)(name))
+            && self.namespace.as_ref().is_none_or(|it| asked.is_of(it))
+            && (application.is_none() || application == asked.application())
+    }
+}
+
+fn texts(data: &Arguments<'_>, name: &str) -> Result<Option<Vec<String>>, CommandError> {
+    let Some(list) = data.array(name)? else {
+        return Ok(None);
+    };
+    let text = |value: ValueRef<'_>| {
+        let text = value.as_str().map(str::to_owned);
+        text.ok_or_else(|| data.wrong_type(name, value.type_of(), &[Type::String]))
+    };
+    list.iter().map(text).collect::<Result<_, _>>().map(Some)
+}

@@ -1,0 +1,78 @@
+//! What becomes of commands that have met a fail point. See [`crate::fail_points`].
+
+use windrow_document::{DocumentBuf, ValueRef};
+use windrow_wire::{CommandError, ErrorCode, Reply};
+
+use crate::fail_points::{Asked, Effect};
+use crate::labels::{Failed, label_of, labelled, labelled_as};
+use crate::state::State;
+
+/// Errors by which drivers see that a server is no longer what it was. They come with the version of the
+/// topology, by which they see that it still is.
+const OF_STATE: [ErrorCode; 7] = [
+    ErrorCode::ShutdownInProgress,
+    ErrorCode::PrimarySteppedDown,
+    ErrorCode::NotWritablePrimary,
+    ErrorCode::InterruptedAtShutdown,
+    ErrorCode::InterruptedDueToReplStateChange,
+    ErrorCode::NotPrimaryNoSecondaryOk,
+    ErrorCode::NotPrimaryOrSecondary,
+];
+
+/// The reply to a command or its error, with its labels; `run` runs it, `failed` is what it is where it
+/// fails.
+pub(crate) fn undergo(
+    state: &State,
+    asked: &Asked<'_>,
+    effect: &Effect,
+    (failed, run): (Failed, impl FnOnce() -> Result<Reply, CommandError>),
+) -> Result<Reply, CommandError> {
+    state.stop.wait(effect.waits);
+    if effect.closes_connection {
+        // The reply finds nobody.
+        state.connections.close(asked.client.id);
+        let message = "the fail point has closed the connection";
+        return Err(CommandError::new(ErrorCode::HostUnreachable, message));
+    }
+    let Some(error) = effect.error.clone() else {
+        let reply = run()?;
+        return Ok(match &effect.concern_error {
+            None => reply,
+            Some(error) => with_concern_error(&reply, error, effect, failed),
+        });
+    };
+    let failed = match asked.request.command() {
+        "getMore" if !effect.knows_cursor => Failed::Other,
+        _ => failed,
+    };
+    let error = match &effect.labels {
+        Some(labels) => error.with_labels(labels),
+        None if failed.is_within_transaction() => labelled(labelled_as(error, failed)),
+        None => labelled_as(error, failed),
+    };
+    Err(match OF_STATE.contains(&error.code) {
+        true => error.with("topologyVersion", state.topology_version()),
+        false => error,
+    })
+}
+
+fn with_concern_error(
+    reply: &Reply,
+    error: &DocumentBuf,
+    effect: &Effect,
+    failed: Failed,
+) -> Reply {
+    let mut reply = reply.to_document();
+    reply.push("writeConcernError", error.clone());
+    let code = error.get("code").and_then(ValueRef::as_whole);
+    let code = code.and_then(|code| i32::try_from(code).ok());
+    let label = code
+        .filter(|_| failed != Failed::InTransaction)
+        .and_then(|code| label_of(ErrorCode(code), failed));
+    let own = || label.map(str::to_owned).into_iter().collect();
+    let labels = effect.labels.clone().unwrap_or_else(own);
+    if !labels.is_empty() {
+        reply.push("errorLabels", labels);
+    }
+    Reply::document(reply)
+}
