@@ -28,6 +28,8 @@ LEFT_OUT = {
     "test_to_list_tailable": "it reads local.oplog.rs, which is not there",
     "create_events_on_views_are_reported": "views are no part of the log",
     "modify_events_are_reported": "a collMod without a change is no part of the log",
+    "TestCommandsStrictMode": "it runs a command that only MongoDB's own tests have",
+    "network_error_in_response_to": "there are no users, and no commands of them",
     "test_pool_paused_error": "two of its threads have to meet within a second",
     "ErrorPropagationAfterEncounteringMultipleErrors": "they expect a server at the usual port",
     "secondary_read": "it needs a member to read from that is not the primary",

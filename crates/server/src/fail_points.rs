@@ -369,3 +369,23 @@ fn texts(data: &Arguments<'_>, name: &str) -> Result<Option<Vec<String>>, Comman
     };
     list.iter().map(text).collect::<Result<_, _>>().map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use windrow_document::doc;
+
+    #[test]
+    fn a_mode_acts_as_often_as_it_says() {
+        let check = |mode: DocumentBuf, expected: [bool; 4]| {
+            let mut mode = Mode::parse(mode.get("mode")).unwrap();
+            assert_eq!([(); 4].map(|()| mode.acts()), expected, "{mode:?}");
+        };
+        check(doc! { "mode": "off" }, [false; 4]);
+        check(doc! { "mode": "alwaysOn" }, [true; 4]);
+        check(doc! { "mode": { "times": 2 } }, [true, true, false, false]);
+        check(doc! { "mode": { "skip": 3 } }, [false, false, false, true]);
+        check(doc! { "mode": { "activationProbability": 0 } }, [false; 4]);
+        check(doc! { "mode": { "activationProbability": 1.0 } }, [true; 4]);
+    }
+}

@@ -1,13 +1,15 @@
 //! What a command with a transaction number is part of, while it runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use windrow_collection::{Done, Kept, Origin, Statements, Transaction};
+use windrow_document::doc;
 use windrow_wire::{CommandError, Reply};
 
 use crate::generic::{Numbered, Part, ReadConcern, Statements as Numbers};
 use crate::labels::labelled;
 use crate::state::State;
+use crate::sync::lock;
 use crate::transactions::Taken;
 
 /// The number of the statement of a command that has one.
@@ -19,6 +21,8 @@ pub struct Joined {
     taken: Taken,
     numbered: Numbered,
     transaction: Option<Arc<Transaction>>,
+    /// The statements of the command that had been done before, where it is a retryable write.
+    retried: Mutex<Vec<i32>>,
 }
 
 impl Joined {
@@ -31,6 +35,7 @@ impl Joined {
             taken,
             numbered,
             transaction,
+            retried: Mutex::default(),
         }
     }
 
@@ -40,14 +45,14 @@ impl Joined {
         opening.map_or(ReadConcern::Local, |opening| opening.read_concern)
     }
 
-    /// Ends the transaction where a command of it has failed.
+    /// Ends the transaction where a command of it has failed; tells what a retryable write had done before.
     pub fn leave(
         &self,
         state: &State,
         outcome: Result<Reply, CommandError>,
     ) -> Result<Reply, CommandError> {
         if self.numbered.part == Part::RetryableWrite {
-            return outcome;
+            return outcome.map(|reply| self.with_retried(reply));
         }
         let has_failed = match &outcome {
             Ok(reply) => reply.to_document().get("writeErrors").is_some(),
@@ -58,6 +63,14 @@ impl Joined {
             state.cursors.end_transactions(self.numbered.session);
         }
         outcome.map_err(labelled)
+    }
+
+    fn with_retried(&self, reply: Reply) -> Reply {
+        let retried = lock(&self.retried).clone();
+        match retried.is_empty() {
+            true => reply,
+            false => reply.with_fields(doc! { "retriedStmtIds": retried }.as_document()),
+        }
     }
 
     /// The transaction that the command is part of.
@@ -91,7 +104,12 @@ impl Joined {
 
     /// What the command's statement of this place has done before, where it is a retryable write.
     pub fn done(&self, place: usize) -> Result<Option<Done>, CommandError> {
-        self.done_by(self.statement(place))
+        let statement = self.statement(place);
+        let done = self.done_by(statement)?;
+        if done.is_some() {
+            lock(&self.retried).push(statement);
+        }
+        Ok(done)
     }
 
     /// What the command has done before, where it is one statement whatever number it has.

@@ -133,23 +133,23 @@ pub enum SetAt {
 pub struct Shown {
     pub name: &'static str,
     pub value: Value,
-    accepts: bool,
     at_start: bool,
+    at_runtime: bool,
 }
 
 impl Shown {
     pub fn is_settable(&self, at: SetAt) -> bool {
-        self.accepts && (at == SetAt::Start || !self.at_start)
+        match at {
+            SetAt::Start => self.at_start,
+            SetAt::Runtime => self.at_runtime,
+        }
     }
 
     /// What `getParameter: {showDetails: true}` gives of it.
     pub fn details(self) -> DocumentBuf {
-        let (at_runtime, at_start) = (
-            self.is_settable(SetAt::Runtime),
-            self.is_settable(SetAt::Start),
-        );
         doc! {
-            "value": (self.value), "settableAtRuntime": at_runtime, "settableAtStartup": at_start,
+            "value": (self.value), "settableAtRuntime": (self.at_runtime),
+            "settableAtStartup": (self.at_start),
         }
     }
 }
@@ -274,8 +274,11 @@ impl Parameters {
         let shown = |(one, value): (&Parameter, &Value)| Shown {
             name: one.name,
             value: self.own(one).unwrap_or_else(|| value.clone()),
-            accepts: one.accepts.is_some(),
-            at_start: one.at_start,
+            // A command line has no documents.
+            at_start: one
+                .accepts
+                .is_some_and(|it| !matches!(it, Accepts::Verbosity)),
+            at_runtime: one.accepts.is_some() && !one.at_start,
         };
         TABLE.iter().zip(values.iter()).map(shown).collect()
     }

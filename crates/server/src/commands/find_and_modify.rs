@@ -81,14 +81,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     metrics.count_update(FIND_AND_MODIFY.name, by_pipeline, filters);
     let done = context.joined.map(|it| it.done_alone());
     let done = done.transpose()?.flatten();
-    let (outcome, value) = match done {
+    let (outcome, value) = match &done {
         // What is sent again gets the whole document, as in MongoDB.
-        Some(done) => asked.answer_again(&done)?,
+        Some(done) => asked.answer_again(done)?,
         None => asked.modify(context, &Target::any(namespace))?,
     };
     let mut reply = DocumentBuf::new();
     reply.push("lastErrorObject", outcome);
     reply.push("value", value.map_or(Value::Null, Value::from));
+    if done.is_some() {
+        reply.push("retriedStmtId", joined::ALONE);
+    }
     acknowledge(reply, context)
 }
 

@@ -23,7 +23,7 @@ pub const GET_DEFAULT_RW_CONCERN: Command = Command {
         }
         Ok(Reply::ok(doc! {
             "defaultReadConcern": { "level": "local" },
-            "defaultWriteConcern": { "w": "majority", "wtimeout": 0 },
+            "defaultWriteConcern": { "w": 1, "wtimeout": 0 },
             "defaultReadConcernSource": "implicit",
             "defaultWriteConcernSource": "implicit",
             "localUpdateWallClockTime": (clock::date(SystemTime::now())),
