@@ -13,7 +13,8 @@ from windrow_server import Server
 
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory):
-    options = ["--set-parameter", "enableTestCommands=1", "--setParameter", "notablescan=false"]
+    options = ["--set-parameter", "enableTestCommands=1", "--setParameter", "notablescan=false",
+               "--replica-set", "rs0"]
     with Server(tmp_path_factory.mktemp("failing"), options=options) as server:
         yield server
         assert server.process.poll() is None and "panicked" not in server.log()
@@ -65,6 +66,8 @@ def test_it_fails_of_a_collection_or_an_application(failing, collection):
     fail(collection, failCommands=["find", "getMore"], errorCode=2, namespace="d.c", mode="alwaysOn")
     list(collection.database.other.find())
     refused(lambda: list(collection.find()), 2)
+    fail(collection, failCommands=["ping"], errorCode=2, namespace="other", mode="alwaysOn")
+    collection.database.command("ping")
     fail(collection, failCommands=["find"], errorCode=2, appName="a", mode="alwaysOn")
     list(collection.find())
     with MongoClient("127.0.0.1", failing.port, directConnection=True, appname="a",
@@ -73,13 +76,17 @@ def test_it_fails_of_a_collection_or_an_application(failing, collection):
 
 
 def test_errors_have_the_labels_that_are_asked_for(collection):
-    fail(collection, failCommands=["ping"], errorCode=91, errorLabels=["A", "B"],
+    fail(collection, failCommands=["ping"], errorCode=10107, errorLabels=["A", "B"],
          errorExtraInfo={"x": 1})
     with pytest.raises(NotPrimaryError) as failed:
         collection.database.command("ping")
     refusal = failed.value.details
     assert (refusal["errorLabels"], refusal["x"]) == (["A", "B"], 1)
     assert refusal["topologyVersion"] == collection.database.command("hello")["topologyVersion"]
+    fail(collection, failCommands=["ping"], errorCode=91)
+    with pytest.raises(NotPrimaryError) as failed:
+        collection.database.command("ping")
+    assert not failed.value.details.keys() & {"errorLabels", "topologyVersion"}
     with collection.database.client.start_session() as session:
         session.start_transaction()
         fail(collection, failCommands=["insert"], errorCode=112)
@@ -107,6 +114,8 @@ def test_a_command_waits(collection):
     started = time.monotonic()
     collection.database.command("ping")
     assert time.monotonic() - started >= 0.3
+    fail(collection, failCommands=["find"], blockConnection=True, blockTimeMS=60_000)
+    refused(lambda: list(collection.find().max_time_ms(100)), 50)
 
 
 def test_limits_of_time_are_over_at_once(collection):
@@ -121,12 +130,29 @@ def test_limits_of_time_are_over_at_once(collection):
 
 def test_a_get_more_fails_behind_its_cursor(collection):
     collection.insert_many([{} for _ in range(3)])
-    stream = collection.watch(max_await_time_ms=10)
-    stream.try_next()
     fail(collection, "failGetMoreAfterCursorCheckout", errorCode=6)
-    command = {"getMore": stream._cursor.cursor_id, "collection": "c"}
-    refusal = refused(lambda: collection.database.command(command), 6)
-    assert refusal["errorLabels"] == ["ResumableChangeStreamError"]
+    with collection.database.client.start_session() as session:
+        def ask(command, **arguments):
+            return collection.database.command({command: arguments.pop("of", "c"), **arguments},
+                                               session=session)
+
+        opened = ask("aggregate", pipeline=[{"$changeStream": {}}], cursor={})["cursor"]["id"]
+        refused(lambda: ask("getMore", of=Int64(5), collection="c"), 43)
+        refusal = refused(lambda: ask("getMore", of=Int64(opened), collection="c"), 6)
+        assert refusal["errorLabels"] == ["ResumableChangeStreamError"]
+        refused(lambda: ask("getMore", of=Int64(opened), collection="c"), 43)
+
+
+def test_a_get_more_of_a_transaction_has_its_label(collection):
+    collection.insert_many([{} for _ in range(3)])
+    with collection.database.client.start_session() as session:
+        session.start_transaction()
+        cursor = collection.find(batch_size=1, session=session)
+        next(cursor)
+        fail(collection, failCommands=["getMore"], errorCode=112)
+        with pytest.raises(OperationFailure) as failed:
+            list(cursor)
+        assert failed.value.has_error_label("TransientTransactionError")
 
 
 @pytest.mark.parametrize("data, saved", [({}, 1), ({"failBeforeCommitExceptionCode": 1}, 0)])
@@ -156,9 +182,20 @@ def test_retryable_writes_lose_their_connection(collection, data, saved):
     ({"configureFailPoint": "failCommand", "mode": "off", "data": {"unknown": 1}}, 40415),
     ({"configureFailPoint": "failCommand", "mode": "off", "data": {"failCommands": [1]}}, 14),
     ({"configureFailPoint": "failCommand", "mode": "off", "data": {"errorCode": 2 ** 40}}, 2),
+    ({"configureFailPoint": "failCommand", "mode": "off", "data": {"blockTimeMS": -1}}, 2),
 ])
 def test_what_no_fail_point_can_be_is_refused(collection, arguments, code):
     refused(lambda: collection.database.client.admin.command(arguments), code)
+
+
+def test_a_modification_that_is_sent_again_says_which_it_was(collection):
+    collection.insert_one({"_id": 1})
+    command = {"findAndModify": "c", "query": {"_id": 1}, "update": {"$inc": {"n": 1}},
+               "txnNumber": Int64(1), "stmtId": 7}
+    with collection.database.client.start_session() as session:
+        first, again = (collection.database.command(command, session=session) for _ in range(2))
+    assert "retriedStmtId" not in first and again["retriedStmtId"] == 7
+    assert collection.find_one() == {"_id": 1, "n": 1}
 
 
 def test_parameters_that_are_none_keep_a_server_from_starting(tmp_path):

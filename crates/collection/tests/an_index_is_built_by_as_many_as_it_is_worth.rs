@@ -1,5 +1,5 @@
 //! Every worker of a build writes sections of its own: a small index is built by one, so that it can be
-//! counted without reading it, a large one by all.
+//! counted without reading it. A large one, of which several may write, is whole.
 
 #[path = "common/building.rs"]
 mod building;

@@ -12,6 +12,7 @@ use windrow_wire::CommandError;
 use crate::client::Client;
 use crate::clock::now_millis;
 use crate::errors::OrCommandError;
+use crate::fail_points::RETRYABLE_WRITE;
 use crate::generic::Generic;
 use crate::joined::Joined;
 use crate::operations::Operation;
@@ -77,20 +78,25 @@ impl<'a> Context<'a> {
         validation: DocumentValidation,
         numbers: &'s [i32],
         kept: Kept,
-    ) -> Result<Saving<'s>, CommandError> {
-        let statements = self.joined.and_then(|it| it.statements(numbers, kept));
-        if statements.is_some() {
-            self.meet_fail_point()?;
-        }
-        Ok(Saving {
+    ) -> Saving<'s> {
+        Saving {
             validation,
-            statements,
-        })
+            statements: self.joined.and_then(|it| it.statements(numbers, kept)),
+        }
     }
 
-    /// Fails, or loses the connection, where a fail point says so of retryable writes.
-    fn meet_fail_point(&self) -> Result<(), CommandError> {
-        let Some(effect) = self.state.fail_points.meet_retryable_write() else {
+    /// The statement of a retryable write that is about to run fails, or loses its connection, where a
+    /// fail point says so.
+    pub fn begin_retryable_write(&self) -> Result<(), CommandError> {
+        match self.joined.filter(|it| it.is_retryable_write()) {
+            Some(_) => self.meet_fail_point(RETRYABLE_WRITE),
+            None => Ok(()),
+        }
+    }
+
+    /// Fails, or loses the connection, where this fail point says so.
+    pub fn meet_fail_point(&self, name: &str) -> Result<(), CommandError> {
+        let Some(effect) = self.state.fail_points.meet_named(name, |_| true) else {
             return Ok(());
         };
         if effect.closes_connection {

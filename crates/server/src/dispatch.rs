@@ -3,9 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use windrow_document::{Document, DocumentBuf, ValueRef, doc};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_mql::interrupt::while_asking;
 use windrow_wire::limits::COMMAND_BYTES_MAX;
 use windrow_wire::{CommandError, ErrorCode, Reply, Request};
@@ -56,32 +56,31 @@ pub(crate) fn run(state: &State, client: &Arc<Client>, request: &Request) -> Rep
 fn respond(state: &State, client: &Arc<Client>, request: &Request) -> Result<Reply, CommandError> {
     let label = |error| labelled_as(error, what_failed(state, request));
     let (command, generic) = admit(state, request).map_err(label)?;
-    let run = || execute(state, client, request, command, &generic).map_err(label);
+    let run = |waits| execute(state, client, request, (command, &generic), waits).map_err(label);
     let asked = Asked {
         client,
         request,
         is_called: &|name| find(name).is_some_and(|named| named.name == command.name),
-        is_limited: &|| {
-            let limit = |body: Document<'_>| body.get("maxTimeMS").and_then(ValueRef::as_whole);
-            let own = limit(request.body());
-            own.or_else(|| of_cursor(state, request, limit)?)
-                .is_some_and(|limit| limit > 0)
-        },
     };
     match state.fail_points.meet(&asked) {
-        None => run(),
+        None => run(Duration::ZERO),
         Some(effect) => undergo(state, &asked, &effect, (what_failed(state, request), run)),
     }
 }
 
+/// The command of this name or alias, where this server has it.
+fn known(state: &State, name: &str) -> Option<&'static Command> {
+    find(name).filter(|command| !command.for_tests || state.parameters.flag(TEST_COMMANDS))
+}
+
 /// The counts of the command that is asked for. One that there is not is counted at once.
 fn counts<'a>(state: &'a State, request: &Request) -> Option<&'a CommandCounts> {
-    let Some(command) = find(request.command()) else {
+    let Some(command) = known(state, request.command()) else {
         state.metrics.unknown_commands.fetch_add(1, Relaxed);
         return None;
     };
-    let all = COMMANDS.iter().filter(|command| !command.for_tests);
-    let all = all.map(|command| command.name);
+    let all = COMMANDS.iter().map(|command| command.name);
+    let all = all.filter(|name| known(state, name).is_some());
     state.metrics.of_command(all, command.name)
 }
 
@@ -102,30 +101,21 @@ fn what_failed(state: &State, request: &Request) -> Failed {
 /// Whether it opens a change stream, or would have gone on with one that is still there. What fails
 /// while it goes on ends its cursor: then `getMore` says itself what it was.
 fn reads_stream(state: &State, request: &Request) -> bool {
-    match request.get("getMore") {
+    match request.get("getMore").and_then(ValueRef::as_whole) {
         None => opens_stream(request.body()),
-        Some(_) => of_cursor(state, request, opens_stream).unwrap_or(false),
+        Some(id) => {
+            let idle = state.cursors.idle();
+            let cursor = idle.iter().find(|cursor| cursor.id == id);
+            cursor.is_some_and(|cursor| opens_stream(cursor.owner.command.as_document()))
+        }
     }
-}
-
-/// What is asked of the command that opened the cursor with which a getMore would go on.
-fn of_cursor<T>(
-    state: &State,
-    request: &Request,
-    ask: impl FnOnce(Document<'_>) -> T,
-) -> Option<T> {
-    let id = request.get("getMore").and_then(ValueRef::as_whole)?;
-    let idle = state.cursors.idle();
-    let cursor = idle.iter().find(|cursor| cursor.id == id)?;
-    Some(ask(cursor.owner.command.as_document()))
 }
 
 /// The command of a request and its generic arguments, once all that can be said against it before
 /// it runs has been checked.
 fn admit(state: &State, request: &Request) -> Result<(&'static Command, Generic), CommandError> {
     let name = request.command();
-    let known = find(name).filter(|it| !it.for_tests || state.parameters.flag(TEST_COMMANDS));
-    let command = known.ok_or_else(|| {
+    let command = known(state, name).ok_or_else(|| {
         CommandError::new(
             ErrorCode::CommandNotFound,
             format!("no such command: '{name}'"),
@@ -159,11 +149,12 @@ fn execute(
     state: &State,
     client: &Arc<Client>,
     request: &Request,
-    command: &'static Command,
-    generic: &Generic,
+    (command, generic): (&'static Command, &Generic),
+    waits: Duration,
 ) -> Result<Reply, CommandError> {
     state.metrics.count(command.kind);
     let time_limit = time_limit(state, request, command, generic);
+    let time_limit = state.fail_points.limit(time_limit);
     let running =
         state
             .operations
@@ -205,14 +196,14 @@ fn execute(
         };
         outcome.map_err(|error| why(error, operation))
     };
-    let outcome = match &generic.numbered {
+    let outcome = pause(state, operation, waits).and_then(|()| match &generic.numbered {
         None => run(None),
         Some(numbered) => joining::join(state, request, command, generic, numbered, operation)
             .and_then(|joined| {
                 let allowed = joining::check_reads(command, &joined);
                 joined.leave(state, allowed.and_then(|()| run(Some(&joined))))
             }),
-    };
+    });
     if let Err(error) = &outcome {
         count_killed(state, request, command, error);
     }
@@ -231,6 +222,22 @@ fn execute(
     recorder::record(state, &ended);
     Ok(acknowledged(outcome?, command, generic))
 }
+
+/// Waits as a fail point says, for as long as the operation may go on.
+fn pause(state: &State, operation: &Operation, waits: Duration) -> Result<(), CommandError> {
+    let began = Instant::now();
+    while let Some(left) = waits
+        .checked_sub(began.elapsed())
+        .filter(|it| !it.is_zero())
+    {
+        operation.check()?;
+        state.stop.wait(left.min(PAUSE));
+    }
+    Ok(())
+}
+
+/// So often what waits asks whether it may go on.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Fails where a reply is larger than any document may be, as one that explains a thousand stages.
 fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
@@ -402,7 +409,8 @@ mod tests {
         let state = state();
         let request = request_for_tests(&doc! { "ping": 1, "$db": "a" });
         let generic = Generic::default();
-        let error = execute(&state, &Client::for_tests(), &request, broken, &generic).unwrap_err();
+        let (client, waits) = (Client::for_tests(), Duration::ZERO);
+        let error = execute(&state, &client, &request, (broken, &generic), waits).unwrap_err();
         assert_eq!(error.code, ErrorCode::UnknownError);
         assert_eq!(crate::metrics::int(&state.metrics.panics), 1);
         assert!(state.operations.all().is_empty());

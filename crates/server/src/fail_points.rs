@@ -17,12 +17,14 @@ use crate::sync::lock;
 
 /// The fail points there are; others are not found.
 const NAMES: [&str; 4] = [FAIL_COMMAND, FAIL_GET_MORE, TIME_OUT, RETRYABLE_WRITE];
+/// Commands, before they run.
 const FAIL_COMMAND: &str = "failCommand";
-const FAIL_GET_MORE: &str = "failGetMoreAfterCursorCheckout";
-/// Commands with a limit of time fail as if it had passed.
+/// getMore, once it has its cursor.
+pub const FAIL_GET_MORE: &str = "failGetMoreAfterCursorCheckout";
+/// Limits of time, which are over at once.
 const TIME_OUT: &str = "maxTimeAlwaysTimeOut";
-/// Statements of retryable writes lose their connection before they are saved.
-const RETRYABLE_WRITE: &str = "onPrimaryTransactionalWrite";
+/// Statements of retryable writes, before they run.
+pub const RETRYABLE_WRITE: &str = "onPrimaryTransactionalWrite";
 
 /// All fail points of a server.
 #[derive(Debug, Default)]
@@ -55,7 +57,7 @@ enum Mode {
 
 /// Which commands meet a fail point, and what becomes of them.
 #[derive(Clone, Debug, Default)]
-struct Data {
+pub struct Data {
     commands: Vec<String>,
     application: Option<String>,
     namespace: Option<String>,
@@ -69,8 +71,6 @@ pub struct Effect {
     pub waits: Duration,
     /// Whether the connection ends without a reply.
     pub closes_connection: bool,
-    /// Whether a getMore fails when its cursor is known already: whose it is decides over labels.
-    pub knows_cursor: bool,
     /// What the command fails with in place of being run.
     pub error: Option<CommandError>,
     /// The labels of the error, in place of those that it would have.
@@ -108,34 +108,32 @@ impl FailPoints {
         Ok(met)
     }
 
-    /// What becomes of a command, where it meets a fail point.
+    /// What becomes of a command that is about to run.
     pub fn meet(&self, asked: &Asked<'_>) -> Option<Effect> {
-        if !self.armed.load(Relaxed) || asked.request.command() == "configureFailPoint" {
-            return None;
+        match asked.request.command() {
+            "configureFailPoint" => None,
+            _ => self.meet_named(FAIL_COMMAND, |data| data.meets(asked)),
         }
-        self.meet_any(|name, data| match name {
-            TIME_OUT => (asked.is_limited)().then(timed_out),
-            RETRYABLE_WRITE => None,
-            _ => data.meets(asked).then(|| data.effect.clone()),
-        })
     }
 
-    /// What becomes of a statement of a retryable write that is about to be saved.
-    pub fn meet_retryable_write(&self) -> Option<Effect> {
+    /// What becomes of what meets this fail point, where it is meant.
+    pub fn meet_named(&self, name: &str, is_meant: impl Fn(&Data) -> bool) -> Option<Effect> {
         if !self.armed.load(Relaxed) {
             return None;
         }
-        self.meet_any(|name, data| (name == RETRYABLE_WRITE).then(|| data.effect.clone()))
+        let mut points = lock(&self.points);
+        let place = NAMES.iter().position(|known| *known == name)?;
+        let point = points.get_mut(place)?;
+        let acts = point.mode != Mode::Off && is_meant(&point.data) && point.acts();
+        acts.then(|| point.data.effect.clone())
     }
 
-    /// The effect of the first fail point that is met and acts.
-    fn meet_any(&self, effect: impl Fn(&str, &Data) -> Option<Effect>) -> Option<Effect> {
-        let mut points = lock(&self.points);
-        let mut all = NAMES.iter().zip(points.iter_mut());
-        all.find_map(|(name, point)| {
-            let effect = effect(name, &point.data)?;
-            point.acts().then_some(effect)
-        })
+    /// The limit of time of a command as a fail point has it.
+    pub fn limit(&self, limit: Option<Duration>) -> Option<Duration> {
+        match limit.and_then(|_| self.meet_named(TIME_OUT, |_| true)) {
+            Some(_) => Some(Duration::ZERO),
+            None => limit,
+        }
     }
 }
 
@@ -145,8 +143,6 @@ pub struct Asked<'a> {
     pub request: &'a Request,
     /// Whether a name is one of the command's.
     pub is_called: &'a dyn Fn(&str) -> bool,
-    /// Whether it has a limit of time, by itself or from who opened its cursor.
-    pub is_limited: &'a dyn Fn() -> bool,
 }
 
 impl<'a> Asked<'a> {
@@ -167,7 +163,8 @@ impl<'a> Asked<'a> {
             named => named.map(|(_, value)| value),
         };
         let collection = collection.and_then(ValueRef::as_str);
-        namespace.split_once('.') == collection.map(|name| (self.request.database(), name))
+        let own = collection.map(|name| (self.request.database(), name));
+        own.is_some() && namespace.split_once('.') == own
     }
 }
 
@@ -177,14 +174,6 @@ impl Point {
         let acts = self.mode.acts();
         self.met += i64::from(acts);
         acts
-    }
-}
-
-fn timed_out() -> Effect {
-    let message = "operation exceeded time limit";
-    Effect {
-        error: Some(CommandError::new(ErrorCode::MaxTimeMSExpired, message)),
-        ..Effect::default()
     }
 }
 
@@ -201,7 +190,7 @@ fn error(
         let message = format!("'{name}' must be a code of an error, not {code}");
         CommandError::new(ErrorCode::BadValue, message)
     })?;
-    let message = "Failing command via 'failCommand' failpoint";
+    let message = format!("Failing command via failpoint: '{name}' is set");
     let mut error = CommandError::new(ErrorCode(code), message);
     for (name, value) in information.into_iter().flatten() {
         error.extra.push(name, value);
@@ -301,9 +290,9 @@ impl Data {
             "namespace",
             "writeConcernError",
         ])?;
-        let millis = data.whole_number("blockTimeMS")?.unwrap_or(0);
+        let millis = data.count("blockTimeMS")?.unwrap_or(0);
         let waits = match data.flag("blockConnection")? {
-            true => Duration::from_millis(u64::try_from(millis).unwrap_or(0)),
+            true => Duration::from_millis(millis),
             false => Duration::ZERO,
         };
         let information = data.document("errorExtraInfo")?;
@@ -315,7 +304,6 @@ impl Data {
             effect: Effect {
                 waits,
                 closes_connection: data.flag("closeConnection")?,
-                knows_cursor: false,
                 error: error(&data, "errorCode", information)?,
                 labels: texts(&data, "errorLabels")?,
                 concern_error: concern_error.map(Document::to_buf),
@@ -327,10 +315,8 @@ impl Data {
         let data = Arguments::within("data", data);
         data.only(&["closeConnection", "errorCode"])?;
         Ok(Data {
-            commands: vec!["getMore".to_owned()],
             effect: Effect {
                 closes_connection: data.flag("closeConnection")?,
-                knows_cursor: true,
                 error: error(&data, "errorCode", None)?,
                 ..Effect::default()
             },

@@ -1,5 +1,7 @@
 //! What becomes of commands that have met a fail point. See [`crate::fail_points`].
 
+use std::time::Duration;
+
 use windrow_document::{DocumentBuf, ValueRef};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
@@ -7,27 +9,27 @@ use crate::fail_points::{Asked, Effect};
 use crate::labels::{Failed, label_of, labelled, labelled_as};
 use crate::state::State;
 
-/// Errors by which drivers see that a server is no longer what it was. They come with the version of the
-/// topology, by which they see that it still is.
-const OF_STATE: [ErrorCode; 7] = [
-    ErrorCode::ShutdownInProgress,
+/// Errors of a set's member that is no primary. They come with the version of the topology, by which
+/// drivers see that it still is.
+const OF_NO_PRIMARY: [ErrorCode; 5] = [
     ErrorCode::PrimarySteppedDown,
     ErrorCode::NotWritablePrimary,
-    ErrorCode::InterruptedAtShutdown,
     ErrorCode::InterruptedDueToReplStateChange,
     ErrorCode::NotPrimaryNoSecondaryOk,
     ErrorCode::NotPrimaryOrSecondary,
 ];
 
-/// The reply to a command or its error, with its labels; `run` runs it, `failed` is what it is where it
-/// fails.
+/// The reply to a command or its error, with its labels; `run` runs it after a wait, `failed` is what it is
+/// where it fails.
 pub(crate) fn undergo(
     state: &State,
     asked: &Asked<'_>,
     effect: &Effect,
-    (failed, run): (Failed, impl FnOnce() -> Result<Reply, CommandError>),
+    (failed, run): (Failed, impl FnOnce(Duration) -> Result<Reply, CommandError>),
 ) -> Result<Reply, CommandError> {
-    state.stop.wait(effect.waits);
+    if effect.error.is_some() || effect.closes_connection {
+        state.stop.wait(effect.waits);
+    }
     if effect.closes_connection {
         // The reply finds nobody.
         state.connections.close(asked.client.id);
@@ -35,14 +37,15 @@ pub(crate) fn undergo(
         return Err(CommandError::new(ErrorCode::HostUnreachable, message));
     }
     let Some(error) = effect.error.clone() else {
-        let reply = run()?;
+        let reply = run(effect.waits)?;
         return Ok(match &effect.concern_error {
             None => reply,
             Some(error) => with_concern_error(&reply, error, effect, failed),
         });
     };
-    let failed = match asked.request.command() {
-        "getMore" if !effect.knows_cursor => Failed::Other,
+    // It does not get as far as its cursor, which would tell.
+    let failed = match (asked.request.command(), failed) {
+        ("getMore", Failed::ChangeStream) => Failed::Other,
         _ => failed,
     };
     let error = match &effect.labels {
@@ -50,7 +53,8 @@ pub(crate) fn undergo(
         None if failed.is_within_transaction() => labelled(labelled_as(error, failed)),
         None => labelled_as(error, failed),
     };
-    Err(match OF_STATE.contains(&error.code) {
+    let is_of_set = state.member.is_some() && OF_NO_PRIMARY.contains(&error.code);
+    Err(match is_of_set {
         true => error.with("topologyVersion", state.topology_version()),
         false => error,
     })

@@ -124,6 +124,12 @@ mod tests {
             &["ResumableChangeStreamError"],
         );
         check(ErrorCode::BadValue, Failed::ChangeStream, &[]);
+        let stream = &["ResumableChangeStreamError"];
+        check(ErrorCode::RetryChangeStream, Failed::ChangeStream, stream);
+        check(ErrorCode::RetryChangeStream, Failed::RetryableWrite, &[]);
+        let write = &["RetryableWriteError"];
+        check(ErrorCode::NotWritablePrimary, Failed::RetryableWrite, write);
+        check(ErrorCode::HostUnreachable, Failed::EndOfTransaction, write);
         check(ErrorCode::MaxTimeMSExpired, Failed::InTransaction, &[]);
     }
 }

@@ -226,9 +226,13 @@ impl Parameters {
         let place = place(name).ok_or_else(unknown)?;
         let parameter = TABLE.get(place).ok_or_else(unknown)?;
         if parameter.accepts.is_none() || parameter.at_start && at == SetAt::Runtime {
+            let at = match at {
+                SetAt::Start => "startup",
+                SetAt::Runtime => "runtime",
+            };
             return Err(CommandError::new(
                 ErrorCode::IllegalOperation,
-                format!("not allowed to change [{name}] at runtime"),
+                format!("not allowed to change [{name}] at {at}"),
             ));
         }
         if let Some(was) = self.own(parameter) {

@@ -166,7 +166,10 @@ pub fn once<T>(
         return again(&done);
     }
     match of_one {
-        true => run(&[joined.statement(place)]),
+        true => {
+            context.begin_retryable_write()?;
+            run(&[joined.statement(place)])
+        }
         false => refuse(
             ErrorCode::InvalidOptions,
             "Cannot use (or request) retryable writes with multi=true",
@@ -189,16 +192,12 @@ pub fn record(context: &Context<'_>, took: Duration, describe: impl FnOnce() -> 
     recorder::record_statement(context.state, &statement);
 }
 
-/// A statement as it is told: a hint by a name stands under `$hint`, as MongoDB keeps it.
-pub fn told(statement: Document<'_>) -> DocumentBuf {
-    let mut told = DocumentBuf::new();
-    for (name, value) in statement {
-        match (name, value) {
-            ("hint", ValueRef::String(hint)) => told.push(name, doc! { "$hint": hint }),
-            _ => told.push(name, value),
-        }
+/// Adds a field of a statement as it is told: a hint by a name stands under `$hint`, as MongoDB keeps it.
+pub fn tell(told: &mut DocumentBuf, name: &str, value: ValueRef<'_>) {
+    match (name, value) {
+        ("hint", ValueRef::String(hint)) => told.push(name, doc! { "$hint": hint }),
+        _ => told.push(name, value),
     }
-    told
 }
 
 /// Collections of which clients change no documents: they say what the server does and knows.

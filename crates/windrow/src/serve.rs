@@ -337,8 +337,12 @@ fn as_mongodb_says(options: &Options) -> DocumentBuf {
     }
     if !options.parameters.is_empty() {
         let mut parameters = DocumentBuf::new();
-        for (name, value) in &options.parameters {
-            parameters.push(name, value.clone());
+        // The last of a name is the one that holds.
+        for (number, (name, value)) in options.parameters.iter().enumerate() {
+            let later = options.parameters.iter().skip(number + 1);
+            if !later.map(|(later, _)| later).any(|later| later == name) {
+                parameters.push(name, value.clone());
+            }
         }
         said.push("setParameter", parameters);
     }

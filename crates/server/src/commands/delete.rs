@@ -132,7 +132,7 @@ fn one(
     } else {
         changes::change_all
     };
-    let saving = context.saving(DocumentValidation::Asked, numbers, Kept::Id)?;
+    let saving = context.saving(DocumentValidation::Asked, numbers, Kept::Id);
     change(context, &collection, &find, saving, &mut decide)
 }
 
@@ -154,8 +154,12 @@ impl<'a> Statement<'a> {
     /// Tells how it went, where such is told.
     fn record(&self, context: &Context<'_>, tally: &Tally, took: Duration) {
         writes::record(context, took, || {
+            let mut command = DocumentBuf::new();
+            for (name, value) in self.source {
+                writes::tell(&mut command, name, value);
+            }
             doc! {
-                "type": "remove", "command": (writes::told(self.source)),
+                "type": "remove", "command": command,
                 "keysExamined": (tally.examined.keys as i64),
                 "docsExamined": (tally.examined.documents as i64),
                 "ndeleted": (tally.changed as i64),

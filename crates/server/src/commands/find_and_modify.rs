@@ -84,13 +84,17 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
     let (outcome, value) = match &done {
         // What is sent again gets the whole document, as in MongoDB.
         Some(done) => asked.answer_again(done)?,
-        None => asked.modify(context, &Target::any(namespace))?,
+        None => {
+            context.begin_retryable_write()?;
+            asked.modify(context, &Target::any(namespace))?
+        }
     };
     let mut reply = DocumentBuf::new();
     reply.push("lastErrorObject", outcome);
     reply.push("value", value.map_or(Value::Null, Value::from));
     if done.is_some() {
-        reply.push("retriedStmtId", joined::ALONE);
+        let number = context.joined.map_or(joined::ALONE, |it| it.statement(0));
+        reply.push("retriedStmtId", number);
     }
     acknowledge(reply, context)
 }
@@ -127,7 +131,7 @@ impl Asked {
             },
             many: false,
             upsert: self.upsert,
-            saving: self.saving(context)?,
+            saving: self.saving(context),
         };
         let Updated {
             tally,
@@ -151,7 +155,7 @@ impl Asked {
     }
 
     /// The command is one statement, whatever number it has, and the document that it gives is remembered.
-    fn saving(&self, context: &Context<'_>) -> Result<Saving<'static>, CommandError> {
+    fn saving(&self, context: &Context<'_>) -> Saving<'static> {
         let kept = if self.new { Kept::After } else { Kept::Before };
         context.saving(self.storing.validation, &[joined::ALONE], kept)
     }
@@ -188,7 +192,7 @@ impl Asked {
                     context,
                     &collection,
                     &self.find,
-                    self.saving(context)?,
+                    self.saving(context),
                     &mut decide,
                 )?;
                 tally.examined.note(Examined::default(), context.operation);

@@ -12,6 +12,7 @@ use crate::change_stream::opens_stream;
 use crate::command::{Accepted, Command, InTransactions, SnapshotReads};
 use crate::context::Context;
 use crate::cursors::{Asker, CursorOptions, SourceBatch, Taken};
+use crate::fail_points::FAIL_GET_MORE;
 use crate::first_batch::resumable;
 use crate::joined::Joined;
 use crate::labels::{Failed, labelled_as};
@@ -65,7 +66,8 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .time_left
         .filter(|_| !cursor.owner.options.await_data)
     {
-        operation.limit_time(left);
+        let limit = context.state.fail_points.limit(Some(left));
+        operation.limit_time(limit.unwrap_or(left));
     }
     operation.inherit_comment(cursor.owner.command.as_document());
     let shown = cursor.shown.clone();
@@ -115,6 +117,7 @@ fn next_batch(
     wanted: &Wanted,
     context: &Context<'_>,
 ) -> Result<SourceBatch, CommandError> {
+    context.meet_fail_point(FAIL_GET_MORE)?;
     context.check()?;
     let (operation, limit) = (context.operation, wanted.limit);
     let time_limit = context.generic.time_limit.unwrap_or(AWAIT_DATA);

@@ -145,7 +145,8 @@ fn insert(
 ) -> Result<(usize, Failed), CommandError> {
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
-    if let Err(error) = can_hold(context, target) {
+    let may_run = can_hold(context, target).and_then(|()| context.begin_retryable_write());
+    if let Err(error) = may_run {
         return Ok((0, all_refused(documents, how, &error)));
     }
     let prepared = storable::prepare(
@@ -218,7 +219,7 @@ fn insert_chunk(
     (how, numbers): (How, &[i32]),
 ) -> Result<windrow_collection::Inserted, CommandError> {
     let mut attempts = 0;
-    let saving = context.saving(how.storing.validation, numbers, Kept::Id)?;
+    let saving = context.saving(how.storing.validation, numbers, Kept::Id);
     let terms = context.terms(saving);
     loop {
         let collection = target.collection_or_create(context)?;

@@ -181,7 +181,7 @@ fn one(
         },
         many: statement.many,
         upsert: statement.upsert,
-        saving: context.saving(storing.validation, numbers, Kept::Id)?,
+        saving: context.saving(storing.validation, numbers, Kept::Id),
     };
     changes::update(context, target, &updating, false)
 }
@@ -230,10 +230,9 @@ impl<'a> Statement<'a> {
 
     fn describe(&self, updated: &Updated) -> DocumentBuf {
         let mut command = doc! { "q": (self.filter), "u": (self.update) };
-        let told = writes::told(self.source);
-        told.iter()
-            .filter(|(name, _)| !["q", "u", "multi", "upsert"].contains(name))
-            .for_each(|(name, value)| command.push(name, value));
+        let rest = self.source.iter();
+        rest.filter(|(name, _)| !["q", "u", "multi", "upsert"].contains(name))
+            .for_each(|(name, value)| writes::tell(&mut command, name, value));
         command.push("multi", self.many);
         command.push("upsert", self.upsert);
         let tally = &updated.tally;
