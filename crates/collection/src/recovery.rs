@@ -50,7 +50,7 @@ pub(crate) fn recover(storage: Storage, options: EngineOptions) -> Result<Collec
     let committed = replay(&collections, Position(folded))?;
     settle_creations(&collections, &committed)?;
     for collection in collections.all() {
-        note_largest_id(&collection)?;
+        note_largest_id(&core, &collection)?;
     }
     core.note_stored(collections.bytes_raw());
     Ok(collections)
@@ -192,10 +192,25 @@ fn undecodable(position: u64) -> Error {
     StorageError::Damaged { place, what }.into()
 }
 
-fn note_largest_id(collection: &Collection) -> Result<(), Error> {
-    let mut cursor = collection.reader()?.entries(0, Direction::Backward)?;
-    if cursor.next()? {
-        collection.claims.note_stored(cursor.key());
+/// Behind the keys of all `_id`s.
+const BEHIND_ALL: &[u8] = &[0xFF; 9];
+
+/// Notes the largest `_id`: those behind it need not be looked for. Where damage hides it there are none
+/// such, and the index can be made anew.
+fn note_largest_id(core: &Core, collection: &Collection) -> Result<(), Error> {
+    let largest = || {
+        let mut cursor = collection.reader()?.entries(0, Direction::Backward)?;
+        Ok(cursor.next()?.then(|| cursor.key().to_vec()))
+    };
+    let largest = match largest() {
+        Err(error @ Error::Storage(StorageError::Damaged { .. })) => {
+            (core.options.on_problem)("the largest _id cannot be read", &error);
+            Some(BEHIND_ALL.to_vec())
+        }
+        read => read?,
+    };
+    if let Some(largest) = largest {
+        collection.claims.note_stored(&largest);
     }
     Ok(())
 }

@@ -344,6 +344,39 @@ fn a_block_that_cannot_be_read() {
     check_whole(&engine);
 }
 
+/// No byte of a section is passed over by a full validation, those of its filters neither.
+#[test]
+fn a_byte_that_is_not_as_it_was() {
+    let spoilt = |name: &str, part: u64| {
+        let disk = folder(doc! {});
+        let map = map_of(&disk, name);
+        let storage = storage(&disk);
+        let all = sections(&storage);
+        let (_, _, section) = all.iter().find(|it| it.0 == map).unwrap();
+        let (run, root) = (section.run, section.root_offset);
+        // Nearly all of them stand before the root.
+        let at = root - section.bytes_stored * part / 10;
+        drop(storage);
+        disk.spoil(&format!("runs/{run:012}.run"), |bytes| {
+            bytes[at as usize] ^= 1;
+        });
+        disk
+    };
+    for (name, part) in ["_id_", "a_1"]
+        .iter()
+        .flat_map(|name| (1..9).map(move |part| (name, part)))
+    {
+        let engine = open(&spoilt(name, part));
+        let damaged = collection(&engine);
+        let found = damaged.validate(Checks::FULL).unwrap();
+        let wrong = found.indexes.iter().filter(|it| !it.is_valid());
+        let wrong: Vec<String> = wrong.map(|it| it.name.clone()).collect();
+        assert_eq!(wrong, [*name], "{part}");
+        engine.rebuild(&damaged, &wrong, &|| None).unwrap();
+        check_whole(&engine);
+    }
+}
+
 /// Who reads at an older snapshot sees what he saw, though the index is made anew meanwhile, and who stops
 /// that leaves the index as it was.
 #[test]

@@ -253,6 +253,9 @@ impl Section {
             if !goes_on() {
                 return Ok(());
             }
+            if number.is_multiple_of(FILTER_BLOCKS) {
+                self.filter_bits(number / FILTER_BLOCKS, Caching::Past)?;
+            }
             let block = self.read(number, Caching::Past)?;
             for within in 0..self.layout(&block, number)?.stretches() {
                 self.decode(&block, number, within, &mut stretch)?;
@@ -296,7 +299,7 @@ impl Section {
         let mut page = fences.find(key, 0) / FILTER_BLOCKS;
         // A key may go on behind the blocks of a page: mostly one comparison says that it does not.
         loop {
-            match self.filter_bits(page)? {
+            match self.filter_bits(page, Caching::Keep)? {
                 Some(bits) if !filter::may_hold(&bits, hash) => page += 1,
                 _ => return Ok(true),
             }
@@ -313,7 +316,7 @@ impl Section {
             return self.may_hold(key);
         }
         let page = self.fences()?.find(key, id) / FILTER_BLOCKS;
-        let bits = self.filter_bits(page)?;
+        let bits = self.filter_bits(page, Caching::Keep)?;
         Ok(bits.is_none_or(|bits| filter::may_hold(&bits, filter::id_hash(id))))
     }
 
@@ -352,15 +355,15 @@ impl Section {
         let page = fences.find(key, 0) / FILTER_BLOCKS;
         let next = (page + 1) * FILTER_BLOCKS;
         let end = (next < fences.len()).then(|| fences.separator(next));
-        let bits = self.filter_bits(page)?;
+        let bits = self.filter_bits(page, Caching::Keep)?;
         Ok(bits.map(|bits| FilterPage { bits, end }))
     }
 
     /// A page of filters by its number; None where there is none.
-    fn filter_bits(&self, page: usize) -> Result<Option<Block>, StorageError> {
+    fn filter_bits(&self, page: usize, caching: Caching) -> Result<Option<Block>, StorageError> {
         let address = self.fences()?.filter(page);
         let address = address.map(|(offset, length)| self.address(offset, length));
-        let open = |address| self.runs.open_block(address, Caching::Keep);
+        let open = |address| self.runs.open_block(address, caching);
         address.map(open).transpose()
     }
 }
