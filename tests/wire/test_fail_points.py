@@ -125,6 +125,7 @@ def test_limits_of_time_are_over_at_once(collection):
     fail(collection, "maxTimeAlwaysTimeOut", mode="alwaysOn")
     list(collection.find())
     refused(lambda: list(collection.find().max_time_ms(100_000)), 50)
+    refused(lambda: collection.drop_indexes(maxTimeMS=1), 50)
     refused(lambda: list(limited), 50)
 
 

@@ -223,8 +223,12 @@ fn execute(
     Ok(acknowledged(outcome?, command, generic))
 }
 
-/// Waits as a fail point says, for as long as the operation may go on.
+/// Waits as a fail point says, for as long as the operation may go on. One whose limit is over by a fail
+/// point goes no further, whether or not it would ask itself.
 fn pause(state: &State, operation: &Operation, waits: Duration) -> Result<(), CommandError> {
+    if operation.time_left().is_some_and(|left| left.is_zero()) {
+        operation.check()?;
+    }
     let began = Instant::now();
     while let Some(left) = waits
         .checked_sub(began.elapsed())
