@@ -30,6 +30,7 @@ LEFT_OUT = {
     "modify_events_are_reported": "a collMod without a change is no part of the log",
     "TestCommandsStrictMode": "it runs a command that only MongoDB's own tests have",
     "network_error_in_response_to": "there are no users, and no commands of them",
+    "test_pool_paused_error": "two of its threads have to meet within a second",
     "ErrorPropagationAfterEncounteringMultipleErrors": "they expect a server at the usual port",
     "secondary_read": "it needs a member to read from that is not the primary",
     "secondary_readPreference": "it needs a member to read from that is not the primary",

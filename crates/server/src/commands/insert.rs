@@ -145,8 +145,9 @@ fn insert(
 ) -> Result<(usize, Failed), CommandError> {
     let inserts = &context.state.metrics.inserts;
     inserts.fetch_add(documents.count() as u64, Relaxed);
-    let may_run = can_hold(context, target).and_then(|()| context.begin_retryable_write());
-    if let Err(error) = may_run {
+    // Each document is a statement.
+    let begin = || (0..documents.count()).try_for_each(|_| context.begin_retryable_write());
+    if let Err(error) = can_hold(context, target).and_then(|()| begin()) {
         return Ok((0, all_refused(documents, how, &error)));
     }
     let prepared = storable::prepare(
