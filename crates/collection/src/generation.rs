@@ -34,6 +34,9 @@ use entries::{
 
 pub(crate) use entries::append_id_key;
 
+/// Behind all places of documents and the keys of all `_id`s: none begins so.
+pub(crate) const BEHIND_ALL: &[u8] = &[0xFF; 9];
+
 /// See the module.
 #[derive(Debug)]
 pub struct Generation {

@@ -14,6 +14,7 @@ use crate::collections::Collections;
 use crate::core::Core;
 use crate::creating;
 use crate::error::Error;
+use crate::generation::BEHIND_ALL;
 use crate::index::Index;
 use crate::options::EngineOptions;
 use crate::record;
@@ -191,9 +192,6 @@ fn undecodable(position: u64) -> Error {
     let what = "it cannot be decoded".to_owned();
     StorageError::Damaged { place, what }.into()
 }
-
-/// Behind the keys of all `_id`s.
-const BEHIND_ALL: &[u8] = &[0xFF; 9];
 
 /// Notes the largest `_id`: those behind it need not be looked for. Where damage hides it there are none
 /// such, and the index can be made anew.

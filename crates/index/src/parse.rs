@@ -18,7 +18,7 @@ use options::{
     check_storage_engine, collation, expire_after_seconds, flag_of, partial_of, version_of,
 };
 
-pub use options::EXPIRE_SECONDS_MAX;
+pub use options::{EXPIRE_SECONDS_MAX, check_version};
 
 const CANNOT_CREATE: i32 = 67;
 const INVALID_OPTION: i32 = 197;
@@ -291,15 +291,6 @@ fn check_of_ids(specification: Document<'_>, key: Document<'_>) -> Result<(), Er
     }
     check_options_of_ids(specification)?;
     check_collation_of_ids(specification, None)
-}
-
-/// Error 67 where an index of version 1, which is older than collations, has one.
-pub fn check_version(specification: Document<'_>) -> Result<(), Error> {
-    if matches!(version_of(specification), Ok(1)) && specification.contains("collation") {
-        let message = "an index with the 'collation' option cannot have v=1";
-        return Err(cannot(message.to_owned()));
-    }
-    Ok(())
 }
 
 /// Error 197 where a specification has an option that the index on `_id` cannot have.

@@ -262,7 +262,7 @@ fn acknowledged(reply: Reply, command: &Command, generic: &Generic) -> Reply {
         return Reply::ok(DocumentBuf::new());
     }
     match &generic.write_concern.unsatisfied {
-        Some(why) => with_concern_error(&reply, why),
+        Some(why) => with_concern_error(reply, why),
         None => reply,
     }
 }
@@ -302,14 +302,12 @@ fn count_killed(state: &State, request: &Request, command: &Command, error: &Com
 }
 
 /// The reply to what was done, but not as durably as was wanted.
-fn with_concern_error(reply: &Reply, why: &CommandError) -> Reply {
-    let mut reply = reply.to_document();
+fn with_concern_error(reply: Reply, why: &CommandError) -> Reply {
     let error = doc! {
         "code": (why.code.number()), "codeName": (why.code.name().as_ref()),
         "errmsg": (why.message.as_str()),
     };
-    reply.push("writeConcernError", error);
-    Reply::document(reply)
+    reply.with_fields(doc! { "writeConcernError": error }.as_document())
 }
 
 /// An operation that was interrupted says why.

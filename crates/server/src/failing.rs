@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windrow_document::{DocumentBuf, ValueRef};
+use windrow_document::{DocumentBuf, ValueRef, doc};
 use windrow_wire::{CommandError, ErrorCode, Reply};
 
 use crate::fail_points::{Asked, Effect};
@@ -40,7 +40,7 @@ pub(crate) fn undergo(
         let reply = run(effect.waits)?;
         return Ok(match &effect.concern_error {
             None => reply,
-            Some(error) => with_concern_error(&reply, error, effect, failed),
+            Some(error) => with_concern_error(reply, error, effect, failed),
         });
     };
     // It does not get as far as its cursor, which would tell.
@@ -60,14 +60,8 @@ pub(crate) fn undergo(
     })
 }
 
-fn with_concern_error(
-    reply: &Reply,
-    error: &DocumentBuf,
-    effect: &Effect,
-    failed: Failed,
-) -> Reply {
-    let mut reply = reply.to_document();
-    reply.push("writeConcernError", error.clone());
+fn with_concern_error(reply: Reply, error: &DocumentBuf, effect: &Effect, failed: Failed) -> Reply {
+    let mut fields = doc! { "writeConcernError": (error.clone()) };
     let code = error.get("code").and_then(ValueRef::as_whole);
     let code = code.and_then(|code| i32::try_from(code).ok());
     let label = code
@@ -76,7 +70,7 @@ fn with_concern_error(
     let own = || label.map(str::to_owned).into_iter().collect();
     let labels = effect.labels.clone().unwrap_or_else(own);
     if !labels.is_empty() {
-        reply.push("errorLabels", labels);
+        fields.push("errorLabels", labels);
     }
-    Reply::document(reply)
+    reply.with_fields(fields.as_document())
 }

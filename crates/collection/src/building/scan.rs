@@ -19,6 +19,7 @@ use super::pool::Worker;
 use crate::collection::Collection;
 use crate::core::Core;
 use crate::error::Error;
+use crate::generation::BEHIND_ALL;
 use crate::index::Index;
 use crate::read::Reader;
 use crate::rows;
@@ -30,8 +31,6 @@ type Range = (Vec<u8>, Vec<u8>);
 const RANGES_PER_WORKER: u64 = 32;
 /// Places stand in rows of the catalog, which are small: longer ones are cut.
 const PLACE_BYTES_MAX: usize = 256;
-/// Behind every place: no key begins so.
-const END: &[u8] = &[0xFF; 9];
 /// A worker more for so many bytes of documents: each writes sections of its own, and what stands in two of
 /// them beside each other is not counted without reading it.
 const BYTES_PER_WORKER: u64 = 1 << 20;
@@ -108,7 +107,8 @@ fn ranges(done: &[Range], cuts: Vec<Vec<u8>>) -> Vec<Range> {
     let mut left = Vec::new();
     let mut from = Vec::new();
     let mut cuts = cuts.into_iter().map(cut).peekable();
-    for (first, done_end) in done.iter().cloned().chain([(END.to_vec(), Vec::new())]) {
+    let last = (BEHIND_ALL.to_vec(), Vec::new());
+    for (first, done_end) in done.iter().cloned().chain([last]) {
         while let Some(cut) = cuts.next_if(|cut| *cut < first) {
             if from < cut {
                 left.push((std::mem::replace(&mut from, cut.clone()), cut));
@@ -306,7 +306,7 @@ mod tests {
         let check = |done: &[(&str, &str)], cuts: &[&str], expected: &[(&str, &str)]| {
             let range = |(from, end): &(&str, &str)| {
                 let end = match *end {
-                    "END" => END.to_vec(),
+                    "END" => BEHIND_ALL.to_vec(),
                     end => end.as_bytes().to_vec(),
                 };
                 (from.as_bytes().to_vec(), end)

@@ -51,6 +51,15 @@ pub(super) fn collation(specification: Document<'_>) -> Result<Option<Arc<Collat
     }
 }
 
+/// Error 67 where an index of version 1, which is older than collations, has one.
+pub fn check_version(specification: Document<'_>) -> Result<(), Error> {
+    if matches!(version_of(specification), Ok(1)) && specification.contains("collation") {
+        let message = "an index with the 'collation' option cannot have v=1";
+        return Err(cannot(message.to_owned()));
+    }
+    Ok(())
+}
+
 pub(super) fn check_storage_engine(specification: Document<'_>) -> Result<(), Error> {
     match specification.get("storageEngine") {
         None => Ok(()),
