@@ -3,6 +3,7 @@
 use std::fmt;
 
 use windrow_document::DocumentBuf;
+use windrow_invariant::Bug;
 use windrow_storage::{CatalogError, ClusterTime, StorageError};
 
 use crate::kept::KEPT_MAX;
@@ -56,6 +57,8 @@ pub enum Error {
     TransactionTooLarge { bytes: usize, limit: usize },
     /// All open transactions together have written more than there is memory for.
     NoRoomForTransactions,
+    /// Ours.
+    Bug(Bug),
     /// The machine's: see the storage's error.
     Storage(StorageError),
 }
@@ -144,6 +147,7 @@ impl fmt::Display for Error {
             Error::NoRoomForTransactions => formatter.write_str(
                 "transaction is too large and will not fit in the memory for open transactions",
             ),
+            Error::Bug(bug) => bug.fmt(formatter),
             Error::Storage(error) => error.fmt(formatter),
         }
     }
@@ -151,9 +155,18 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+impl From<Bug> for Error {
+    fn from(bug: Bug) -> Error {
+        Error::Bug(bug)
+    }
+}
+
 impl From<StorageError> for Error {
     fn from(error: StorageError) -> Error {
-        Error::Storage(error)
+        match error {
+            StorageError::Bug(bug) => Error::Bug(bug),
+            error => Error::Storage(error),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windrow_invariant::Bug;
+
 /// MongoDB's number for the error and a sentence. The numbers are part of the documented language,
 /// so they are given where the rule is that was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,5 +63,12 @@ impl std::error::Error for Error {}
 impl From<windrow_geo::Error> for Error {
     fn from(error: windrow_geo::Error) -> Error {
         Error::new(error.code, error.message)
+    }
+}
+
+/// 8 UnknownError.
+impl From<Bug> for Error {
+    fn from(bug: Bug) -> Error {
+        Error::new(8, bug.to_string())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use windrow_invariant::Bug;
+
 /// The text is a sentence for the caller.
 #[derive(Clone, Debug)]
 pub enum Error {
@@ -10,6 +12,8 @@ pub enum Error {
     Language(windrow_mql::Error),
     /// The operation was told to stop: killed, or over its time. Carries MongoDB's code.
     Interrupted { code: i32, message: String },
+    /// Ours.
+    Bug(Bug),
     /// The collection's or the machine's.
     Collection(windrow_collection::Error),
 }
@@ -25,7 +29,7 @@ impl Error {
         match self {
             Error::Language(error) => Some(error.code),
             Error::Interrupted { code, .. } => Some(*code),
-            Error::Collection(_) => None,
+            Error::Bug(_) | Error::Collection(_) => None,
         }
     }
 
@@ -40,12 +44,19 @@ impl fmt::Display for Error {
         match self {
             Error::Language(error) => error.fmt(formatter),
             Error::Interrupted { message, .. } => formatter.write_str(message),
+            Error::Bug(bug) => bug.fmt(formatter),
             Error::Collection(error) => error.fmt(formatter),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+impl From<Bug> for Error {
+    fn from(bug: Bug) -> Error {
+        Error::Bug(bug)
+    }
+}
 
 impl From<windrow_mql::Error> for Error {
     fn from(error: windrow_mql::Error) -> Error {
@@ -57,6 +68,7 @@ impl From<windrow_collection::Error> for Error {
     fn from(error: windrow_collection::Error) -> Error {
         match error {
             windrow_collection::Error::Language(error) => Error::Language(error),
+            windrow_collection::Error::Bug(bug) => Error::Bug(bug),
             other => Error::Collection(other),
         }
     }

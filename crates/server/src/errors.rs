@@ -3,6 +3,7 @@
 use windrow_collection::StorageError;
 use windrow_collection::{DuplicateKey, Error as CollectionError, FailedValidation};
 use windrow_document::{ArrayBuf, Document, DocumentBuf, Value, ValueRef};
+use windrow_invariant::Bug;
 use windrow_wire::{CommandError, ErrorCode};
 
 use crate::shell_text;
@@ -43,6 +44,12 @@ impl IntoCommandError for windrow_mql::Error {
     }
 }
 
+impl IntoCommandError for Bug {
+    fn into_command_error(self) -> CommandError {
+        CommandError::new(ErrorCode::UnknownError, self.to_string())
+    }
+}
+
 impl IntoCommandError for CollectionError {
     fn into_command_error(self) -> CommandError {
         let message = self.to_string();
@@ -69,6 +76,7 @@ impl IntoCommandError for CollectionError {
             CollectionError::CollectionChanged(_) => ErrorCode::SnapshotUnavailable,
             CollectionError::NotInTransaction(_) => ErrorCode::OperationNotSupportedInTransaction,
             CollectionError::TransactionTooLarge { .. } => ErrorCode::TransactionTooLarge,
+            CollectionError::Bug(_) => ErrorCode::UnknownError,
             CollectionError::NoRoomForTransactions => ErrorCode::TransactionTooLargeForCache,
         };
         CommandError::new(code, message)
@@ -147,6 +155,7 @@ impl IntoCommandError for windrow_query::Error {
             windrow_query::Error::Interrupted { code, message } => {
                 CommandError::new(ErrorCode(code), message)
             }
+            windrow_query::Error::Bug(bug) => bug.into_command_error(),
             windrow_query::Error::Collection(error) => error.into_command_error(),
         }
     }
@@ -155,6 +164,7 @@ impl IntoCommandError for windrow_query::Error {
 impl IntoCommandError for StorageError {
     fn into_command_error(self) -> CommandError {
         let code = match &self {
+            StorageError::Bug(_) => ErrorCode::UnknownError,
             StorageError::Full { .. } => ErrorCode::OutOfDiskSpace,
             StorageError::Damaged { .. } => ErrorCode::DataCorruptionDetected,
             StorageError::InUse { .. } => ErrorCode::DBPathInUse,

@@ -178,8 +178,10 @@ impl Log {
         lock(&self.kept).startup_warnings.clone()
     }
 
-    /// Makes every panic of the process a line with its place, instead of free text on stderr.
+    /// Writes every panic and every broken invariant of the process as a line with its place,
+    /// instead of free text on stderr.
     pub fn take_panics(self: &Arc<Log>) {
+        self.take_bugs();
         let log = Arc::clone(self);
         std::panic::set_hook(Box::new(move |panic| {
             let place = panic.location().map_or(String::new(), ToString::to_string);
@@ -189,10 +191,33 @@ impl Log {
             log.write(Severity::Error, "ASSERT", PANIC, &thread, "Panic", attr);
         }));
     }
+
+    fn take_bugs(self: &Arc<Log>) {
+        let log = Arc::clone(self);
+        // Only the first server of a process reports: tests start several.
+        windrow_invariant::set_reporter(Box::new(move |report| {
+            let thread = std::thread::current().name().unwrap_or("thread").to_owned();
+            let attr = doc! {
+                "error": (report.bug.message()), "place": (report.location.to_string()),
+                "backtrace": (report.backtrace.to_string()),
+            };
+            log.write(
+                Severity::Error,
+                "ASSERT",
+                BUG,
+                &thread,
+                "Broken invariant",
+                attr,
+            );
+        }));
+    }
 }
 
 /// The number of the line about a panic; MongoDB has no such event.
 const PANIC: i32 = 9_000_001;
+
+/// The number of the line about a broken invariant; MongoDB has no such event.
+const BUG: i32 = 9_000_004;
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,8 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use windrow_invariant::Bug;
+
 /// What can go wrong in a data folder, by whose fault it is. The text is a sentence with the
 /// place and the values. Cloned when one failure answers several callers.
 #[derive(Clone, Debug)]
@@ -29,6 +31,8 @@ pub enum StorageError {
     },
     /// The caller's: it asks for a record of the log that is not kept any more.
     NotKept { position: u64, first: u64 },
+    /// Ours.
+    Bug(Bug),
     /// The machine's, anything else.
     Io {
         place: String,
@@ -118,6 +122,7 @@ impl fmt::Display for StorageError {
                 f,
                 "record {position} is asked for, but the log is kept from record {first} on"
             ),
+            Self::Bug(bug) => bug.fmt(f),
             Self::Io { place, error } => write!(f, "{place}: {error}"),
         }
     }
@@ -129,5 +134,11 @@ impl std::error::Error for StorageError {
             Self::Io { error, .. } => Some(error.as_ref()),
             _ => None,
         }
+    }
+}
+
+impl From<Bug> for StorageError {
+    fn from(bug: Bug) -> StorageError {
+        StorageError::Bug(bug)
     }
 }
