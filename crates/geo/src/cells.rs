@@ -1,4 +1,4 @@
-//! The keys by which an index holds shapes, and the ranges of keys that a query reads.
+//! The mapping from shapes to index keys, and from queries to ranges of index keys.
 
 use s2rst::s2::metric::AVG_EDGE;
 use s2rst::s2::{Cap, CellId, Level};
@@ -13,21 +13,40 @@ use crate::region::Region;
 use crate::shape::Shape;
 use crate::{Error, Position};
 
-/// Room for what rounding moved, in radians: about a micrometre.
+/// Added to angles in radians so that rounding cannot exclude a point on the boundary. About a
+/// micrometre on the earth.
 const SLACK: f64 = 1e-13;
 
-/// How an index cuts the world up.
+/// How a geospatial index divides space into cells. An index entry's key is the id of a cell.
+///
+/// ```
+/// use windrow_document::{ValueRef, doc};
+/// use windrow_geo::{Cells, Condition, Levels, Shape};
+///
+/// let cells = Cells::Sphere(Levels::default());
+/// let place = doc! { "type": "Point", "coordinates": [1, 2] };
+/// let shape = Shape::parse(ValueRef::Document(place.as_document())).unwrap();
+/// let keys = cells.keys(&shape).unwrap();
+///
+/// let operand = doc! { "$centerSphere": [[0, 0], 0.1] };
+/// let operand = ValueRef::Document(operand.as_document());
+/// let condition = Condition::parse("$geoWithin", operand).unwrap();
+/// let ranges = condition.ranges(&cells).unwrap();
+/// assert!(ranges.iter().any(|range| keys.iter().any(|key| range.contains(*key))));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cells {
-    /// Cells of the sphere, of a `2dsphere` index.
+    /// S2 cells of the sphere, for a `2dsphere` index.
     Sphere(Levels),
-    /// Squares of the plane, of a `2d` index.
+    /// Squares of the plane, for a `2d` index.
     Plane(Grid),
 }
 
 impl Cells {
-    /// The keys of a shape, each once. Errors: 2 for what is no place on earth, 13027 for a place
-    /// outside the grid.
+    /// Returns the keys under which an index stores the shape, without duplicates.
+    ///
+    /// Fails with code 2 if the shape is not on the earth (sphere) or not a point (plane), and with
+    /// code 13027 if a point is outside the grid.
     pub fn keys(&self, shape: &Shape) -> Result<Vec<u64>, Error> {
         match self {
             Cells::Sphere(levels) => {
@@ -41,7 +60,8 @@ impl Cells {
         }
     }
 
-    /// The value that stands in an index for a key.
+    /// Returns the BSON value that represents a key in an index. Its order is that of the keys
+    /// within either half of the 64-bit range (`Int64`) or all of it (`Binary`).
     pub fn value(&self, key: u64) -> Value {
         match self {
             Cells::Sphere(_) => Value::Int64(key.cast_signed()),
@@ -52,7 +72,8 @@ impl Cells {
         }
     }
 
-    /// Where the shapes lie that may lie in a region; None where the index cannot say.
+    /// Returns the ranges that contain the keys of every shape that can be related to the region,
+    /// or `None` if this kind of index cannot answer for the region.
     pub(crate) fn ranges(&self, region: &Region) -> Option<Vec<KeyRange>> {
         match (self, region) {
             (Cells::Sphere(levels), Region::Sphere(shape)) => Some(levels.ranges_of(shape)),
@@ -65,7 +86,7 @@ impl Cells {
         }
     }
 
-    /// Whether the index can say what is near.
+    /// Returns `true` if this kind of index can find the nearest shapes for the query.
     pub fn answers(&self, near: &Near) -> bool {
         match self {
             Cells::Sphere(_) => near.measure != Measure::Plane,
@@ -73,7 +94,8 @@ impl Cells {
         }
     }
 
-    /// Where all shapes lie that are within a distance, and others.
+    /// Returns ranges that contain a key of every shape within `distance` of the query's center.
+    /// `distance` is in the query's unit. The ranges contain more distant shapes, too.
     pub fn within(&self, near: &Near, distance: f64) -> Vec<KeyRange> {
         let radians = near.radians(distance) * (1.0 + SLACK) + SLACK;
         match (self, near.measure) {
@@ -92,7 +114,7 @@ impl Cells {
         }
     }
 
-    /// The finest level of [`Cells::around`].
+    /// The finest level that [`Cells::around`] accepts.
     pub fn level_max(&self) -> u8 {
         match self {
             Cells::Sphere(_) => Levels::MAX,
@@ -100,7 +122,7 @@ impl Cells {
         }
     }
 
-    /// The cell of a level around the point that is asked for.
+    /// Returns the range of keys of the cell at `level` that contains the query's center.
     pub fn around(&self, near: &Near, level: u8) -> KeyRange {
         match self {
             Cells::Sphere(_) => {
@@ -111,7 +133,7 @@ impl Cells {
         }
     }
 
-    /// About how wide a cell of a level is, in the unit of the measure.
+    /// Returns the approximate width of a cell at `level`, in the query's unit.
     pub fn width(&self, near: &Near, level: u8) -> f64 {
         match (self, near.measure) {
             (Cells::Sphere(_), _) => near.distance_of(AVG_EDGE.value(Level::new(level))),
@@ -120,7 +142,7 @@ impl Cells {
         }
     }
 
-    /// The distance within which everything lies, in the unit of the measure.
+    /// Returns a distance, in the query's unit, that no indexed shape exceeds.
     pub fn farthest(&self, near: &Near) -> f64 {
         match (self, near.measure) {
             (Cells::Plane(grid), Measure::Plane) => [grid.min, grid.max]
@@ -133,7 +155,7 @@ impl Cells {
     }
 }
 
-/// The squares of the rectangles of longitudes and latitudes around a cap.
+/// Returns the grid's ranges for the latitude-longitude rectangle around a cap.
 fn ranges_of_cap(grid: &Grid, cap: &Cap) -> Vec<KeyRange> {
     let bound = cap.rect_bound();
     let (low, high) = (bound.lo(), bound.hi());
@@ -149,7 +171,7 @@ fn ranges_of_cap(grid: &Grid, cap: &Cap) -> Vec<KeyRange> {
         },
     };
     let (from, to) = (low.lng.degrees(), high.lng.degrees());
-    // Longitudes across the edge of the map are two rectangles.
+    // A rectangle that crosses the antimeridian is two rectangles in the plane.
     let rectangles = match bound.is_inverted() || from > to {
         true => vec![rectangle(from, 180.0), rectangle(-180.0, to)],
         false => vec![rectangle(from, to)],
@@ -163,7 +185,7 @@ fn ranges_of_cap(grid: &Grid, cap: &Cap) -> Vec<KeyRange> {
 }
 
 impl Overlap {
-    /// How something lies to two figures together.
+    /// The overlap with the union of two shapes, given the overlap with each.
     fn or(self, other: Overlap) -> Overlap {
         match (self, other) {
             (Overlap::Inside, _) | (_, Overlap::Inside) => Overlap::Inside,

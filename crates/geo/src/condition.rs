@@ -1,4 +1,4 @@
-//! `$geoWithin` and `$geoIntersects`.
+//! The conditions `$geoWithin` and `$geoIntersects`.
 
 use std::sync::OnceLock;
 
@@ -10,20 +10,34 @@ use crate::key_range::KeyRange;
 use crate::region::Region;
 use crate::shape::Shape;
 
-/// How a shape must lie to the place.
+/// The spatial relation that a condition requires between a value and its region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
+    /// The whole shape lies inside the region or on its boundary.
     Within,
+    /// The shape and the region have at least one point in common.
     Intersects,
 }
 
-/// A condition on a value.
+/// A parsed `$geoWithin` or `$geoIntersects`.
+///
+/// ```
+/// use windrow_document::{ValueRef, array, doc};
+/// use windrow_geo::Condition;
+///
+/// let operand = doc! { "$box": [[0, 0], [4, 4]] };
+/// let operand = ValueRef::Document(operand.as_document());
+/// let condition = Condition::parse("$geoWithin", operand).unwrap();
+/// assert!(condition.holds(ValueRef::Array(array![1, 2].as_array())));
+/// assert!(!condition.holds(ValueRef::Array(array![5, 2].as_array())));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Condition {
     relation: Relation,
     pub(crate) region: Region,
     source: DocumentBuf,
-    /// What was asked of the cells of one kind of index: a planner asks several times.
+    /// The key ranges for the first kind of cells that was asked for. The planner asks several
+    /// times, and a covering is expensive to compute.
     ranges: OnceLock<(Cells, Option<Vec<KeyRange>>)>,
 }
 
@@ -34,7 +48,8 @@ impl PartialEq for Condition {
 }
 
 impl Condition {
-    /// Parses the operand of an operator: `$geoIntersects`, `$geoWithin`, or `$within` of old. Error 2.
+    /// Parses the operand of `$geoIntersects`, `$geoWithin` or its deprecated alias `$within`.
+    /// Fails with code 2 if the operand is invalid or its region does not support the operator.
     pub fn parse(operator: &str, operand: ValueRef<'_>) -> Result<Condition, Error> {
         let ValueRef::Document(fields) = operand else {
             return Err(Error::bad_value(format!(
@@ -65,7 +80,8 @@ impl Condition {
         })
     }
 
-    /// Whether a value fulfils it. What is no shape does not.
+    /// Returns `true` if the value is a shape that satisfies the condition. Values that are not
+    /// valid shapes do not match.
     pub fn holds(&self, value: ValueRef<'_>) -> bool {
         if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
             return false;
@@ -73,7 +89,7 @@ impl Condition {
         let Ok(shape) = Shape::parse(value) else {
             return false;
         };
-        // A stored polygon is at most a hemisphere.
+        // A stored polygon is at most a hemisphere; strict winding is only defined for queries.
         if shape.is_big {
             return false;
         }
@@ -83,7 +99,8 @@ impl Condition {
         }
     }
 
-    /// Where the shapes lie that may fulfil it, in an index of these cells; None where they cannot say.
+    /// Returns ranges that contain a key of every shape that satisfies the condition, or `None` if
+    /// an index with these cells cannot answer it.
     pub fn ranges(&self, cells: &Cells) -> Option<Vec<KeyRange>> {
         let (known, ranges) = self
             .ranges
@@ -94,11 +111,12 @@ impl Condition {
         }
     }
 
+    /// The spatial relation that the condition requires.
     pub fn relation(&self) -> Relation {
         self.relation
     }
 
-    /// The operator with its operand, as it was written.
+    /// The operator with its operand, as the client sent it.
     pub fn source(&self) -> Document<'_> {
         self.source.as_document()
     }

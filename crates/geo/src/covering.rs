@@ -1,12 +1,15 @@
-//! Shapes on the sphere as cells: those by which an index holds a shape, and the ranges in which a
-//! query finds what may meet it.
+//! Coverings: shapes on the sphere as sets of S2 cells.
 //!
-//! A cell's id is a place on a curve through all of them, and all cells within it lie in one range of
-//! ids around it. What meets a cell is held by a cell within it, or by one around it:
+//! An S2 cell id is a position on a space-filling (Hilbert) curve. The ids of all descendants of a
+//! cell form one contiguous range around its own id. Two cells intersect only if one is an ancestor
+//! of the other, so a query that covers cell `c` reads
 //!
 //! ```text
-//! query cell c   →   [first leaf of c, last leaf of c], parent of c, its parent, …
+//! [first leaf of c, last leaf of c], parent of c, its parent, … up to the coarsest level
 //! ```
+//!
+//! and finds every shape that is stored under a descendant or an ancestor of `c`. See
+//! http://s2geometry.io/devguide/s2cell_hierarchy for the numbering.
 
 use s2rst::s1::Angle;
 use s2rst::s2::region_coverer::RegionCoverer;
@@ -15,23 +18,27 @@ use s2rst::s2::{Cap, CellId, CellUnion, Level, Point, Region};
 use crate::key_range::KeyRange;
 use crate::shape::{Part, Shape};
 
-/// Cells by which one line or polygon is held, where the coarsest level allows as few.
+/// Upper bound of the cells that store one line or polygon. The coarsest level can force more.
 const HELD_CELLS_MAX: usize = 8;
-/// Cells of a query. More are tighter, and more seeks.
+/// Upper bound of the cells of a query's covering. More cells exclude more non-matching shapes but
+/// need more seeks.
 const QUERY_CELLS_MAX: usize = 20;
-/// The finest cells of a query: about a meter.
+/// The finest level of a query's covering. Its cells are about a meter wide.
 const QUERY_LEVEL_MAX: u8 = 23;
 
-/// The cells that an index of the sphere uses for lines and polygons: from the faces of a cube, 0, to
-/// less than a centimetre, 30. Points are held by their smallest cell.
+/// The levels of the S2 cells that a `2dsphere` index uses for lines and polygons. Level 0 is a
+/// face of the cube around the earth, level 30 a cell less than a centimetre wide. Points are
+/// stored under their leaf cell (level 30) whatever the levels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Levels {
+    /// The smallest level: the largest cells.
     pub coarsest: u8,
+    /// The greatest level: the smallest cells.
     pub finest: u8,
 }
 
 impl Levels {
-    /// The finest there are.
+    /// The level of leaf cells.
     pub const MAX: u8 = 30;
 }
 
@@ -52,7 +59,7 @@ impl Levels {
             .max_cells(cells)
     }
 
-    /// The cells of a shape, each once, in their order.
+    /// Returns the ids of the cells that store a shape, sorted and without duplicates.
     pub(crate) fn held(self, shape: &Shape) -> Vec<u64> {
         let mut found = Vec::new();
         for part in &shape.parts {
@@ -72,7 +79,7 @@ impl Levels {
         covering.cell_ids().iter().map(|cell| cell.id()).collect()
     }
 
-    /// Where the cells lie that hold what may meet a shape.
+    /// Returns the key ranges of all shapes that can intersect `shape`.
     pub(crate) fn ranges_of(self, shape: &Shape) -> Vec<KeyRange> {
         let mut cells = Vec::new();
         for part in &shape.parts {
@@ -91,7 +98,7 @@ impl Levels {
         self.ranges(&union)
     }
 
-    /// As [`Levels::ranges_of`], for all within an angle of a point.
+    /// Returns the key ranges of all shapes that can lie within `radians` of a point.
     pub(crate) fn ranges_around(self, point: Point, radians: f64) -> Vec<KeyRange> {
         let angle = Angle::from_radians(radians.min(std::f64::consts::PI));
         self.ranges_in(&Cap::from_center_angle(point, angle))
@@ -112,7 +119,7 @@ impl Levels {
         found
     }
 
-    /// The cells around one, up to the coarsest.
+    /// The ancestors of a cell, up to the coarsest level.
     fn around(self, cell: CellId) -> impl Iterator<Item = KeyRange> {
         (self.coarsest..u8::from(cell.level())).map(move |level| {
             let id = cell.parent_at_level(Level::new(level)).id();

@@ -1,15 +1,18 @@
-//! What is wrong with a shape or a condition.
+//! The error of an invalid shape, condition or distance.
 
 use std::fmt;
 
-/// MongoDB's number for the error, mostly 2 BadValue, and a sentence.
+/// An error in a shape, a condition or a distance. It is always the caller's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
+    /// MongoDB's error code. Most are 2, `BadValue`.
     pub code: i32,
+    /// A sentence with the offending value.
     pub message: String,
 }
 
 impl Error {
+    /// Creates an error with one of MongoDB's codes.
     pub fn new(code: i32, message: impl Into<String>) -> Error {
         Error {
             code,
@@ -17,7 +20,7 @@ impl Error {
         }
     }
 
-    /// 2 BadValue.
+    /// Creates an error with code 2, `BadValue`.
     pub fn bad_value(message: impl Into<String>) -> Error {
         Error::new(2, message)
     }

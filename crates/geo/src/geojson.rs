@@ -1,4 +1,5 @@
-//! GeoJSON, as https://www.mongodb.com/docs/manual/reference/geojson/ has it.
+//! GeoJSON (RFC 7946) with MongoDB's additions, see
+//! https://www.mongodb.com/docs/manual/reference/geojson/.
 
 use s2rst::s2::Point;
 use windrow_document::{Array, Document, ValueRef};
@@ -9,17 +10,18 @@ use crate::polygon::{Polygon, Winding};
 use crate::position::{More, Position};
 use crate::shape::{Part, Shape, Spot};
 
-/// Names of the one reference system there is: longitude and latitude.
+/// The names of the only supported coordinate reference system: WGS 84 longitude and latitude.
 const EARTH: [&str; 2] = ["EPSG:4326", "urn:ogc:def:crs:OGC:1.3:CRS84"];
-/// The same, and what is inside a polygon lies to the left of its boundary.
+/// The same reference system with strict winding: a polygon's interior is to the left of its
+/// boundary.
 const STRICT_WINDING: &str = "urn:x-mongodb:crs:strictwinding:EPSG:4326";
 
-/// Collections within collections.
+/// Limit on the nesting of geometry collections, because parsing is recursive.
 const DEPTH_MAX: usize = 32;
 
 type Reader = fn(Array<'_>, Winding) -> Result<Vec<Part>, Error>;
 
-/// What stands in `coordinates`, by type.
+/// The parser of `coordinates` for each geometry type.
 const READERS: [(&str, Reader); 6] = [
     ("Point", |it, _| Ok(vec![point(it)?])),
     ("LineString", |it, _| Ok(vec![line(it)?])),
@@ -36,14 +38,15 @@ fn type_of(document: Document<'_>) -> Option<&str> {
     document.get("type").and_then(ValueRef::as_str)
 }
 
-/// Whether a document has the type of a GeoJSON object.
+/// Returns `true` if the document has the `type` of a GeoJSON object.
 pub(crate) fn is_geojson(document: Document<'_>) -> bool {
     type_of(document)
         .is_some_and(|name| name == COLLECTION || READERS.iter().any(|(known, _)| *known == name))
 }
 
 impl Shape {
-    /// A document's value: GeoJSON where it has the type of one, else a legacy pair. Error 2.
+    /// Parses a document's value: GeoJSON if it has the `type` of a GeoJSON object, otherwise a
+    /// legacy coordinate pair. Fails with code 2 if the value is neither.
     pub fn parse(value: ValueRef<'_>) -> Result<Shape, Error> {
         if let ValueRef::Document(document) = value
             && is_geojson(document)
@@ -53,13 +56,13 @@ impl Shape {
         Shape::pair(value)
     }
 
-    /// A legacy pair. Error 2.
+    /// Parses a legacy coordinate pair. Fails with code 2 if the value is not one.
     pub fn pair(value: ValueRef<'_>) -> Result<Shape, Error> {
         Position::legacy(value, More::Allowed).map(Shape::of_position)
     }
 }
 
-/// Error 2 for what is no valid GeoJSON object.
+/// Parses a GeoJSON object. Fails with code 2 if it is invalid.
 pub(crate) fn parse(document: Document<'_>) -> Result<Shape, Error> {
     let winding = reference_system(document)?;
     let name = type_of(document).unwrap_or_default();
@@ -168,7 +171,7 @@ fn polygon(array: Array<'_>, winding: Winding) -> Result<Part, Error> {
     Ok(Part::Polygon(Box::new(Polygon::new(rings, winding)?)))
 }
 
-/// The elements of a Multi…: at least one.
+/// Parses the elements of a `Multi…` geometry. MongoDB refuses empty ones.
 fn several(
     array: Array<'_>,
     read: impl Fn(Array<'_>) -> Result<Part, Error>,

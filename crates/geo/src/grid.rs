@@ -1,9 +1,12 @@
-//! Places of the plane as keys: the bits of x and y, interleaved.
+//! Points of the plane as keys: the bits of x and y, interleaved (Morton order), as in MongoDB's
+//! geohash.
 //!
 //! ```text
 //! x = x31 x30 x29 …   y = y31 y30 y29 …   →   x31 y31 x30 y30 x29 y29 …
 //! ```
-//! Every square that halving makes is one range of keys. With fewer bits the lower ones are zero.
+//!
+//! Every square of every level of the quadtree is one contiguous range of keys. If the grid has
+//! fewer than 32 bits, the lower bits are zero.
 
 use std::collections::VecDeque;
 
@@ -11,19 +14,21 @@ use crate::key_range::{KeyRange, joined};
 use crate::plane::{Overlap, Rectangle};
 use crate::{Error, Position};
 
-/// A place outside the grid.
+/// MongoDB's error code for a point outside the grid.
 const OUTSIDE: i32 = 13027;
-/// Squares of a query. More are tighter, and more seeks.
+/// Upper bound of the squares of a query. More squares exclude more non-matching points but need
+/// more seeks.
 const SQUARES_MAX: usize = 20;
 const BITS: u32 = 32;
 
-/// The squares of a 2d index.
+/// The grid of a `2d` index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
-    /// Of x and of y: 1 to 32.
+    /// Bits of each coordinate, 1 to 32.
     pub bits: u32,
-    /// What x and y may be, both included.
+    /// The smallest value of x and y, inclusive.
     pub min: f64,
+    /// The greatest value of x and y, inclusive.
     pub max: f64,
 }
 
@@ -37,7 +42,7 @@ impl Default for Grid {
     }
 }
 
-/// A square: its place among those of its level.
+/// A square of the quadtree: its column and row among the squares of its level.
 #[derive(Clone, Copy)]
 struct Square {
     x: u32,
@@ -46,7 +51,7 @@ struct Square {
 }
 
 impl Grid {
-    /// The key of a place. Error 13027 outside.
+    /// Returns the key of a point. Fails with code 13027 if the point is outside the grid.
     pub fn key(&self, position: Position) -> Result<u64, Error> {
         let inside = self.min..=self.max;
         if !(inside.contains(&position.x) && inside.contains(&position.y)) {
@@ -62,11 +67,12 @@ impl Grid {
         Ok(square.range().0)
     }
 
-    /// The square of a level that a place lies in; the nearest, for one outside.
+    /// Returns the square at `level` that contains the point. A point outside the grid yields the
+    /// nearest square.
     fn square(&self, position: Position, level: u32) -> Square {
         let scale = 2f64.powi(BITS as i32) / (self.max - self.min);
         let place = |value: f64| {
-            // A conversion of a number to a whole one stops at the ends.
+            // The conversion saturates, so the greatest value falls into the last square.
             let place = ((value - self.min) * scale) as u32;
             place.checked_shr(BITS - level).unwrap_or(0)
         };
@@ -77,17 +83,20 @@ impl Grid {
         }
     }
 
-    /// The range of the square around a place.
+    /// Returns the key range of the square at `level` that contains the point.
     pub(crate) fn around(&self, position: Position, level: u32) -> KeyRange {
         self.square(position, level).range()
     }
 
-    /// How wide a square is.
+    /// The side of a square at `level`, in the unit of the coordinates.
     pub(crate) fn width(&self, level: u32) -> f64 {
         (self.max - self.min) / 2f64.powi(level as i32)
     }
 
-    /// The squares that meet a figure, as ranges.
+    /// Returns the key ranges of the squares that overlap a shape.
+    ///
+    /// Splits squares that overlap partly, breadth first, until the bound on the squares or the
+    /// finest level is reached.
     pub(crate) fn ranges(&self, overlap: impl Fn(&Rectangle) -> Overlap) -> Vec<KeyRange> {
         let mut found = Vec::new();
         let all = Square {
@@ -113,7 +122,8 @@ impl Grid {
         joined(found)
     }
 
-    /// Where a square lies, with a hair's breadth around it for what rounding moved.
+    /// The bounds of a square, widened slightly so that rounding cannot exclude a point on its
+    /// edge.
     fn rectangle(&self, square: Square) -> Rectangle {
         let width = self.width(square.level);
         let hair = (self.max - self.min) * 1e-12;
@@ -148,7 +158,7 @@ impl Square {
     }
 }
 
-/// The bits of 32 with a zero before each.
+/// Inserts a zero bit before each of the low 32 bits.
 fn spread(bits: u64) -> u64 {
     [
         (16, 0x0000_FFFF_0000_FFFF),

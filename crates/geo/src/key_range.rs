@@ -1,9 +1,9 @@
-//! Ranges of an index's keys, and lists of them in their order.
+//! Ranges of index keys, and set operations on lists of them.
 
-/// From one key to another, both included.
+/// A range of keys, both ends inclusive.
 pub type KeyRange = (u64, u64);
 
-/// In order, those that meet as one.
+/// Sorts the ranges and joins those that overlap or are adjacent.
 pub(crate) fn joined(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.sort_unstable();
     let mut found: Vec<KeyRange> = Vec::with_capacity(ranges.len());
@@ -18,13 +18,13 @@ pub(crate) fn joined(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     found
 }
 
-/// Both lists as one.
+/// Returns the union of two lists, sorted and disjoint.
 pub fn added(mut ranges: Vec<KeyRange>, more: &[KeyRange]) -> Vec<KeyRange> {
     ranges.extend_from_slice(more);
     joined(ranges)
 }
 
-/// What of the ranges is not in the others, which are in order and apart.
+/// Returns the keys of `ranges` that are not in `others`. `others` must be sorted and disjoint.
 pub fn without(ranges: &[KeyRange], others: &[KeyRange]) -> Vec<KeyRange> {
     let mut found = Vec::new();
     for (from, to) in ranges {

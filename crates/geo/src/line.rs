@@ -1,4 +1,4 @@
-//! Chains of edges on the sphere.
+//! Lines on the sphere: chains of great-circle edges.
 
 use s2rst::s1::{Angle, ChordAngle};
 use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
@@ -8,13 +8,14 @@ use s2rst::s2::shape_index::ShapeIndex;
 use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Point, Rect, Region};
 
-/// Two points joined by the shorter arc between them.
+/// Two points, joined by the shorter great-circle arc between them.
 pub(crate) type Edge = (Point, Point);
 
-/// How far a point may be from an edge and still lie on it: the width of the smallest cell, in radians.
+/// A point this close to an edge, in radians, lies on it. This is about the width of a leaf cell (6
+/// mm).
 pub(crate) const TOUCH: f64 = 1e-9;
 
-/// With more edges than these an index of them is worth its while.
+/// Above this many edges, an index of the edges is faster than a scan of them.
 pub(crate) const EDGES_FEW: usize = 32;
 
 /// A line of at least two points.
@@ -31,7 +32,7 @@ impl Line {
         Line { polyline, bound }
     }
 
-    /// Asks something of the cells that meet the line, by an index of its edges where it has many.
+    /// Calls `ask` with the line as an S2 region. Long lines get an index of their edges first.
     pub fn ask<T>(&self, ask: impl FnOnce(&dyn Region) -> T) -> T {
         if self.points().len() <= EDGES_FEW {
             return ask(&self.polyline);
@@ -59,13 +60,13 @@ impl Line {
         self.bound.contains_point(point) && touches_edge(self.edges(), point)
     }
 
-    /// Radians to the nearest point.
+    /// Returns the distance to the nearest point of the line, in radians.
     pub fn distance(&self, point: Point) -> f64 {
         distance_to(self.edges(), point)
     }
 }
 
-/// A bound with room for points that touch its edge.
+/// A bound that includes the points that touch its edge, see [`TOUCH`].
 pub(crate) fn widened(bound: Rect) -> Rect {
     bound.expanded_by_distance(Angle::from_radians(TOUCH))
 }
@@ -75,14 +76,14 @@ pub(crate) fn touches_edge(mut edges: impl Iterator<Item = Edge>, point: Point) 
     edges.any(|(from, to)| is_distance_less(point, from, to, limit))
 }
 
-/// Radians to the nearest edge.
+/// Returns the distance to the nearest edge, in radians.
 pub(crate) fn distance_to(edges: impl Iterator<Item = Edge>, point: Point) -> f64 {
     edges
         .map(|(from, to)| distance_from_segment(point, from, to).radians())
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Whether one edge of the first crosses one of the second inside both.
+/// Returns `true` if an edge of `one` crosses an edge of `other` at an interior point of both.
 pub(crate) fn any_cross(
     one: impl Iterator<Item = Edge>,
     other: impl Iterator<Item = Edge> + Clone,
@@ -95,7 +96,7 @@ pub(crate) fn any_cross(
     })
 }
 
-/// The point half-way along an edge.
+/// The midpoint of an edge.
 pub(crate) fn middle((from, to): Edge) -> Point {
     Point((from.vector() + to.vector()).normalize())
 }

@@ -1,4 +1,4 @@
-//! `$near` and `$nearSphere`: how far a value is from a point.
+//! Distances from a point: `$near`, `$nearSphere` and `$geoNear`.
 
 use s2rst::s2::Point;
 use windrow_document::{Document, DocumentBuf, ValueRef};
@@ -7,24 +7,38 @@ use crate::position::{More, Position};
 use crate::shape::Shape;
 use crate::{EARTH_METERS, Error, geojson};
 
-/// In what a distance is measured.
+/// The unit of a query's distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// In the unit of the coordinates, straight through the plane: `$near` with a legacy pair.
+    /// The unit of the coordinates, measured in the plane: `$near` with a legacy coordinate pair.
     Plane,
-    /// Along the sphere, of radius one: `$nearSphere` with a legacy pair.
+    /// Radians along the sphere: `$nearSphere` with a legacy coordinate pair.
     Radians,
-    /// Along the earth: both with GeoJSON.
+    /// Meters along the earth's surface: either operator with GeoJSON.
     Meters,
 }
 
-/// What is near, and how near it must be.
+/// A parsed `$near` or `$nearSphere`: a center and bounds on the distance from it.
+///
+/// ```
+/// use windrow_document::{ValueRef, array, doc};
+/// use windrow_geo::Near;
+///
+/// let operators = doc! { "$near": [0, 0], "$maxDistance": 10 };
+/// let near = Near::parse(operators.as_document()).unwrap();
+/// let distance = near.distance(ValueRef::Array(array![3, 4].as_array()));
+/// assert_eq!(distance, Some(5.0));
+/// assert!(near.allows(5.0));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Near {
+    /// The point from which distances are measured.
     pub center: Position,
+    /// The unit of `min`, `max` and of all distances.
     pub measure: Measure,
+    /// The smallest distance that matches, inclusive.
     pub min: f64,
-    /// Infinite where nothing is said.
+    /// The greatest distance that matches, inclusive. Infinite if the query has no `$maxDistance`.
     pub max: f64,
     point: Point,
     source: DocumentBuf,
@@ -36,19 +50,21 @@ impl PartialEq for Near {
     }
 }
 
-/// The numbers of the errors for a distance that is no number, and for one that is negative: those of
-/// `$minDistance` and of `$maxDistance`, which stand beside a pair, or beside `$geometry`.
+/// MongoDB's error codes for a distance that is not a number and for a negative distance: first
+/// those of `$minDistance`, then those of `$maxDistance`.
 type Codes = [(i32, i32); 2];
 const BESIDE_PAIR: Codes = [(16893, 16894), (16895, 16896)];
 const BESIDE_GEOMETRY: Codes = [(2, 2), (2, 2)];
 
 impl Near {
-    /// Whether an operator is one of these.
+    /// Returns `true` for the names of operators and stages that this type implements.
     pub fn is_operator(name: &str) -> bool {
         matches!(name, "$geoNear" | "$near" | "$nearSphere")
     }
 
-    /// Near a point within no bounds: a legacy pair, or GeoJSON. `is_spherical` says what a pair means.
+    /// Creates a query without bounds around a legacy coordinate pair or a GeoJSON point. A pair is
+    /// on the sphere if `is_spherical`, otherwise in the plane. Fails with code 2 if the value is
+    /// not a point.
     pub fn of_point(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
         let name = if is_spherical { "$nearSphere" } else { "$near" };
         let mut source = DocumentBuf::new();
@@ -56,8 +72,11 @@ impl Near {
         Near::parse(source.as_document())
     }
 
-    /// Parses the operators of a field, of which the first is this one: `{$near: …, $maxDistance: …}`.
-    /// Errors: 2 for what is no point, 16893 to 16896 for distances.
+    /// Parses the operators of one field, with the near operator first: `{$near: …, $maxDistance:
+    /// …}`.
+    ///
+    /// Fails with code 2 if the operand is not a point, and with codes 16893 to 16896 if a distance
+    /// beside a legacy coordinate pair is invalid.
     pub fn parse(operators: Document<'_>) -> Result<Near, Error> {
         let (name, operand) = operators
             .first()
@@ -102,7 +121,7 @@ impl Near {
     }
 
     fn of_geometry(value: ValueRef<'_>) -> Result<Near, Error> {
-        // A legacy pair may stand there too.
+        // MongoDB accepts a legacy coordinate pair as `$geometry`, too.
         let shape = Shape::parse(value)?;
         let center = shape.position().ok_or_else(|| {
             let kind = value.as_document().and_then(|fields| fields.get("type"));
@@ -114,7 +133,7 @@ impl Near {
         Ok(Near::of(center.check_on_earth()?, Measure::Meters))
     }
 
-    /// A third number is the greatest distance.
+    /// The optional third element of a pair is the maximum distance.
     fn of_pair(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
         let center = Position::legacy(value, More::Allowed)?;
         let measure = match is_spherical {
@@ -155,7 +174,7 @@ impl Near {
         Ok(self)
     }
 
-    /// The same within these bounds.
+    /// Returns the query with other bounds on the distance.
     pub fn between(mut self, min: f64, max: f64) -> Near {
         (self.min, self.max) = (min, max);
         if min > 0.0 {
@@ -167,8 +186,9 @@ impl Near {
         self
     }
 
-    /// How far a value is, in the unit of the measure; None for what is no shape, or not on the sphere, or
-    /// no distance away: in the plane a place may be infinitely far in both directions.
+    /// Returns the distance of a value in the query's unit. Returns `None` if the value is not a
+    /// shape, if it is not on the sphere although the query is, or if the distance is not a number
+    /// (infinite coordinates in the plane).
     pub fn distance(&self, value: ValueRef<'_>) -> Option<f64> {
         if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
             return None;
@@ -182,12 +202,12 @@ impl Near {
         (!distance.is_nan()).then_some(distance)
     }
 
-    /// Whether a distance lies within the bounds.
+    /// Returns `true` if the distance is within the bounds.
     pub fn allows(&self, distance: f64) -> bool {
         (self.min..=self.max).contains(&distance)
     }
 
-    /// A distance as an angle of the sphere.
+    /// Converts a distance to an angle in radians.
     pub(crate) fn radians(&self, distance: f64) -> f64 {
         match self.measure {
             Measure::Meters => distance / EARTH_METERS,
@@ -195,7 +215,7 @@ impl Near {
         }
     }
 
-    /// An angle of the sphere as a distance.
+    /// Converts an angle in radians to a distance.
     pub(crate) fn distance_of(&self, angle: f64) -> f64 {
         match self.measure {
             Measure::Meters => angle * EARTH_METERS,
@@ -207,7 +227,7 @@ impl Near {
         self.point
     }
 
-    /// The operators as they were written.
+    /// The operators as the client sent them.
     pub fn source(&self) -> Document<'_> {
         self.source.as_document()
     }

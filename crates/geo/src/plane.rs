@@ -1,4 +1,4 @@
-//! Shapes of the plane: `$box`, `$center` and `$polygon`. They hold points, their boundaries included.
+//! Shapes of the plane: `$box`, `$center` and `$polygon`. Their boundaries belong to them.
 
 use windrow_document::{Array, ValueRef};
 
@@ -13,18 +13,23 @@ pub enum Figure {
     Polygon(Vec<Position>),
 }
 
-/// From the lower left to the upper right corner, both in it.
+/// An axis-parallel rectangle. Its edges belong to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rectangle {
+    /// The lower left corner.
     pub low: Position,
+    /// The upper right corner.
     pub high: Position,
 }
 
-/// How a rectangle lies to a figure.
+/// How much of a rectangle lies in a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
+    /// No point of the rectangle.
     Outside,
+    /// Some of it, or not known.
     Partly,
+    /// All of it.
     Inside,
 }
 
@@ -70,7 +75,7 @@ impl Rectangle {
         }
     }
 
-    /// The nearest point of the rectangle.
+    /// Returns the point of the rectangle that is nearest to `point`.
     fn nearest(&self, point: Position) -> Position {
         Position {
             x: point.x.clamp(self.low.x, self.high.x),
@@ -83,7 +88,7 @@ impl Figure {
     pub(crate) fn parse_box(value: ValueRef<'_>) -> Result<Figure, Error> {
         let points = points("$box", value)?;
         match points.as_slice() {
-            // What stands behind two corners does not count.
+            // MongoDB ignores elements after the second corner.
             [one, other, ..] => Rectangle::of(&[*one, *other])
                 .map(Figure::Box)
                 .ok_or_else(|| Error::bad_value("$box has no corners")),
@@ -114,7 +119,8 @@ impl Figure {
         }
     }
 
-    /// How a rectangle lies to it; `Partly` where that is not sure.
+    /// Returns how much of the rectangle lies in the shape. `Partly` is returned if the exact
+    /// answer is too expensive.
     pub fn overlap(&self, rectangle: &Rectangle) -> Overlap {
         match self {
             Figure::Box(own) => own.overlap(rectangle),
@@ -134,8 +140,9 @@ impl Figure {
     }
 }
 
-/// How far a point lies outside of a circle. Straight beside or above the centre the sum of centre and
-/// radius decides: that is where who writes 5.0001 means the edge of 0.0001 around 5.
+/// Returns how far a point lies outside of a circle; zero or less is inside. For a point straight
+/// beside or above the center, the center plus the radius is compared with the coordinate, as
+/// MongoDB does. Otherwise rounding would exclude 5.0001 from the circle of radius 0.0001 around 5.
 fn beyond(center: Position, radius: f64, point: Position) -> f64 {
     let along = |one: f64, other: f64| one.max(other) - (one.min(other) + radius);
     if center.x == point.x {
@@ -147,7 +154,7 @@ fn beyond(center: Position, radius: f64, point: Position) -> f64 {
     }
 }
 
-/// A centre and a radius.
+/// Parses a center and a radius. Fails with code 2.
 pub(crate) fn circle(name: &str, value: ValueRef<'_>) -> Result<(Position, f64), Error> {
     let fields = match value {
         ValueRef::Array(array) => array.as_document(),
@@ -184,7 +191,8 @@ fn sides(corners: &[Position]) -> impl Iterator<Item = (Position, Position)> + '
     corners.iter().copied().zip(next.copied())
 }
 
-/// Twice the area of the triangle, positive where it is walked to the left.
+/// Returns twice the signed area of the triangle: positive if its corners are in counterclockwise
+/// order.
 fn turn(one: Position, two: Position, three: Position) -> f64 {
     (two.x - one.x) * (three.y - one.y) - (two.y - one.y) * (three.x - one.x)
 }
@@ -194,7 +202,8 @@ fn is_on(from: Position, to: Position, point: Position) -> bool {
         && Rectangle::of(&[from, to]).is_some_and(|around| around.contains(point))
 }
 
-/// Counts the sides to the right of the point; a point on a side is inside.
+/// Ray casting: a point is inside if a ray to the right crosses an odd number of sides. Points on a
+/// side are inside.
 fn polygon_contains(corners: &[Position], point: Position) -> bool {
     let mut inside = false;
     for (from, to) in sides(corners) {
@@ -225,7 +234,8 @@ fn polygon_overlap(corners: &[Position], rectangle: &Rectangle) -> Overlap {
     }
 }
 
-/// Whether a side may go through a rectangle: its bounds meet it, and corners lie on both sides.
+/// Returns `true` if a side can cross a rectangle: their bounds overlap, and the corners are not
+/// all on one side of the line.
 fn may_meet(rectangle: &Rectangle, from: Position, to: Position) -> bool {
     let meets = Rectangle::of(&[from, to])
         .is_some_and(|around| around.overlap(rectangle) != Overlap::Outside);

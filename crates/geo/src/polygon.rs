@@ -1,4 +1,4 @@
-//! Polygons on the sphere: a shell with holes.
+//! Polygons on the sphere: an outer ring with holes.
 
 use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
@@ -6,12 +6,12 @@ use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
 use crate::Error;
 use crate::line::{EDGES_FEW, Edge, distance_to, touches_edge, widened};
 
-/// How a polygon says which side of its boundary is inside.
+/// Which side of a ring is the interior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Winding {
-    /// The smaller one.
+    /// The smaller side, whatever the order of the vertices is.
     Smaller,
-    /// The one to the left.
+    /// The left side, so a polygon can be larger than a hemisphere.
     Left,
 }
 
@@ -23,8 +23,9 @@ pub(crate) struct Polygon {
 }
 
 impl Polygon {
-    /// From closed rings, the shell first. Errors: 2 for a ring that is not closed, crosses itself or
-    /// has too few points, and for holes outside the shell.
+    /// Creates a polygon from closed rings, the outer ring first. Fails with code 2 if a ring is
+    /// not closed, intersects itself or has too few vertices, or if a hole is not inside the outer
+    /// ring.
     pub fn new(rings: Vec<Vec<Point>>, winding: Winding) -> Result<Polygon, Error> {
         if rings.is_empty() {
             return Err(Error::bad_value("Polygon has no loops."));
@@ -52,7 +53,7 @@ impl Polygon {
         Ok(Polygon { inner, bound })
     }
 
-    /// Asks something of the cells that meet the polygon.
+    /// Calls `ask` with the polygon as an S2 region.
     pub fn ask<T>(&self, ask: impl FnOnce(&dyn Region) -> T) -> T {
         ask(&ShapeIndexRegion::new(self.inner.shape_index()))
     }
@@ -63,7 +64,8 @@ impl Polygon {
 
     fn has_on_boundary(&self, point: Point) -> bool {
         match self.inner.num_vertices() > EDGES_FEW {
-            // Inside of it the smallest cell around the point meets it too.
+            // The index of edges is only usable for a point outside: the leaf cell of an interior
+            // point intersects the polygon, whether or not it touches the boundary.
             true if !self.contains_point(point) => {
                 let cell = Cell::from_cell_id(CellId::from_point(&point));
                 self.ask(|region| region.intersects_cell(&cell))
@@ -87,18 +89,18 @@ impl Polygon {
         self.bound
     }
 
-    /// Whether the point lies inside or on the boundary.
+    /// Returns `true` if the point is inside or on the boundary.
     pub fn touches(&self, point: Point) -> bool {
         self.bound.contains_point(point)
             && (self.contains_point(point) || self.has_on_boundary(point))
     }
 
-    /// Whether the point lies inside, and not on the boundary.
+    /// Returns `true` if the point is inside and not on the boundary.
     pub fn has_inside(&self, point: Point) -> bool {
         self.contains_point(point) && !self.has_on_boundary(point)
     }
 
-    /// Radians to the nearest point.
+    /// Returns the distance to the nearest point of the polygon, in radians.
     pub fn distance(&self, point: Point) -> f64 {
         match self.contains_point(point) {
             true => 0.0,

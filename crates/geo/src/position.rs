@@ -1,18 +1,20 @@
-//! Two numbers: a place in the plane, or a longitude and a latitude.
+//! Coordinate pairs: points of the plane, or longitude and latitude.
 
 use s2rst::s2::{LatLng, Point};
 use windrow_document::ValueRef;
 
 use crate::Error;
 
-/// x and y, in degrees where it lies on the earth: the longitude first.
+/// A pair of coordinates. On the earth both are in degrees and the longitude comes first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position {
+    /// The x coordinate or the longitude.
     pub x: f64,
+    /// The y coordinate or the latitude.
     pub y: f64,
 }
 
-/// Whether more than two numbers may stand there.
+/// Whether a pair can have elements after its first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum More {
     Allowed,
@@ -20,7 +22,8 @@ pub(crate) enum More {
 }
 
 impl Position {
-    /// A legacy pair: an array, or a document whose first two fields are numbers.
+    /// Parses a legacy coordinate pair: an array or a document whose first two values are numbers.
+    /// Fails with code 2.
     pub(crate) fn legacy(value: ValueRef<'_>, more: More) -> Result<Position, Error> {
         let fields = match value {
             ValueRef::Document(document) => document,
@@ -37,7 +40,7 @@ impl Position {
         Ok(Position { x, y })
     }
 
-    /// Error 2 where one of its numbers is an infinity or none.
+    /// Fails with code 2 if a coordinate is infinite or not a number.
     pub(crate) fn check_finite(self) -> Result<Position, Error> {
         match self.x.is_finite() && self.y.is_finite() {
             true => Ok(self),
@@ -48,12 +51,12 @@ impl Position {
         }
     }
 
-    /// Whether it is a longitude and a latitude.
+    /// Returns `true` if the pair is a valid longitude and latitude.
     pub fn is_on_earth(self) -> bool {
         (-180.0..=180.0).contains(&self.x) && (-90.0..=90.0).contains(&self.y)
     }
 
-    /// Error 2 where it is no longitude and latitude.
+    /// Fails with code 2 if the pair is not a valid longitude and latitude.
     pub(crate) fn check_on_earth(self) -> Result<Position, Error> {
         match self.is_on_earth() {
             true => Ok(self),
@@ -64,12 +67,12 @@ impl Position {
         }
     }
 
-    /// The point of the unit sphere.
+    /// Returns the point of the unit sphere.
     pub(crate) fn point(self) -> Point {
         LatLng::from_degrees(self.y, self.x).to_point()
     }
 
-    /// How far another place of the plane is.
+    /// Returns the distance to another point of the plane.
     pub fn distance(self, other: Position) -> f64 {
         (self.x - other.x).hypot(self.y - other.y)
     }

@@ -1,4 +1,4 @@
-//! What a `$geoWithin` or a `$geoIntersects` names.
+//! The region that `$geoWithin` or `$geoIntersects` specifies.
 
 use s2rst::s1::Angle;
 use s2rst::s2::Cap;
@@ -10,19 +10,19 @@ use crate::relation::cap_contains;
 use crate::shape::{Part, Shape};
 use crate::{Error, geojson};
 
-/// The place of a condition.
+/// The region of a condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Region {
     Plane(Figure),
-    /// `$centerSphere`.
+    /// A spherical cap: `$centerSphere`.
     Cap(Cap),
     Sphere(Shape),
 }
 
 impl Region {
-    /// The first field that names a place. Error 2.
+    /// Parses the operand's only field. Fails with code 2.
     pub fn parse(fields: Document<'_>) -> Result<Region, Error> {
-        // `$uniqueDocs` has no meaning any more.
+        // `$uniqueDocs` was removed from MongoDB and is ignored.
         let mut named = fields.iter().filter(|(name, _)| *name != "$uniqueDocs");
         let Some((name, value)) = named.next() else {
             return Err(Error::bad_value(format!(
@@ -44,7 +44,7 @@ impl Region {
         }
     }
 
-    /// Whether all of the shape lies in it.
+    /// Returns `true` if all of the shape lies in the region.
     pub fn contains(&self, shape: &Shape) -> bool {
         let all =
             |test: &dyn Fn(&Part) -> bool| !shape.parts.is_empty() && shape.parts.iter().all(test);
@@ -60,7 +60,7 @@ impl Region {
         }
     }
 
-    /// Whether the shape and it have a point in common.
+    /// Returns `true` if the shape and the region have a point in common.
     pub fn intersects(&self, shape: &Shape) -> bool {
         match self {
             Region::Sphere(own) => own
@@ -71,7 +71,7 @@ impl Region {
         }
     }
 
-    /// Whether shapes can lie within it.
+    /// Returns `true` if the region has an interior, which `$geoWithin` requires.
     pub fn has_inside(&self) -> bool {
         match self {
             Region::Sphere(shape) => shape
@@ -96,7 +96,7 @@ fn geometry(value: ValueRef<'_>) -> Result<Shape, Error> {
         ValueRef::Document(document) if document.contains("type") => Err(Error::bad_value(
             format!("unknown GeoJSON type: {document}"),
         )),
-        // Two numbers without a type are a point, whatever their names are.
+        // MongoDB takes a document without `type` as a legacy pair, whatever its fields are called.
         ValueRef::Document(_) | ValueRef::Array(_) => {
             let point = Position::legacy(value, More::Refused)?.check_on_earth()?;
             Ok(Shape::of_position(point))

@@ -1,4 +1,4 @@
-//! What meets what, and what holds what, on the sphere. What only touches meets.
+//! Spatial predicates on the sphere. Shapes that only touch intersect.
 
 use s2rst::s2::edge_crossings::{Crossing, crossing_sign};
 use s2rst::s2::{Cap, Point, Rect, Region};
@@ -40,7 +40,7 @@ impl Part {
         }
     }
 
-    /// Whether they have a point in common.
+    /// Returns `true` if both have a point in common.
     pub fn intersects(&self, other: &Part) -> bool {
         match (self, other) {
             (Part::Point(one), _) => other.touches(one.point),
@@ -65,7 +65,7 @@ impl Part {
 }
 
 impl Polygon {
-    /// Whether all of the part lies inside or on the boundary.
+    /// Returns `true` if all of the geometry is inside the polygon or on its boundary.
     pub fn contains(&self, part: &Part) -> bool {
         if let Part::Point(spot) = part {
             return self.touches(spot.point);
@@ -80,7 +80,8 @@ impl Polygon {
         if !edges.iter().all(|edge| self.touches(middle(*edge))) {
             return false;
         }
-        // A hole within the part, or the boundary of a polygon that goes round the earth.
+        // All vertices and edges are inside. The geometry is still not contained if it surrounds a
+        // hole of this polygon, or if its interior is the other side of the sphere.
         match part {
             Part::Polygon(other) => !self
                 .edges()
@@ -90,7 +91,7 @@ impl Polygon {
     }
 }
 
-/// Whether all of the part lies in the cap.
+/// Returns `true` if all of the geometry lies in the cap.
 pub(crate) fn cap_contains(cap: &Cap, part: &Part) -> bool {
     if let Part::Point(spot) = part {
         return cap.intersects_cell(&spot.cell());
@@ -98,7 +99,7 @@ pub(crate) fn cap_contains(cap: &Cap, part: &Part) -> bool {
     if !part.points().all(|point| cap.contains_point(&point)) {
         return false;
     }
-    // The farthest point of an edge is the nearest to the point opposite the centre.
+    // The point of an edge that is farthest from the center is nearest to the center's antipode.
     let opposite = Point(-cap.center().vector());
     let room = std::f64::consts::PI - cap.angle_radius().radians();
     if let Part::Polygon(polygon) = part

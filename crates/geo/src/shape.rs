@@ -1,4 +1,4 @@
-//! What a document holds.
+//! The geometry of a stored value.
 
 use s2rst::s2::{Cell, CellId, Point};
 
@@ -7,18 +7,28 @@ use crate::polygon::Polygon;
 use crate::position::Position;
 use crate::{EARTH_METERS, Error};
 
-/// A shape, taken apart.
+/// A GeoJSON object or a legacy coordinate pair.
+///
+/// ```
+/// use windrow_document::{ValueRef, doc};
+/// use windrow_geo::Shape;
+///
+/// let point = doc! { "type": "Point", "coordinates": [200, 0] };
+/// let error = Shape::parse(ValueRef::Document(point.as_document())).unwrap_err();
+/// assert_eq!(error.code, 2);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// On the sphere; of a pair that is no longitude and latitude, none.
+    /// The geometries on the sphere. Empty if the shape is a pair that is not a longitude and
+    /// latitude.
     pub(crate) parts: Vec<Part>,
-    /// Where it is one point.
+    /// The coordinates, if the shape is a single point.
     pub(crate) position: Option<Position>,
-    /// A polygon that may be larger than a hemisphere.
+    /// The shape is a polygon that can be larger than a hemisphere.
     pub(crate) is_big: bool,
 }
 
-/// One connected piece.
+/// A single geometry. `Multi…` objects and collections consist of several.
 #[derive(Clone, Debug)]
 pub(crate) enum Part {
     Point(Spot),
@@ -26,8 +36,8 @@ pub(crate) enum Part {
     Polygon(Box<Polygon>),
 }
 
-/// A point with the smallest cell around it, less than a centimetre wide: points in one cell are taken
-/// as one.
+/// A point with its S2 leaf cell, which is less than a centimetre wide. Two points in the same leaf
+/// cell are considered equal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spot {
     pub point: Point,
@@ -59,12 +69,12 @@ impl Shape {
         }
     }
 
-    /// Where it is one point.
+    /// Returns the coordinates if the shape is a single point.
     pub fn position(&self) -> Option<Position> {
         self.position
     }
 
-    /// Error 2 where an index of the sphere cannot hold it.
+    /// Fails with code 2 if a `2dsphere` index cannot store the shape.
     pub fn check_on_earth(&self) -> Result<(), Error> {
         if let Some(position) = self.position {
             position.check_on_earth()?;
@@ -77,12 +87,14 @@ impl Shape {
         }
     }
 
-    /// Whether it is one point, line or polygon, which is all that an index of version 1 takes.
+    /// Returns `true` if the shape is a single geometry. Version 1 of `2dsphere` indexes stores
+    /// only those.
     pub fn is_single(&self) -> bool {
         self.parts.len() == 1
     }
 
-    /// Meters from a point of the earth to the nearest of the shape; None where it is not on earth.
+    /// Returns the distance from a point to the nearest point of the shape in meters, or `None` if
+    /// the shape is not on the earth.
     pub(crate) fn meters_to(&self, point: Point) -> Option<f64> {
         let radians = self.parts.iter().map(|part| match part {
             Part::Point(spot) => spot.point.distance(point).radians(),

@@ -1,4 +1,5 @@
-//! Whatever fulfils a condition, or is near enough, has a key in the ranges that are read for it.
+//! Every shape that satisfies a condition, or lies within a distance, has a key in the ranges that
+//! the query reads.
 
 mod common;
 
@@ -18,7 +19,8 @@ fn holds(condition: &Condition, shape: &DocumentBuf) -> bool {
     condition.holds(ValueRef::Document(shape.as_document()))
 }
 
-/// Counts what the ranges leave out, and what they should not have.
+/// Asserts that the ranges contain a matching shape, and counts the matches and the shapes that the
+/// ranges exclude.
 fn check(cells: &Cells, condition: &Condition, shape: &DocumentBuf, tally: &mut (u32, u32)) {
     let ranges = condition.ranges(cells).unwrap();
     let found = has_key(cells, shape, &ranges);
@@ -60,7 +62,7 @@ fn on_the_sphere() {
                 0 if operator.get("$geometry").is_some() => "$geoIntersects",
                 _ => "$geoWithin",
             };
-            // At a pole a star may cross itself.
+            // Near a pole a random star can intersect itself.
             if Shape::parse(ValueRef::Document(shape.as_document())).is_err() {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! What holds what: tables, and shapes against points within them.
+//! Which shapes contain and intersect which: tables of cases, and random shapes compared with
+//! random points.
 
 mod common;
 
@@ -217,7 +218,7 @@ fn distances_are_those_that_mongodb_shows() {
     meters(-170.0, -80.0, 11114802.84131658);
 }
 
-/// Shapes with points in common meet; a shape within another has no point outside it.
+/// Shapes that share a point intersect. A shape within another has no point outside of it.
 #[test]
 fn random_shapes_agree_with_their_points() {
     let mut random = Random(7);
@@ -260,7 +261,7 @@ fn random_shapes_agree_with_their_points() {
     assert!(met > 100 && within > 20, "{met} {within}");
 }
 
-/// Whatever stands in `coordinates`, the answer is a shape or an error.
+/// Parsing arbitrary coordinates returns a shape or an error.
 #[test]
 fn nonsense_is_refused_without_a_panic() {
     let mut random = Random(11);

@@ -1,9 +1,9 @@
-//! Random places and shapes.
+//! Random points and shapes.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use windrow_document::{ArrayBuf, DocumentBuf, Value, doc};
 
-/// Numbers that look random, the same in every run.
+/// A deterministic generator of pseudo-random numbers.
 pub struct Random(pub u64);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
         (self.between(-180.0, 180.0), self.between(-89.0, 89.0))
     }
 
-    /// A place about as far as `size` degrees.
+    /// A random point at most `size` degrees from another, in each direction.
     pub fn beside(&mut self, (x, y): (f64, f64), size: f64) -> (f64, f64) {
         let x = x + self.between(-size, size);
         let y = y + self.between(-size, size);
@@ -32,7 +32,8 @@ impl Random {
         (x, y.clamp(-89.9, 89.9))
     }
 
-    /// A star around a centre, walked once round: simple wherever it lies.
+    /// A star-shaped ring around a center. Its vertices are sorted by angle, so that it does not
+    /// intersect itself.
     pub fn star(&mut self, center: (f64, f64), size: f64) -> Vec<(f64, f64)> {
         let corners = match self.below(10) {
             0 => 100 + self.below(100),
