@@ -4,14 +4,14 @@ use s2rst::s2::metric::AVG_EDGE;
 use s2rst::s2::{Cap, CellId, Level};
 use windrow_document::Value;
 
-use crate::covering::Levels;
+use crate::covering::{CellLevels, descendants};
 use crate::grid::Grid;
 use crate::key_range::KeyRange;
-use crate::near::{Measure, Near};
-use crate::plane::{Figure, Overlap, Rectangle};
+use crate::near::{DistanceUnit, Near};
+use crate::plane::{Overlap, PlaneShape, Rectangle};
 use crate::region::Region;
 use crate::shape::Shape;
-use crate::{Error, Position};
+use crate::{Coordinates, Error};
 
 /// Added to angles in radians so that rounding cannot exclude a point on the boundary. About a
 /// micrometre on the earth.
@@ -21,9 +21,9 @@ const SLACK: f64 = 1e-13;
 ///
 /// ```
 /// use windrow_document::{ValueRef, doc};
-/// use windrow_geo::{Cells, Condition, Levels, Shape};
+/// use windrow_geo::{Cells, Condition, CellLevels, Shape};
 ///
-/// let cells = Cells::Sphere(Levels::default());
+/// let cells = Cells::Sphere(CellLevels::default());
 /// let place = doc! { "type": "Point", "coordinates": [1, 2] };
 /// let shape = Shape::parse(ValueRef::Document(place.as_document())).unwrap();
 /// let keys = cells.keys(&shape).unwrap();
@@ -37,7 +37,7 @@ const SLACK: f64 = 1e-13;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cells {
     /// S2 cells of the sphere, for a `2dsphere` index.
-    Sphere(Levels),
+    Sphere(CellLevels),
     /// Squares of the plane, for a `2d` index.
     Plane(Grid),
 }
@@ -51,7 +51,7 @@ impl Cells {
         match self {
             Cells::Sphere(levels) => {
                 shape.check_on_earth()?;
-                Ok(levels.held(shape))
+                Ok(levels.index_cells(shape))
             }
             Cells::Plane(grid) => match shape.position() {
                 Some(position) => grid.key(position).map(|key| vec![key]),
@@ -76,32 +76,32 @@ impl Cells {
     /// or `None` if this kind of index cannot answer for the region.
     pub(crate) fn ranges(&self, region: &Region) -> Option<Vec<KeyRange>> {
         match (self, region) {
-            (Cells::Sphere(levels), Region::Sphere(shape)) => Some(levels.ranges_of(shape)),
-            (Cells::Sphere(levels), Region::Cap(cap)) => Some(levels.ranges_in(cap)),
-            (Cells::Plane(grid), Region::Plane(figure)) => {
-                Some(grid.ranges(|square| figure.overlap(square)))
+            (Cells::Sphere(levels), Region::Sphere(shape)) => Some(levels.shape_ranges(shape)),
+            (Cells::Sphere(levels), Region::Cap(cap)) => Some(levels.cap_ranges(cap)),
+            (Cells::Plane(grid), Region::Plane(shape)) => {
+                Some(grid.ranges(|square| shape.overlap(square)))
             }
-            (Cells::Plane(grid), Region::Cap(cap)) => Some(ranges_of_cap(grid, cap)),
+            (Cells::Plane(grid), Region::Cap(cap)) => Some(cap_squares(grid, cap)),
             (Cells::Sphere(_), Region::Plane(_)) | (Cells::Plane(_), Region::Sphere(_)) => None,
         }
     }
 
     /// Returns `true` if this kind of index can find the nearest shapes for the query.
-    pub fn answers(&self, near: &Near) -> bool {
+    pub fn supports(&self, near: &Near) -> bool {
         match self {
-            Cells::Sphere(_) => near.measure != Measure::Plane,
-            Cells::Plane(_) => near.measure != Measure::Meters,
+            Cells::Sphere(_) => near.unit != DistanceUnit::Planar,
+            Cells::Plane(_) => near.unit != DistanceUnit::Meters,
         }
     }
 
     /// Returns ranges that contain a key of every shape within `distance` of the query's center.
     /// `distance` is in the query's unit. The ranges contain more distant shapes, too.
-    pub fn within(&self, near: &Near, distance: f64) -> Vec<KeyRange> {
+    pub fn ranges_within(&self, near: &Near, distance: f64) -> Vec<KeyRange> {
         let radians = near.radians(distance) * (1.0 + SLACK) + SLACK;
-        match (self, near.measure) {
-            (Cells::Sphere(levels), _) => levels.ranges_around(near.point(), radians),
-            (Cells::Plane(grid), Measure::Plane) => {
-                let circle = Figure::Circle {
+        match (self, near.unit) {
+            (Cells::Sphere(levels), _) => levels.nearby_ranges(near.point(), radians),
+            (Cells::Plane(grid), DistanceUnit::Planar) => {
+                let circle = PlaneShape::Circle {
                     center: near.center,
                     radius: distance,
                 };
@@ -109,45 +109,45 @@ impl Cells {
             }
             (Cells::Plane(grid), _) => {
                 let angle = s2rst::s1::Angle::from_radians(radians.min(std::f64::consts::PI));
-                ranges_of_cap(grid, &Cap::from_center_angle(near.point(), angle))
+                cap_squares(grid, &Cap::from_center_angle(near.point(), angle))
             }
         }
     }
 
-    /// The finest level that [`Cells::around`] accepts.
+    /// The finest level that [`Cells::cell_range`] accepts.
     pub fn level_max(&self) -> u8 {
         match self {
-            Cells::Sphere(_) => Levels::MAX,
+            Cells::Sphere(_) => CellLevels::MAX,
             Cells::Plane(grid) => grid.bits.min(32) as u8,
         }
     }
 
     /// Returns the range of keys of the cell at `level` that contains the query's center.
-    pub fn around(&self, near: &Near, level: u8) -> KeyRange {
+    pub fn cell_range(&self, near: &Near, level: u8) -> KeyRange {
         match self {
             Cells::Sphere(_) => {
-                let cell = CellId::from_point(&near.point()).parent_at_level(Level::new(level));
-                (cell.range_min().id(), cell.range_max().id())
+                let leaf = CellId::from_point(&near.point());
+                descendants(leaf.parent_at_level(Level::new(level)))
             }
-            Cells::Plane(grid) => grid.around(near.center, u32::from(level)),
+            Cells::Plane(grid) => grid.square_range(near.center, u32::from(level)),
         }
     }
 
     /// Returns the approximate width of a cell at `level`, in the query's unit.
-    pub fn width(&self, near: &Near, level: u8) -> f64 {
-        match (self, near.measure) {
+    pub fn cell_width(&self, near: &Near, level: u8) -> f64 {
+        match (self, near.unit) {
             (Cells::Sphere(_), _) => near.distance_of(AVG_EDGE.value(Level::new(level))),
-            (Cells::Plane(grid), Measure::Plane) => grid.width(u32::from(level)),
+            (Cells::Plane(grid), DistanceUnit::Planar) => grid.width(u32::from(level)),
             (Cells::Plane(grid), _) => near.distance_of(grid.width(u32::from(level)).to_radians()),
         }
     }
 
     /// Returns a distance, in the query's unit, that no indexed shape exceeds.
-    pub fn farthest(&self, near: &Near) -> f64 {
-        match (self, near.measure) {
-            (Cells::Plane(grid), Measure::Plane) => [grid.min, grid.max]
+    pub fn distance_max(&self, near: &Near) -> f64 {
+        match (self, near.unit) {
+            (Cells::Plane(grid), DistanceUnit::Planar) => [grid.min, grid.max]
                 .into_iter()
-                .flat_map(|x| [grid.min, grid.max].map(|y| Position { x, y }))
+                .flat_map(|x| [grid.min, grid.max].map(|y| Coordinates { x, y }))
                 .map(|corner| near.center.distance(corner))
                 .fold(0.0, f64::max),
             _ => near.distance_of(std::f64::consts::PI),
@@ -156,41 +156,42 @@ impl Cells {
 }
 
 /// Returns the grid's ranges for the latitude-longitude rectangle around a cap.
-fn ranges_of_cap(grid: &Grid, cap: &Cap) -> Vec<KeyRange> {
+fn cap_squares(grid: &Grid, cap: &Cap) -> Vec<KeyRange> {
     let bound = cap.rect_bound();
     let (low, high) = (bound.lo(), bound.hi());
-    let hair = SLACK.to_degrees();
+    let margin = SLACK.to_degrees();
     let rectangle = |from: f64, to: f64| Rectangle {
-        low: Position {
-            x: from - hair,
-            y: low.lat.degrees() - hair,
+        low: Coordinates {
+            x: from - margin,
+            y: low.lat.degrees() - margin,
         },
-        high: Position {
-            x: to + hair,
-            y: high.lat.degrees() + hair,
+        high: Coordinates {
+            x: to + margin,
+            y: high.lat.degrees() + margin,
         },
     };
     let (from, to) = (low.lng.degrees(), high.lng.degrees());
     // A rectangle that crosses the antimeridian is two rectangles in the plane.
-    let rectangles = match bound.is_inverted() || from > to {
-        true => vec![rectangle(from, 180.0), rectangle(-180.0, to)],
-        false => vec![rectangle(from, to)],
+    let rectangles = if bound.is_inverted() || from > to {
+        vec![rectangle(from, 180.0), rectangle(-180.0, to)]
+    } else {
+        vec![rectangle(from, to)]
     };
     grid.ranges(|square| {
         let overlaps = rectangles
             .iter()
-            .map(|one| Figure::Box(*one).overlap(square));
-        overlaps.fold(Overlap::Outside, Overlap::or)
+            .map(|rectangle| PlaneShape::Box(*rectangle).overlap(square));
+        overlaps.fold(Overlap::Disjoint, Overlap::with_union)
     })
 }
 
 impl Overlap {
     /// The overlap with the union of two shapes, given the overlap with each.
-    fn or(self, other: Overlap) -> Overlap {
+    fn with_union(self, other: Overlap) -> Overlap {
         match (self, other) {
-            (Overlap::Inside, _) | (_, Overlap::Inside) => Overlap::Inside,
-            (Overlap::Outside, Overlap::Outside) => Overlap::Outside,
-            _ => Overlap::Partly,
+            (Overlap::Contained, _) | (_, Overlap::Contained) => Overlap::Contained,
+            (Overlap::Disjoint, Overlap::Disjoint) => Overlap::Disjoint,
+            _ => Overlap::Partial,
         }
     }
 }

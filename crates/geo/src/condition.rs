@@ -28,8 +28,8 @@ pub enum Relation {
 /// let operand = doc! { "$box": [[0, 0], [4, 4]] };
 /// let operand = ValueRef::Document(operand.as_document());
 /// let condition = Condition::parse("$geoWithin", operand).unwrap();
-/// assert!(condition.holds(ValueRef::Array(array![1, 2].as_array())));
-/// assert!(!condition.holds(ValueRef::Array(array![5, 2].as_array())));
+/// assert!(condition.matches(ValueRef::Array(array![1, 2].as_array())));
+/// assert!(!condition.matches(ValueRef::Array(array![5, 2].as_array())));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Condition {
@@ -63,7 +63,7 @@ impl Condition {
         };
         let fits = match relation {
             Relation::Intersects => matches!(region, Region::Sphere(_)),
-            Relation::Within => region.has_inside(),
+            Relation::Within => region.has_interior(),
         };
         if !fits {
             return Err(Error::bad_value(format!(
@@ -82,7 +82,7 @@ impl Condition {
 
     /// Returns `true` if the value is a shape that satisfies the condition. Values that are not
     /// valid shapes do not match.
-    pub fn holds(&self, value: ValueRef<'_>) -> bool {
+    pub fn matches(&self, value: ValueRef<'_>) -> bool {
         if !matches!(value, ValueRef::Document(_) | ValueRef::Array(_)) {
             return false;
         }
@@ -90,7 +90,7 @@ impl Condition {
             return false;
         };
         // A stored polygon is at most a hemisphere; strict winding is only defined for queries.
-        if shape.is_big {
+        if shape.has_strict_winding {
             return false;
         }
         match self.relation {
@@ -105,9 +105,10 @@ impl Condition {
         let (known, ranges) = self
             .ranges
             .get_or_init(|| (*cells, cells.ranges(&self.region)));
-        match known == cells {
-            true => ranges.clone(),
-            false => cells.ranges(&self.region),
+        if known == cells {
+            ranges.clone()
+        } else {
+            cells.ranges(&self.region)
         }
     }
 

@@ -9,17 +9,17 @@
 //! ```
 //!
 //! and finds every shape that is stored under a descendant or an ancestor of `c`. See
-//! http://s2geometry.io/devguide/s2cell_hierarchy for the numbering.
+//! <http://s2geometry.io/devguide/s2cell_hierarchy> for the numbering.
 
 use s2rst::s1::Angle;
 use s2rst::s2::region_coverer::RegionCoverer;
 use s2rst::s2::{Cap, CellId, CellUnion, Level, Point, Region};
 
 use crate::key_range::KeyRange;
-use crate::shape::{Part, Shape};
+use crate::shape::{Geometry, Shape};
 
 /// Upper bound of the cells that store one line or polygon. The coarsest level can force more.
-const HELD_CELLS_MAX: usize = 8;
+const INDEX_CELLS_MAX: usize = 8;
 /// Upper bound of the cells of a query's covering. More cells exclude more non-matching shapes but
 /// need more seeks.
 const QUERY_CELLS_MAX: usize = 20;
@@ -30,28 +30,28 @@ const QUERY_LEVEL_MAX: u8 = 23;
 /// face of the cube around the earth, level 30 a cell less than a centimetre wide. Points are
 /// stored under their leaf cell (level 30) whatever the levels are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Levels {
+pub struct CellLevels {
     /// The smallest level: the largest cells.
     pub coarsest: u8,
     /// The greatest level: the smallest cells.
     pub finest: u8,
 }
 
-impl Levels {
+impl CellLevels {
     /// The level of leaf cells.
     pub const MAX: u8 = 30;
 }
 
-impl Default for Levels {
-    fn default() -> Levels {
-        Levels {
+impl Default for CellLevels {
+    fn default() -> CellLevels {
+        CellLevels {
             coarsest: 0,
             finest: QUERY_LEVEL_MAX,
         }
     }
 }
 
-impl Levels {
+impl CellLevels {
     fn coverer(self, cells: usize) -> RegionCoverer {
         RegionCoverer::new()
             .min_level(Level::new(self.coarsest))
@@ -60,13 +60,15 @@ impl Levels {
     }
 
     /// Returns the ids of the cells that store a shape, sorted and without duplicates.
-    pub(crate) fn held(self, shape: &Shape) -> Vec<u64> {
+    pub(crate) fn index_cells(self, shape: &Shape) -> Vec<u64> {
         let mut found = Vec::new();
-        for part in &shape.parts {
-            match part {
-                Part::Point(spot) => found.push(spot.cell.id()),
-                Part::Line(line) => found.extend(line.ask(|it| self.cover(it))),
-                Part::Polygon(polygon) => found.extend(polygon.ask(|it| self.cover(it))),
+        for geometry in &shape.geometries {
+            match geometry {
+                Geometry::Point(leaf) => found.push(leaf.cell.id()),
+                Geometry::Line(line) => found.extend(line.with_region(|it| self.cover(it))),
+                Geometry::Polygon(polygon) => {
+                    found.extend(polygon.with_region(|it| self.cover(it)))
+                }
             }
         }
         found.sort_unstable();
@@ -75,44 +77,44 @@ impl Levels {
     }
 
     fn cover(self, region: &dyn Region) -> Vec<u64> {
-        let covering = self.coverer(HELD_CELLS_MAX).covering(region);
+        let covering = self.coverer(INDEX_CELLS_MAX).covering(region);
         covering.cell_ids().iter().map(|cell| cell.id()).collect()
     }
 
     /// Returns the key ranges of all shapes that can intersect `shape`.
-    pub(crate) fn ranges_of(self, shape: &Shape) -> Vec<KeyRange> {
+    pub(crate) fn shape_ranges(self, shape: &Shape) -> Vec<KeyRange> {
         let mut cells = Vec::new();
-        for part in &shape.parts {
-            match part {
-                Part::Point(spot) => cells.push(spot.cell),
-                Part::Line(line) => cells.extend(line.ask(query)),
-                Part::Polygon(polygon) => {
-                    cells.extend(polygon.ask(query));
+        for geometry in &shape.geometries {
+            match geometry {
+                Geometry::Point(leaf) => cells.push(leaf.cell),
+                Geometry::Line(line) => cells.extend(line.with_region(query_covering)),
+                Geometry::Polygon(polygon) => {
+                    cells.extend(polygon.with_region(query_covering));
                 }
             }
         }
         let mut union = CellUnion::from_cell_ids(cells);
         if union.num_cells() > QUERY_CELLS_MAX {
-            union = query(&union);
+            union = query_covering(&union);
         }
         self.ranges(&union)
     }
 
     /// Returns the key ranges of all shapes that can lie within `radians` of a point.
-    pub(crate) fn ranges_around(self, point: Point, radians: f64) -> Vec<KeyRange> {
+    pub(crate) fn nearby_ranges(self, point: Point, radians: f64) -> Vec<KeyRange> {
         let angle = Angle::from_radians(radians.min(std::f64::consts::PI));
-        self.ranges_in(&Cap::from_center_angle(point, angle))
+        self.cap_ranges(&Cap::from_center_angle(point, angle))
     }
 
-    pub(crate) fn ranges_in(self, cap: &Cap) -> Vec<KeyRange> {
-        self.ranges(&query(cap))
+    pub(crate) fn cap_ranges(self, cap: &Cap) -> Vec<KeyRange> {
+        self.ranges(&query_covering(cap))
     }
 
     fn ranges(self, cells: &CellUnion) -> Vec<KeyRange> {
         let mut found = Vec::new();
         for cell in cells.cell_ids() {
-            found.push((cell.range_min().id(), cell.range_max().id()));
-            found.extend(self.around(*cell));
+            found.push(descendants(*cell));
+            found.extend(self.ancestors(*cell));
         }
         found.sort_unstable();
         found.dedup();
@@ -120,14 +122,21 @@ impl Levels {
     }
 
     /// The ancestors of a cell, up to the coarsest level.
-    fn around(self, cell: CellId) -> impl Iterator<Item = KeyRange> {
+    fn ancestors(self, cell: CellId) -> impl Iterator<Item = KeyRange> {
         (self.coarsest..u8::from(cell.level())).map(move |level| {
             let id = cell.parent_at_level(Level::new(level)).id();
-            (id, id)
+            KeyRange::new(id, id)
         })
     }
 }
 
-fn query(region: &dyn Region) -> CellUnion {
-    Levels::default().coverer(QUERY_CELLS_MAX).covering(region)
+/// The ids of a cell and of all cells within it.
+pub(crate) fn descendants(cell: CellId) -> KeyRange {
+    KeyRange::new(cell.range_min().id(), cell.range_max().id())
+}
+
+fn query_covering(region: &dyn Region) -> CellUnion {
+    CellLevels::default()
+        .coverer(QUERY_CELLS_MAX)
+        .covering(region)
 }

@@ -1,14 +1,14 @@
 //! GeoJSON (RFC 7946) with MongoDB's additions, see
-//! https://www.mongodb.com/docs/manual/reference/geojson/.
+//! <https://www.mongodb.com/docs/manual/reference/geojson/>.
 
 use s2rst::s2::Point;
 use windrow_document::{Array, Document, ValueRef};
 
 use crate::Error;
+use crate::coordinates::{Coordinates, ExtraElements};
 use crate::line::Line;
 use crate::polygon::{Polygon, Winding};
-use crate::position::{More, Position};
-use crate::shape::{Part, Shape, Spot};
+use crate::shape::{Geometry, LeafPoint, Shape};
 
 /// The names of the only supported coordinate reference system: WGS 84 longitude and latitude.
 const EARTH: [&str; 2] = ["EPSG:4326", "urn:ogc:def:crs:OGC:1.3:CRS84"];
@@ -19,17 +19,19 @@ const STRICT_WINDING: &str = "urn:x-mongodb:crs:strictwinding:EPSG:4326";
 /// Limit on the nesting of geometry collections, because parsing is recursive.
 const DEPTH_MAX: usize = 32;
 
-type Reader = fn(Array<'_>, Winding) -> Result<Vec<Part>, Error>;
+type CoordinatesParser = fn(Array<'_>, Winding) -> Result<Vec<Geometry>, Error>;
 
 /// The parser of `coordinates` for each geometry type.
-const READERS: [(&str, Reader); 6] = [
-    ("Point", |it, _| Ok(vec![point(it)?])),
-    ("LineString", |it, _| Ok(vec![line(it)?])),
-    ("Polygon", |it, winding| Ok(vec![polygon(it, winding)?])),
-    ("MultiPoint", |it, _| several(it, point)),
-    ("MultiLineString", |it, _| several(it, line)),
+const COORDINATES_PARSERS: [(&str, CoordinatesParser); 6] = [
+    ("Point", |it, _| Ok(vec![parse_point(it)?])),
+    ("LineString", |it, _| Ok(vec![parse_line(it)?])),
+    ("Polygon", |it, winding| {
+        Ok(vec![parse_polygon(it, winding)?])
+    }),
+    ("MultiPoint", |it, _| parse_multi(it, parse_point)),
+    ("MultiLineString", |it, _| parse_multi(it, parse_line)),
     ("MultiPolygon", |it, _| {
-        several(it, |one| polygon(one, Winding::Smaller))
+        parse_multi(it, |polygon| parse_polygon(polygon, Winding::Any))
     }),
 ];
 const COLLECTION: &str = "GeometryCollection";
@@ -40,8 +42,9 @@ fn type_of(document: Document<'_>) -> Option<&str> {
 
 /// Returns `true` if the document has the `type` of a GeoJSON object.
 pub(crate) fn is_geojson(document: Document<'_>) -> bool {
-    type_of(document)
-        .is_some_and(|name| name == COLLECTION || READERS.iter().any(|(known, _)| *known == name))
+    type_of(document).is_some_and(|name| {
+        name == COLLECTION || COORDINATES_PARSERS.iter().any(|(known, _)| *known == name)
+    })
 }
 
 impl Shape {
@@ -53,37 +56,41 @@ impl Shape {
         {
             return parse(document);
         }
-        Shape::pair(value)
+        Shape::parse_pair(value)
     }
 
-    /// Parses a legacy coordinate pair. Fails with code 2 if the value is not one.
-    pub fn pair(value: ValueRef<'_>) -> Result<Shape, Error> {
-        Position::legacy(value, More::Allowed).map(Shape::of_position)
+    /// Parses a legacy coordinate pair. Fails with code 2 if the value is not a pair.
+    pub fn parse_pair(value: ValueRef<'_>) -> Result<Shape, Error> {
+        Coordinates::parse_pair(value, ExtraElements::Allowed).map(Shape::from_coordinates)
     }
 }
 
 /// Parses a GeoJSON object. Fails with code 2 if it is invalid.
 pub(crate) fn parse(document: Document<'_>) -> Result<Shape, Error> {
-    let winding = reference_system(document)?;
+    let winding = parse_crs(document)?;
     let name = type_of(document).unwrap_or_default();
-    if winding == Winding::Left && name != "Polygon" {
+    if winding == Winding::Strict && name != "Polygon" {
         return Err(Error::bad_value(
             "Strict winding order is only supported by polygon",
         ));
     }
     Ok(Shape {
-        parts: parts(document, winding, 0)?,
+        geometries: parse_geometries(document, winding, 0)?,
         position: match name {
-            "Point" => Some(position(coordinates(document)?)?),
+            "Point" => Some(parse_position(coordinates(document)?)?),
             _ => None,
         },
-        is_big: winding == Winding::Left,
+        has_strict_winding: winding == Winding::Strict,
     })
 }
 
-fn parts(document: Document<'_>, winding: Winding, depth: usize) -> Result<Vec<Part>, Error> {
+fn parse_geometries(
+    document: Document<'_>,
+    winding: Winding,
+    depth: usize,
+) -> Result<Vec<Geometry>, Error> {
     let name = type_of(document).unwrap_or_default();
-    if let Some((_, read)) = READERS.iter().find(|(known, _)| *known == name) {
+    if let Some((_, read)) = COORDINATES_PARSERS.iter().find(|(known, _)| *known == name) {
         return read(coordinates(document)?, winding);
     }
     if name != COLLECTION || depth > DEPTH_MAX {
@@ -102,13 +109,13 @@ fn parts(document: Document<'_>, winding: Winding, depth: usize) -> Result<Vec<P
         ));
     }
     let mut found = Vec::new();
-    for (number, one) in geometries.iter().enumerate() {
-        let ValueRef::Document(one) = one else {
+    for (number, geometry) in geometries.iter().enumerate() {
+        let ValueRef::Document(geometry) = geometry else {
             return Err(Error::bad_value(format!(
                 "Element {number} of \"geometries\" is not an object"
             )));
         };
-        found.extend(parts(one, Winding::Smaller, depth + 1)?);
+        found.extend(parse_geometries(geometry, Winding::Any, depth + 1)?);
     }
     Ok(found)
 }
@@ -125,26 +132,28 @@ fn coordinates(document: Document<'_>) -> Result<Array<'_>, Error> {
     }
 }
 
-fn position(array: Array<'_>) -> Result<Position, Error> {
-    Position::legacy(ValueRef::Array(array), More::Allowed)?.check_on_earth()
+fn parse_position(array: Array<'_>) -> Result<Coordinates, Error> {
+    Coordinates::parse_pair(ValueRef::Array(array), ExtraElements::Allowed)?.check_on_earth()
 }
 
-fn point(array: Array<'_>) -> Result<Part, Error> {
-    Ok(Part::Point(Spot::of(position(array)?.point())))
+fn parse_point(array: Array<'_>) -> Result<Geometry, Error> {
+    Ok(Geometry::Point(LeafPoint::new(
+        parse_position(array)?.point(),
+    )))
 }
 
-fn points(array: Array<'_>) -> Result<Vec<Point>, Error> {
-    let one = |value| match value {
-        ValueRef::Array(pair) => Ok(position(pair)?.point()),
+fn parse_points(array: Array<'_>) -> Result<Vec<Point>, Error> {
+    let parse_element = |value| match value {
+        ValueRef::Array(pair) => Ok(parse_position(pair)?.point()),
         _ => Err(Error::bad_value(
             "GeoJSON coordinates must be an array of coordinates",
         )),
     };
-    array.iter().map(one).collect()
+    array.iter().map(parse_element).collect()
 }
 
-fn line(array: Array<'_>) -> Result<Part, Error> {
-    let mut points = points(array)?;
+fn parse_line(array: Array<'_>) -> Result<Geometry, Error> {
+    let mut points = parse_points(array)?;
     points.dedup();
     if points.len() < 2 {
         return Err(Error::bad_value(
@@ -153,46 +162,46 @@ fn line(array: Array<'_>) -> Result<Part, Error> {
     }
     let line = Line::new(points);
     match line.polyline.validate() {
-        Ok(()) => Ok(Part::Line(line)),
+        Ok(()) => Ok(Geometry::Line(line)),
         Err(problem) => Err(Error::bad_value(format!(
             "GeoJSON LineString isn't valid: {problem}"
         ))),
     }
 }
 
-fn polygon(array: Array<'_>, winding: Winding) -> Result<Part, Error> {
+fn parse_polygon(array: Array<'_>, winding: Winding) -> Result<Geometry, Error> {
     let ring = |value| match value {
-        ValueRef::Array(ring) => points(ring),
+        ValueRef::Array(ring) => parse_points(ring),
         _ => Err(Error::bad_value(
             "Polygon coordinates must be an array of arrays of coordinates",
         )),
     };
     let rings = array.iter().map(ring).collect::<Result<_, _>>()?;
-    Ok(Part::Polygon(Box::new(Polygon::new(rings, winding)?)))
+    Ok(Geometry::Polygon(Box::new(Polygon::new(rings, winding)?)))
 }
 
 /// Parses the elements of a `Multi…` geometry. MongoDB refuses empty ones.
-fn several(
+fn parse_multi(
     array: Array<'_>,
-    read: impl Fn(Array<'_>) -> Result<Part, Error>,
-) -> Result<Vec<Part>, Error> {
+    read: impl Fn(Array<'_>) -> Result<Geometry, Error>,
+) -> Result<Vec<Geometry>, Error> {
     if array.is_empty() {
         return Err(Error::bad_value(
             "MultiPoint, MultiLineString and MultiPolygon coordinates must have at least 1 element",
         ));
     }
-    let one = |value| match value {
+    let parse_element = |value| match value {
         ValueRef::Array(inner) => read(inner),
         _ => Err(Error::bad_value(
             "GeoJSON coordinates must be an array of coordinates",
         )),
     };
-    array.iter().map(one).collect()
+    array.iter().map(parse_element).collect()
 }
 
-fn reference_system(document: Document<'_>) -> Result<Winding, Error> {
+fn parse_crs(document: Document<'_>) -> Result<Winding, Error> {
     let Some(system) = document.get("crs") else {
-        return Ok(Winding::Smaller);
+        return Ok(Winding::Any);
     };
     let ValueRef::Document(system) = system else {
         return Err(Error::bad_value("GeoJSON CRS must be an object"));
@@ -208,8 +217,8 @@ fn reference_system(document: Document<'_>) -> Result<Winding, Error> {
         ));
     };
     match properties.get("name") {
-        Some(ValueRef::String(name)) if EARTH.contains(&name) => Ok(Winding::Smaller),
-        Some(ValueRef::String(STRICT_WINDING)) => Ok(Winding::Left),
+        Some(ValueRef::String(name)) if EARTH.contains(&name) => Ok(Winding::Any),
+        Some(ValueRef::String(STRICT_WINDING)) => Ok(Winding::Strict),
         Some(ValueRef::String(name)) => Err(Error::bad_value(format!("Unknown CRS name: {name}"))),
         _ => Err(Error::bad_value(
             "In CRS, \"properties.name\" must be a string",

@@ -10,15 +10,15 @@
 
 use std::collections::VecDeque;
 
-use crate::key_range::{KeyRange, joined};
+use crate::key_range::{KeyRange, merge};
 use crate::plane::{Overlap, Rectangle};
-use crate::{Error, Position};
+use crate::{Coordinates, Error};
 
 /// MongoDB's error code for a point outside the grid.
-const OUTSIDE: i32 = 13027;
+const POINT_OUTSIDE_GRID: i32 = 13027;
 /// Upper bound of the squares of a query. More squares exclude more non-matching points but need
 /// more seeks.
-const SQUARES_MAX: usize = 20;
+const QUERY_SQUARES_MAX: usize = 20;
 const BITS: u32 = 32;
 
 /// The grid of a `2d` index.
@@ -52,11 +52,11 @@ struct Square {
 
 impl Grid {
     /// Returns the key of a point. Fails with code 13027 if the point is outside the grid.
-    pub fn key(&self, position: Position) -> Result<u64, Error> {
+    pub fn key(&self, position: Coordinates) -> Result<u64, Error> {
         let inside = self.min..=self.max;
         if !(inside.contains(&position.x) && inside.contains(&position.y)) {
             return Err(Error::new(
-                OUTSIDE,
+                POINT_OUTSIDE_GRID,
                 format!(
                     "point not in interval of [ {}, {} ] :: caused by :: [{}, {}]",
                     self.min, self.max, position.x, position.y
@@ -64,12 +64,12 @@ impl Grid {
             ));
         }
         let square = self.square(position, self.bits);
-        Ok(square.range().0)
+        Ok(square.range().first)
     }
 
     /// Returns the square at `level` that contains the point. A point outside the grid yields the
     /// nearest square.
-    fn square(&self, position: Position, level: u32) -> Square {
+    fn square(&self, position: Coordinates, level: u32) -> Square {
         let scale = 2f64.powi(BITS as i32) / (self.max - self.min);
         let place = |value: f64| {
             // The conversion saturates, so the greatest value falls into the last square.
@@ -84,7 +84,7 @@ impl Grid {
     }
 
     /// Returns the key range of the square at `level` that contains the point.
-    pub(crate) fn around(&self, position: Position, level: u32) -> KeyRange {
+    pub(crate) fn square_range(&self, position: Coordinates, level: u32) -> KeyRange {
         self.square(position, level).range()
     }
 
@@ -106,33 +106,33 @@ impl Grid {
         };
         let mut open = VecDeque::from([all]);
         while let Some(square) = open.pop_front() {
-            let is_full = found.len() + open.len() + 4 > SQUARES_MAX;
+            let is_full = found.len() + open.len() + 4 > QUERY_SQUARES_MAX;
             if is_full || square.level >= self.bits {
                 found.push(square.range());
                 continue;
             }
             for quarter in square.quarters() {
                 match overlap(&self.rectangle(quarter)) {
-                    Overlap::Outside => {}
-                    Overlap::Inside => found.push(quarter.range()),
-                    Overlap::Partly => open.push_back(quarter),
+                    Overlap::Disjoint => {}
+                    Overlap::Contained => found.push(quarter.range()),
+                    Overlap::Partial => open.push_back(quarter),
                 }
             }
         }
-        joined(found)
+        merge(found)
     }
 
     /// The bounds of a square, widened slightly so that rounding cannot exclude a point on its
     /// edge.
     fn rectangle(&self, square: Square) -> Rectangle {
         let width = self.width(square.level);
-        let hair = (self.max - self.min) * 1e-12;
-        let low = |place: u32| self.min + f64::from(place) * width - hair;
-        let corner = |x, y| Position { x, y };
+        let margin = (self.max - self.min) * 1e-12;
+        let low = |place: u32| self.min + f64::from(place) * width - margin;
+        let corner = |x, y| Coordinates { x, y };
         let (x, y) = (low(square.x), low(square.y));
         Rectangle {
             low: corner(x, y),
-            high: corner(x + width + 2.0 * hair, y + width + 2.0 * hair),
+            high: corner(x + width + 2.0 * margin, y + width + 2.0 * margin),
         }
     }
 }
@@ -149,17 +149,17 @@ impl Square {
     fn range(self) -> KeyRange {
         let left = BITS - self.level;
         let high = |place: u32| u64::from(place.checked_shl(left).unwrap_or(0));
-        let first = spread(high(self.x)) << 1 | spread(high(self.y));
+        let first = spread_bits(high(self.x)) << 1 | spread_bits(high(self.y));
         let within = match left {
             BITS => u64::MAX,
             left => (1 << (2 * left)) - 1,
         };
-        (first, first | within)
+        KeyRange::new(first, first | within)
     }
 }
 
 /// Inserts a zero bit before each of the low 32 bits.
-fn spread(bits: u64) -> u64 {
+fn spread_bits(bits: u64) -> u64 {
     [
         (16, 0x0000_FFFF_0000_FFFF),
         (8, 0x00FF_00FF_00FF_00FF),
@@ -182,7 +182,11 @@ mod tests {
                 bits,
                 ..Grid::default()
             };
-            assert_eq!(grid.key(Position { x, y }), Ok(expected), "{bits} {x} {y}");
+            assert_eq!(
+                grid.key(Coordinates { x, y }),
+                Ok(expected),
+                "{bits} {x} {y}"
+            );
         };
         check(1, 1.0, -1.0, 2 << 62);
         check(1, -1.0, 1.0, 1 << 62);
@@ -192,9 +196,9 @@ mod tests {
         check(26, 180.0, 180.0, u64::MAX << 12);
         assert_eq!(
             Grid::default()
-                .key(Position { x: 181.0, y: 0.0 })
+                .key(Coordinates { x: 181.0, y: 0.0 })
                 .map_err(|error| error.code),
-            Err(OUTSIDE)
+            Err(POINT_OUTSIDE_GRID)
         );
     }
 }

@@ -1,45 +1,65 @@
 //! Ranges of index keys, and set operations on lists of them.
 
 /// A range of keys, both ends inclusive.
-pub type KeyRange = (u64, u64);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeyRange {
+    /// The smallest key.
+    pub first: u64,
+    /// The greatest key.
+    pub last: u64,
+}
+
+impl KeyRange {
+    /// Creates a range. It is empty if `last` is less than `first`.
+    pub fn new(first: u64, last: u64) -> KeyRange {
+        KeyRange { first, last }
+    }
+
+    /// Returns `true` if the key is in the range.
+    pub fn contains(&self, key: u64) -> bool {
+        (self.first..=self.last).contains(&key)
+    }
+}
 
 /// Sorts the ranges and joins those that overlap or are adjacent.
-pub(crate) fn joined(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+pub(crate) fn merge(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     ranges.sort_unstable();
-    let mut found: Vec<KeyRange> = Vec::with_capacity(ranges.len());
-    for (from, to) in ranges {
-        match found.last_mut() {
-            Some((_, end)) if end.checked_add(1).is_none_or(|next| next >= from) => {
-                *end = (*end).max(to);
+    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(previous) if previous.last.saturating_add(1) >= range.first => {
+                previous.last = previous.last.max(range.last);
             }
-            _ => found.push((from, to)),
+            _ => merged.push(range),
         }
     }
-    found
+    merged
 }
 
 /// Returns the union of two lists, sorted and disjoint.
-pub fn added(mut ranges: Vec<KeyRange>, more: &[KeyRange]) -> Vec<KeyRange> {
-    ranges.extend_from_slice(more);
-    joined(ranges)
+pub fn union(mut ranges: Vec<KeyRange>, others: &[KeyRange]) -> Vec<KeyRange> {
+    ranges.extend_from_slice(others);
+    merge(ranges)
 }
 
 /// Returns the keys of `ranges` that are not in `others`. `others` must be sorted and disjoint.
-pub fn without(ranges: &[KeyRange], others: &[KeyRange]) -> Vec<KeyRange> {
+pub fn difference(ranges: &[KeyRange], others: &[KeyRange]) -> Vec<KeyRange> {
     let mut found = Vec::new();
-    for (from, to) in ranges {
-        let first = others.partition_point(|(_, end)| end < from);
-        let mut start = Some(*from);
-        let met = others.get(first..).unwrap_or_default().iter();
-        for (low, high) in met.take_while(|(low, _)| low <= to) {
-            if let Some(open) = start
-                && let Some(last) = low.checked_sub(1).filter(|last| *last >= open)
+    for range in ranges {
+        let first = others.partition_point(|other| other.last < range.first);
+        // The first key that no range of `others` has passed yet. `None` after the greatest key.
+        let mut start = Some(range.first);
+        let overlapping = others.get(first..).unwrap_or_default().iter();
+        for other in overlapping.take_while(|other| other.first <= range.last) {
+            if let Some(start) = start
+                && let Some(last) = other.first.checked_sub(1).filter(|last| *last >= start)
             {
-                found.push((open, last));
+                found.push(KeyRange::new(start, last));
             }
-            start = high.checked_add(1);
+            start = other.last.checked_add(1);
         }
-        found.extend(start.filter(|start| start <= to).map(|start| (start, *to)));
+        let rest = start.filter(|start| *start <= range.last);
+        found.extend(rest.map(|start| KeyRange::new(start, range.last)));
     }
     found
 }
@@ -48,10 +68,16 @@ pub fn without(ranges: &[KeyRange], others: &[KeyRange]) -> Vec<KeyRange> {
 mod tests {
     use super::*;
 
+    fn ranges(pairs: &[(u64, u64)]) -> Vec<KeyRange> {
+        let range = |(first, last): &(u64, u64)| KeyRange::new(*first, *last);
+        pairs.iter().map(range).collect()
+    }
+
     #[test]
-    fn ranges_are_taken_out_of_ranges() {
-        let check = |ranges: &[KeyRange], others: &[KeyRange], expected: &[KeyRange]| {
-            assert_eq!(without(ranges, others), expected, "{ranges:?} {others:?}");
+    fn difference_removes_the_keys_of_other_ranges() {
+        let check = |pairs: &[(u64, u64)], others: &[(u64, u64)], expected: &[(u64, u64)]| {
+            let found = difference(&ranges(pairs), &ranges(others));
+            assert_eq!(found, ranges(expected), "{pairs:?} {others:?}");
         };
         check(&[(1, 9)], &[], &[(1, 9)]);
         check(&[(1, 9)], &[(0, 9)], &[]);
@@ -62,12 +88,16 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_meet_are_one() {
-        assert_eq!(
-            added(vec![(1, 3), (10, 12)], &[(4, 5), (11, 20)]),
-            vec![(1, 5), (10, 20)]
+    fn union_joins_adjacent_ranges() {
+        let check = |pairs: &[(u64, u64)], others: &[(u64, u64)], expected: &[(u64, u64)]| {
+            let found = union(ranges(pairs), &ranges(others));
+            assert_eq!(found, ranges(expected), "{pairs:?} {others:?}");
+        };
+        check(
+            &[(1, 3), (10, 12)],
+            &[(4, 5), (11, 20)],
+            &[(1, 5), (10, 20)],
         );
-        let all = added(vec![(5, u64::MAX)], &[(0, 7)]);
-        assert_eq!(all, vec![(0, u64::MAX)]);
+        check(&[(5, u64::MAX)], &[(0, 7)], &[(0, u64::MAX)]);
     }
 }

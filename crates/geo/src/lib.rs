@@ -1,58 +1,74 @@
-//! Places: shapes on the earth and in the plane, what lies in what and how far from where, and the
-//! cells by which an index finds them. Knows BSON values, but no paths, filters or indexes.
+//! Geospatial shapes: parsing, containment, intersection, distance, and the index keys of shapes.
 //!
-//! - A [`Shape`] is what a document holds: GeoJSON, taken apart into points, lines and polygons on the
-//!   sphere, or a legacy pair of numbers, a point of the plane.
-//! - A [`Condition`] is `$geoWithin` or `$geoIntersects`; a [`Near`] is `$near` or `$nearSphere`.
-//! - [`Cells`] says by which keys an index holds a shape, and in which ranges of keys lie the shapes
-//!   that can fulfil a condition or lie within a distance. They hold more than that: a reader looks
-//!   at the shapes again.
+//! Not for: paths into documents, filters as a whole, or the storage of indexes. The crate knows
+//! single BSON values only.
 //!
-//! Edges on the sphere are great circles. Lengths on the earth take it as a sphere of
-//! [`EARTH_METERS`] radius, as MongoDB does.
+//! - [`Shape`] is a stored value: GeoJSON on the sphere, or a legacy coordinate pair.
+//! - [`Condition`] is a parsed `$geoWithin` or `$geoIntersects`.
+//! - [`Near`] is a parsed `$near` or `$nearSphere`.
+//! - [`Cells`] maps shapes to index keys, and conditions and distances to ranges of index keys. The
+//!   ranges contain the keys of non-matching shapes, too, so a reader tests each shape again.
+//!
+//! Edges on the sphere are great circles. Distances in meters use a sphere with the radius
+//! [`EARTH_RADIUS_METERS`], as MongoDB does.
 //!
 //! ```
 //! use windrow_document::{ValueRef, doc};
 //! use windrow_geo::Condition;
-//! let within = doc! { "$geoWithin": { "$centerSphere": [[0, 0], 0.1] } };
-//! let condition = Condition::parse("$geoWithin", within.get("$geoWithin").unwrap()).unwrap();
+//!
+//! let operand = doc! { "$centerSphere": [[0, 0], 0.1] };
+//! let operand = ValueRef::Document(operand.as_document());
+//! let condition = Condition::parse("$geoWithin", operand).unwrap();
 //! let place = doc! { "type": "Point", "coordinates": [1, 2] };
-//! assert!(condition.holds(ValueRef::Document(place.as_document())));
+//! assert!(condition.matches(ValueRef::Document(place.as_document())));
 //! ```
 //!
-//! Reading order: [`position`], `line`, `polygon`, [`shape`], `geojson`, `relation`, [`plane`],
-//! `region`, [`near`], [`key_range`], `covering`, [`grid`], [`cells`], [`condition`].
+//! Modules in reading order:
+//!
+//! - `coordinates`: a pair of numbers
+//! - `line`, `polygon`, `shape`: geometries on the sphere
+//! - `geojson`: parses them
+//! - `relation`: their spatial predicates
+//! - `plane`: `$box`, `$center` and `$polygon`
+//! - `region`: what a condition compares with
+//! - `near`: distances
+//! - [`key_range`]: ranges of index keys
+//! - `covering`: shapes as cells of the sphere
+//! - `grid`: points as squares of the plane
+//! - `cells`: both kinds of index
+//! - `condition`: `$geoWithin` and `$geoIntersects`
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-pub mod cells;
-pub mod condition;
+mod cells;
+mod condition;
+mod coordinates;
 mod covering;
-pub mod error;
+mod error;
 mod geojson;
-pub mod grid;
+mod grid;
 pub mod key_range;
 mod line;
-pub mod near;
-pub mod plane;
+mod near;
+mod plane;
 mod polygon;
-pub mod position;
 mod region;
 mod relation;
-pub mod shape;
+mod shape;
 
 pub use cells::Cells;
 pub use condition::{Condition, Relation};
-pub use covering::Levels;
+pub use coordinates::Coordinates;
+pub use covering::CellLevels;
 pub use error::Error;
 pub use grid::Grid;
 pub use key_range::KeyRange;
-pub use near::{Measure, Near};
-pub use position::Position;
+pub use near::{DistanceUnit, Near};
 pub use shape::Shape;
 
-/// The radius of the earth.
-pub const EARTH_METERS: f64 = 6_378_100.0;
+/// The radius of the earth as a sphere, in meters: the value that MongoDB uses.
+pub const EARTH_RADIUS_METERS: f64 = 6_378_100.0;

@@ -13,10 +13,10 @@ pub(crate) type Edge = (Point, Point);
 
 /// A point this close to an edge, in radians, lies on it. This is about the width of a leaf cell (6
 /// mm).
-pub(crate) const TOUCH: f64 = 1e-9;
+pub(crate) const TOUCH_RADIANS: f64 = 1e-9;
 
 /// Above this many edges, an index of the edges is faster than a scan of them.
-pub(crate) const EDGES_FEW: usize = 32;
+pub(crate) const INDEX_EDGES_MIN: usize = 32;
 
 /// A line of at least two points.
 #[derive(Clone, Debug)]
@@ -28,19 +28,19 @@ pub(crate) struct Line {
 impl Line {
     pub fn new(points: Vec<Point>) -> Line {
         let polyline = Polyline::new(points);
-        let bound = widened(polyline.rect_bound());
+        let bound = widen(polyline.rect_bound());
         Line { polyline, bound }
     }
 
-    /// Calls `ask` with the line as an S2 region. Long lines get an index of their edges first.
-    pub fn ask<T>(&self, ask: impl FnOnce(&dyn Region) -> T) -> T {
-        if self.points().len() <= EDGES_FEW {
-            return ask(&self.polyline);
+    /// Calls `run` with the line as an S2 region. Long lines get an index of their edges first.
+    pub fn with_region<T>(&self, run: impl FnOnce(&dyn Region) -> T) -> T {
+        if self.points().len() <= INDEX_EDGES_MIN {
+            return run(&self.polyline);
         }
         let mut index = ShapeIndex::new();
         index.add(Box::new(self.polyline.clone()));
         index.build();
-        ask(&ShapeIndexRegion::new(&index))
+        run(&ShapeIndexRegion::new(&index))
     }
 
     pub fn points(&self) -> &[Point] {
@@ -66,13 +66,13 @@ impl Line {
     }
 }
 
-/// A bound that includes the points that touch its edge, see [`TOUCH`].
-pub(crate) fn widened(bound: Rect) -> Rect {
-    bound.expanded_by_distance(Angle::from_radians(TOUCH))
+/// A bound that includes the points that touch its edge, see [`TOUCH_RADIANS`].
+pub(crate) fn widen(bound: Rect) -> Rect {
+    bound.expanded_by_distance(Angle::from_radians(TOUCH_RADIANS))
 }
 
 pub(crate) fn touches_edge(mut edges: impl Iterator<Item = Edge>, point: Point) -> bool {
-    let limit = ChordAngle::from_radians(TOUCH);
+    let limit = ChordAngle::from_radians(TOUCH_RADIANS);
     edges.any(|(from, to)| is_distance_less(point, from, to, limit))
 }
 
@@ -83,20 +83,19 @@ pub(crate) fn distance_to(edges: impl Iterator<Item = Edge>, point: Point) -> f6
         .fold(f64::INFINITY, f64::min)
 }
 
-/// Returns `true` if an edge of `one` crosses an edge of `other` at an interior point of both.
-pub(crate) fn any_cross(
-    one: impl Iterator<Item = Edge>,
-    other: impl Iterator<Item = Edge> + Clone,
+/// Returns `true` if an edge of `edges` crosses an edge of `others` at an interior point of both.
+pub(crate) fn edges_cross_inside(
+    mut edges: impl Iterator<Item = Edge>,
+    others: impl Iterator<Item = Edge> + Clone,
 ) -> bool {
-    let mut one = one;
-    one.any(|(from, to)| {
-        other
+    edges.any(|(from, to)| {
+        others
             .clone()
             .any(|(start, end)| crossing_sign(from, to, start, end) == Crossing::Cross)
     })
 }
 
 /// The midpoint of an edge.
-pub(crate) fn middle((from, to): Edge) -> Point {
+pub(crate) fn midpoint((from, to): Edge) -> Point {
     Point((from.vector() + to.vector()).normalize())
 }

@@ -3,15 +3,15 @@
 use s2rst::s2::Point;
 use windrow_document::{Document, DocumentBuf, ValueRef};
 
-use crate::position::{More, Position};
+use crate::coordinates::{Coordinates, ExtraElements};
 use crate::shape::Shape;
-use crate::{EARTH_METERS, Error, geojson};
+use crate::{EARTH_RADIUS_METERS, Error, geojson};
 
 /// The unit of a query's distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum DistanceUnit {
     /// The unit of the coordinates, measured in the plane: `$near` with a legacy coordinate pair.
-    Plane,
+    Planar,
     /// Radians along the sphere: `$nearSphere` with a legacy coordinate pair.
     Radians,
     /// Meters along the earth's surface: either operator with GeoJSON.
@@ -33,9 +33,9 @@ pub enum Measure {
 #[derive(Clone, Debug)]
 pub struct Near {
     /// The point from which distances are measured.
-    pub center: Position,
+    pub center: Coordinates,
     /// The unit of `min`, `max` and of all distances.
-    pub measure: Measure,
+    pub unit: DistanceUnit,
     /// The smallest distance that matches, inclusive.
     pub min: f64,
     /// The greatest distance that matches, inclusive. Infinite if the query has no `$maxDistance`.
@@ -50,11 +50,41 @@ impl PartialEq for Near {
     }
 }
 
-/// MongoDB's error codes for a distance that is not a number and for a negative distance: first
-/// those of `$minDistance`, then those of `$maxDistance`.
-type Codes = [(i32, i32); 2];
-const BESIDE_PAIR: Codes = [(16893, 16894), (16895, 16896)];
-const BESIDE_GEOMETRY: Codes = [(2, 2), (2, 2)];
+/// MongoDB's error codes for invalid values of `$minDistance` and `$maxDistance`.
+#[derive(Clone, Copy)]
+struct DistanceCodes {
+    min: InvalidDistanceCodes,
+    max: InvalidDistanceCodes,
+}
+
+#[derive(Clone, Copy)]
+struct InvalidDistanceCodes {
+    not_a_number: i32,
+    negative: i32,
+}
+
+/// The codes of distances beside a legacy coordinate pair.
+const PAIR_CODES: DistanceCodes = DistanceCodes {
+    min: InvalidDistanceCodes {
+        not_a_number: 16893,
+        negative: 16894,
+    },
+    max: InvalidDistanceCodes {
+        not_a_number: 16895,
+        negative: 16896,
+    },
+};
+
+/// The codes of distances beside `$geometry`.
+const GEOMETRY_CODES: DistanceCodes = DistanceCodes {
+    min: BAD_VALUE,
+    max: BAD_VALUE,
+};
+
+const BAD_VALUE: InvalidDistanceCodes = InvalidDistanceCodes {
+    not_a_number: 2,
+    negative: 2,
+};
 
 impl Near {
     /// Returns `true` for the names of operators and stages that this type implements.
@@ -65,15 +95,15 @@ impl Near {
     /// Creates a query without bounds around a legacy coordinate pair or a GeoJSON point. A pair is
     /// on the sphere if `is_spherical`, otherwise in the plane. Fails with code 2 if the value is
     /// not a point.
-    pub fn of_point(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
+    pub fn from_point(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
         let name = if is_spherical { "$nearSphere" } else { "$near" };
         let mut source = DocumentBuf::new();
         source.push(name, value.to_value());
         Near::parse(source.as_document())
     }
 
-    /// Parses the operators of one field, with the near operator first: `{$near: …, $maxDistance:
-    /// …}`.
+    /// Parses the operators of a field, with the near operator first:
+    /// `{$near: …, $maxDistance: …}`.
     ///
     /// Fails with code 2 if the operand is not a point, and with codes 16893 to 16896 if a distance
     /// beside a legacy coordinate pair is invalid.
@@ -91,28 +121,32 @@ impl Near {
                     )));
                 }
                 let geometry = fields.get("$geometry").unwrap_or(ValueRef::Null);
-                Near::of_geometry(geometry)?.with_distances(fields, "$geometry", BESIDE_GEOMETRY)?
+                Near::from_geometry(geometry)?.with_distances(
+                    fields,
+                    "$geometry",
+                    &GEOMETRY_CODES,
+                )?
             }
             ValueRef::Document(fields) if geojson::is_geojson(fields) => {
-                Near::of_geometry(operand)?
+                Near::from_geometry(operand)?
             }
-            ValueRef::Document(fields) if fields.is_empty() => return Err(no_geometry()),
-            ValueRef::Array(fields) if fields.is_empty() => return Err(no_geometry()),
-            ValueRef::Document(_) | ValueRef::Array(_) => Near::of_pair(operand, is_spherical)?,
+            ValueRef::Document(fields) if fields.is_empty() => return Err(missing_geometry()),
+            ValueRef::Array(fields) if fields.is_empty() => return Err(missing_geometry()),
+            ValueRef::Document(_) | ValueRef::Array(_) => Near::from_pair(operand, is_spherical)?,
             _ => {
                 let message = format!("near must be first in: {operators}");
                 return Err(Error::bad_value(message));
             }
         };
-        near = near.with_distances(operators, name, BESIDE_PAIR)?;
+        near = near.with_distances(operators, name, &PAIR_CODES)?;
         near.source = operators.to_buf();
         Ok(near)
     }
 
-    fn of(center: Position, measure: Measure) -> Near {
+    fn new(center: Coordinates, unit: DistanceUnit) -> Near {
         Near {
             center,
-            measure,
+            unit,
             min: 0.0,
             max: f64::INFINITY,
             point: center.point(),
@@ -120,7 +154,7 @@ impl Near {
         }
     }
 
-    fn of_geometry(value: ValueRef<'_>) -> Result<Near, Error> {
+    fn from_geometry(value: ValueRef<'_>) -> Result<Near, Error> {
         // MongoDB accepts a legacy coordinate pair as `$geometry`, too.
         let shape = Shape::parse(value)?;
         let center = shape.position().ok_or_else(|| {
@@ -130,24 +164,24 @@ impl Near {
                 kind.and_then(ValueRef::as_str).unwrap_or_default()
             ))
         })?;
-        Ok(Near::of(center.check_on_earth()?, Measure::Meters))
+        Ok(Near::new(center.check_on_earth()?, DistanceUnit::Meters))
     }
 
     /// The optional third element of a pair is the maximum distance.
-    fn of_pair(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
-        let center = Position::legacy(value, More::Allowed)?;
-        let measure = match is_spherical {
-            true => Measure::Radians,
-            false => Measure::Plane,
+    fn from_pair(value: ValueRef<'_>, is_spherical: bool) -> Result<Near, Error> {
+        let center = Coordinates::parse_pair(value, ExtraElements::Allowed)?;
+        let unit = if is_spherical {
+            DistanceUnit::Radians
+        } else {
+            DistanceUnit::Planar
         };
         if is_spherical && !center.is_on_earth() {
             let message = "Legacy point is out of bounds for spherical query";
             return Err(Error::bad_value(message));
         }
-        let mut near = Near::of(center, measure);
+        let mut near = Near::new(center, unit);
         if let Some(third) = value.as_array().and_then(|array| array.get(2)) {
-            let [_, codes] = BESIDE_PAIR;
-            near.max = distance("$maxDistance", codes, third)?;
+            near.max = parse_distance("$maxDistance", PAIR_CODES.max, third)?;
         }
         Ok(near)
     }
@@ -156,12 +190,12 @@ impl Near {
         mut self,
         fields: Document<'_>,
         operator: &str,
-        [min, max]: Codes,
+        codes: &DistanceCodes,
     ) -> Result<Near, Error> {
         for (name, value) in fields {
             match name {
-                "$maxDistance" => self.max = distance(name, max, value)?,
-                "$minDistance" => self.min = distance(name, min, value)?,
+                "$maxDistance" => self.max = parse_distance(name, codes.max, value)?,
+                "$minDistance" => self.min = parse_distance(name, codes.min, value)?,
                 "$uniqueDocs" => {}
                 name if name == operator => {}
                 other => {
@@ -175,7 +209,7 @@ impl Near {
     }
 
     /// Returns the query with other bounds on the distance.
-    pub fn between(mut self, min: f64, max: f64) -> Near {
+    pub fn with_bounds(mut self, min: f64, max: f64) -> Near {
         (self.min, self.max) = (min, max);
         if min > 0.0 {
             self.source.push("$minDistance", min);
@@ -194,10 +228,10 @@ impl Near {
             return None;
         }
         let shape = Shape::parse(value).ok()?;
-        let distance = match self.measure {
-            Measure::Plane => self.center.distance(shape.position()?),
-            Measure::Radians => shape.meters_to(self.point)? / EARTH_METERS,
-            Measure::Meters => shape.meters_to(self.point)?,
+        let distance = match self.unit {
+            DistanceUnit::Planar => self.center.distance(shape.position()?),
+            DistanceUnit::Radians => shape.meters_to(self.point)? / EARTH_RADIUS_METERS,
+            DistanceUnit::Meters => shape.meters_to(self.point)?,
         };
         (!distance.is_nan()).then_some(distance)
     }
@@ -209,17 +243,17 @@ impl Near {
 
     /// Converts a distance to an angle in radians.
     pub(crate) fn radians(&self, distance: f64) -> f64 {
-        match self.measure {
-            Measure::Meters => distance / EARTH_METERS,
-            Measure::Radians | Measure::Plane => distance,
+        match self.unit {
+            DistanceUnit::Meters => distance / EARTH_RADIUS_METERS,
+            DistanceUnit::Radians | DistanceUnit::Planar => distance,
         }
     }
 
     /// Converts an angle in radians to a distance.
     pub(crate) fn distance_of(&self, angle: f64) -> f64 {
-        match self.measure {
-            Measure::Meters => angle * EARTH_METERS,
-            Measure::Radians | Measure::Plane => angle,
+        match self.unit {
+            DistanceUnit::Meters => angle * EARTH_RADIUS_METERS,
+            DistanceUnit::Radians | DistanceUnit::Planar => angle,
         }
     }
 
@@ -233,21 +267,24 @@ impl Near {
     }
 }
 
-fn no_geometry() -> Error {
+fn missing_geometry() -> Error {
     Error::bad_value("$geometry is required for geo near query")
 }
 
-fn distance(
+fn parse_distance(
     name: &str,
-    (no_number, negative): (i32, i32),
+    codes: InvalidDistanceCodes,
     value: ValueRef<'_>,
 ) -> Result<f64, Error> {
     match value.as_f64().filter(|_| value.is_number()) {
-        None => Err(Error::new(no_number, format!("{name} must be a number"))),
+        None => Err(Error::new(
+            codes.not_a_number,
+            format!("{name} must be a number"),
+        )),
         Some(distance) if distance >= 0.0 && distance.is_finite() => Ok(distance),
         Some(_) => {
             let message = format!("{name} must be non-negative and finite");
-            Err(Error::new(negative, message))
+            Err(Error::new(codes.negative, message))
         }
     }
 }

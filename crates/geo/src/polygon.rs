@@ -4,15 +4,15 @@ use s2rst::s2::shape_index_region::ShapeIndexRegion;
 use s2rst::s2::{Cell, CellId, Loop, Point, Rect, Region};
 
 use crate::Error;
-use crate::line::{EDGES_FEW, Edge, distance_to, touches_edge, widened};
+use crate::line::{Edge, INDEX_EDGES_MIN, distance_to, touches_edge, widen};
 
 /// Which side of a ring is the interior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Winding {
     /// The smaller side, whatever the order of the vertices is.
-    Smaller,
+    Any,
     /// The left side, so a polygon can be larger than a hemisphere.
-    Left,
+    Strict,
 }
 
 /// A valid polygon.
@@ -30,14 +30,14 @@ impl Polygon {
         if rings.is_empty() {
             return Err(Error::bad_value("Polygon has no loops."));
         }
-        if winding == Winding::Left && rings.len() > 1 {
+        if winding == Winding::Strict && rings.len() > 1 {
             return Err(Error::bad_value(
                 "Only one simple loop is allowed in a big polygon",
             ));
         }
         let loops = rings
             .into_iter()
-            .map(|ring| one_loop(ring, winding))
+            .map(|ring| parse_ring(ring, winding))
             .collect::<Result<Vec<Loop>, Error>>()?;
         let count = loops.len();
         check_holes(&loops)?;
@@ -45,39 +45,38 @@ impl Polygon {
         if let Some(problem) = inner.find_validation_error() {
             return Err(Error::bad_value(format!("Polygon isn't valid: {problem}")));
         }
-        let is_nested = inner.loops().iter().all(|one| one.depth() <= 1);
+        let is_nested = inner.loops().iter().all(|ring| ring.depth() <= 1);
         if inner.num_loops() != count || !is_nested {
             return Err(Error::bad_value("Polygon interior is not connected"));
         }
-        let bound = widened(inner.bound());
+        let bound = widen(inner.bound());
         Ok(Polygon { inner, bound })
     }
 
-    /// Calls `ask` with the polygon as an S2 region.
-    pub fn ask<T>(&self, ask: impl FnOnce(&dyn Region) -> T) -> T {
-        ask(&ShapeIndexRegion::new(self.inner.shape_index()))
+    /// Calls `run` with the polygon as an S2 region.
+    pub fn with_region<T>(&self, run: impl FnOnce(&dyn Region) -> T) -> T {
+        run(&ShapeIndexRegion::new(self.inner.shape_index()))
     }
 
     pub fn contains_point(&self, point: Point) -> bool {
         self.inner.contains_point(&point)
     }
 
-    fn has_on_boundary(&self, point: Point) -> bool {
-        match self.inner.num_vertices() > EDGES_FEW {
+    fn is_on_boundary(&self, point: Point) -> bool {
+        if self.inner.num_vertices() > INDEX_EDGES_MIN && !self.contains_point(point) {
             // The index of edges is only usable for a point outside: the leaf cell of an interior
             // point intersects the polygon, whether or not it touches the boundary.
-            true if !self.contains_point(point) => {
-                let cell = Cell::from_cell_id(CellId::from_point(&point));
-                self.ask(|region| region.intersects_cell(&cell))
-            }
-            _ => touches_edge(self.edges(), point),
+            let cell = Cell::from_cell_id(CellId::from_point(&point));
+            self.with_region(|region| region.intersects_cell(&cell))
+        } else {
+            touches_edge(self.edges(), point)
         }
     }
 
     pub fn edges(&self) -> impl Iterator<Item = Edge> + Clone + '_ {
-        self.inner.loops().iter().flat_map(|one| {
-            let next = one.vertices().iter().cycle().skip(1);
-            one.vertices().iter().copied().zip(next.copied())
+        self.inner.loops().iter().flat_map(|ring| {
+            let next = ring.vertices().iter().cycle().skip(1);
+            ring.vertices().iter().copied().zip(next.copied())
         })
     }
 
@@ -92,24 +91,25 @@ impl Polygon {
     /// Returns `true` if the point is inside or on the boundary.
     pub fn touches(&self, point: Point) -> bool {
         self.bound.contains_point(point)
-            && (self.contains_point(point) || self.has_on_boundary(point))
+            && (self.contains_point(point) || self.is_on_boundary(point))
     }
 
     /// Returns `true` if the point is inside and not on the boundary.
-    pub fn has_inside(&self, point: Point) -> bool {
-        self.contains_point(point) && !self.has_on_boundary(point)
+    pub fn contains_interior(&self, point: Point) -> bool {
+        self.contains_point(point) && !self.is_on_boundary(point)
     }
 
     /// Returns the distance to the nearest point of the polygon, in radians.
     pub fn distance(&self, point: Point) -> f64 {
-        match self.contains_point(point) {
-            true => 0.0,
-            false => distance_to(self.edges(), point),
+        if self.contains_point(point) {
+            0.0
+        } else {
+            distance_to(self.edges(), point)
         }
     }
 }
 
-fn one_loop(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
+fn parse_ring(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
     if ring.len() < 4 || ring.first() != ring.last() {
         return Err(Error::bad_value(
             "Loop is not closed, first vertex does not equal last vertex",
@@ -127,7 +127,7 @@ fn one_loop(ring: Vec<Point>, winding: Winding) -> Result<Loop, Error> {
     found
         .validate()
         .map_err(|problem| Error::bad_value(format!("Loop is not valid: {problem}")))?;
-    if winding == Winding::Smaller {
+    if winding == Winding::Any {
         found.normalize();
     }
     Ok(found)
@@ -137,10 +137,10 @@ fn check_holes(loops: &[Loop]) -> Result<(), Error> {
     let Some((shell, holes)) = loops.split_first() else {
         return Ok(());
     };
-    match holes.iter().all(|hole| shell.contains_loop(hole)) {
-        true => Ok(()),
-        false => Err(Error::bad_value(
-            "Secondary loops not contained by first exterior loop - secondary loops must be holes",
-        )),
+    if holes.iter().all(|hole| shell.contains_loop(hole)) {
+        return Ok(());
     }
+    Err(Error::bad_value(
+        "Secondary loops not contained by first exterior loop - secondary loops must be holes",
+    ))
 }

@@ -4,16 +4,16 @@ use s2rst::s1::Angle;
 use s2rst::s2::Cap;
 use windrow_document::{Document, ValueRef};
 
-use crate::plane::{Figure, circle};
-use crate::position::{More, Position};
+use crate::coordinates::{Coordinates, ExtraElements};
+use crate::plane::{PlaneShape, circle};
 use crate::relation::cap_contains;
-use crate::shape::{Part, Shape};
+use crate::shape::{Geometry, Shape};
 use crate::{Error, geojson};
 
 /// The region of a condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Region {
-    Plane(Figure),
+    Plane(PlaneShape),
     /// A spherical cap: `$centerSphere`.
     Cap(Cap),
     Sphere(Shape),
@@ -35,9 +35,9 @@ impl Region {
             )));
         }
         match name {
-            "$box" => Figure::parse_box(value).map(Region::Plane),
-            "$center" => Figure::parse_center(value).map(Region::Plane),
-            "$polygon" => Figure::parse_polygon(value).map(Region::Plane),
+            "$box" => PlaneShape::parse_box(value).map(Region::Plane),
+            "$center" => PlaneShape::parse_center(value).map(Region::Plane),
+            "$polygon" => PlaneShape::parse_polygon(value).map(Region::Plane),
             "$centerSphere" => cap(value).map(Region::Cap),
             "$geometry" => geometry(value).map(Region::Sphere),
             _ => Err(Error::bad_value(format!("unknown geo specifier: {name}"))),
@@ -46,14 +46,15 @@ impl Region {
 
     /// Returns `true` if all of the shape lies in the region.
     pub fn contains(&self, shape: &Shape) -> bool {
-        let all =
-            |test: &dyn Fn(&Part) -> bool| !shape.parts.is_empty() && shape.parts.iter().all(test);
+        let all = |test: &dyn Fn(&Geometry) -> bool| {
+            !shape.geometries.is_empty() && shape.geometries.iter().all(test)
+        };
         match self {
-            Region::Plane(figure) => shape.position.is_some_and(|point| figure.contains(point)),
-            Region::Cap(cap) => all(&|part| cap_contains(cap, part)),
-            Region::Sphere(own) => all(&|part| {
-                own.parts.iter().any(|one| match one {
-                    Part::Polygon(polygon) => polygon.contains(part),
+            Region::Plane(area) => shape.position.is_some_and(|point| area.contains(point)),
+            Region::Cap(cap) => all(&|geometry| cap_contains(cap, geometry)),
+            Region::Sphere(region) => all(&|geometry| {
+                region.geometries.iter().any(|own| match own {
+                    Geometry::Polygon(polygon) => polygon.contains(geometry),
                     _ => false,
                 })
             }),
@@ -63,21 +64,23 @@ impl Region {
     /// Returns `true` if the shape and the region have a point in common.
     pub fn intersects(&self, shape: &Shape) -> bool {
         match self {
-            Region::Sphere(own) => own
-                .parts
-                .iter()
-                .any(|one| shape.parts.iter().any(|part| one.intersects(part))),
+            Region::Sphere(region) => region.geometries.iter().any(|own| {
+                shape
+                    .geometries
+                    .iter()
+                    .any(|geometry| own.intersects(geometry))
+            }),
             Region::Plane(_) | Region::Cap(_) => self.contains(shape),
         }
     }
 
     /// Returns `true` if the region has an interior, which `$geoWithin` requires.
-    pub fn has_inside(&self) -> bool {
+    pub fn has_interior(&self) -> bool {
         match self {
             Region::Sphere(shape) => shape
-                .parts
+                .geometries
                 .iter()
-                .all(|part| matches!(part, Part::Polygon(_))),
+                .all(|geometry| matches!(geometry, Geometry::Polygon(_))),
             Region::Plane(_) | Region::Cap(_) => true,
         }
     }
@@ -98,8 +101,8 @@ fn geometry(value: ValueRef<'_>) -> Result<Shape, Error> {
         )),
         // MongoDB takes a document without `type` as a legacy pair, whatever its fields are called.
         ValueRef::Document(_) | ValueRef::Array(_) => {
-            let point = Position::legacy(value, More::Refused)?.check_on_earth()?;
-            Ok(Shape::of_position(point))
+            let point = Coordinates::parse_pair(value, ExtraElements::Refused)?.check_on_earth()?;
+            Ok(Shape::from_coordinates(point))
         }
         other => Err(Error::bad_value(format!(
             "$geometry must be an object, found {other}"

@@ -2,10 +2,10 @@
 
 use s2rst::s2::{Cell, CellId, Point};
 
+use crate::coordinates::Coordinates;
 use crate::line::Line;
 use crate::polygon::Polygon;
-use crate::position::Position;
-use crate::{EARTH_METERS, Error};
+use crate::{EARTH_RADIUS_METERS, Error};
 
 /// A GeoJSON object or a legacy coordinate pair.
 ///
@@ -21,17 +21,17 @@ use crate::{EARTH_METERS, Error};
 pub struct Shape {
     /// The geometries on the sphere. Empty if the shape is a pair that is not a longitude and
     /// latitude.
-    pub(crate) parts: Vec<Part>,
+    pub(crate) geometries: Vec<Geometry>,
     /// The coordinates, if the shape is a single point.
-    pub(crate) position: Option<Position>,
+    pub(crate) position: Option<Coordinates>,
     /// The shape is a polygon that can be larger than a hemisphere.
-    pub(crate) is_big: bool,
+    pub(crate) has_strict_winding: bool,
 }
 
 /// A single geometry. `Multi…` objects and collections consist of several.
 #[derive(Clone, Debug)]
-pub(crate) enum Part {
-    Point(Spot),
+pub(crate) enum Geometry {
+    Point(LeafPoint),
     Line(Line),
     Polygon(Box<Polygon>),
 }
@@ -39,14 +39,14 @@ pub(crate) enum Part {
 /// A point with its S2 leaf cell, which is less than a centimetre wide. Two points in the same leaf
 /// cell are considered equal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spot {
+pub(crate) struct LeafPoint {
     pub point: Point,
     pub cell: CellId,
 }
 
-impl Spot {
-    pub fn of(point: Point) -> Spot {
-        Spot {
+impl LeafPoint {
+    pub fn new(point: Point) -> LeafPoint {
+        LeafPoint {
             point,
             cell: CellId::from_point(&point),
         }
@@ -58,19 +58,19 @@ impl Spot {
 }
 
 impl Shape {
-    pub(crate) fn of_position(position: Position) -> Shape {
-        let spot = position
+    pub(crate) fn from_coordinates(position: Coordinates) -> Shape {
+        let point = position
             .is_on_earth()
-            .then(|| Part::Point(Spot::of(position.point())));
+            .then(|| Geometry::Point(LeafPoint::new(position.point())));
         Shape {
-            parts: spot.into_iter().collect(),
+            geometries: point.into_iter().collect(),
             position: Some(position),
-            is_big: false,
+            has_strict_winding: false,
         }
     }
 
     /// Returns the coordinates if the shape is a single point.
-    pub fn position(&self) -> Option<Position> {
+    pub fn position(&self) -> Option<Coordinates> {
         self.position
     }
 
@@ -79,28 +79,30 @@ impl Shape {
         if let Some(position) = self.position {
             position.check_on_earth()?;
         }
-        match self.is_big {
-            true => Err(Error::bad_value(
+        if self.has_strict_winding {
+            return Err(Error::bad_value(
                 "can't index a polygon with strict winding order",
-            )),
-            false => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     /// Returns `true` if the shape is a single geometry. Version 1 of `2dsphere` indexes stores
     /// only those.
     pub fn is_single(&self) -> bool {
-        self.parts.len() == 1
+        self.geometries.len() == 1
     }
 
     /// Returns the distance from a point to the nearest point of the shape in meters, or `None` if
     /// the shape is not on the earth.
     pub(crate) fn meters_to(&self, point: Point) -> Option<f64> {
-        let radians = self.parts.iter().map(|part| match part {
-            Part::Point(spot) => spot.point.distance(point).radians(),
-            Part::Line(line) => line.distance(point),
-            Part::Polygon(polygon) => polygon.distance(point),
+        let radians = self.geometries.iter().map(|geometry| match geometry {
+            Geometry::Point(leaf) => leaf.point.distance(point).radians(),
+            Geometry::Line(line) => line.distance(point),
+            Geometry::Polygon(polygon) => polygon.distance(point),
         });
-        radians.reduce(f64::min).map(|angle| angle * EARTH_METERS)
+        radians
+            .reduce(f64::min)
+            .map(|angle| angle * EARTH_RADIUS_METERS)
     }
 }

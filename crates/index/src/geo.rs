@@ -244,7 +244,7 @@ fn square(geo: &GeoDefinition, value: ValueRef<'_>) -> Result<Vec<u64>, Error> {
     if fields_of(value).is_some_and(|fields| fields.count() == 1) {
         return Err(Error::new(ONE_ELEMENT, "geo field only has 1 element"));
     }
-    let shape = Shape::pair(value).map_err(|error| {
+    let shape = Shape::parse_pair(value).map_err(|error| {
         let message = format!(
             "geo values must be 'legacy coordinate pairs' for 2d indexes: {}",
             error.message

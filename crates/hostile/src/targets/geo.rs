@@ -1,7 +1,7 @@
 //! Places: shapes, conditions, distances, and the keys of their cells.
 
 use windrow_document::{ValueRef, doc};
-use windrow_geo::{Cells, Condition, Levels, Near, Shape};
+use windrow_geo::{CellLevels, Cells, Condition, Near, Shape};
 
 use crate::grammar::Source;
 
@@ -10,7 +10,7 @@ use crate::grammar::Source;
 pub fn run(bytes: &[u8]) {
     let mut source = Source::new(bytes);
     let (shape, operand) = (source.value(), source.value());
-    let cells = Cells::Sphere(Levels::default());
+    let cells = Cells::Sphere(CellLevels::default());
     let parsed = Shape::parse(shape.as_ref());
     let keys = parsed.ok().and_then(|shape| cells.keys(&shape).ok());
     for operator in ["$geoWithin", "$geoIntersects"] {
@@ -24,9 +24,8 @@ pub fn run(bytes: &[u8]) {
             let (Some(keys), Some(ranges)) = (&keys, condition.ranges(&cells)) else {
                 continue;
             };
-            if condition.holds(shape.as_ref()) {
-                let among =
-                    |key: &u64| ranges.iter().any(|range| (range.0..=range.1).contains(key));
+            if condition.matches(shape.as_ref()) {
+                let among = |key: &u64| ranges.iter().any(|range| range.contains(*key));
                 assert!(
                     keys.iter().any(among),
                     "{shape} fulfils {operator}: {operand}"
@@ -40,7 +39,7 @@ pub fn run(bytes: &[u8]) {
 fn measure(shape: ValueRef<'_>, operand: ValueRef<'_>) {
     let near = match operand {
         ValueRef::Document(operators) => Near::parse(operators),
-        point => Near::of_point(point, true),
+        point => Near::from_point(point, true),
     };
     if let Ok(near) = near
         && let Some(distance) = near.distance(shape)

@@ -1,7 +1,7 @@
 //! The options of an index of places.
 
 use windrow_document::Document;
-use windrow_geo::{Cells, Grid, Levels};
+use windrow_geo::{CellLevels, Cells, Grid};
 use windrow_mql::Error;
 
 use super::{INVALID_OPTIONS, cannot};
@@ -65,8 +65,8 @@ fn version(specification: Document<'_>) -> Result<i32, Error> {
     }
 }
 
-fn levels(specification: Document<'_>) -> Result<Levels, Error> {
-    let usual = Levels::default();
+fn levels(specification: Document<'_>) -> Result<CellLevels, Error> {
+    let usual = CellLevels::default();
     let level = |name, usual| whole(specification, name, i64::from(usual));
     let coarsest = level("coarsestIndexedLevel", usual.coarsest)?;
     let finest = level("finestIndexedLevel", usual.finest)?;
@@ -77,14 +77,14 @@ fn levels(specification: Document<'_>) -> Result<Levels, Error> {
             "coarsestIndexedLevel must be >= 0".to_owned(),
         );
     }
-    if finest > i64::from(Levels::MAX) {
+    if finest > i64::from(CellLevels::MAX) {
         return wrong(
             FINEST_TOO_FINE,
-            format!("finestIndexedLevel must be <= {}", Levels::MAX),
+            format!("finestIndexedLevel must be <= {}", CellLevels::MAX),
         );
     }
     match (u8::try_from(coarsest), u8::try_from(finest)) {
-        (Ok(coarsest), Ok(finest)) if coarsest <= finest => Ok(Levels { coarsest, finest }),
+        (Ok(coarsest), Ok(finest)) if coarsest <= finest => Ok(CellLevels { coarsest, finest }),
         _ => wrong(
             LEVELS_CROSSED,
             "finestIndexedLevel must be >= coarsestIndexedLevel".to_owned(),

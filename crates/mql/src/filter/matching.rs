@@ -88,7 +88,7 @@ pub(super) fn matches(node: &Node, subject: Subject<'_>, trace: &mut Trace<'_>) 
             })
         }
         Node::Geo { path, condition } => on_path(path, subject, true, trace, |value, _| {
-            Ok(value.is_some_and(|value| condition.holds(value)))
+            Ok(value.is_some_and(|value| condition.matches(value)))
         }),
         Node::ElemMatchObject { path, .. }
         | Node::ElemMatchValue { path, .. }

@@ -159,11 +159,11 @@ fn near(options: Document<'_>, environment: &Environment) -> Result<Option<Near>
         return Err(Error::new(NEAR_TYPE, message));
     }
     let is_spherical = options.get("spherical").is_some_and(ValueRef::is_truthy);
-    let near = Near::of_point(point.as_ref(), is_spherical).map_err(windrow_mql::Error::from)?;
+    let near = Near::from_point(point.as_ref(), is_spherical).map_err(windrow_mql::Error::from)?;
     let number = |name| number(options, name, environment);
     let min = number("minDistance")?.unwrap_or(near.min);
     let max = number("maxDistance")?.unwrap_or(near.max);
-    Ok(Some(near.between(min, max)))
+    Ok(Some(near.with_bounds(min, max)))
 }
 
 /// A number that is not negative. Errors: 14, 2.

@@ -40,8 +40,8 @@ pub fn has_all(definition: &Definition, places: &[Place]) -> bool {
 
 /// Ranges of keys as intervals of the values that stand for them.
 pub fn intervals(cells: &Cells, ranges: &[KeyRange]) -> Intervals {
-    Intervals::union(ranges.iter().map(|(from, to)| {
-        let (low, high) = (cells.value(*from), cells.value(*to));
+    Intervals::union(ranges.iter().map(|range| {
+        let (low, high) = (cells.value(range.first), cells.value(range.last));
         Interval::new(low, true, high, true)
     }))
 }

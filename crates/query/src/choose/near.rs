@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windrow_document::path::Path;
-use windrow_geo::{Measure, Near};
+use windrow_geo::{DistanceUnit, Near};
 use windrow_mql::filter::Node;
 
 use super::hint;
@@ -79,7 +79,7 @@ fn scan_of(
     let bounds = IndexBounds::of(&index, predicates);
     let first = index.definition.fields.first()?;
     let is_asked_for = || predicates.list.iter().any(|one| one.path == first.path);
-    let usable = cells.answers(near) && (field == 0 || bounds.restricts() || is_asked_for());
+    let usable = cells.supports(near) && (field == 0 || bounds.restricts() || is_asked_for());
     usable.then(|| NearScan {
         index,
         cells,
@@ -108,7 +108,7 @@ fn no_index((path, near): (&Path, &Near), source: &dyn Source) -> Error {
         true => near.max.to_string(),
         false => "1.79769e+308".to_owned(),
     };
-    let on_sphere = i32::from(near.measure == Measure::Radians);
+    let on_sphere = i32::from(near.unit == DistanceUnit::Radians);
     let message = format!(
         "error processing query: ns={namespace}Tree: GEONEAR  field={path} maxdist={distance} \
          isNearSphere={on_sphere}\nSort: {{}}\nProj: {{}}\n planner returned error :: caused by :: \

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use windrow_document::Document;
 use windrow_geo::KeyRange;
-use windrow_geo::key_range::{added, without};
+use windrow_geo::key_range::{difference, union};
 use windrow_mql::filter::nearest;
 
 use super::id_set::IdSet;
@@ -95,7 +95,7 @@ impl NearOperator {
         let (mut coarse, mut fine) = (0, cells.level_max());
         while coarse < fine {
             let level = fine - (fine - coarse) / 2;
-            let mut rows = self.rows(&[cells.around(&near, level)])?;
+            let mut rows = self.rows(&[cells.cell_range(&near, level)])?;
             let holds = rows.next(interrupt)?.is_some();
             self.counters.keys_examined += rows.counters().keys_examined;
             match holds {
@@ -103,7 +103,7 @@ impl NearOperator {
                 false => fine = level - 1,
             }
         }
-        Ok(cells.width(&near, coarse))
+        Ok(cells.cell_width(&near, coarse))
     }
 
     /// Reads the next ring.
@@ -113,12 +113,12 @@ impl NearOperator {
             Some(reach) => reach,
             None => (near.min, self.first_width(interrupt)?),
         };
-        let end = near.max.min(self.scan.cells.farthest(&near));
+        let end = near.max.min(self.scan.cells.distance_max(&near));
         let outer = (reached + width).min(end);
-        let ranges = self.scan.cells.within(&near, outer);
-        let fresh = without(&ranges, &self.read);
+        let ranges = self.scan.cells.ranges_within(&near, outer);
+        let fresh = difference(&ranges, &self.read);
         let found = self.read_ring(&fresh, interrupt)?;
-        self.read = added(std::mem::take(&mut self.read), &fresh);
+        self.read = union(std::mem::take(&mut self.read), &fresh);
         width *= match found {
             0..DOCUMENTS_FEW => 2.0,
             DOCUMENTS_FEW..DOCUMENTS_MANY => 1.0,

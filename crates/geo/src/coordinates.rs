@@ -7,7 +7,7 @@ use crate::Error;
 
 /// A pair of coordinates. On the earth both are in degrees and the longitude comes first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Position {
+pub struct Coordinates {
     /// The x coordinate or the longitude.
     pub x: f64,
     /// The y coordinate or the latitude.
@@ -16,39 +16,42 @@ pub struct Position {
 
 /// Whether a pair can have elements after its first two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum More {
+pub(crate) enum ExtraElements {
     Allowed,
     Refused,
 }
 
-impl Position {
+impl Coordinates {
     /// Parses a legacy coordinate pair: an array or a document whose first two values are numbers.
     /// Fails with code 2.
-    pub(crate) fn legacy(value: ValueRef<'_>, more: More) -> Result<Position, Error> {
+    pub(crate) fn parse_pair(
+        value: ValueRef<'_>,
+        extra: ExtraElements,
+    ) -> Result<Coordinates, Error> {
         let fields = match value {
             ValueRef::Document(document) => document,
             ValueRef::Array(array) => array.as_document(),
-            other => return Err(no_point(other.type_of().name())),
+            other => return Err(not_a_point(other.type_of().name())),
         };
         let mut values = fields.iter().map(|(_, value)| value);
         let (x, y) = (number(values.next())?, number(values.next())?);
-        if more == More::Refused && values.next().is_some() {
+        if extra == ExtraElements::Refused && values.next().is_some() {
             return Err(Error::bad_value(format!(
                 "Point must only contain two numeric elements, found {value}"
             )));
         }
-        Ok(Position { x, y })
+        Ok(Coordinates { x, y })
     }
 
     /// Fails with code 2 if a coordinate is infinite or not a number.
-    pub(crate) fn check_finite(self) -> Result<Position, Error> {
-        match self.x.is_finite() && self.y.is_finite() {
-            true => Ok(self),
-            false => Err(Error::bad_value(format!(
-                "Point must only contain finite numbers, found {}, {}",
-                self.x, self.y
-            ))),
+    pub(crate) fn check_finite(self) -> Result<Coordinates, Error> {
+        if self.x.is_finite() && self.y.is_finite() {
+            return Ok(self);
         }
+        Err(Error::bad_value(format!(
+            "Point must only contain finite numbers, found {}, {}",
+            self.x, self.y
+        )))
     }
 
     /// Returns `true` if the pair is a valid longitude and latitude.
@@ -57,14 +60,14 @@ impl Position {
     }
 
     /// Fails with code 2 if the pair is not a valid longitude and latitude.
-    pub(crate) fn check_on_earth(self) -> Result<Position, Error> {
-        match self.is_on_earth() {
-            true => Ok(self),
-            false => Err(Error::bad_value(format!(
-                "longitude/latitude is out of bounds, lng: {} lat: {}",
-                self.x, self.y
-            ))),
+    pub(crate) fn check_on_earth(self) -> Result<Coordinates, Error> {
+        if self.is_on_earth() {
+            return Ok(self);
         }
+        Err(Error::bad_value(format!(
+            "longitude/latitude is out of bounds, lng: {} lat: {}",
+            self.x, self.y
+        )))
     }
 
     /// Returns the point of the unit sphere.
@@ -73,12 +76,12 @@ impl Position {
     }
 
     /// Returns the distance to another point of the plane.
-    pub fn distance(self, other: Position) -> f64 {
+    pub fn distance(self, other: Coordinates) -> f64 {
         (self.x - other.x).hypot(self.y - other.y)
     }
 }
 
-pub(crate) fn no_point(found: &str) -> Error {
+pub(crate) fn not_a_point(found: &str) -> Error {
     Error::bad_value(format!(
         "Point must be an array or object, instead got type {found}"
     ))
@@ -100,9 +103,9 @@ mod tests {
     use windrow_document::{Value, array, doc};
 
     #[test]
-    fn legacy_pairs() {
+    fn pairs_are_arrays_or_documents() {
         let check = |value: Value, expected: Option<(f64, f64)>| {
-            let found = Position::legacy(value.as_ref(), More::Allowed).ok();
+            let found = Coordinates::parse_pair(value.as_ref(), ExtraElements::Allowed).ok();
             assert_eq!(found.map(|it| (it.x, it.y)), expected, "{value}");
         };
         check(array![1, 2.5].into(), Some((1.0, 2.5)));
@@ -115,11 +118,11 @@ mod tests {
     }
 
     #[test]
-    fn the_earth_has_bounds() {
-        assert!(Position { x: 180.0, y: -90.0 }.is_on_earth());
-        assert!(!Position { x: 181.0, y: 0.0 }.is_on_earth());
+    fn longitude_and_latitude_have_bounds() {
+        assert!(Coordinates { x: 180.0, y: -90.0 }.is_on_earth());
+        assert!(!Coordinates { x: 181.0, y: 0.0 }.is_on_earth());
         assert!(
-            !Position {
+            !Coordinates {
                 x: f64::NAN,
                 y: 0.0
             }

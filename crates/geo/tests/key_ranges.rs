@@ -5,18 +5,18 @@ mod common;
 
 use common::{Random, list, pair, point};
 use windrow_document::{ArrayBuf, DocumentBuf, ValueRef, array, doc};
-use windrow_geo::{Cells, Condition, Grid, KeyRange, Levels, Near, Shape};
+use windrow_geo::{CellLevels, Cells, Condition, Grid, KeyRange, Near, Shape};
 
 fn has_key(cells: &Cells, shape: &DocumentBuf, ranges: &[KeyRange]) -> bool {
     let shape = Shape::parse(ValueRef::Document(shape.as_document())).unwrap();
     let keys = cells.keys(&shape).unwrap();
     assert!(!keys.is_empty() && keys.len() < 200);
-    let inside = |key: &u64| ranges.iter().any(|(from, to)| (from..=to).contains(&key));
+    let inside = |key: &u64| ranges.iter().any(|range| range.contains(*key));
     keys.iter().any(inside)
 }
 
 fn holds(condition: &Condition, shape: &DocumentBuf) -> bool {
-    condition.holds(ValueRef::Document(shape.as_document()))
+    condition.matches(ValueRef::Document(shape.as_document()))
 }
 
 /// Asserts that the ranges contain a matching shape, and counts the matches and the shapes that the
@@ -37,12 +37,12 @@ fn circle(center: (f64, f64), radius: f64) -> ArrayBuf {
 }
 
 #[test]
-fn on_the_sphere() {
+fn ranges_on_the_sphere_contain_all_matches() {
     let mut random = Random(1);
     let mut tally = (0, 0);
     for levels in [
-        Levels::default(),
-        Levels {
+        CellLevels::default(),
+        CellLevels {
             coarsest: 3,
             finest: 9,
         },
@@ -76,7 +76,7 @@ fn on_the_sphere() {
 }
 
 #[test]
-fn in_the_plane() {
+fn ranges_in_the_plane_contain_all_matches() {
     let mut random = Random(2);
     let mut tally = (0, 0);
     for bits in [1, 7, 26, 32] {
@@ -103,11 +103,11 @@ fn in_the_plane() {
 }
 
 #[test]
-fn within_a_distance() {
+fn ranges_of_a_distance_contain_all_shapes_within_it() {
     let mut random = Random(3);
     let mut found = 0;
     let kinds = [
-        Cells::Sphere(Levels::default()),
+        Cells::Sphere(CellLevels::default()),
         Cells::Plane(Grid::default()),
     ];
     for _ in 0..2000 {
@@ -127,7 +127,7 @@ fn within_a_distance() {
             _ => doc! { "$near": (pair(center)) },
         };
         let near = Near::parse(operators.as_document()).unwrap();
-        if !cells.answers(&near) {
+        if !cells.supports(&near) {
             continue;
         }
         let Ok(valid) = Shape::parse(ValueRef::Document(shape.as_document())) else {
@@ -136,12 +136,12 @@ fn within_a_distance() {
         let distance = near
             .distance(ValueRef::Document(shape.as_document()))
             .unwrap();
-        let ranges = cells.within(&near, distance);
+        let ranges = cells.ranges_within(&near, distance);
         assert!(
             has_key(&cells, &shape, &ranges),
             "{operators} {shape} {valid:?}"
         );
-        assert!(distance <= cells.farthest(&near));
+        assert!(distance <= cells.distance_max(&near));
         found += 1;
     }
     assert!(found > 500);

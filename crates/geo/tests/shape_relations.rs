@@ -5,12 +5,12 @@ mod common;
 
 use common::{Random, geojson, list, point, polygon};
 use windrow_document::{DocumentBuf, Value, ValueRef, array, doc};
-use windrow_geo::{Cells, Condition, Levels, Near, Shape};
+use windrow_geo::{CellLevels, Cells, Condition, Near, Shape};
 
 fn holds(operator: &str, region: &DocumentBuf, value: &Value) -> Result<bool, i32> {
     let operand = ValueRef::Document(region.as_document());
     let condition = Condition::parse(operator, operand).map_err(|error| error.code)?;
-    Ok(condition.holds(value.as_ref()))
+    Ok(condition.matches(value.as_ref()))
 }
 
 fn check(
@@ -38,7 +38,7 @@ fn square(low: f64, high: f64) -> Vec<(f64, f64)> {
 }
 
 #[test]
-fn the_plane_holds_points_with_its_edges() {
+fn plane_shapes_contain_points_on_their_boundary() {
     let check = |region, value: Value, expected| check("$geoWithin", region, value, expected);
     let boxed = || doc! { "$box": [[6, 6], [-4, -4]] };
     check(boxed(), array![6, -4].into(), Ok(true));
@@ -75,7 +75,7 @@ fn the_plane_holds_points_with_its_edges() {
 }
 
 #[test]
-fn the_sphere_holds_shapes() {
+fn containment_and_intersection_on_the_sphere() {
     let check = |operator, region: DocumentBuf, value: DocumentBuf, expected| {
         check(operator, doc! { "$geometry": region }, value, expected);
     };
@@ -122,7 +122,7 @@ fn the_sphere_holds_shapes() {
 }
 
 #[test]
-fn a_wound_polygon_may_be_most_of_the_earth() {
+fn strict_winding_allows_more_than_a_hemisphere() {
     let strict = |ring: Vec<(f64, f64)>| {
         let mut shape = polygon(&[ring]);
         let name = "urn:x-mongodb:crs:strictwinding:EPSG:4326";
@@ -157,7 +157,7 @@ fn a_wound_polygon_may_be_most_of_the_earth() {
 }
 
 #[test]
-fn shapes_are_checked() {
+fn invalid_geojson_is_refused() {
     let check = |shape: DocumentBuf, expected: bool| {
         let found = Shape::parse(ValueRef::Document(shape.as_document()));
         assert_eq!(found.is_ok(), expected, "{shape} {found:?}");
@@ -200,7 +200,7 @@ fn shapes_are_checked() {
 }
 
 #[test]
-fn distances_are_those_that_mongodb_shows() {
+fn distances_equal_those_of_mongodb() {
     let meters = |x: f64, y: f64, expected: f64| {
         let operators = doc! { "$near": { "$geometry": (point((0.0, 0.0))) } };
         let near = Near::parse(operators.as_document()).unwrap();
@@ -220,7 +220,7 @@ fn distances_are_those_that_mongodb_shows() {
 
 /// Shapes that share a point intersect. A shape within another has no point outside of it.
 #[test]
-fn random_shapes_agree_with_their_points() {
+fn relations_of_random_shapes_agree_with_their_points() {
     let mut random = Random(7);
     let (mut met, mut within) = (0, 0);
     for _ in 0..400 {
@@ -243,7 +243,7 @@ fn random_shapes_agree_with_their_points() {
             continue;
         };
         let holds = |condition: &Condition, shape: &DocumentBuf| {
-            condition.holds(ValueRef::Document(shape.as_document()))
+            condition.matches(ValueRef::Document(shape.as_document()))
         };
         let (meets, is_within) = (holds(&meets_one, &other), holds(&within_one, &other));
         assert!(meets || !is_within, "{one} {other}");
@@ -263,7 +263,7 @@ fn random_shapes_agree_with_their_points() {
 
 /// Parsing arbitrary coordinates returns a shape or an error.
 #[test]
-fn nonsense_is_refused_without_a_panic() {
+fn arbitrary_coordinates_never_panic() {
     let mut random = Random(11);
     let names = [
         "Point",
@@ -303,12 +303,15 @@ fn nonsense_is_refused_without_a_panic() {
         if let Ok(condition) =
             Condition::parse("$geoIntersects", ValueRef::Document(operand.as_document()))
         {
-            assert!(condition.holds(value), "{shape} meets itself");
-            let cells = Cells::Sphere(Levels::default());
+            assert!(condition.matches(value), "{shape} intersects itself");
+            let cells = Cells::Sphere(CellLevels::default());
             let keys = cells.keys(&Shape::parse(value).unwrap()).unwrap();
             let ranges = condition.ranges(&cells).unwrap();
-            let is_found = |key: &u64| ranges.iter().any(|(from, to)| (from..=to).contains(&key));
-            assert!(keys.iter().any(is_found), "{shape} finds itself");
+            let is_found = |key: &u64| ranges.iter().any(|range| range.contains(*key));
+            assert!(
+                keys.iter().any(is_found),
+                "{shape} has a key in its own ranges"
+            );
         }
     }
 }
