@@ -88,6 +88,58 @@ def test_filters_are_listed_replaced_and_cleared(collection):
     assert command("planCacheListFilters", "c")["filters"] == []
 
 
+def other(collection):
+    """Another collection with the same indexes."""
+    other = collection.database.other
+    other.drop()
+    other.insert_many({"_id": i, "a": i % 10, "b": i} for i in range(100))
+    other.create_index("a")
+    other.create_index("b")
+    return other
+
+
+def rename(source, target, **options):
+    names = [one.full_name for one in (source, target)]
+    source.database.client.admin.command("renameCollection", names[0], to=names[1], **options)
+
+
+@pytest.mark.parametrize("replace", [
+    lambda c: c.database.client.drop_database(c.database),
+    lambda c: rename(c, c.database.away),
+    lambda c: rename(other(c), c, dropTarget=True),
+    lambda c: c.database.command("convertToCapped", "c", size=1 << 20),
+    lambda c: list(other(c).aggregate([{"$out": "c"}])),
+    lambda c: c.drop(),
+], ids=["dropDatabase", "rename", "rename onto", "convertToCapped", "$out", "drop"])
+def test_filters_and_plans_end_with_their_collection(collection, replace):
+    """Filters and plans were kept by name and forgotten by `drop` alone, so that a collection that got
+    the name by any other command was read by the index filters of the one before."""
+    command = collection.database.command
+    collection.database.away.drop()
+    set_filter(collection, {"a": 1, "b": 1}, ["a_1"])
+    list(collection.find({"a": 1, "b": {"$gt": 1}}))
+    assert len(list(collection.aggregate([{"$planCacheStats": {}}]))) == 1
+    uuid = collection.database.list_collections(filter={"name": "c"}).next()["info"]["uuid"]
+    replace(collection)
+    collection.insert_one({"a": 1, "b": 1})
+    assert command("planCacheListFilters", "c")["filters"] == []
+    assert list(collection.aggregate([{"$planCacheStats": {}}])) == []
+    assert not planner(collection, {"a": 1, "b": 1})["indexFilterSet"]
+    after = collection.database.list_collections(filter={"name": "c"}).next()["info"]["uuid"]
+    assert after != uuid
+
+
+def test_filters_follow_a_collection_to_its_new_name(collection):
+    """MongoDB keeps index filters with the collection itself: so they go with it when it is renamed."""
+    collection.database.away.drop()
+    set_filter(collection, {"a": 1, "b": 1}, ["a_1"])
+    rename(collection, collection.database.away)
+    away = collection.database.away
+    assert planner(away, {"a": 1, "b": 1})["indexFilterSet"]
+    set_filter(away, {"b": 1}, ["b_1"])
+    assert len(away.database.command("planCacheListFilters", "away")["filters"]) == 2
+
+
 def test_notablescan_refuses_filters_without_an_index(collection):
     admin = collection.database.client.admin
     assert admin.command("setParameter", 1, notablescan=True)["was"] is False

@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 
-use windrow_document::{Document, DocumentBuf};
+use windrow_document::{Document, DocumentBuf, doc};
 use windrow_index::Definition;
 
 use crate::collection::Collection;
+use crate::creating::random_uuid;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::holds::Patience;
@@ -113,6 +114,16 @@ impl Engine {
         })?;
         target.as_ref().map_or(Ok(()), |target| self.forget(target))
     }
+}
+
+/// A collection's options with a limit of so many bytes in place of another.
+fn capped_options(old: Document<'_>, bytes: u64) -> DocumentBuf {
+    let mut new = doc! { "capped": true, "size": (bytes as i64) };
+    let others = old.iter();
+    others
+        .filter(|(name, _)| !matches!(*name, "capped" | "size" | "max"))
+        .for_each(|(name, value)| new.push(name, value));
+    new
 }
 
 /// What an option's or an index's document becomes.
@@ -222,8 +233,10 @@ impl Collection {
         })
     }
 
-    /// Limits the collection: what is too much goes, and so do the indexes but for the one on `_id`.
-    /// `patience`: asked whether to leave what is too much to the next insert.
+    /// Turns the collection into a capped one of at most so many bytes: removes the oldest documents that
+    /// exceed it, and all indexes but the one on `_id`. Like MongoDB, gives the collection a new UUID, so
+    /// that what is held for the old one (plans, index filters) means nothing any more.
+    /// `patience`: asked whether to leave the removal of documents to the next insert.
     pub fn cap_to(&self, bytes: u64, patience: &dyn Patience) -> Result<(), Error> {
         let names = self
             .indexes()
@@ -232,30 +245,33 @@ impl Collection {
         names
             .filter(|name| name != Definition::of_ids(None).name.as_str())
             .try_for_each(|name| self.drop_index(&name))?;
-        self.change_options(|old| {
-            let mut new = DocumentBuf::new();
-            new.push("capped", true);
-            new.push("size", bytes as i64);
-            let kept = old.iter();
-            kept.filter(|(name, _)| !matches!(*name, "capped" | "size" | "max"))
-                .for_each(|(name, value)| new.push(name, value));
-            Ok::<DocumentBuf, Error>(new)
-        })?;
-        self.tell_of_conversion()?;
+        self.become_capped(bytes)?;
         self.cap()
             .map_or(Ok(()), |cap| self.trim(&cap, 0, patience))
     }
 
-    /// Change streams learn of it as of another collection that takes the name of this one: what was
-    /// too much goes without being told.
-    fn tell_of_conversion(&self) -> Result<(), Error> {
+    /// Changes options and UUID. Change streams see a collection of a temporary name that takes the name
+    /// of this one; they do not see the documents that the cap removes.
+    fn become_capped(&self, bytes: u64) -> Result<(), Error> {
         let core = self.core()?;
+        let _exclusion = self.exclude(&|| core.waits_in_vain())?;
         let _changing = core.catalog_change.lock();
-        let row = self.row();
-        let mut copy = CollectionRow::clone(&row);
-        copy.namespace.collection = format!("tmp.convertToCapped.{}", row.namespace.collection);
-        let told = Told::of_rename(&copy, &row.namespace, Some(row.uuid));
-        core.storage.catalog.change(vec![told.put()], |_| {})?;
+        let _schema = self.schema.write();
+        self.check_there()?;
+        let old = self.row();
+        let row = CollectionRow {
+            uuid: random_uuid(core.options.random),
+            options: capped_options(old.options.as_document(), bytes),
+            ..CollectionRow::clone(&old)
+        };
+        let mut copy = row.clone();
+        copy.namespace.collection = format!("tmp.convertToCapped.{}", old.namespace.collection);
+        let mut changes = row.replace(&old, self.id);
+        changes.extend(core.retire_name(self.id, old.named()));
+        changes.push(Told::of_rename(&copy, &row.namespace, Some(old.uuid)).put());
+        core.storage.catalog.change(changes, |_| {})?;
+        self.note_changed(&core);
+        self.set_row(row);
         Ok(())
     }
 

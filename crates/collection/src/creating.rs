@@ -79,8 +79,8 @@ pub(crate) fn deletions_of(core: &Core, collection: &Collection) -> Vec<RowChang
     gone.collect()
 }
 
-/// Version 4: random.
-fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
+/// A random UUID (version 4).
+pub(crate) fn random_uuid(random: fn(&mut [u8])) -> [u8; 16] {
     let mut uuid = [0; 16];
     random(&mut uuid);
     uuid[6] = uuid[6] & 0x0F | 0x40;

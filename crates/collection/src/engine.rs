@@ -1,5 +1,6 @@
 //! The engine: a data folder's collections, opened, created and dropped; its background thread.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -138,6 +139,11 @@ impl Engine {
         let mut all = self.collections.all();
         all.retain(|it| it.namespace().database == database);
         all
+    }
+
+    /// The UUIDs of all collections.
+    pub fn uuids(&self) -> HashSet<[u8; 16]> {
+        self.collections.all().iter().map(|it| it.uuid()).collect()
     }
 
     /// The databases that have collections, by name.

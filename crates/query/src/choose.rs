@@ -102,7 +102,7 @@ pub(crate) fn index_filter(find: &Find, source: &dyn Source) -> Option<IndexFilt
     if !restrictions.has_filters() {
         return None;
     }
-    restrictions.filter(&source.namespace(), &find.shape())
+    restrictions.filter(source.uuid()?, &find.shape())
 }
 
 /// Where an index filter is set a hint means nothing, but to `min` and `max`.

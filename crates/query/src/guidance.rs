@@ -13,9 +13,10 @@ pub struct Guidance {
 }
 
 impl Guidance {
-    /// Forgets a collection that is gone.
-    pub fn forget(&self, namespace: &str) {
-        self.restrictions.clear_filters(namespace, None);
-        self.plans.clear(namespace, None);
+    /// Frees what is held for collections that are gone. No query can meet it, since a new collection has
+    /// a new UUID.
+    pub fn retain(&self, is_there: impl Fn(&[u8; 16]) -> bool) {
+        self.restrictions.retain_filters(&is_there);
+        self.plans.retain(&is_there);
     }
 }

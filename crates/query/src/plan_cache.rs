@@ -112,7 +112,8 @@ pub struct PlanCache {
 
 #[derive(Debug, Default)]
 struct Tables {
-    by_namespace: HashMap<String, OfCollection>,
+    /// By the collection's UUID: one that takes the name of another starts without plans.
+    by_collection: HashMap<[u8; 16], OfCollection>,
     count: usize,
     bytes: usize,
     /// Grows with each use of an entry.
@@ -149,35 +150,39 @@ impl OfCollection {
 
 impl Tables {
     /// The entries of a collection that were made for these indexes.
-    fn of(&mut self, namespace: &str, indexes: &[Arc<Definition>]) -> Option<&mut OfCollection> {
-        if !self.by_namespace.get(namespace)?.is_for(indexes) {
-            self.forget(namespace);
+    fn of(
+        &mut self,
+        collection: [u8; 16],
+        indexes: &[Arc<Definition>],
+    ) -> Option<&mut OfCollection> {
+        if !self.by_collection.get(&collection)?.is_for(indexes) {
+            self.forget(collection);
         }
-        self.by_namespace.get_mut(namespace)
+        self.by_collection.get_mut(&collection)
     }
 
-    fn forget(&mut self, namespace: &str) {
-        if let Some(gone) = self.by_namespace.remove(namespace) {
+    fn forget(&mut self, collection: [u8; 16]) {
+        if let Some(gone) = self.by_collection.remove(&collection) {
             self.count -= gone.entries.len();
             self.bytes -= gone.bytes();
         }
     }
 
-    fn retain(&mut self, is_kept: impl Fn(&str, &Entry) -> bool) {
-        for (namespace, of_collection) in &mut self.by_namespace {
+    fn retain(&mut self, is_kept: impl Fn(&[u8; 16], &Entry) -> bool) {
+        for (collection, of_collection) in &mut self.by_collection {
             of_collection
                 .entries
-                .retain(|_, entry| is_kept(namespace, entry));
+                .retain(|_, entry| is_kept(collection, entry));
         }
-        self.by_namespace.retain(|_, it| !it.entries.is_empty());
-        let all = self.by_namespace.values();
+        self.by_collection.retain(|_, it| !it.entries.is_empty());
+        let all = self.by_collection.values();
         self.count = all.clone().map(|it| it.entries.len()).sum();
         self.bytes = all.map(OfCollection::bytes).sum();
     }
 
     /// Forgets the eighth of the entries that was not used for the longest time.
     fn make_room(&mut self) {
-        let all = self.by_namespace.values();
+        let all = self.by_collection.values();
         let mut uses: Vec<u64> = all
             .flat_map(|it| it.entries.values().map(|entry| entry.used))
             .collect();
@@ -196,14 +201,14 @@ impl PlanCache {
     /// What an active entry remembers.
     pub fn get(
         &self,
-        namespace: &str,
+        collection: [u8; 16],
         indexes: &[Arc<Definition>],
         key: PlanKey,
     ) -> Option<Remembered> {
         let mut tables = self.tables();
         tables.clock += 1;
         let now = tables.clock;
-        let entry = tables.of(namespace, indexes)?.entries.get_mut(&key)?;
+        let entry = tables.of(collection, indexes)?.entries.get_mut(&key)?;
         entry.used = now;
         let plan = &entry.plan;
         plan.is_active.then(|| plan.remembered.clone())
@@ -212,14 +217,14 @@ impl PlanCache {
     /// Notes what was chosen anew. `details` is asked for only where they are kept.
     pub fn put(
         &self,
-        namespace: &str,
+        collection: [u8; 16],
         indexes: &[Arc<Definition>],
         (shape, key): (Shape, PlanKey),
         chosen: Remembered,
         details: impl FnOnce() -> Details,
     ) {
         let mut tables = self.tables();
-        let old = tables.of(namespace, indexes);
+        let old = tables.of(collection, indexes);
         let old = old.and_then(|it| it.entries.get_mut(&key));
         let mut is_active = false;
         if let Some(old) = old {
@@ -241,24 +246,29 @@ impl PlanCache {
             bytes,
             details,
         };
-        tables.insert(namespace, indexes, plan);
+        tables.insert(collection, indexes, plan);
     }
 
     /// Forgets the plans of a shape, or (None) all of the collection.
-    pub fn clear(&self, namespace: &str, shape: Option<&Shape>) {
+    pub fn clear(&self, collection: [u8; 16], shape: Option<&Shape>) {
         let mut tables = self.tables();
         match shape {
-            None => tables.forget(namespace),
+            None => tables.forget(collection),
             Some(shape) => {
-                tables.retain(|name, entry| name != namespace || entry.plan.shape != *shape);
+                tables.retain(|of, entry| *of != collection || entry.plan.shape != *shape);
             }
         }
     }
 
+    /// Forgets the plans of all collections but these.
+    pub fn retain(&self, is_kept: impl Fn(&[u8; 16]) -> bool) {
+        self.tables().retain(|collection, _| is_kept(collection));
+    }
+
     /// All plans of a collection that has these indexes, the oldest first.
-    pub fn list(&self, namespace: &str, indexes: &[Arc<Definition>]) -> Vec<CachedPlan> {
+    pub fn list(&self, collection: [u8; 16], indexes: &[Arc<Definition>]) -> Vec<CachedPlan> {
         let mut tables = self.tables();
-        let found = tables.of(namespace, indexes);
+        let found = tables.of(collection, indexes);
         let entries = found.iter().flat_map(|it| it.entries.values());
         let mut plans: Vec<CachedPlan> = entries.map(|entry| entry.plan.clone()).collect();
         plans.sort_by_key(|plan| (plan.created, plan.key.0));
@@ -267,13 +277,13 @@ impl PlanCache {
 }
 
 impl Tables {
-    fn insert(&mut self, namespace: &str, indexes: &[Arc<Definition>], plan: CachedPlan) {
+    fn insert(&mut self, collection: [u8; 16], indexes: &[Arc<Definition>], plan: CachedPlan) {
         if self.count >= ENTRIES_MAX {
             self.make_room();
         }
         self.clock += 1;
         let (key, bytes, used) = (plan.key, plan.bytes, self.clock);
-        let of_collection = self.by_namespace.entry(namespace.to_owned());
+        let of_collection = self.by_collection.entry(collection);
         let of_collection = of_collection.or_insert_with(|| OfCollection {
             indexes: indexes.to_vec(),
             entries: HashMap::new(),
@@ -292,6 +302,9 @@ mod tests {
     use super::*;
     use windrow_document::Document;
 
+    const C: [u8; 16] = [1; 16];
+    const E: [u8; 16] = [2; 16];
+
     fn shape(name: &str) -> Shape {
         let mut filter = DocumentBuf::new();
         filter.push(name, 1);
@@ -299,31 +312,28 @@ mod tests {
         Shape::of(filter.as_document(), none, none, None)
     }
 
-    fn put(cache: &PlanCache, namespace: &str, name: &str, works: f64) -> PlanKey {
+    fn put(cache: &PlanCache, collection: [u8; 16], name: &str, works: f64) -> PlanKey {
         let shape = shape(name);
         let key = PlanKey::of(&shape, (), &[1, 2]);
         let chosen = Remembered {
             indexes: vec![1],
             works,
         };
-        cache.put(namespace, &[], (shape, key), chosen, Details::default);
+        cache.put(collection, &[], (shape, key), chosen, Details::default);
         key
     }
 
     /// After choices of so much work: whether the entry is active, and what it remembers.
     fn check(works: &[f64], expected: (bool, f64)) {
         let cache = PlanCache::default();
-        let key = works
-            .iter()
-            .map(|works| put(&cache, "d.c", "a", *works))
-            .last();
-        let found = &cache.list("d.c", &[])[0];
+        let key = works.iter().map(|works| put(&cache, C, "a", *works)).last();
+        let found = &cache.list(C, &[])[0];
         assert_eq!(
             (found.is_active, found.remembered.works),
             expected,
             "{works:?}"
         );
-        let active = cache.get("d.c", &[], key.unwrap());
+        let active = cache.get(C, &[], key.unwrap());
         assert_eq!(active.is_some(), expected.0);
     }
 
@@ -356,29 +366,32 @@ mod tests {
     fn entries_are_cleared_by_shape_or_all() {
         let cache = PlanCache::default();
         for name in ["a", "b"] {
-            put(&cache, "d.c", name, 1.0);
-            put(&cache, "d.e", name, 1.0);
+            put(&cache, C, name, 1.0);
+            put(&cache, E, name, 1.0);
         }
-        let counts = || (cache.list("d.c", &[]).len(), cache.list("d.e", &[]).len());
-        cache.clear("d.c", Some(&shape("a")));
-        cache.clear("d.c", Some(&shape("x")));
+        let counts = || (cache.list(C, &[]).len(), cache.list(E, &[]).len());
+        cache.clear(C, Some(&shape("a")));
+        cache.clear(C, Some(&shape("x")));
         assert_eq!(counts(), (1, 2));
-        cache.clear("d.e", None);
+        cache.clear(E, None);
         assert_eq!(counts(), (1, 0));
+        put(&cache, E, "a", 1.0);
+        cache.retain(|collection| *collection == E);
+        assert_eq!(counts(), (0, 1));
     }
 
     #[test]
     fn the_least_used_make_room() {
         let cache = PlanCache::default();
-        let first = put(&cache, "d.c", "first", 1.0);
-        put(&cache, "d.c", "first", 1.0);
+        let first = put(&cache, C, "first", 1.0);
+        put(&cache, C, "first", 1.0);
         for number in 0..2 * ENTRIES_MAX {
-            put(&cache, "d.c", &number.to_string(), 1.0);
+            put(&cache, C, &number.to_string(), 1.0);
             if number % 500 == 0 {
-                assert!(cache.get("d.c", &[], first).is_some());
+                assert!(cache.get(C, &[], first).is_some());
             }
         }
-        let count = cache.list("d.c", &[]).len();
+        let count = cache.list(C, &[]).len();
         assert!(count <= ENTRIES_MAX && count > ENTRIES_MAX / 2, "{count}");
         assert_eq!(cache.tables().count, count);
     }

@@ -13,8 +13,9 @@ use crate::shape::{Shape, ShapeParts};
 #[derive(Debug, Default)]
 pub struct Restrictions {
     no_table_scan: AtomicBool,
-    /// By namespace, in the order in which they were set.
-    filters: RwLock<HashMap<String, Vec<IndexFilter>>>,
+    /// By the collection's UUID, in the order in which they were set. A collection that takes the name of
+    /// another starts without filters.
+    filters: RwLock<HashMap<[u8; 16], Vec<IndexFilter>>>,
 }
 
 /// The indexes that queries of a shape may use, and no others.
@@ -69,33 +70,39 @@ impl Restrictions {
     }
 
     /// The filter for queries of this shape.
-    pub fn filter(&self, namespace: &str, shape: &Shape) -> Option<IndexFilter> {
+    pub fn filter(&self, collection: [u8; 16], shape: &Shape) -> Option<IndexFilter> {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
-        let mut found = filters.get(namespace)?.iter();
+        let mut found = filters.get(&collection)?.iter();
         found.find(|filter| filter.shape == *shape).cloned()
     }
 
     /// All filters of a collection.
-    pub fn filters(&self, namespace: &str) -> Vec<IndexFilter> {
+    pub fn filters(&self, collection: [u8; 16]) -> Vec<IndexFilter> {
         let filters = self.filters.read().unwrap_or_else(PoisonError::into_inner);
-        filters.get(namespace).cloned().unwrap_or_default()
+        filters.get(&collection).cloned().unwrap_or_default()
     }
 
     /// Sets a filter in place of that of the same shape.
-    pub fn set_filter(&self, namespace: &str, filter: IndexFilter) {
+    pub fn set_filter(&self, collection: [u8; 16], filter: IndexFilter) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
-        let all = filters.entry(namespace.to_owned()).or_default();
+        let all = filters.entry(collection).or_default();
         all.retain(|other| other.shape != filter.shape);
         all.push(filter);
     }
 
-    /// Takes the filter of a shape away, or (None) all of the collection.
-    pub fn clear_filters(&self, namespace: &str, shape: Option<&Shape>) {
+    /// Removes the filters of all collections but these.
+    pub fn retain_filters(&self, is_kept: impl Fn(&[u8; 16]) -> bool) {
         let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(all) = filters.get_mut(namespace) {
+        filters.retain(|collection, _| is_kept(collection));
+    }
+
+    /// Takes the filter of a shape away, or (None) all of the collection.
+    pub fn clear_filters(&self, collection: [u8; 16], shape: Option<&Shape>) {
+        let mut filters = self.filters.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = filters.get_mut(&collection) {
             all.retain(|filter| shape.is_some_and(|shape| filter.shape != *shape));
             if all.is_empty() {
-                filters.remove(namespace);
+                filters.remove(&collection);
             }
         }
     }

@@ -190,7 +190,8 @@ fn explain_neither_uses_nor_makes_an_entry() {
     let query = doc! { "a": 3, "b": 3 };
     let list = || {
         let source = database.source();
-        database.guidance.plans.list("test.c", &source.indexes())
+        let (uuid, indexes) = (source.uuid().unwrap(), source.indexes());
+        database.guidance.plans.list(uuid, &indexes)
     };
     let anew = find(&query).plan_anew(&*database.source()).unwrap();
     assert_eq!(list().len(), 0);
@@ -220,6 +221,7 @@ fn explain_neither_uses_nor_makes_an_entry() {
     assert_eq!(list().len(), 1);
     // Other indexes, other plans.
     let fewer = &database.source().indexes()[1..];
-    assert!(database.guidance.plans.list("test.c", fewer).is_empty());
+    let uuid = database.source().uuid().unwrap();
+    assert!(database.guidance.plans.list(uuid, fewer).is_empty());
     assert!(list().is_empty());
 }

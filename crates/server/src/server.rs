@@ -209,12 +209,21 @@ fn refuse(state: &Arc<State>, stream: TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets go of transactions that last too long, of sessions and cursors that nobody uses any more, and of
-/// work for clients that are gone.
+/// How often plans and index filters of collections that are gone are freed.
+const PLANS_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Ends transactions that last too long, sessions and cursors that expire, and the operations of clients
+/// that are gone. Frees the plans of collections that are gone.
 fn keep_house(state: &State) {
+    let mut plans_freed = Instant::now();
     while !state.stop.wait(Duration::from_secs(1)) {
         state.operations.end_of_gone(&state.connections);
         let now = Instant::now();
+        if now.duration_since(plans_freed) >= PLANS_INTERVAL {
+            plans_freed = now;
+            let uuids = state.services.engine.uuids();
+            state.guidance.retain(|uuid| uuids.contains(uuid));
+        }
         let limit = state.parameters.number(TRANSACTION_SECONDS).max(1);
         for session in state
             .histories

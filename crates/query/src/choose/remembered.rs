@@ -26,6 +26,7 @@ use crate::source::Source;
 /// What is remembered of a collection.
 pub struct Memory<'s> {
     plans: &'s PlanCache,
+    collection: [u8; 16],
     source: &'s dyn Source,
 }
 
@@ -33,18 +34,18 @@ impl Memory<'_> {
     pub fn of(source: &dyn Source) -> Option<Memory<'_>> {
         Some(Memory {
             plans: source.plans()?,
+            collection: source.uuid()?,
             source,
         })
     }
 
-    /// Asked for only where indexes compete: most queries are of one `_id`.
-    fn of_collection(&self) -> (String, Vec<Arc<Definition>>) {
-        (self.source.namespace(), self.source.indexes())
+    /// Called only if indexes compete: most queries are of one `_id`.
+    fn indexes(&self) -> Vec<Arc<Definition>> {
+        self.source.indexes()
     }
 
     fn get(&self, key: PlanKey) -> Option<Remembered> {
-        let (namespace, indexes) = self.of_collection();
-        self.plans.get(&namespace, &indexes, key)
+        self.plans.get(self.collection, &self.indexes(), key)
     }
 }
 
@@ -86,11 +87,13 @@ impl<'m> Place<'m> {
             // As far as its own indexes tell: no others are counted again.
             works: ranked.cost_alone(find, way),
         };
-        let (namespace, indexes) = self.memory.of_collection();
+        let Memory {
+            plans, collection, ..
+        } = *self.memory;
+        let indexes = self.memory.indexes();
         let details = || details(find, ranked);
-        let plans = self.memory.plans;
         plans.put(
-            &namespace,
+            collection,
             &indexes,
             (self.shape, self.key),
             chosen,

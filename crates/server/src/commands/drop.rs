@@ -85,5 +85,4 @@ fn check_profile(context: &Context<'_>, namespace: &Namespace) -> Result<(), Com
 fn ended(context: &Context<'_>, name: &str) {
     let cursors = &context.state.cursors;
     cursors.end_where(|one| one == name, "collection dropped");
-    context.state.guidance.forget(name);
 }

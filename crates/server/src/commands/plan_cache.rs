@@ -1,6 +1,8 @@
 //! `planCacheClear` and the commands of index filters.
 
-use windrow_collection::Namespace;
+use std::sync::Arc;
+
+use windrow_collection::{Collection, Namespace};
 use windrow_document::{ArrayBuf, Document, Value, ValueRef, doc};
 use windrow_mql::projection::Projection;
 use windrow_mql::sort::Sort;
@@ -48,12 +50,16 @@ const OF_SHAPE: Command = Command {
     ..Command::EMPTY
 };
 
-/// Notes the collection, which must not be a view.
-fn look(request: &Request, context: &Context<'_>) -> Result<Namespace, CommandError> {
+/// The collection that the command names, if it exists. Fails if the name is that of a view.
+fn look(
+    request: &Request,
+    context: &Context<'_>,
+) -> Result<(Namespace, Option<Arc<Collection>>), CommandError> {
     let namespace = namespace::named(request)?;
     context.operation.set_namespace(&namespace.to_string());
     views::refuse(context, &namespace)?;
-    Ok(namespace)
+    let collection = context.collection(&namespace)?;
+    Ok((namespace, collection))
 }
 
 /// The parts of a command that say which queries are meant, as they are given.
@@ -121,46 +127,53 @@ fn bad_value(message: &str) -> CommandError {
     CommandError::new(ErrorCode::BadValue, message)
 }
 
-/// The collection that is named, and the shape of the query; None where none is given. Of a collection
-/// that is not there nothing is remembered, so that its shape is not even looked at.
-fn shape(
+/// The queries that a command names: those of one collection and shape.
+struct NamedQueries {
+    /// The collection's UUID.
+    collection: [u8; 16],
+    /// None: of all shapes.
+    shape: Option<Shape>,
+}
+
+/// Returns None, without a look at the shape, if there is no such collection.
+fn named_queries(
     request: &Request,
     context: &Context<'_>,
-) -> Result<(Namespace, Option<Shape>), CommandError> {
-    let namespace = look(request, context)?;
-    if context.collection(&namespace)?.is_none() {
-        return Ok((namespace, None));
-    }
+) -> Result<Option<NamedQueries>, CommandError> {
+    let (namespace, Some(collection)) = look(request, context)? else {
+        return Ok(None);
+    };
     let default = Defaults::of_collection(context, &namespace);
     let find = Given::parse(request.body())?.find(default)?;
-    Ok((namespace, find.map(|find| find.shape())))
+    Ok(Some(NamedQueries {
+        collection: collection.uuid(),
+        shape: find.map(|find| find.shape()),
+    }))
 }
 
 fn clear(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let (namespace, shape) = shape(request, context)?;
-    let plans = &context.state.guidance.plans;
-    plans.clear(&namespace.to_string(), shape.as_ref());
+    if let Some(queries) = named_queries(request, context)? {
+        let plans = &context.state.guidance.plans;
+        plans.clear(queries.collection, queries.shape.as_ref());
+    }
     Ok(Reply::ok(doc! {}))
 }
 
 fn clear_filters(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let (namespace, shape) = shape(request, context)?;
-    let (namespace, guidance) = (namespace.to_string(), &context.state.guidance);
-    guidance
-        .restrictions
-        .clear_filters(&namespace, shape.as_ref());
-    guidance.plans.clear(&namespace, shape.as_ref());
+    if let Some(NamedQueries { collection, shape }) = named_queries(request, context)? {
+        let guidance = &context.state.guidance;
+        let restrictions = &guidance.restrictions;
+        restrictions.clear_filters(collection, shape.as_ref());
+        guidance.plans.clear(collection, shape.as_ref());
+    }
     Ok(Reply::ok(doc! {}))
 }
 
 fn list(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = look(request, context)?;
-    let filters = context
-        .state
-        .guidance
-        .restrictions
-        .filters(&namespace.to_string());
-    let filters: ArrayBuf = filters.iter().map(shown).collect();
+    let (_, collection) = look(request, context)?;
+    let restrictions = &context.state.guidance.restrictions;
+    let filters = collection.map(|it| restrictions.filters(it.uuid()));
+    let filters: ArrayBuf = filters.iter().flatten().map(shown).collect();
     Ok(Reply::ok(doc! { "filters": filters }))
 }
 
@@ -175,10 +188,9 @@ fn shown(filter: &IndexFilter) -> Value {
 }
 
 fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> {
-    let namespace = look(request, context)?;
-    if context.collection(&namespace)?.is_none() {
+    let (namespace, Some(collection)) = look(request, context)? else {
         return Err(bad_value("no such collection"));
-    }
+    };
     let indexes = parse_indexes(request.get("indexes"))?;
     let given = Given::parse(request.body())?;
     let default = Defaults::of_collection(context, &namespace);
@@ -196,9 +208,9 @@ fn set(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         },
         indexes,
     };
-    let (namespace, guidance) = (namespace.to_string(), &context.state.guidance);
-    guidance.plans.clear(&namespace, Some(&filter.shape));
-    guidance.restrictions.set_filter(&namespace, filter);
+    let (uuid, guidance) = (collection.uuid(), &context.state.guidance);
+    guidance.plans.clear(uuid, Some(&filter.shape));
+    guidance.restrictions.set_filter(uuid, filter);
     Ok(Reply::ok(doc! {}))
 }
 

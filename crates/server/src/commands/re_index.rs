@@ -41,7 +41,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
         .rebuild(&collection, &names, &stop)
         .or_command_error()?;
     let plans = &context.state.guidance.plans;
-    plans.clear(&namespace.to_string(), None);
+    plans.clear(collection.uuid(), None);
     let after = collection.indexes();
     let described = after
         .iter()

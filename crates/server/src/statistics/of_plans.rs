@@ -12,18 +12,21 @@ const NO_COLLECTION: i32 = 50_933;
 
 /// One document a plan. Error 50933 where there is no collection.
 pub fn tell(known: &Known, namespace: &Namespace) -> Result<Vec<DocumentBuf>, Error> {
-    let name = namespace.to_string();
-    if known.engine.collection(namespace).is_none() {
-        return Err(Error::new(NO_COLLECTION, format!("{name} does not exist")));
-    }
+    let Some(collection) = known.engine.collection(namespace) else {
+        let message = format!("{namespace} does not exist");
+        return Err(Error::new(NO_COLLECTION, message));
+    };
     let source = EngineCollections::of(known.engine.clone()).open(namespace)?;
-    let plans = known.guidance.plans.list(&name, &source.indexes());
+    let plans = known
+        .guidance
+        .plans
+        .list(collection.uuid(), &source.indexes());
     let describe = |plan: &CachedPlan| {
         let mut shown = of_plan(plan);
         let is_set = known
             .guidance
             .restrictions
-            .filter(&name, &plan.shape)
+            .filter(collection.uuid(), &plan.shape)
             .is_some();
         shown.push("indexFilterSet", is_set);
         shown.push("estimatedSizeBytes", plan.bytes as i64);
