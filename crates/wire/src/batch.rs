@@ -1,8 +1,21 @@
-//! Documents on their way into a reply.
+//! A batch of documents for a reply.
 
 use windrow_document::Document;
 
-/// The elements of a BSON array, grown by one document at a time, ready to be sent as they are.
+/// The documents of `firstBatch` or `nextBatch`, encoded as the elements of a BSON array while they
+/// are added. A reply sends them without another copy.
+///
+/// ```
+/// use windrow_document::doc;
+/// use windrow_wire::{Batch, Reply};
+///
+/// let document = doc! { "_id": 1 };
+/// let mut batch = Batch::new();
+/// batch.push(document.as_document());
+/// let reply = Reply::first_batch("shop.orders", 0, batch);
+/// let expected = doc! { "cursor": { "firstBatch": [{ "_id": 1 }], "id": 0i64, "ns": "shop.orders" }, "ok": 1.0 };
+/// assert_eq!(reply.to_document(), expected);
+/// ```
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Batch {
     elements: Vec<u8>,
@@ -10,14 +23,15 @@ pub struct Batch {
     name: Name,
 }
 
-/// The name of the next element: its number in decimal digits, counted up as they stand.
+/// A decimal counter: the key of the next array element. Counting in digits avoids formatting a
+/// number for each document.
 #[derive(Debug, Clone, PartialEq)]
 struct Name {
     digits: [u8; DIGITS_MAX],
     first: usize,
 }
 
-/// As many as any number of documents has that stand in one reply.
+/// More digits than the number of documents in a reply can have.
 const DIGITS_MAX: usize = 8;
 
 impl Default for Name {
@@ -47,14 +61,16 @@ impl Name {
 }
 
 impl Batch {
-    /// A document in a batch has its type and its number before it, and a zero.
+    /// Bytes that an element adds to its document: the type, the key and the key's zero byte.
     pub const ELEMENT_BYTES_MAX: usize = 2 + DIGITS_MAX;
 
+    /// Creates an empty batch.
     pub fn new() -> Batch {
         Batch::default()
     }
 
-    /// Writes into this buffer, which is cleared first.
+    /// Creates an empty batch that writes into `buffer`. The buffer is cleared and keeps its
+    /// capacity.
     pub fn with_buffer(mut buffer: Vec<u8>) -> Batch {
         buffer.clear();
         Batch {
@@ -63,6 +79,7 @@ impl Batch {
         }
     }
 
+    /// Appends a copy of the document.
     pub fn push(&mut self, document: Document<'_>) {
         self.elements.push(windrow_document::Type::Document as u8);
         self.elements.extend_from_slice(self.name.as_bytes());
@@ -72,22 +89,24 @@ impl Batch {
         self.name.count_up();
     }
 
-    /// Whether a document goes into a batch of at most so many bytes; the first always does.
+    /// Returns `true` if the document fits into a batch of `bytes_max` bytes. An empty batch has
+    /// room for every document, otherwise a large document could never be returned.
     pub fn has_room(&self, document: Document<'_>, bytes_max: usize) -> bool {
         let bytes = self.bytes() + Batch::ELEMENT_BYTES_MAX + document.as_bytes().len();
         self.is_empty() || bytes <= bytes_max
     }
 
-    /// Documents so far.
+    /// The number of documents.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Bytes so far, as they will be sent.
+    /// The size of the encoded elements in bytes.
     pub fn bytes(&self) -> usize {
         self.elements.len()
     }
 
+    /// Returns `true` if the batch has no documents.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -96,7 +115,7 @@ impl Batch {
         &self.elements
     }
 
-    /// Gives the buffer back for the next batch.
+    /// Returns the buffer for reuse by the next batch.
     pub fn into_buffer(self) -> Vec<u8> {
         self.elements
     }

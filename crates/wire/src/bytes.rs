@@ -1,15 +1,16 @@
-//! Takes fields off the front of bytes from outside, never past their end.
+//! Reads the fields of a message without ever reading past its end.
 
 use crate::error::WireError;
 
-/// A place in a message. Every method either advances past a whole field or says which was cut.
+/// A reader of consecutive fields. Each method advances past one field or fails with the name of
+/// the incomplete field.
 pub(crate) struct Fields<'a> {
     bytes: &'a [u8],
     offset: usize,
 }
 
 impl<'a> Fields<'a> {
-    /// Starts at `offset` of `bytes`; offsets that this gives out count from the start of `bytes`.
+    /// Starts at `offset`. All offsets are relative to the start of `bytes`.
     pub fn new(bytes: &'a [u8], offset: usize) -> Fields<'a> {
         Fields { bytes, offset }
     }
@@ -50,7 +51,7 @@ impl<'a> Fields<'a> {
         Ok(i32::from_le_bytes(*bytes))
     }
 
-    /// A string that a zero byte ends; the zero is passed, and not part of what is returned.
+    /// Reads a zero-terminated string. The result does not include the zero byte.
     pub fn zero_terminated(&mut self, what: &'static str) -> Result<&'a str, WireError> {
         let length = self.rest().iter().position(|&byte| byte == 0);
         let text = self.take(length.ok_or(WireError::Truncated { what })?, what)?;
@@ -58,8 +59,9 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(text).map_err(|_| WireError::NotUtf8 { what })
     }
 
-    /// The length that a document or a sequence states, of at least `least` bytes and at most what
-    /// is left. Stays in front of it, since the length counts itself.
+    /// Returns the length field of the next document or section, without advancing: the length
+    /// includes its own four bytes. Fails if it is less than `least` or more than the rest of the
+    /// message.
     pub fn stated_length(&self, least: usize, what: &'static str) -> Result<usize, WireError> {
         let mut ahead = Fields {
             bytes: self.bytes,

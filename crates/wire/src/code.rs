@@ -1,21 +1,29 @@
 //! MongoDB's error codes: one table of numbers and names.
 //!
-//! Source: the list that MongoDB publishes as `error_codes.yml`, without what only clusters of
-//! shards, streams or MongoDB's own tests use. Where a code has no name there, MongoDB's `codeName`
-//! is "Location" and the number; such codes are written `ErrorCode(51003)` where they arise.
+//! Source: MongoDB's `error_codes.yml`, without the codes that only sharded clusters, stream
+//! processing or MongoDB's own tests use. The `codeName` of a code without a name is "Location"
+//! followed by the number. Such codes are written as `ErrorCode(51003)` where they are raised.
 
 use std::borrow::Cow;
 
-/// An error code of MongoDB. Named ones are constants: `ErrorCode::BadValue`.
+/// One of MongoDB's error codes. Those with a name are constants: `ErrorCode::BadValue`.
+///
+/// ```
+/// use windrow_wire::ErrorCode;
+///
+/// assert_eq!(ErrorCode::DuplicateKey.number(), 11000);
+/// assert_eq!(ErrorCode(51003).name(), "Location51003");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ErrorCode(pub i32);
 
 impl ErrorCode {
+    /// The number, which replies contain as `code`.
     pub fn number(self) -> i32 {
         self.0
     }
 
-    /// What replies carry as `codeName`.
+    /// The name, which replies contain as `codeName`.
     pub fn name(self) -> Cow<'static, str> {
         match NAMES.binary_search_by_key(&self.0, |&(number, _)| number) {
             Ok(place) => Cow::Borrowed(NAMES.get(place).map_or("", |&(_, name)| name)),
@@ -37,7 +45,7 @@ macro_rules! error_codes {
             $(pub const $name: ErrorCode = ErrorCode($number);)*
         }
 
-        /// In order of the numbers.
+        /// Sorted by number.
         const NAMES: &[(i32, &str)] = &[$(($number, stringify!($name))),*];
     };
 }

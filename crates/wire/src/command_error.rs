@@ -1,4 +1,4 @@
-//! A failure that the client learns of, in the shape that MongoDB's drivers read.
+//! The error of a command, in the form that drivers parse.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use windrow_document::{DocumentBuf, Value};
 
 use crate::code::ErrorCode;
 
-/// Why a command failed.
+/// The error of a command.
 ///
 /// ```
 /// use windrow_wire::{CommandError, ErrorCode};
@@ -17,15 +17,18 @@ use crate::code::ErrorCode;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommandError {
+    /// MongoDB's error code.
     pub code: ErrorCode,
+    /// The text of the error, for humans.
     pub message: String,
-    /// What some codes add to the reply: `keyPattern` and `keyValue`, `errInfo` …
+    /// Fields that some codes add to the reply, for example `keyPattern` and `keyValue`.
     pub extra: DocumentBuf,
-    /// What drivers decide by: `TransientTransactionError`, `RetryableWriteError` …
+    /// Error labels, which tell drivers how to react, for example `TransientTransactionError`.
     pub labels: Vec<Cow<'static, str>>,
 }
 
 impl CommandError {
+    /// Creates an error without extra fields and labels.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> CommandError {
         let (extra, labels) = (DocumentBuf::new(), Vec::new());
         CommandError {
@@ -36,25 +39,25 @@ impl CommandError {
         }
     }
 
-    /// The same error with one more field in its reply.
+    /// Adds a field to the error's reply.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> CommandError {
         self.extra.push(name, value);
         self
     }
 
-    /// The same error with one more label.
+    /// Adds an error label.
     pub fn with_label(mut self, label: &'static str) -> CommandError {
         self.labels.push(Cow::Borrowed(label));
         self
     }
 
-    /// The same error with these labels and no others.
+    /// Replaces the error labels.
     pub fn with_labels(mut self, labels: &[String]) -> CommandError {
         self.labels = labels.iter().cloned().map(Cow::Owned).collect();
         self
     }
 
-    /// The reply: `{ok: 0, errmsg, code, codeName, …extra, errorLabels}`.
+    /// Returns the reply: `{ok: 0, errmsg, code, codeName, …extra, errorLabels}`.
     pub fn to_document(&self) -> DocumentBuf {
         let mut reply = DocumentBuf::new();
         reply.push("ok", 0.0);

@@ -1,10 +1,12 @@
-//! OP_COMPRESSED: one message packed inside another.
+//! OP_COMPRESSED: a message that contains another message in compressed form.
 //!
 //! ```text
 //! 0        16                  20                24           25
-//! | header | original op code | unpacked length | compressor | packed bytes
+//! | header | original op code | uncompressed size | compressor | compressed bytes
 //! ```
-//! What is packed is everything behind the header of the original message.
+//!
+//! The compressed bytes are those after the original message's header. See
+//! <https://github.com/mongodb/specifications/blob/master/source/compression/OP_COMPRESSED.md>.
 
 use std::io::{Read, Write};
 
@@ -17,24 +19,27 @@ use crate::error::WireError;
 use crate::header::{HEADER_BYTES, Header, OpCode};
 use crate::limits::MESSAGE_BYTES_MAX;
 
-/// Bytes from the start of OP_COMPRESSED to what is packed.
+/// Bytes of OP_COMPRESSED before the compressed bytes.
 const PREFIX_BYTES: usize = HEADER_BYTES + 9;
 
-/// How a message is packed. Drivers name what they have in `hello`, and use what the reply names.
+/// A compression algorithm. Drivers list theirs in `hello` and use those that the reply lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compressor {
-    /// Packed as it is; for tests of drivers, never agreed on.
+    /// No compression. Never negotiated; tests of drivers use it.
     Noop,
+    /// Snappy in its raw format.
     Snappy,
+    /// Zlib.
     Zlib,
+    /// Zstandard.
     Zstd,
 }
 
 impl Compressor {
-    /// Those that may be agreed on, in the order in which MongoDB names them.
+    /// The compressors that can be negotiated, in MongoDB's order of preference.
     pub const ALL: [Compressor; 3] = [Compressor::Snappy, Compressor::Zstd, Compressor::Zlib];
 
-    /// The number of the compressor on the wire.
+    /// The number of the compressor in OP_COMPRESSED.
     pub fn id(self) -> u8 {
         match self {
             Compressor::Noop => 0,
@@ -44,6 +49,7 @@ impl Compressor {
         }
     }
 
+    /// Returns the compressor with this number, if there is one.
     pub fn from_id(id: u8) -> Option<Compressor> {
         [Compressor::Noop]
             .into_iter()
@@ -51,6 +57,7 @@ impl Compressor {
             .find(|one| one.id() == id)
     }
 
+    /// The name of the compressor in `hello`.
     pub fn name(self) -> &'static str {
         match self {
             Compressor::Noop => "noop",
@@ -60,11 +67,12 @@ impl Compressor {
         }
     }
 
+    /// Returns the negotiable compressor with this name, if there is one.
     pub fn from_name(name: &str) -> Option<Compressor> {
         Compressor::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Appends the packed form of `bytes`.
+    /// Appends the compressed form of `bytes`.
     fn pack(self, bytes: &[u8], into: &mut Vec<u8>) -> Result<(), WireError> {
         match self {
             Compressor::Noop => into.extend_from_slice(bytes),
@@ -84,7 +92,7 @@ impl Compressor {
         Ok(())
     }
 
-    /// Fills `into` with what `packed` holds; neither more nor less may come out.
+    /// Decompresses `packed` into `into`. Fails if the result is shorter or longer than `into`.
     fn unpack(self, packed: &[u8], into: &mut [u8]) -> Result<(), WireError> {
         let length = match self {
             Compressor::Noop => copy(packed, into),
@@ -124,7 +132,7 @@ fn unpack_zlib(packed: &[u8], into: &mut [u8]) -> Result<usize, WireError> {
     let wrong = |error| failed(Compressor::Zlib, error);
     let mut decoder = ZlibDecoder::new(packed);
     decoder.read_exact(into).map_err(wrong)?;
-    // One byte more is asked for, which also makes the decoder check the checksum at the end.
+    // Reading one more byte detects excess output. It also makes the decoder verify the checksum.
     let extra = decoder.read(&mut [0]).map_err(wrong)?;
     Ok(into.len() + extra)
 }
@@ -135,8 +143,9 @@ fn failed(compressor: Compressor, error: impl std::fmt::Display) -> WireError {
     }
 }
 
-/// Unpacks an OP_COMPRESSED message into `into` as the message that it holds, header first, as if
-/// it had come in the open. Returns that header and how it was packed.
+/// Decompresses an OP_COMPRESSED message into `into`, as the original message with its header.
+/// Returns the original header and the compressor. Fails if the content is invalid, is itself
+/// compressed, or is larger than [`MESSAGE_BYTES_MAX`].
 pub fn unpack_message(
     header: &Header,
     message: &[u8],
@@ -176,7 +185,7 @@ pub fn unpack_message(
     Ok((original, compressor))
 }
 
-/// Packs a whole message, header first, into `into`.
+/// Compresses a whole message (header first) into `into`.
 pub fn pack_message(
     compressor: Compressor,
     message: &[u8],

@@ -1,4 +1,4 @@
-//! Many documents of one request, where they lie in its bytes.
+//! The documents of a request, in place in the message.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,8 +8,8 @@ use windrow_document::{Array, Document, ValueRef};
 use crate::code::ErrorCode;
 use crate::command_error::CommandError;
 
-/// The documents of a sequence or of an array in the body, none of them copied: one buffer, and
-/// where each document starts in it. Every one has been validated.
+/// The documents of a document sequence or of an array in the body. They are not copied: this is
+/// the message's buffer and the offset of each document. All have been validated.
 #[derive(Clone, Debug)]
 pub struct Documents<'a> {
     buffer: &'a [u8],
@@ -26,13 +26,13 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// The documents of an array; fails with TypeMismatch at the first value that is none.
-    /// `field` is what the message calls the array: "insert.documents".
+    /// Returns the documents of an array. Fails with `TypeMismatch` if an element is not a
+    /// document. `field` is the array's name in the error message, for example "insert.documents".
     pub fn from_array(array: Array<'a>, field: &str) -> Result<Documents<'a>, CommandError> {
         let buffer = array.as_bytes();
         let mut starts = Vec::new();
         let mut elements = array.as_document().elements();
-        // The first element stands behind the array's length.
+        // The first element follows the array's length.
         let mut end = 4;
         while let Some(element) = elements.next_raw() {
             let Some(ValueRef::Document(document)) = element.value() else {
@@ -55,37 +55,41 @@ impl<'a> Documents<'a> {
         })
     }
 
+    /// The number of documents.
     pub fn count(&self) -> usize {
         self.starts.len()
     }
 
+    /// Returns `true` if there are no documents.
     pub fn is_empty(&self) -> bool {
         self.starts.is_empty()
     }
 
-    /// The bytes in which all of the documents lie. Those of a sequence follow each other without
-    /// a gap; in an array each has its type and name before it.
+    /// The bytes that contain all of the documents. Documents of a sequence are adjacent. In an
+    /// array, each follows its type and key.
     pub fn buffer(&self) -> &'a [u8] {
         self.buffer
     }
 
-    /// Where each document lies in [`buffer`](Self::buffer).
+    /// The position of each document in [`buffer`](Self::buffer).
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         (0..self.count()).filter_map(|index| self.range(index))
     }
 
+    /// Returns the document with this index.
     pub fn get(&self, index: usize) -> Option<Document<'a>> {
         self.buffer
             .get(self.range(index)?)
             .map(Document::from_validated)
     }
 
+    /// Iterates over the documents.
     pub fn iter(&self) -> impl Iterator<Item = Document<'a>> + '_ {
         self.ranges()
             .filter_map(|range| self.buffer.get(range).map(Document::from_validated))
     }
 
-    /// From the first byte of the first document to behind the last one.
+    /// The range of the buffer from the start of the first document to the end of the last.
     pub fn extent(&self) -> Range<usize> {
         self.starts
             .first()

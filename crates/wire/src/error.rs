@@ -1,38 +1,38 @@
-//! What can be wrong with the bytes of a connection.
+//! The errors of reading and writing messages.
 
 use std::fmt;
 use std::io;
 
 use crate::limits::MESSAGE_BYTES_MAX;
 
-/// Why a message could not be read. After any of these the place in the stream is lost or the
-/// sender cannot be trusted to frame messages: the connection closes, and the text of the error is
-/// the reason for the log. All but `Io` are the sender's fault.
+/// Why a message could not be read or written. After such an error the connection must be closed,
+/// because the start of the next message is not known or the sender does not follow the protocol.
+/// `Io` is a failure of the machine or network, all others are the sender's fault.
 #[derive(Debug)]
 pub enum WireError {
-    /// The socket failed or closed in the middle of a message.
+    /// The socket failed, or it was closed within a message.
     Io(io::Error),
-    /// A header states a length that no message may have.
+    /// A header declares a length outside the limits.
     MessageLength { length: i32 },
-    /// A field reaches past the end of its message.
+    /// A field extends past the end of its message.
     Truncated { what: &'static str },
-    /// A document, section or unpacked message states a length that its place contradicts.
+    /// A document, section or compressed message declares a length that does not fit.
     StatedLength {
         what: &'static str,
         stated: i32,
         left: usize,
     },
-    /// Text that is not UTF-8 outside of a document.
+    /// A string outside of documents is not UTF-8.
     NotUtf8 { what: &'static str },
-    /// An operation that MongoDB 6.0 and later no longer accept, or that never was one.
+    /// The operation is unknown, or MongoDB 6.0 and later do not support it.
     OpCode { number: i32, name: &'static str },
-    /// A flag among the 16 that a server must understand.
+    /// An unknown flag among the 16 that a server must understand.
     RequiredFlag { flags: u32 },
-    /// The CRC-32C at the end of the message is not that of its bytes.
+    /// The message's CRC-32C does not match its content.
     Checksum { stated: u32, computed: u32 },
-    /// A section of a kind that is not defined, a second body, no body, or a sequence too many.
+    /// An unknown section kind, a second body, no body, or too many document sequences.
     Section { what: String },
-    /// A compressor that was not agreed on, or bytes that it cannot unpack.
+    /// An unknown compressor, or content that it cannot decompress.
     Compression { what: String },
 }
 

@@ -1,10 +1,11 @@
-//! The first 16 bytes of every message.
+//! The header of a message: its first 16 bytes.
 //!
 //! ```text
 //! 0        4            8             12        16
 //! | length | request id | response to | op code |
 //! ```
-//! Four little-endian 32-bit integers; the length counts the header too.
+//! The fields are little-endian `int32`s. The length includes the header. See
+//! <https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol/>.
 
 use crate::error::WireError;
 use crate::limits::MESSAGE_BYTES_MAX;
@@ -12,17 +13,21 @@ use crate::limits::MESSAGE_BYTES_MAX;
 /// The size of a header in bytes.
 pub const HEADER_BYTES: usize = 16;
 
-/// What a message is, in MongoDB's numbers.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpCode(pub i32);
 
 impl OpCode {
+    /// `OP_REPLY`, the reply to `OP_QUERY`.
     pub const REPLY: OpCode = OpCode(1);
+    /// `OP_QUERY`, accepted for handshakes only.
     pub const QUERY: OpCode = OpCode(2004);
+    /// `OP_COMPRESSED`.
     pub const COMPRESSED: OpCode = OpCode(2012);
+    /// `OP_MSG`, the kind of all other requests and replies.
     pub const MSG: OpCode = OpCode(2013);
 
-    /// MongoDB's name of the operation, for logs and refusals.
+    /// MongoDB's name of the operation, for error messages.
     pub fn name(self) -> &'static str {
         match self.0 {
             1 => "OP_REPLY",
@@ -39,18 +44,21 @@ impl OpCode {
     }
 }
 
-/// A header whose length has been checked against the limits.
+/// A header whose length is within the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The whole message in bytes, this header included.
+    /// The size of the whole message in bytes, including the header.
     pub length: usize,
+    /// The sender's number of the message.
     pub request_id: i32,
+    /// In a reply, the `request_id` of the request.
     pub response_to: i32,
+    /// The kind of the message.
     pub op_code: OpCode,
 }
 
 impl Header {
-    /// Reads a header; fails where the length is below 16 or above 48,000,000 bytes.
+    /// Parses a header. Fails if the length is below 16 or above 48,000,000 bytes.
     pub fn parse(bytes: &[u8; HEADER_BYTES]) -> Result<Header, WireError> {
         let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] = *bytes;
         let length = i32::from_le_bytes([a, b, c, d]);
@@ -66,7 +74,7 @@ impl Header {
         })
     }
 
-    /// The header's 16 bytes.
+    /// Encodes the header.
     pub fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let words = [
             self.length as i32,

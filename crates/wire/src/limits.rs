@@ -1,15 +1,15 @@
-//! The sizes that MongoDB promises to its clients in the reply to `hello`, and enforces.
+//! Limits on sizes. `hello` reports them to clients, and the server enforces them.
 
-/// The largest message in bytes, header included; also the largest size to which a compressed
-/// message may unpack.
+/// The largest message in bytes, including its header. Also the limit on the decompressed size of a
+/// message.
 pub const MESSAGE_BYTES_MAX: usize = 48_000_000;
 
-/// The largest document that a client may store, in bytes.
+/// The largest document that can be stored, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The largest document in a message, in bytes: a command may carry a document of the full size
-/// and some words around it.
+/// The largest document in a message, in bytes. It is larger than a stored document, so a command
+/// can contain a document of the full size and its own fields.
 pub const COMMAND_BYTES_MAX: usize = DOCUMENT_BYTES_MAX + 16 * 1024;
 
-/// The most documents or statements in one write command.
+/// The maximal number of documents or statements in a write command.
 pub const WRITE_BATCH_COUNT_MAX: usize = 100_000;

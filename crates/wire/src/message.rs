@@ -1,13 +1,15 @@
-//! OP_MSG: a command as one body and up to two sequences of documents.
+//! OP_MSG: a command as a body and up to two document sequences.
 //!
 //! ```text
 //! 0        16      20                                    length-4
-//! | header | flags | section+                            | CRC-32C, where flagged
+//! | header | flags | section+                            | CRC-32C, if flagged
 //!
 //! section of kind 0:  0x00 | document                    (the body; exactly one)
 //! section of kind 1:  0x01 | size i32 | name 0x00 | document*
 //! ```
-//! The size counts itself, the name and the documents.
+//!
+//! The size includes itself, the name and the documents. See
+//! <https://github.com/mongodb/specifications/blob/master/source/message/OP_MSG.md>.
 
 use std::ops::Range;
 
@@ -21,18 +23,21 @@ use crate::error::WireError;
 use crate::header::HEADER_BYTES;
 use crate::limits::COMMAND_BYTES_MAX;
 
-/// The flags of OP_MSG. Of the lower 16 an unknown one refuses the message; the upper 16 are hints.
+/// The flags of OP_MSG. A receiver must refuse unknown flags among the lower 16 bits and ignore
+/// unknown ones among the upper 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Flags(pub u32);
 
 impl Flags {
-    /// A CRC-32C of all before it ends the message.
+    /// The message ends with a CRC-32C of the preceding bytes.
     pub const CHECKSUM_PRESENT: Flags = Flags(1);
-    /// No reply is wanted; in a reply: another one follows without being asked for.
+    /// In a request: the client does not read a reply. In a reply: another reply follows without a
+    /// request.
     pub const MORE_TO_COME: Flags = Flags(2);
-    /// The client takes replies that it has not asked for.
+    /// The client accepts several replies to this request.
     pub const EXHAUST_ALLOWED: Flags = Flags(1 << 16);
 
+    /// Returns `true` if the flag is set.
     pub fn has(self, flag: Flags) -> bool {
         self.0 & flag.0 != 0
     }
@@ -43,14 +48,14 @@ impl Flags {
     }
 }
 
-/// Where the parts of a message lie in its bytes.
+/// The positions of a message's sections.
 #[derive(Debug)]
 pub(crate) struct Sections {
     pub body: Range<usize>,
     pub sequences: Vec<Sequence>,
 }
 
-/// A section of kind 1: its name, and where each of its documents starts.
+/// A section of kind 1: its name and the offsets of its documents.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     pub name: Range<usize>,
@@ -58,7 +63,7 @@ pub(crate) struct Sequence {
     pub end: usize,
 }
 
-/// Why sections were refused: lost framing, or a document that the client must hear about.
+/// Why a message's sections were refused: a broken protocol, or an error that the client receives.
 #[derive(Debug)]
 pub(crate) enum SectionError {
     Wire(WireError),
@@ -72,8 +77,9 @@ impl From<WireError> for SectionError {
 }
 
 impl SectionError {
-    /// A document that is not BSON. Wrong lengths say that the sender cannot be trusted with the
-    /// connection; text that is not UTF-8 and deep nesting only say something about its data.
+    /// The error for an invalid document. Wrong lengths mean that the sender's framing cannot be
+    /// trusted, so the connection is closed. Invalid UTF-8 and deep nesting only affect the
+    /// document.
     pub fn from_bson(error: &BsonError) -> SectionError {
         let code = match error {
             BsonError::Depth => ErrorCode::Overflow,
@@ -95,10 +101,10 @@ impl SectionError {
     }
 }
 
-/// MongoDB takes no more than two sequences in a message (`bulkWrite` has two).
+/// MongoDB's limit. `bulkWrite` uses two.
 const SEQUENCES_MAX: usize = 2;
 
-/// The flags of a message, once its checksum has been found right.
+/// Returns the flags of a message. Fails if its checksum does not match.
 pub(crate) fn read_flags(message: &[u8]) -> Result<Flags, WireError> {
     let mut fields = Fields::new(message, HEADER_BYTES);
     let flags = Flags(fields.int32("the flags")? as u32);
@@ -123,7 +129,8 @@ fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
     }
 }
 
-/// Finds the sections of a whole message and validates every document in them, once.
+/// Locates the sections of a message and validates all of its documents. Nothing behind this
+/// validates them again.
 pub(crate) fn read_sections(message: &[u8], flags: Flags) -> Result<Sections, SectionError> {
     let trailer = if flags.has(Flags::CHECKSUM_PRESENT) {
         4
@@ -156,7 +163,7 @@ fn section(what: &str) -> SectionError {
     })
 }
 
-/// Passes over one document and validates it.
+/// Advances past a document and validates it.
 pub(crate) fn read_document(fields: &mut Fields<'_>) -> Result<Range<usize>, SectionError> {
     let length = fields.stated_length(5, "a document")?;
     let start = fields.offset();
@@ -184,7 +191,7 @@ fn read_sequence(fields: &mut Fields<'_>) -> Result<Sequence, SectionError> {
     let mut starts = Vec::new();
     while !inner.is_empty() {
         let document = read_document(&mut inner)?;
-        // A message is below 48 MB, so that its offsets fit 32 bits.
+        // The cast cannot truncate: a message is smaller than 48 MB.
         starts.push((start + document.start) as u32);
     }
     Ok(Sequence {
@@ -194,7 +201,7 @@ fn read_sequence(fields: &mut Fields<'_>) -> Result<Sequence, SectionError> {
     })
 }
 
-/// A name may stand once: in the body or for one sequence.
+/// Fails if a name occurs more than once among the body's fields and the document sequences.
 fn check_names(sections: &Sections, message: &[u8]) -> Result<(), SectionError> {
     let body = Document::from_validated(message.get(sections.body.clone()).unwrap_or_default());
     let mut seen = Vec::new();
@@ -215,7 +222,7 @@ fn check_names(sections: &Sections, message: &[u8]) -> Result<(), SectionError> 
     Ok(())
 }
 
-/// Text whose place was noted when it was validated.
+/// Returns text whose UTF-8 was verified when its range was recorded.
 pub(crate) fn text<'a>(message: &'a [u8], range: &Range<usize>) -> &'a str {
     message
         .get(range.clone())

@@ -1,11 +1,12 @@
-//! OP_QUERY and OP_REPLY: how drivers say hello before they know what the server speaks.
+//! OP_QUERY and OP_REPLY: the handshake of drivers that do not know yet whether the server supports
+//! OP_MSG.
 //!
 //! ```text
 //! OP_QUERY:  header | flags i32 | collection 0x00 | skip i32 | return i32 | document [document]
 //! OP_REPLY:  header | flags i32 | cursor id i64 | starting from i32 | returned i32 | document
 //! ```
-//! MongoDB 5.1 and later accept on `$cmd` this way what drivers send before they know that they may send
-//! anything else, and nothing else: `hello` and `isMaster`, of old ones `buildInfo` and authentication too.
+//!
+//! MongoDB 5.1 and later accept only the handshake commands in this form.
 
 use std::ops::Range;
 
@@ -17,20 +18,21 @@ use crate::command_error::CommandError;
 use crate::header::HEADER_BYTES;
 use crate::message::{SectionError, read_document};
 
-/// Where the parts of OP_QUERY lie in its bytes.
+/// The positions of the parts of OP_QUERY.
 #[derive(Debug)]
 pub(crate) struct Query {
     pub database: Range<usize>,
     pub body: Range<usize>,
 }
 
-/// The flag of OP_REPLY that says that its document is an error.
+/// The flag of OP_REPLY for a document that is an error.
 pub(crate) const QUERY_FAILURE: i32 = 2;
 
 const UPGRADE: &str = "The client driver may require an upgrade. For more details see \
                        https://dochub.mongodb.org/core/legacy-opcode-removal";
 
-/// What may be sent this way. Drivers of before 4.0 ask each new connection for its server's version.
+/// The commands that can be sent as OP_QUERY. Drivers before 4.0 send `buildInfo` on each new
+/// connection.
 const ALLOWED: &[&str] = &[
     "_isSelf",
     "authenticate",
@@ -43,7 +45,7 @@ const ALLOWED: &[&str] = &[
     "saslStart",
 ];
 
-/// Reads OP_QUERY; refuses whatever is no part of a handshake.
+/// Parses OP_QUERY. Fails if the command is not part of a handshake.
 pub(crate) fn read_query(message: &[u8]) -> Result<Query, SectionError> {
     let mut fields = Fields::new(message, HEADER_BYTES);
     fields.int32("the flags of OP_QUERY")?;
@@ -80,13 +82,14 @@ fn refused(code: ErrorCode, message: String) -> SectionError {
     }
 }
 
-/// The command inside `{$query: command, $readPreference: …}`, as drivers wrap it that ask for a
-/// read preference; else the document itself.
+/// Returns the command of `{$query: command, $readPreference: …}`, the form that drivers use to add
+/// a read preference. Any other document is the command itself.
 fn unwrap_query(message: &[u8], outer: Range<usize>) -> Range<usize> {
     let bytes = message.get(outer.clone()).unwrap_or_default();
     match Document::from_validated(bytes).first() {
         Some(("$query" | "query", ValueRef::Document(inner))) => {
-            // Behind the length (4), the type (1) and the zero-terminated name of the first field.
+            // The first field's value follows the length (4 bytes), the type (1 byte) and the
+            // zero-terminated name.
             let name_end = bytes
                 .iter()
                 .skip(5)

@@ -1,11 +1,11 @@
-//! Takes one whole message off a stream.
+//! Reads whole messages from a stream.
 
 use std::io::{self, Read};
 
 use crate::error::WireError;
 use crate::header::{HEADER_BYTES, Header};
 
-/// Reads the next header, or `None` where the stream ends between two messages.
+/// Reads the next header. Returns `None` if the stream ends before its first byte.
 pub fn read_header(stream: &mut impl Read) -> Result<Option<Header>, WireError> {
     let mut bytes = [0; HEADER_BYTES];
     if !fill(stream, &mut bytes)? {
@@ -14,10 +14,10 @@ pub fn read_header(stream: &mut impl Read) -> Result<Option<Header>, WireError> 
     Header::parse(&bytes).map(Some)
 }
 
-/// Replaces what is in `buffer` by the whole message, its header first.
+/// Reads the rest of a message. `buffer` is overwritten with the whole message, including the
+/// header.
 ///
-/// The buffer grows with the bytes that arrive, so that a header alone cannot make the server
-/// reserve 48 MB.
+/// The buffer grows as bytes arrive. Otherwise a header alone could make the server allocate 48 MB.
 pub fn read_message(
     stream: &mut impl Read,
     header: &Header,
@@ -34,10 +34,10 @@ pub fn read_message(
     Ok(())
 }
 
-/// What is reserved before the first byte of a message has come.
+/// Bytes that are reserved before the message arrives.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
 
-/// False where the stream ended before the first byte.
+/// Fills `bytes`. Returns `false` if the stream ends before the first byte.
 fn fill(stream: &mut impl Read, bytes: &mut [u8]) -> Result<bool, WireError> {
     let mut filled = 0;
     while let Some(free) = bytes.get_mut(filled..).filter(|free| !free.is_empty()) {

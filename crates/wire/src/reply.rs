@@ -1,4 +1,4 @@
-//! What goes back to a client, and how it is written.
+//! Replies and their encoding.
 
 use std::io::{self, IoSlice, Write};
 
@@ -13,11 +13,11 @@ use crate::limits::MESSAGE_BYTES_MAX;
 use crate::message::Flags;
 use crate::query::QUERY_FAILURE;
 
-/// Replies below this size are sent unpacked though the request was packed: packing them costs
-/// more than it saves, and every driver reads both.
+/// Smaller replies to compressed requests are sent uncompressed: compression costs more than it
+/// saves, and all drivers accept both.
 const PACK_BYTES_MIN: usize = 256;
 
-/// To which message a reply belongs, and in which form its client wants it.
+/// The request that a reply belongs to, and how to encode the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyTo {
     request_id: i32,
@@ -55,17 +55,17 @@ impl ReplyTo {
         }
     }
 
-    /// Whether the request came as OP_QUERY.
+    /// Returns `true` if the request was an OP_QUERY.
     pub fn is_query(&self) -> bool {
         self.form == Form::Query
     }
 
-    /// False where the client has said that it will not read a reply.
+    /// Returns `false` if the client does not read a reply to this request.
     pub fn is_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// Where the reply that follows an exhaust reply with this id belongs.
+    /// The target of the reply that follows an exhaust reply with the given id.
     pub fn following(self, reply_id: i32) -> ReplyTo {
         ReplyTo {
             request_id: reply_id,
@@ -74,7 +74,15 @@ impl ReplyTo {
     }
 }
 
-/// The document of a reply, in up to three pieces so that a batch is not copied into it.
+/// The document of a reply. It is stored in up to three parts, so that a batch is not copied.
+///
+/// ```
+/// use windrow_document::doc;
+/// use windrow_wire::Reply;
+///
+/// let reply = Reply::ok(doc! { "n": 3 });
+/// assert_eq!(reply.to_document(), doc! { "n": 3, "ok": 1.0 });
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     head: Vec<u8>,
@@ -84,11 +92,11 @@ pub struct Reply {
     more_to_come: bool,
 }
 
-/// Where a batch's reply has the length of its cursor.
+/// The offset of the cursor's length in a batch's reply.
 const CURSOR_LENGTH: usize = 4 + 8;
 
 impl Reply {
-    /// `{…fields, ok: 1}`.
+    /// Returns the reply `{…fields, ok: 1}`.
     pub fn ok(mut fields: DocumentBuf) -> Reply {
         fields.push("ok", 1.0);
         Reply::document(fields)
@@ -99,7 +107,7 @@ impl Reply {
         self.head.len() + self.batch.bytes() + self.tail.len()
     }
 
-    /// The document as it is.
+    /// Returns a reply that is exactly this document.
     pub fn document(document: DocumentBuf) -> Reply {
         let failed = document.get("ok").is_some_and(|ok| !ok.is_truthy());
         let (head, tail, batch) = (document.into_bytes(), Vec::new(), Batch::new());
@@ -112,21 +120,21 @@ impl Reply {
         }
     }
 
-    /// `{cursor: {firstBatch: […], id, ns}, ok: 1}`, the reply of `find`, `aggregate` and others.
+    /// Returns `{cursor: {firstBatch: […], id, ns}, ok: 1}`, the reply of `find` and `aggregate`.
     pub fn first_batch(namespace: &str, cursor_id: i64, batch: Batch) -> Reply {
         Reply::cursor("firstBatch", namespace, cursor_id, batch)
     }
 
-    /// `{cursor: {nextBatch: […], id, ns}, ok: 1}`, the reply of `getMore`.
+    /// Returns `{cursor: {nextBatch: […], id, ns}, ok: 1}`, the reply of `getMore`.
     pub fn next_batch(namespace: &str, cursor_id: i64, batch: Batch) -> Reply {
         Reply::cursor("nextBatch", namespace, cursor_id, batch)
     }
 
     /// ```text
-    /// head:  length | 0x03 "cursor" 0x00 length | 0x04 name 0x00 length
-    /// batch: elements
-    /// tail:  0x00 | 0x12 "id" … | 0x02 "ns" … | 0x00 | 0x01 "ok" … | 0x00
-    ///        ends the array        ends the cursor      ends the reply
+    /// prefix: length | 0x03 "cursor" 0x00 length | 0x04 name 0x00 length
+    /// batch:  elements
+    /// suffix: 0x00 | 0x12 "id" … | 0x02 "ns" … | 0x00 | 0x01 "ok" … | 0x00
+    ///         ends the array        ends the cursor      ends the reply
     /// ```
     fn cursor(name: &str, namespace: &str, cursor_id: i64, batch: Batch) -> Reply {
         let mut rest = DocumentBuilder::new();
@@ -160,15 +168,15 @@ impl Reply {
         }
     }
 
-    /// A batch's reply with `postBatchResumeToken` behind its documents: of change streams.
+    /// Adds `postBatchResumeToken` to the cursor of a change stream's batch.
     pub fn with_resume_token(self, token: Document<'_>) -> Reply {
         let mut element = b"\x03postBatchResumeToken\0".to_vec();
         element.extend_from_slice(token.as_bytes());
         self.with_in_cursor(element)
     }
 
-    /// A batch's reply with `atClusterTime` behind its documents: of those that were read at a time.
-    /// Others stay as they are.
+    /// Adds `atClusterTime` to the cursor of a batch that was read at a snapshot. Other replies are
+    /// returned unchanged.
     pub fn with_cursor_time(self, time: Timestamp) -> Reply {
         if self.tail.is_empty() {
             return self;
@@ -186,12 +194,12 @@ impl Reply {
                 *length = grown.to_le_bytes();
             }
         }
-        // Behind the byte that ends the array.
+        // The first byte ends the array.
         self.tail.splice(1..1, element);
         self
     }
 
-    /// The reply with these fields behind all that it has.
+    /// Appends fields to the document.
     pub fn with_fields(mut self, fields: Document<'_>) -> Reply {
         let bytes = fields.as_bytes();
         let elements = bytes.get(4..bytes.len().saturating_sub(1));
@@ -203,19 +211,19 @@ impl Reply {
             true => &mut self.head,
             false => &mut self.tail,
         };
-        // In front of the byte that ends the document.
+        // The last byte ends the document.
         let end = last.len().saturating_sub(1);
         last.splice(end..end, elements);
         self
     }
 
-    /// Says that another reply follows without being asked for.
+    /// Marks the reply as followed by another one without a further request.
     pub fn with_more_to_come(mut self) -> Reply {
         self.more_to_come = true;
         self
     }
 
-    /// Whether another reply follows without being asked for.
+    /// Returns `true` if another reply follows without a further request.
     pub fn more_to_come(&self) -> bool {
         self.more_to_come
     }
@@ -225,12 +233,12 @@ impl Reply {
         self.pieces().iter().map(|piece| piece.len()).sum()
     }
 
-    /// The document in one piece, copied: for logs and tests.
+    /// Returns a copy of the document, for logs and tests.
     pub fn to_document(&self) -> DocumentBuf {
         DocumentBuf::from_validated(self.pieces().concat())
     }
 
-    /// The batch's buffer, for the next one.
+    /// Returns the batch's buffer for reuse.
     pub fn into_buffer(self) -> Vec<u8> {
         self.batch.into_buffer()
     }
@@ -246,9 +254,10 @@ impl From<&CommandError> for Reply {
     }
 }
 
-/// Writes a reply as the client of `to` wants it: OP_MSG or OP_REPLY, with a checksum where the
-/// request had one, packed as the request was. `reply_id` numbers the message. Returns the bytes
-/// that went to the stream. `scratch` is used for packing only.
+/// Encodes and writes a reply in the form of its request: OP_MSG or OP_REPLY, with a checksum if
+/// the request had one, compressed with the request's compressor. `reply_id` becomes the message's
+/// `request_id`. `scratch` is a buffer for compression. Returns the number of bytes written. Fails
+/// if the message exceeds [`MESSAGE_BYTES_MAX`] or the stream fails.
 pub fn write_reply(
     stream: &mut impl Write,
     to: &ReplyTo,
@@ -307,7 +316,7 @@ fn checksum(parts: &[&[u8]]) -> [u8; 4] {
         .to_le_bytes()
 }
 
-/// What stands between the header and the document.
+/// The bytes between the header and the document.
 fn prefix(to: &ReplyTo, reply: &Reply) -> Vec<u8> {
     let mut prefix = Vec::with_capacity(20);
     match to.form {
@@ -328,7 +337,7 @@ fn prefix(to: &ReplyTo, reply: &Reply) -> Vec<u8> {
         Form::Query => {
             let flags = if reply.failed { QUERY_FAILURE } else { 0 };
             prefix.extend_from_slice(&flags.to_le_bytes());
-            // Cursor id and starting point, both zero; then one document.
+            // A zero cursor id and starting point, then the number of documents.
             prefix.extend_from_slice(&[0; 12]);
             prefix.extend_from_slice(&1i32.to_le_bytes());
         }
@@ -336,7 +345,7 @@ fn prefix(to: &ReplyTo, reply: &Reply) -> Vec<u8> {
     prefix
 }
 
-/// Writes all parts in as few system calls as the stream allows.
+/// Writes all parts with as few system calls as the stream allows.
 fn write_all(stream: &mut impl Write, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
     IoSlice::advance_slices(&mut parts, 0);
     while !parts.is_empty() {
@@ -411,7 +420,7 @@ mod tests {
         }
     }
 
-    /// A stream that takes a few bytes at a time.
+    /// A stream that accepts a few bytes at a time.
     struct Narrow(Vec<u8>);
 
     impl Write for Narrow {

@@ -1,4 +1,4 @@
-//! A message, parsed once: which command, on which database, with which documents.
+//! Requests: parsed and validated messages.
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::message::{Flags, SectionError, Sections, Sequence, read_flags, read_s
 use crate::query::{Query, read_query};
 use crate::reply::ReplyTo;
 
-/// A command and everything that came with it. It owns the bytes of its message and gives them
-/// back with [`into_buffer`](Self::into_buffer), so that a connection can use them again.
+/// A command with its arguments. It owns the bytes of its message;
+/// [`into_buffer`](Self::into_buffer) returns them for reuse by the next message of the connection.
 #[derive(Debug)]
 pub struct Request {
     buffer: Vec<u8>,
@@ -27,15 +27,18 @@ pub struct Request {
     sequences: Vec<Sequence>,
 }
 
-/// Why a message is no request.
+/// Why a message is not a request.
 #[derive(Debug)]
 pub enum Rejected {
-    /// The connection closes; the error is the reason for the log.
+    /// The connection must be closed without a reply. The error is for the log.
     Close(WireError),
-    /// The client is told; then the connection closes too, where `close` says so.
+    /// The client receives the error. If `close` is set, the connection is closed after that.
     Answer {
+        /// The target of the error reply.
         to: ReplyTo,
+        /// The error.
         error: CommandError,
+        /// Whether to close the connection.
         close: bool,
     },
 }
@@ -47,11 +50,11 @@ impl From<WireError> for Rejected {
 }
 
 impl Request {
-    /// Parses a whole message, header first. `spare` is a second buffer for unpacking; afterwards it
-    /// holds the packed bytes.
+    /// Parses a whole message, header first: OP_MSG, OP_COMPRESSED with an OP_MSG, or an OP_QUERY
+    /// of a handshake.
     ///
-    /// Checks framing, flags, checksum, and structure, UTF-8 and depth of every document; takes
-    /// OP_MSG, OP_COMPRESSED around it, and OP_QUERY for `hello`.
+    /// Validates framing, flags and checksum, and structure, UTF-8 and depth of every document.
+    /// `spare` is a buffer for decompression; it is swapped with `buffer`.
     pub fn parse(
         header: &Header,
         mut buffer: Vec<u8>,
@@ -120,28 +123,30 @@ impl Request {
         })
     }
 
-    /// The command's name as the client spelled it: the name of the body's first field, "" where
+    /// The command's name as the client spelled it: the name of the body's first field. Empty if
     /// the body is empty.
     pub fn command(&self) -> &str {
         text(&self.buffer, &self.command)
     }
 
+    /// The database that the command runs on (`$db`).
     pub fn database(&self) -> &str {
         text(&self.buffer, &self.database)
     }
 
-    /// The command with its arguments, without its document sequences.
+    /// The command's arguments, without the document sequences.
     pub fn body(&self) -> Document<'_> {
         Document::from_validated(self.buffer.get(self.body.clone()).unwrap_or_default())
     }
 
-    /// An argument of the body.
+    /// Returns an argument of the body.
     pub fn get(&self, name: &str) -> Option<ValueRef<'_>> {
         self.body().get(name)
     }
 
-    /// The argument of this name as documents, whether it came as a document sequence or as an
-    /// array in the body. `None` where it did not come; TypeMismatch where it is something else.
+    /// Returns the documents of an argument, whether it was sent as a document sequence or as an
+    /// array in the body. Returns `None` if it is absent. Fails with `TypeMismatch` if it is not an
+    /// array of documents.
     pub fn documents(&self, name: &str) -> Result<Option<Documents<'_>>, CommandError> {
         if let Some(sequence) = self
             .sequences
@@ -168,29 +173,29 @@ impl Request {
         }
     }
 
-    /// The names of the document sequences that came beside the body.
+    /// The names of the document sequences.
     pub fn sequence_names(&self) -> impl Iterator<Item = &str> {
         self.sequences
             .iter()
             .map(|sequence| text(&self.buffer, &sequence.name))
     }
 
-    /// How and to whom to reply.
+    /// The target of the reply.
     pub fn reply_to(&self) -> ReplyTo {
         self.reply_to
     }
 
-    /// Whether the client takes more replies than one.
+    /// Returns `true` if the client accepts more than one reply.
     pub fn exhaust_allowed(&self) -> bool {
         self.exhaust_allowed
     }
 
-    /// The size of the message in bytes, unpacked.
+    /// The size of the message in bytes, after decompression.
     pub fn message_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Gives the message's bytes back for the next one.
+    /// Returns the message's buffer for reuse.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }
@@ -203,7 +208,7 @@ fn reject(error: SectionError, to: ReplyTo) -> Rejected {
     }
 }
 
-/// The place of the first field's name: behind the document's length and the field's type.
+/// The range of the first field's name, which follows the document's length and the field's type.
 fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
     let name = Document::from_validated(buffer.get(body.clone()).unwrap_or_default())
         .first()
@@ -212,7 +217,7 @@ fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
     start..start + name.len()
 }
 
-/// The place of the text of `$db`, which every OP_MSG must have.
+/// The range of the text of `$db`, which is mandatory in OP_MSG.
 fn find_database(buffer: &[u8], body: &Range<usize>) -> Result<Range<usize>, CommandError> {
     let mut place = body.start + 4;
     let mut elements =

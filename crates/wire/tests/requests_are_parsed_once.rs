@@ -1,4 +1,4 @@
-//! Messages as drivers send them, and as they should not.
+//! Valid and invalid messages through the public interface.
 
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{
