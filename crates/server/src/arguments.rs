@@ -3,7 +3,7 @@
 use windrow_document::decimal::Rounding;
 use windrow_document::{Array, Document, Timestamp, Type, ValueRef};
 use windrow_wire::limits::WRITE_BATCH_COUNT_MAX;
-use windrow_wire::{CommandError, Documents, ErrorCode, Request};
+use windrow_wire::{CommandError, ErrorCode, Request, RequestDocuments};
 
 /// The arguments of one command. Every method reads one by name: `Ok(None)` where it is missing or
 /// null, TypeMismatch where it is of another type, in MongoDB's words.
@@ -219,7 +219,10 @@ impl<'a> Arguments<'a> {
 
 /// The statements of a write command: `documents`, `updates` or `deletes`, as a document sequence or
 /// as an array. Fails where there are none, or more than 100,000.
-pub fn statements<'a>(request: &'a Request, name: &str) -> Result<Documents<'a>, CommandError> {
+pub fn statements<'a>(
+    request: &'a Request,
+    name: &str,
+) -> Result<RequestDocuments<'a>, CommandError> {
     let missing = || Arguments::new(request).missing(name);
     let statements = request.documents(name)?.ok_or_else(missing)?;
     let count = statements.count();

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use windrow_document::doc;
 use windrow_wire::{
-    CommandError, ErrorCode, Header, OpCode, Rejected, Reply, ReplyTo, Request, WireError,
+    CommandError, ErrorCode, Header, OpCode, Reply, ReplyTarget, Request, RequestError, WireError,
     read_header, read_message, write_reply,
 };
 
@@ -89,12 +89,12 @@ impl Connection<'_> {
                 self.state.buffers.give(spare);
                 Ok(!self.state.stop.is_requested())
             }
-            Err(Rejected::Answer { to, error, close }) => {
+            Err(RequestError::Reply { to, error, close }) => {
                 self.log_rejection(&error);
                 self.send(&to, &Reply::from(&error))?;
                 Ok(!close)
             }
-            Err(Rejected::Close(error)) => Err(error),
+            Err(RequestError::Close(error)) => Err(error),
         }
     }
 
@@ -103,7 +103,7 @@ impl Connection<'_> {
         let mut to = request.reply_to();
         loop {
             let reply = dispatch::run(self.state, self.client, request);
-            if !to.is_wanted() {
+            if !to.expects_reply() {
                 return Ok(());
             }
             let id = self.send(&to, &reply)?;
@@ -112,14 +112,14 @@ impl Connection<'_> {
             if !more {
                 return Ok(());
             }
-            to = to.following(id);
+            to = to.after_exhaust_reply(id);
         }
     }
 
     /// Sends a reply where one is wanted; returns the number of its message.
-    fn send(&self, to: &ReplyTo, reply: &Reply) -> Result<i32, WireError> {
+    fn send(&self, to: &ReplyTarget, reply: &Reply) -> Result<i32, WireError> {
         let id = self.state.replies.fetch_add(1, Relaxed);
-        if to.is_wanted() {
+        if to.expects_reply() {
             let mut scratch = Vec::new();
             let sent = write_reply(&mut &*self.stream, to, reply, id, &mut scratch)?;
             self.state.metrics.bytes_out.fetch_add(sent as u64, Relaxed);

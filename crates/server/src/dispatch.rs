@@ -245,7 +245,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Fails where a reply is larger than any document may be, as one that explains a thousand stages.
 fn checked_size(reply: Reply) -> Result<Reply, CommandError> {
-    let bytes = reply.document_bytes();
+    let bytes = reply.bytes();
     if bytes <= COMMAND_BYTES_MAX {
         return Ok(reply);
     }

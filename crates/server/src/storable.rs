@@ -10,7 +10,7 @@ use bytes::Bytes;
 use windrow_collection::DOCUMENT_BYTES_MAX;
 use windrow_document::object_id::ObjectIdSource;
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Type, ValueRef};
-use windrow_wire::{CommandError, Documents, ErrorCode};
+use windrow_wire::{CommandError, ErrorCode, RequestDocuments};
 
 use crate::clock;
 
@@ -62,7 +62,7 @@ const FIRST_TYPE: usize = 4;
 /// Makes the documents ready. With `ordered`, nothing behind the first that is refused.
 /// `keeps_zero`: timestamps of zero stay what they are.
 pub fn prepare(
-    documents: &Documents<'_>,
+    documents: &RequestDocuments<'_>,
     (ordered, keeps_zero): (bool, bool),
     ids: &ObjectIdSource,
 ) -> Prepared {
@@ -110,7 +110,7 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn new(documents: &Documents<'a>) -> Output<'a> {
+    fn new(documents: &RequestDocuments<'a>) -> Output<'a> {
         let mut output = Output {
             input: documents.buffer(),
             pending: 0..0,

@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn failures_are_sentences() {
         let error = CommandError::new(ErrorCode(27), "text index required");
-        let (address, served) = server(vec![Reply::document(error.to_document())]);
+        let (address, served) = server(vec![Reply::from_document(error.to_document())]);
         let mut client = Client::connect(address).unwrap();
         let command = doc! { "find": "c", "$db": "d" };
         let refused = client.run(command.as_document(), None).unwrap_err();

@@ -13,20 +13,20 @@ use windrow_document::Document;
 /// let mut batch = Batch::new();
 /// batch.push(document.as_document());
 /// let reply = Reply::first_batch("shop.orders", 0, batch);
-/// let expected = doc! { "cursor": { "firstBatch": [{ "_id": 1 }], "id": 0i64, "ns": "shop.orders" }, "ok": 1.0 };
-/// assert_eq!(reply.to_document(), expected);
+/// let cursor = doc! { "firstBatch": [{ "_id": 1 }], "id": 0i64, "ns": "shop.orders" };
+/// assert_eq!(reply.to_document(), doc! { "cursor": cursor, "ok": 1.0 });
 /// ```
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Batch {
     elements: Vec<u8>,
     count: usize,
-    name: Name,
+    next_key: DecimalCounter,
 }
 
 /// A decimal counter: the key of the next array element. Counting in digits avoids formatting a
 /// number for each document.
 #[derive(Debug, Clone, PartialEq)]
-struct Name {
+struct DecimalCounter {
     digits: [u8; DIGITS_MAX],
     first: usize,
 }
@@ -34,23 +34,23 @@ struct Name {
 /// More digits than the number of documents in a reply can have.
 const DIGITS_MAX: usize = 8;
 
-impl Default for Name {
-    fn default() -> Name {
-        Name {
+impl Default for DecimalCounter {
+    fn default() -> DecimalCounter {
+        DecimalCounter {
             digits: [b'0'; DIGITS_MAX],
             first: DIGITS_MAX - 1,
         }
     }
 }
 
-impl Name {
+impl DecimalCounter {
     fn as_bytes(&self) -> &[u8] {
         self.digits.get(self.first..).unwrap_or_default()
     }
 
-    fn count_up(&mut self) {
-        for (place, digit) in self.digits.iter_mut().enumerate().rev() {
-            self.first = self.first.min(place);
+    fn increment(&mut self) {
+        for (index, digit) in self.digits.iter_mut().enumerate().rev() {
+            self.first = self.first.min(index);
             if *digit < b'9' {
                 *digit += 1;
                 return;
@@ -82,11 +82,11 @@ impl Batch {
     /// Appends a copy of the document.
     pub fn push(&mut self, document: Document<'_>) {
         self.elements.push(windrow_document::Type::Document as u8);
-        self.elements.extend_from_slice(self.name.as_bytes());
+        self.elements.extend_from_slice(self.next_key.as_bytes());
         self.elements.push(0);
         self.elements.extend_from_slice(document.as_bytes());
         self.count += 1;
-        self.name.count_up();
+        self.next_key.increment();
     }
 
     /// Returns `true` if the document fits into a batch of `bytes_max` bytes. An empty batch has
@@ -136,11 +136,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn elements_are_named_by_their_numbers() {
-        let mut name = Name::default();
+    fn the_counter_matches_formatted_numbers() {
+        let mut counter = DecimalCounter::default();
         for number in 0..12_345 {
-            assert_eq!(name.as_bytes(), number.to_string().as_bytes());
-            name.count_up();
+            assert_eq!(counter.as_bytes(), number.to_string().as_bytes());
+            counter.increment();
         }
     }
 }

@@ -26,7 +26,7 @@ impl ErrorCode {
     /// The name, which replies contain as `codeName`.
     pub fn name(self) -> Cow<'static, str> {
         match NAMES.binary_search_by_key(&self.0, |&(number, _)| number) {
-            Ok(place) => Cow::Borrowed(NAMES.get(place).map_or("", |&(_, name)| name)),
+            Ok(index) => Cow::Borrowed(NAMES.get(index).map_or("", |&(_, name)| name)),
             Err(_) => Cow::Owned(format!("Location{}", self.0)),
         }
     }
@@ -42,7 +42,8 @@ macro_rules! error_codes {
     ($($number:literal $name:ident)*) => {
         #[allow(non_upper_case_globals)]
         impl ErrorCode {
-            $(pub const $name: ErrorCode = ErrorCode($number);)*
+            $(#[doc = concat!("MongoDB's error code ", $number, ".")]
+            pub const $name: ErrorCode = ErrorCode($number);)*
         }
 
         /// Sorted by number.
@@ -304,12 +305,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_order() {
-        assert!(NAMES.is_sorted_by(|one, next| one.0 < next.0));
+    fn the_table_is_sorted() {
+        assert!(NAMES.is_sorted_by(|(code, _), (next, _)| code < next));
     }
 
     #[test]
-    fn a_code_has_the_name_that_mongodb_gives_it() {
+    fn codes_have_the_names_of_mongodb() {
         let check = |code: ErrorCode, number: i32, name: &str| {
             assert_eq!((code.number(), code.name().as_ref()), (number, name));
         };

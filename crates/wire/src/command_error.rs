@@ -30,12 +30,11 @@ pub struct CommandError {
 impl CommandError {
     /// Creates an error without extra fields and labels.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> CommandError {
-        let (extra, labels) = (DocumentBuf::new(), Vec::new());
         CommandError {
             code,
             message: message.into(),
-            extra,
-            labels,
+            extra: DocumentBuf::new(),
+            labels: Vec::new(),
         }
     }
 
@@ -89,7 +88,7 @@ mod tests {
     use windrow_document::doc;
 
     #[test]
-    fn an_error_becomes_a_reply() {
+    fn errors_are_encoded_as_replies() {
         let check = |error: CommandError, expected: DocumentBuf| {
             assert_eq!(error.to_document(), expected);
         };

@@ -14,8 +14,8 @@ use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-use crate::bytes::Fields;
 use crate::error::WireError;
+use crate::field_reader::FieldReader;
 use crate::header::{HEADER_BYTES, Header, OpCode};
 use crate::limits::MESSAGE_BYTES_MAX;
 
@@ -54,7 +54,7 @@ impl Compressor {
         [Compressor::Noop]
             .into_iter()
             .chain(Compressor::ALL)
-            .find(|one| one.id() == id)
+            .find(|it| it.id() == id)
     }
 
     /// The name of the compressor in `hello`.
@@ -69,16 +69,18 @@ impl Compressor {
 
     /// Returns the negotiable compressor with this name, if there is one.
     pub fn from_name(name: &str) -> Option<Compressor> {
-        Compressor::ALL.into_iter().find(|one| one.name() == name)
+        Compressor::ALL.into_iter().find(|it| it.name() == name)
     }
 
     /// Appends the compressed form of `bytes`.
-    fn pack(self, bytes: &[u8], into: &mut Vec<u8>) -> Result<(), WireError> {
+    fn compress(self, bytes: &[u8], into: &mut Vec<u8>) -> Result<(), WireError> {
         match self {
             Compressor::Noop => into.extend_from_slice(bytes),
             Compressor::Snappy => {
-                let packed = snap::raw::Encoder::new().compress_vec(bytes);
-                into.extend_from_slice(&packed.map_err(|error| failed(self, error))?);
+                let compressed = snap::raw::Encoder::new().compress_vec(bytes);
+                into.extend_from_slice(
+                    &compressed.map_err(|error| compression_error(self, error))?,
+                );
             }
             Compressor::Zlib => {
                 let mut encoder = ZlibEncoder::new(into, Compression::default());
@@ -92,52 +94,52 @@ impl Compressor {
         Ok(())
     }
 
-    /// Decompresses `packed` into `into`. Fails if the result is shorter or longer than `into`.
-    fn unpack(self, packed: &[u8], into: &mut [u8]) -> Result<(), WireError> {
+    /// Decompresses `compressed` into `into`. Fails if the result is shorter or longer than `into`.
+    fn decompress(self, compressed: &[u8], into: &mut [u8]) -> Result<(), WireError> {
         let length = match self {
-            Compressor::Noop => copy(packed, into),
-            Compressor::Snappy => unpack_snappy(packed, into)?,
-            Compressor::Zlib => unpack_zlib(packed, into)?,
+            Compressor::Noop => copy(compressed, into),
+            Compressor::Snappy => decompress_snappy(compressed, into)?,
+            Compressor::Zlib => decompress_zlib(compressed, into)?,
             Compressor::Zstd => FrameDecoder::new()
-                .decode_all(packed, into)
-                .map_err(|error| failed(self, error))?,
+                .decode_all(compressed, into)
+                .map_err(|error| compression_error(self, error))?,
         };
         if length != into.len() {
-            let what = format!("{} bytes were announced, {length} came", into.len());
+            let what = format!("{} bytes were declared, but there are {length}", into.len());
             return Err(WireError::Compression { what });
         }
         Ok(())
     }
 }
 
-fn copy(packed: &[u8], into: &mut [u8]) -> usize {
-    if packed.len() == into.len() {
-        into.copy_from_slice(packed);
+fn copy(compressed: &[u8], into: &mut [u8]) -> usize {
+    if compressed.len() == into.len() {
+        into.copy_from_slice(compressed);
     }
-    packed.len()
+    compressed.len()
 }
 
-fn unpack_snappy(packed: &[u8], into: &mut [u8]) -> Result<usize, WireError> {
-    let wrong = |error| failed(Compressor::Snappy, error);
-    let length = snap::raw::decompress_len(packed).map_err(wrong)?;
+fn decompress_snappy(compressed: &[u8], into: &mut [u8]) -> Result<usize, WireError> {
+    let to_error = |error| compression_error(Compressor::Snappy, error);
+    let length = snap::raw::decompress_len(compressed).map_err(to_error)?;
     if length > into.len() {
         return Ok(length);
     }
     snap::raw::Decoder::new()
-        .decompress(packed, into)
-        .map_err(wrong)
+        .decompress(compressed, into)
+        .map_err(to_error)
 }
 
-fn unpack_zlib(packed: &[u8], into: &mut [u8]) -> Result<usize, WireError> {
-    let wrong = |error| failed(Compressor::Zlib, error);
-    let mut decoder = ZlibDecoder::new(packed);
-    decoder.read_exact(into).map_err(wrong)?;
+fn decompress_zlib(compressed: &[u8], into: &mut [u8]) -> Result<usize, WireError> {
+    let to_error = |error| compression_error(Compressor::Zlib, error);
+    let mut decoder = ZlibDecoder::new(compressed);
+    decoder.read_exact(into).map_err(to_error)?;
     // Reading one more byte detects excess output. It also makes the decoder verify the checksum.
-    let extra = decoder.read(&mut [0]).map_err(wrong)?;
+    let extra = decoder.read(&mut [0]).map_err(to_error)?;
     Ok(into.len() + extra)
 }
 
-fn failed(compressor: Compressor, error: impl std::fmt::Display) -> WireError {
+fn compression_error(compressor: Compressor, error: impl std::fmt::Display) -> WireError {
     WireError::Compression {
         what: format!("{} failed: {error}", compressor.name()),
     }
@@ -146,28 +148,28 @@ fn failed(compressor: Compressor, error: impl std::fmt::Display) -> WireError {
 /// Decompresses an OP_COMPRESSED message into `into`, as the original message with its header.
 /// Returns the original header and the compressor. Fails if the content is invalid, is itself
 /// compressed, or is larger than [`MESSAGE_BYTES_MAX`].
-pub fn unpack_message(
+pub fn decompress_message(
     header: &Header,
     message: &[u8],
     into: &mut Vec<u8>,
 ) -> Result<(Header, Compressor), WireError> {
-    let mut fields = Fields::new(message, HEADER_BYTES);
+    let mut fields = FieldReader::new(message, HEADER_BYTES);
     let op_code = OpCode(fields.int32("the original operation")?);
-    let stated = fields.int32("the unpacked length")?;
+    let declared = fields.int32("the decompressed length")?;
     let id = fields.byte("the compressor")?;
     let compressor = Compressor::from_id(id).ok_or_else(|| WireError::Compression {
         what: format!("unknown compressor {id}"),
     })?;
     if op_code == OpCode::COMPRESSED {
         return Err(WireError::Compression {
-            what: "a packed message in a packed one".into(),
+            what: "a compressed message in a compressed one".into(),
         });
     }
-    let length = usize::try_from(stated)
+    let length = usize::try_from(declared)
         .unwrap_or(usize::MAX)
         .saturating_add(HEADER_BYTES);
     if length > MESSAGE_BYTES_MAX {
-        let what = format!("{stated} bytes are announced, {MESSAGE_BYTES_MAX} are the limit");
+        let what = format!("{declared} bytes are declared, the limit is {MESSAGE_BYTES_MAX}");
         return Err(WireError::Compression { what });
     }
     let original = Header {
@@ -178,7 +180,7 @@ pub fn unpack_message(
     into.clear();
     into.extend_from_slice(&original.to_bytes());
     into.resize(length, 0);
-    compressor.unpack(
+    compressor.decompress(
         fields.rest(),
         into.get_mut(HEADER_BYTES..).unwrap_or_default(),
     )?;
@@ -186,7 +188,7 @@ pub fn unpack_message(
 }
 
 /// Compresses a whole message (header first) into `into`.
-pub fn pack_message(
+pub fn compress_message(
     compressor: Compressor,
     message: &[u8],
     into: &mut Vec<u8>,
@@ -202,14 +204,14 @@ pub fn pack_message(
     into.extend_from_slice(&(content.len() as i32).to_le_bytes());
     into.push(compressor.id());
     debug_assert_eq!(into.len(), PREFIX_BYTES);
-    compressor.pack(content, into)?;
-    let packed = Header {
+    compressor.compress(content, into)?;
+    let compressed = Header {
         length: into.len(),
         op_code: OpCode::COMPRESSED,
         ..header
     };
-    if let Some(place) = into.get_mut(..HEADER_BYTES) {
-        place.copy_from_slice(&packed.to_bytes());
+    if let Some(header) = into.get_mut(..HEADER_BYTES) {
+        header.copy_from_slice(&compressed.to_bytes());
     }
     Ok(())
 }
@@ -218,7 +220,7 @@ pub fn pack_message(
 mod tests {
     use super::*;
 
-    const EVERY: [Compressor; 4] = [
+    const ALL_COMPRESSORS: [Compressor; 4] = [
         Compressor::Noop,
         Compressor::Snappy,
         Compressor::Zlib,
@@ -236,40 +238,40 @@ mod tests {
         [&header.to_bytes(), content].concat()
     }
 
-    fn unpack(packed: &[u8]) -> Result<(Vec<u8>, Compressor), WireError> {
-        let header = Header::parse(packed.first_chunk().unwrap())?;
-        assert_eq!(header.length, packed.len());
+    fn decompress(compressed: &[u8]) -> Result<(Vec<u8>, Compressor), WireError> {
+        let header = Header::parse(compressed.first_chunk().unwrap())?;
+        assert_eq!(header.length, compressed.len());
         let mut into = vec![9; 5];
-        let (_, compressor) = unpack_message(&header, packed, &mut into)?;
+        let (_, compressor) = decompress_message(&header, compressed, &mut into)?;
         Ok((into, compressor))
     }
 
     #[test]
-    fn what_is_packed_unpacks() {
+    fn decompression_reverses_compression() {
         let words: Vec<u8> = (0..400_000u32)
             .flat_map(|n| (n % 1013).to_string().into_bytes())
             .collect();
-        for compressor in EVERY {
+        for compressor in ALL_COMPRESSORS {
             for content in [&b""[..], b"a", &words] {
                 let message = message(content);
-                let mut packed = Vec::new();
-                pack_message(compressor, &message, &mut packed).unwrap();
-                assert_eq!(unpack(&packed).unwrap(), (message, compressor));
+                let mut compressed = Vec::new();
+                compress_message(compressor, &message, &mut compressed).unwrap();
+                assert_eq!(decompress(&compressed).unwrap(), (message, compressor));
             }
         }
     }
 
     #[test]
-    fn what_is_not_right_is_refused() {
-        for compressor in EVERY {
-            let mut packed = Vec::new();
-            pack_message(compressor, &message(&[5; 1000]), &mut packed).unwrap();
+    fn invalid_compressed_messages_are_refused() {
+        for compressor in ALL_COMPRESSORS {
+            let mut compressed = Vec::new();
+            compress_message(compressor, &message(&[5; 1000]), &mut compressed).unwrap();
             let with = |change: &dyn Fn(&mut Vec<u8>)| {
-                let mut changed = packed.clone();
+                let mut changed = compressed.clone();
                 change(&mut changed);
                 let length = changed.len() as i32;
                 changed[..4].copy_from_slice(&length.to_le_bytes());
-                assert!(unpack(&changed).is_err(), "{compressor:?}");
+                assert!(decompress(&changed).is_err(), "{compressor:?}");
             };
             with(&|bytes| bytes.truncate(bytes.len() - 1));
             with(&|bytes| bytes.truncate(22));

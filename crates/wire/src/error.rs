@@ -13,27 +13,58 @@ pub enum WireError {
     /// The socket failed, or it was closed within a message.
     Io(io::Error),
     /// A header declares a length outside the limits.
-    MessageLength { length: i32 },
+    MessageLength {
+        /// The declared length in bytes.
+        length: i32,
+    },
     /// A field extends past the end of its message.
-    Truncated { what: &'static str },
-    /// A document, section or compressed message declares a length that does not fit.
-    StatedLength {
+    Truncated {
+        /// The field.
         what: &'static str,
-        stated: i32,
-        left: usize,
+    },
+    /// A document, section or compressed message declares a length that does not fit.
+    DeclaredLength {
+        /// The document, section or message.
+        what: &'static str,
+        /// Its declared length in bytes.
+        declared: i32,
+        /// The bytes that remain in the message.
+        remaining: usize,
     },
     /// A string outside of documents is not UTF-8.
-    NotUtf8 { what: &'static str },
+    NotUtf8 {
+        /// The string.
+        what: &'static str,
+    },
     /// The operation is unknown, or MongoDB 6.0 and later do not support it.
-    OpCode { number: i32, name: &'static str },
+    OpCode {
+        /// The operation's code.
+        number: i32,
+        /// Its name.
+        name: &'static str,
+    },
     /// An unknown flag among the 16 that a server must understand.
-    RequiredFlag { flags: u32 },
+    RequiredFlag {
+        /// All flags of the message.
+        flags: u32,
+    },
     /// The message's CRC-32C does not match its content.
-    Checksum { stated: u32, computed: u32 },
+    Checksum {
+        /// The checksum in the message.
+        declared: u32,
+        /// The checksum of its content.
+        computed: u32,
+    },
     /// An unknown section kind, a second body, no body, or too many document sequences.
-    Section { what: String },
+    Section {
+        /// What is wrong.
+        what: String,
+    },
     /// An unknown compressor, or content that it cannot decompress.
-    Compression { what: String },
+    Compression {
+        /// What is wrong.
+        what: String,
+    },
 }
 
 impl fmt::Display for WireError {
@@ -45,10 +76,14 @@ impl fmt::Display for WireError {
                 "a message states a length of {length} bytes; it must be from 16 to {MESSAGE_BYTES_MAX}"
             ),
             WireError::Truncated { what } => write!(f, "the message ends inside {what}"),
-            WireError::StatedLength { what, stated, left } => {
+            WireError::DeclaredLength {
+                what,
+                declared,
+                remaining,
+            } => {
                 write!(
                     f,
-                    "{what} states a length of {stated} bytes where {left} are left"
+                    "{what} states a length of {declared} bytes where {remaining} are remaining"
                 )
             }
             WireError::NotUtf8 { what } => write!(f, "{what} is not UTF-8"),
@@ -62,9 +97,9 @@ impl fmt::Display for WireError {
                     "OP_MSG has unknown flags among the required ones: {flags:#010x}"
                 )
             }
-            WireError::Checksum { stated, computed } => write!(
+            WireError::Checksum { declared, computed } => write!(
                 f,
-                "OP_MSG states the checksum {stated:#010x}, but its bytes have {computed:#010x}"
+                "OP_MSG states the checksum {declared:#010x}, but its bytes have {computed:#010x}"
             ),
             WireError::Section { what } => write!(f, "OP_MSG: {what}"),
             WireError::Compression { what } => write!(f, "OP_COMPRESSED: {what}"),

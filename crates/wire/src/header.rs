@@ -83,8 +83,8 @@ impl Header {
             self.op_code.0,
         ];
         let mut bytes = [0; HEADER_BYTES];
-        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
+        for (field, word) in bytes.chunks_exact_mut(4).zip(words) {
+            field.copy_from_slice(&word.to_le_bytes());
         }
         bytes
     }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_keeps_its_fields() {
+    fn encoding_preserves_all_fields() {
         let header = Header {
             length: 21,
             request_id: 7,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_outside_the_limits_is_refused() {
+    fn lengths_outside_the_limits_are_refused() {
         let check = |length: i32, accepted: bool| {
             let mut bytes = [0; HEADER_BYTES];
             bytes[..4].copy_from_slice(&length.to_le_bytes());

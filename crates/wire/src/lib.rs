@@ -1,11 +1,12 @@
-//! MongoDB's wire protocol: message bytes in, replies out, and the one table of error codes.
+//! MongoDB's wire protocol: requests are parsed from bytes, replies are encoded to bytes.
 //!
-//! It takes [`Request`]s off a stream ([`read_header`], [`read_message`], [`Request::parse`]) and
-//! puts [`Reply`]s on it ([`write_reply`]). A request has been checked completely: framing, flags,
-//! checksum, and structure and UTF-8 of every document in it. [`ErrorCode`] and [`CommandError`]
-//! are how anything that goes wrong is told to a client.
+//! Not for: sockets, sessions, or the meaning of any command.
 //!
-//! Not here: sockets, sessions, and what any command means.
+//! - [`Request`] is a parsed message. Its framing, flags, checksum, and the structure and UTF-8 of
+//!   all of its documents are validated.
+//! - [`Reply`] is an encoded reply, [`Batch`] the documents of a cursor in it.
+//! - [`CommandError`] is the error of a command, with one of MongoDB's [`ErrorCode`]s.
+//! - [`WireError`] is a violation of the protocol or a failure of the connection.
 //!
 //! ```
 //! use windrow_wire::{Reply, Request, read_header, read_message, write_reply};
@@ -29,8 +30,15 @@
 //! # Ok::<(), windrow_wire::WireError>(())
 //! ```
 //!
-//! Reading order: [`limits`], [`header`], [`read`], [`compression`], [`message`], [`query`],
-//! [`request`], [`documents`], [`batch`], [`reply`], [`error`], [`code`], [`command_error`].
+//! Modules in reading order:
+//!
+//! - [`limits`], [`header`], `read`: messages on a stream
+//! - `field_reader`: the fields of a message
+//! - [`compression`], `op_msg`, `op_query`: the kinds of messages
+//! - `request`, `request_documents`: parsed messages
+//! - `batch`, `reply`: encoded replies
+//! - `error`, `code`, `command_error`: what can go wrong
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg_attr(
     not(test),
@@ -38,28 +46,28 @@
 )]
 
 mod batch;
-mod bytes;
-pub mod code;
-pub mod command_error;
+mod code;
+mod command_error;
 pub mod compression;
-pub mod documents;
-pub mod error;
+mod error;
+mod field_reader;
 pub mod header;
 pub mod limits;
-pub mod message;
-mod query;
-pub mod read;
-pub mod reply;
-pub mod request;
+mod op_msg;
+mod op_query;
+mod read;
+mod reply;
+mod request;
+mod request_documents;
 
 pub use batch::Batch;
 pub use code::ErrorCode;
 pub use command_error::CommandError;
 pub use compression::Compressor;
-pub use documents::Documents;
 pub use error::WireError;
 pub use header::{Header, OpCode};
-pub use message::Flags;
+pub use op_msg::MessageFlags;
 pub use read::{read_header, read_message};
-pub use reply::{Reply, ReplyTo, write_reply};
-pub use request::{Rejected, Request};
+pub use reply::{Reply, ReplyTarget, write_reply};
+pub use request::{Request, RequestError};
+pub use request_documents::RequestDocuments;

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_one_after_another() {
+    fn consecutive_messages_are_separated() {
         let stream = [message(20), message(16), message(3_000_000)].concat();
         let mut stream = stream.as_slice();
         let mut buffer = Vec::new();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_ends_inside_a_message_is_an_error() {
+    fn a_stream_that_ends_within_a_message_is_an_error() {
         for length in [1, 15, 16, 19] {
             let whole = message(20);
             let mut stream = &whole[..length];

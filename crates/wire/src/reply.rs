@@ -6,68 +6,71 @@ use windrow_document::{Document, DocumentBuf, DocumentBuilder, Timestamp, ValueR
 
 use crate::batch::Batch;
 use crate::command_error::CommandError;
-use crate::compression::{Compressor, pack_message};
+use crate::compression::{Compressor, compress_message};
 use crate::error::WireError;
 use crate::header::{HEADER_BYTES, Header, OpCode};
 use crate::limits::MESSAGE_BYTES_MAX;
-use crate::message::Flags;
-use crate::query::QUERY_FAILURE;
+use crate::op_msg::MessageFlags;
+use crate::op_query::QUERY_FAILURE;
 
 /// Smaller replies to compressed requests are sent uncompressed: compression costs more than it
 /// saves, and all drivers accept both.
-const PACK_BYTES_MIN: usize = 256;
+const COMPRESS_BYTES_MIN: usize = 256;
 
 /// The request that a reply belongs to, and how to encode the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplyTo {
+pub struct ReplyTarget {
     request_id: i32,
-    form: Form,
-    wanted: bool,
+    format: ReplyFormat,
+    expects_reply: bool,
     checksum: bool,
     compressor: Option<Compressor>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Message,
-    Query,
+enum ReplyFormat {
+    OpMsg,
+    OpReply,
 }
 
-impl ReplyTo {
-    pub(crate) fn message(id: i32, flags: Flags, compressor: Option<Compressor>) -> ReplyTo {
-        ReplyTo {
+impl ReplyTarget {
+    pub(crate) fn from_message(
+        id: i32,
+        flags: MessageFlags,
+        compressor: Option<Compressor>,
+    ) -> ReplyTarget {
+        ReplyTarget {
             request_id: id,
-            form: Form::Message,
-            wanted: !flags.has(Flags::MORE_TO_COME),
-            checksum: flags.has(Flags::CHECKSUM_PRESENT),
+            format: ReplyFormat::OpMsg,
+            expects_reply: !flags.contains(MessageFlags::MORE_TO_COME),
+            checksum: flags.contains(MessageFlags::CHECKSUM_PRESENT),
             compressor,
         }
     }
 
-    pub(crate) fn query(id: i32) -> ReplyTo {
-        let (form, wanted, checksum, compressor) = (Form::Query, true, false, None);
-        ReplyTo {
+    pub(crate) fn from_query(id: i32) -> ReplyTarget {
+        ReplyTarget {
             request_id: id,
-            form,
-            wanted,
-            checksum,
-            compressor,
+            format: ReplyFormat::OpReply,
+            expects_reply: true,
+            checksum: false,
+            compressor: None,
         }
     }
 
     /// Returns `true` if the request was an OP_QUERY.
     pub fn is_query(&self) -> bool {
-        self.form == Form::Query
+        self.format == ReplyFormat::OpReply
     }
 
     /// Returns `false` if the client does not read a reply to this request.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted
+    pub fn expects_reply(&self) -> bool {
+        self.expects_reply
     }
 
     /// The target of the reply that follows an exhaust reply with the given id.
-    pub fn following(self, reply_id: i32) -> ReplyTo {
-        ReplyTo {
+    pub fn after_exhaust_reply(self, reply_id: i32) -> ReplyTarget {
+        ReplyTarget {
             request_id: reply_id,
             ..self
         }
@@ -85,37 +88,31 @@ impl ReplyTo {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    head: Vec<u8>,
+    prefix: Vec<u8>,
     batch: Batch,
-    tail: Vec<u8>,
-    failed: bool,
+    suffix: Vec<u8>,
+    is_error: bool,
     more_to_come: bool,
 }
 
 /// The offset of the cursor's length in a batch's reply.
-const CURSOR_LENGTH: usize = 4 + 8;
+const CURSOR_LENGTH_OFFSET: usize = 4 + 8;
 
 impl Reply {
     /// Returns the reply `{…fields, ok: 1}`.
     pub fn ok(mut fields: DocumentBuf) -> Reply {
         fields.push("ok", 1.0);
-        Reply::document(fields)
-    }
-
-    /// How many bytes its document has.
-    pub fn document_bytes(&self) -> usize {
-        self.head.len() + self.batch.bytes() + self.tail.len()
+        Reply::from_document(fields)
     }
 
     /// Returns a reply that is exactly this document.
-    pub fn document(document: DocumentBuf) -> Reply {
-        let failed = document.get("ok").is_some_and(|ok| !ok.is_truthy());
-        let (head, tail, batch) = (document.into_bytes(), Vec::new(), Batch::new());
+    pub fn from_document(document: DocumentBuf) -> Reply {
+        let is_error = document.get("ok").is_some_and(|ok| !ok.is_truthy());
         Reply {
-            head,
-            batch,
-            tail,
-            failed,
+            prefix: document.into_bytes(),
+            batch: Batch::new(),
+            suffix: Vec::new(),
+            is_error,
             more_to_come: false,
         }
     }
@@ -141,29 +138,29 @@ impl Reply {
         rest.append("id", ValueRef::Int64(cursor_id));
         rest.append("ns", ValueRef::String(namespace));
         let cursor_fields = rest.finish().into_bytes();
-        let mut tail = vec![0];
-        tail.extend_from_slice(cursor_fields.get(4..).unwrap_or_default());
-        let cursor_tail = tail.len();
-        tail.extend_from_slice(b"\x01ok\0");
-        tail.extend_from_slice(&1f64.to_le_bytes());
-        tail.push(0);
+        let mut suffix = vec![0];
+        suffix.extend_from_slice(cursor_fields.get(4..).unwrap_or_default());
+        let cursor_suffix_bytes = suffix.len();
+        suffix.extend_from_slice(b"\x01ok\0");
+        suffix.extend_from_slice(&1f64.to_le_bytes());
+        suffix.push(0);
 
         let array_bytes = 4 + batch.bytes() + 1;
-        let cursor_bytes = 4 + 1 + name.len() + 1 + array_bytes + cursor_tail - 1;
-        let reply_bytes = 4 + 8 + cursor_bytes + tail.len() - cursor_tail;
-        let mut head = Vec::with_capacity(32);
-        head.extend_from_slice(&(reply_bytes as i32).to_le_bytes());
-        head.extend_from_slice(b"\x03cursor\0");
-        head.extend_from_slice(&(cursor_bytes as i32).to_le_bytes());
-        head.push(4);
-        head.extend_from_slice(name.as_bytes());
-        head.push(0);
-        head.extend_from_slice(&(array_bytes as i32).to_le_bytes());
+        let cursor_bytes = 4 + 1 + name.len() + 1 + array_bytes + cursor_suffix_bytes - 1;
+        let reply_bytes = 4 + 8 + cursor_bytes + suffix.len() - cursor_suffix_bytes;
+        let mut prefix = Vec::with_capacity(32);
+        prefix.extend_from_slice(&(reply_bytes as i32).to_le_bytes());
+        prefix.extend_from_slice(b"\x03cursor\0");
+        prefix.extend_from_slice(&(cursor_bytes as i32).to_le_bytes());
+        prefix.push(4);
+        prefix.extend_from_slice(name.as_bytes());
+        prefix.push(0);
+        prefix.extend_from_slice(&(array_bytes as i32).to_le_bytes());
         Reply {
-            head,
+            prefix,
             batch,
-            tail,
-            failed: false,
+            suffix,
+            is_error: false,
             more_to_come: false,
         }
     }
@@ -172,30 +169,33 @@ impl Reply {
     pub fn with_resume_token(self, token: Document<'_>) -> Reply {
         let mut element = b"\x03postBatchResumeToken\0".to_vec();
         element.extend_from_slice(token.as_bytes());
-        self.with_in_cursor(element)
+        self.insert_into_cursor(element)
     }
 
     /// Adds `atClusterTime` to the cursor of a batch that was read at a snapshot. Other replies are
     /// returned unchanged.
     pub fn with_cursor_time(self, time: Timestamp) -> Reply {
-        if self.tail.is_empty() {
+        if self.suffix.is_empty() {
             return self;
         }
         let mut element = b"\x11atClusterTime\0".to_vec();
         element.extend_from_slice(&time.bits().to_le_bytes());
-        self.with_in_cursor(element)
+        self.insert_into_cursor(element)
     }
 
-    fn with_in_cursor(mut self, element: Vec<u8>) -> Reply {
-        for place in [0, CURSOR_LENGTH] {
-            let length = self.head.get_mut(place..).and_then(<[u8]>::first_chunk_mut);
+    fn insert_into_cursor(mut self, element: Vec<u8>) -> Reply {
+        for offset in [0, CURSOR_LENGTH_OFFSET] {
+            let length = self
+                .prefix
+                .get_mut(offset..)
+                .and_then(<[u8]>::first_chunk_mut);
             if let Some(length) = length {
                 let grown = i32::from_le_bytes(*length) + element.len() as i32;
                 *length = grown.to_le_bytes();
             }
         }
         // The first byte ends the array.
-        self.tail.splice(1..1, element);
+        self.suffix.splice(1..1, element);
         self
     }
 
@@ -204,12 +204,13 @@ impl Reply {
         let bytes = fields.as_bytes();
         let elements = bytes.get(4..bytes.len().saturating_sub(1));
         let elements = elements.unwrap_or_default().to_vec();
-        if let Some(length) = self.head.first_chunk_mut() {
+        if let Some(length) = self.prefix.first_chunk_mut() {
             *length = (i32::from_le_bytes(*length) + elements.len() as i32).to_le_bytes();
         }
-        let last = match self.tail.is_empty() {
-            true => &mut self.head,
-            false => &mut self.tail,
+        let last = if self.suffix.is_empty() {
+            &mut self.prefix
+        } else {
+            &mut self.suffix
         };
         // The last byte ends the document.
         let end = last.len().saturating_sub(1);
@@ -244,13 +245,13 @@ impl Reply {
     }
 
     fn pieces(&self) -> [&[u8]; 3] {
-        [&self.head, self.batch.elements(), &self.tail]
+        [&self.prefix, self.batch.elements(), &self.suffix]
     }
 }
 
 impl From<&CommandError> for Reply {
     fn from(error: &CommandError) -> Reply {
-        Reply::document(error.to_document())
+        Reply::from_document(error.to_document())
     }
 }
 
@@ -260,14 +261,14 @@ impl From<&CommandError> for Reply {
 /// if the message exceeds [`MESSAGE_BYTES_MAX`] or the stream fails.
 pub fn write_reply(
     stream: &mut impl Write,
-    to: &ReplyTo,
+    to: &ReplyTarget,
     reply: &Reply,
     reply_id: i32,
     scratch: &mut Vec<u8>,
 ) -> Result<usize, WireError> {
-    let prefix = prefix(to, reply);
+    let prologue = prologue(to, reply);
     let trailer_bytes = if to.checksum { 4 } else { 0 };
-    let length = HEADER_BYTES + prefix.len() + reply.bytes() + trailer_bytes;
+    let length = HEADER_BYTES + prologue.len() + reply.bytes() + trailer_bytes;
     if length > MESSAGE_BYTES_MAX {
         return Err(WireError::MessageLength {
             length: i32::try_from(length).unwrap_or(i32::MAX),
@@ -285,22 +286,22 @@ pub fn write_reply(
         op_code,
     };
     let header = header.to_bytes();
-    let [head, batch, tail] = reply.pieces();
-    let parts = [&header[..], &prefix, head, batch, tail];
+    let [prefix, batch, suffix] = reply.pieces();
+    let parts = [&header[..], &prologue, prefix, batch, suffix];
     let checksum = to.checksum.then(|| checksum(&parts));
     let trailer = checksum.as_ref().map_or(&[][..], |bytes| bytes);
-    let [header, prefix, head, batch, tail] = parts;
-    let parts = [header, prefix, head, batch, tail, trailer];
+    let [header, prologue, prefix, batch, suffix] = parts;
+    let parts = [header, prologue, prefix, batch, suffix, trailer];
     match to.compressor {
-        Some(compressor) if length >= PACK_BYTES_MIN => {
-            let mut packed = Vec::new();
+        Some(compressor) if length >= COMPRESS_BYTES_MIN => {
+            let mut compressed = Vec::new();
             scratch.clear();
             parts
                 .iter()
                 .for_each(|part| scratch.extend_from_slice(part));
-            pack_message(compressor, scratch, &mut packed)?;
-            stream.write_all(&packed)?;
-            Ok(packed.len())
+            compress_message(compressor, scratch, &mut compressed)?;
+            stream.write_all(&compressed)?;
+            Ok(compressed.len())
         }
         _ => {
             write_all(stream, &mut parts.map(IoSlice::new))?;
@@ -317,32 +318,32 @@ fn checksum(parts: &[&[u8]]) -> [u8; 4] {
 }
 
 /// The bytes between the header and the document.
-fn prefix(to: &ReplyTo, reply: &Reply) -> Vec<u8> {
-    let mut prefix = Vec::with_capacity(20);
-    match to.form {
-        Form::Message => {
+fn prologue(to: &ReplyTarget, reply: &Reply) -> Vec<u8> {
+    let mut prologue = Vec::with_capacity(20);
+    match to.format {
+        ReplyFormat::OpMsg => {
             let mut flags = if to.checksum {
-                Flags::CHECKSUM_PRESENT.0
+                MessageFlags::CHECKSUM_PRESENT.0
             } else {
                 0
             };
             flags |= if reply.more_to_come {
-                Flags::MORE_TO_COME.0
+                MessageFlags::MORE_TO_COME.0
             } else {
                 0
             };
-            prefix.extend_from_slice(&flags.to_le_bytes());
-            prefix.push(0);
+            prologue.extend_from_slice(&flags.to_le_bytes());
+            prologue.push(0);
         }
-        Form::Query => {
-            let flags = if reply.failed { QUERY_FAILURE } else { 0 };
-            prefix.extend_from_slice(&flags.to_le_bytes());
+        ReplyFormat::OpReply => {
+            let flags = if reply.is_error { QUERY_FAILURE } else { 0 };
+            prologue.extend_from_slice(&flags.to_le_bytes());
             // A zero cursor id and starting point, then the number of documents.
-            prefix.extend_from_slice(&[0; 12]);
-            prefix.extend_from_slice(&1i32.to_le_bytes());
+            prologue.extend_from_slice(&[0; 12]);
+            prologue.extend_from_slice(&1i32.to_le_bytes());
         }
     }
-    prefix
+    prologue
 }
 
 /// Writes all parts with as few system calls as the stream allows.
@@ -365,7 +366,7 @@ mod tests {
     use windrow_document::{Document, Value, doc};
 
     #[test]
-    fn fields_come_behind_all_others() {
+    fn added_fields_are_last() {
         let check = |reply: Reply| {
             let mut expected = reply.to_document();
             expected.push("a", 1);
@@ -376,15 +377,15 @@ mod tests {
             assert!(Document::from_bytes(found.as_bytes()).is_ok());
         };
         check(Reply::ok(doc! { "n": 1 }));
-        let one = doc! { "_id": 1 };
-        let batch = || std::iter::once(one.as_document()).collect();
+        let document = doc! { "_id": 1 };
+        let batch = || std::iter::once(document.as_document()).collect();
         check(Reply::first_batch("a.b", 7, batch()));
         let token = doc! { "_data": "x" };
         check(Reply::next_batch("a.b", 7, batch()).with_resume_token(token.as_document()));
     }
 
     #[test]
-    fn a_cursor_reply_is_the_document_that_it_says() {
+    fn a_cursor_reply_equals_the_encoded_document() {
         for count in [0, 1, 11, 1200] {
             let documents: Vec<DocumentBuf> = (0..count).map(|n| doc! { "_id": n }).collect();
             let batch = documents.iter().map(DocumentBuf::as_document).collect();
@@ -421,9 +422,9 @@ mod tests {
     }
 
     /// A stream that accepts a few bytes at a time.
-    struct Narrow(Vec<u8>);
+    struct PartialWriter(Vec<u8>);
 
-    impl Write for Narrow {
+    impl Write for PartialWriter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             let count = bytes.len().min(7);
             self.0.extend_from_slice(&bytes[..count]);
@@ -436,13 +437,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_survive_a_stream_that_takes_few_bytes() {
+    fn partial_writes_are_continued() {
         let reply = Reply::next_batch("a.b", 0, Batch::new());
-        let to = ReplyTo::message(9, Flags::default(), None);
-        let mut narrow = Narrow(Vec::new());
-        let written = write_reply(&mut narrow, &to, &reply, 4, &mut Vec::new()).unwrap();
-        assert_eq!(written, narrow.0.len());
-        let header = Header::parse(narrow.0.first_chunk().unwrap()).unwrap();
+        let to = ReplyTarget::from_message(9, MessageFlags::default(), None);
+        let mut writer = PartialWriter(Vec::new());
+        let written = write_reply(&mut writer, &to, &reply, 4, &mut Vec::new()).unwrap();
+        assert_eq!(written, writer.0.len());
+        let header = Header::parse(writer.0.first_chunk().unwrap()).unwrap();
         let expected = Header {
             length: written,
             request_id: 4,
@@ -450,6 +451,6 @@ mod tests {
             op_code: OpCode::MSG,
         };
         assert_eq!(header, expected);
-        assert_eq!(&narrow.0[21..], reply.to_document().as_bytes());
+        assert_eq!(&writer.0[21..], reply.to_document().as_bytes());
     }
 }

@@ -6,20 +6,22 @@ use windrow_document::{Document, ValueRef};
 
 use crate::code::ErrorCode;
 use crate::command_error::CommandError;
-use crate::compression::{Compressor, unpack_message};
-use crate::documents::Documents;
+use crate::compression::{Compressor, decompress_message};
 use crate::error::WireError;
 use crate::header::{Header, OpCode};
-use crate::message::{Flags, SectionError, Sections, Sequence, read_flags, read_sections, text};
-use crate::query::{Query, read_query};
-use crate::reply::ReplyTo;
+use crate::op_msg::{
+    MessageFlags, SectionError, Sections, Sequence, read_flags, read_sections, text,
+};
+use crate::op_query::{QueryMessage, read_query};
+use crate::reply::ReplyTarget;
+use crate::request_documents::RequestDocuments;
 
 /// A command with its arguments. It owns the bytes of its message;
 /// [`into_buffer`](Self::into_buffer) returns them for reuse by the next message of the connection.
 #[derive(Debug)]
 pub struct Request {
     buffer: Vec<u8>,
-    reply_to: ReplyTo,
+    reply_to: ReplyTarget,
     exhaust_allowed: bool,
     database: Range<usize>,
     command: Range<usize>,
@@ -29,13 +31,13 @@ pub struct Request {
 
 /// Why a message is not a request.
 #[derive(Debug)]
-pub enum Rejected {
+pub enum RequestError {
     /// The connection must be closed without a reply. The error is for the log.
     Close(WireError),
     /// The client receives the error. If `close` is set, the connection is closed after that.
-    Answer {
+    Reply {
         /// The target of the error reply.
-        to: ReplyTo,
+        to: ReplyTarget,
         /// The error.
         error: CommandError,
         /// Whether to close the connection.
@@ -43,9 +45,9 @@ pub enum Rejected {
     },
 }
 
-impl From<WireError> for Rejected {
-    fn from(error: WireError) -> Rejected {
-        Rejected::Close(error)
+impl From<WireError> for RequestError {
+    fn from(error: WireError) -> RequestError {
+        RequestError::Close(error)
     }
 }
 
@@ -59,12 +61,12 @@ impl Request {
         header: &Header,
         mut buffer: Vec<u8>,
         spare: &mut Vec<u8>,
-    ) -> Result<Request, Rejected> {
+    ) -> Result<Request, RequestError> {
         let (mut header, mut compressor) = (*header, None);
         if header.op_code == OpCode::COMPRESSED {
-            let (original, packed) = unpack_message(&header, &buffer, spare)?;
+            let (original, compressed) = decompress_message(&header, &buffer, spare)?;
             std::mem::swap(&mut buffer, spare);
-            (header, compressor) = (original, Some(packed));
+            (header, compressor) = (original, Some(compressed));
         }
         match header.op_code {
             OpCode::MSG => Request::from_message(&header, buffer, compressor),
@@ -81,20 +83,18 @@ impl Request {
         header: &Header,
         buffer: Vec<u8>,
         compressor: Option<Compressor>,
-    ) -> Result<Request, Rejected> {
+    ) -> Result<Request, RequestError> {
         let flags = read_flags(&buffer)?;
-        let to = ReplyTo::message(header.request_id, flags, compressor);
-        let sections = read_sections(&buffer, flags).map_err(|error| reject(error, to))?;
-        let Sections {
-            body, sequences, ..
-        } = sections;
-        let refuse = |error| Rejected::Answer {
+        let to = ReplyTarget::from_message(header.request_id, flags, compressor);
+        let sections = read_sections(&buffer, flags).map_err(|error| request_error(error, to))?;
+        let Sections { body, sequences } = sections;
+        let refuse = |error| RequestError::Reply {
             to,
             error,
             close: false,
         };
         let database = find_database(&buffer, &body).map_err(refuse)?;
-        let exhaust_allowed = flags.has(Flags::EXHAUST_ALLOWED);
+        let exhaust_allowed = flags.contains(MessageFlags::EXHAUST_ALLOWED);
         let command = find_command(&buffer, &body);
         Ok(Request {
             buffer,
@@ -107,9 +107,10 @@ impl Request {
         })
     }
 
-    fn from_query(header: &Header, buffer: Vec<u8>) -> Result<Request, Rejected> {
-        let to = ReplyTo::query(header.request_id);
-        let Query { database, body } = read_query(&buffer).map_err(|error| reject(error, to))?;
+    fn from_query(header: &Header, buffer: Vec<u8>) -> Result<Request, RequestError> {
+        let to = ReplyTarget::from_query(header.request_id);
+        let QueryMessage { database, body } =
+            read_query(&buffer).map_err(|error| request_error(error, to))?;
         let command = find_command(&buffer, &body);
         let (exhaust_allowed, sequences) = (false, Vec::new());
         Ok(Request {
@@ -147,13 +148,13 @@ impl Request {
     /// Returns the documents of an argument, whether it was sent as a document sequence or as an
     /// array in the body. Returns `None` if it is absent. Fails with `TypeMismatch` if it is not an
     /// array of documents.
-    pub fn documents(&self, name: &str) -> Result<Option<Documents<'_>>, CommandError> {
+    pub fn documents(&self, name: &str) -> Result<Option<RequestDocuments<'_>>, CommandError> {
         if let Some(sequence) = self
             .sequences
             .iter()
-            .find(|one| text(&self.buffer, &one.name) == name)
+            .find(|it| text(&self.buffer, &it.name) == name)
         {
-            return Ok(Some(Documents::new(
+            return Ok(Some(RequestDocuments::new(
                 &self.buffer,
                 &sequence.starts,
                 sequence.end,
@@ -162,7 +163,7 @@ impl Request {
         let field = format!("{}.{name}", self.command());
         match self.get(name) {
             None => Ok(None),
-            Some(ValueRef::Array(array)) => Documents::from_array(array, &field).map(Some),
+            Some(ValueRef::Array(array)) => RequestDocuments::from_array(array, &field).map(Some),
             Some(other) => Err(CommandError::new(
                 ErrorCode::TypeMismatch,
                 format!(
@@ -181,7 +182,7 @@ impl Request {
     }
 
     /// The target of the reply.
-    pub fn reply_to(&self) -> ReplyTo {
+    pub fn reply_to(&self) -> ReplyTarget {
         self.reply_to
     }
 
@@ -201,10 +202,10 @@ impl Request {
     }
 }
 
-fn reject(error: SectionError, to: ReplyTo) -> Rejected {
+fn request_error(error: SectionError, to: ReplyTarget) -> RequestError {
     match error {
-        SectionError::Wire(error) => Rejected::Close(error),
-        SectionError::Document { error, close } => Rejected::Answer { to, error, close },
+        SectionError::Wire(error) => RequestError::Close(error),
+        SectionError::Document { error, close } => RequestError::Reply { to, error, close },
     }
 }
 
@@ -219,18 +220,18 @@ fn find_command(buffer: &[u8], body: &Range<usize>) -> Range<usize> {
 
 /// The range of the text of `$db`, which is mandatory in OP_MSG.
 fn find_database(buffer: &[u8], body: &Range<usize>) -> Result<Range<usize>, CommandError> {
-    let mut place = body.start + 4;
+    let mut offset = body.start + 4;
     let mut elements =
         Document::from_validated(buffer.get(body.clone()).unwrap_or_default()).elements();
     while let Some(element) = elements.next_raw() {
-        let value = place + 1 + element.name.len() + 1;
+        let value = offset + 1 + element.name.len() + 1;
         if element.name == b"$db" {
             return match element.value() {
                 Some(ValueRef::String(name)) => Ok(value + 4..value + 4 + name.len()),
                 _ => Err(wrong_database(element.type_of.name())),
             };
         }
-        place = value + element.bytes.len();
+        offset = value + element.bytes.len();
     }
     Err(CommandError::new(
         ErrorCode(40571),

@@ -35,7 +35,7 @@ fn check(request: &Request, spare: &mut Vec<u8>) {
     let mut output = Vec::new();
     let reply = Reply::ok(doc! { "a": 1 });
     write_reply(&mut output, &request.reply_to(), &reply, 1, spare).expect("a reply");
-    if request.reply_to().is_wanted() {
+    if request.reply_to().expects_reply() {
         let header: Option<&[u8; 16]> = output.first_chunk();
         let header = Header::parse(header.expect("a header")).expect("a header");
         assert_eq!(header.length, output.len());

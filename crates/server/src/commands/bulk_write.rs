@@ -5,7 +5,7 @@ mod results;
 
 use windrow_collection::Namespace;
 use windrow_document::{ArrayBuf, Document, Value, ValueRef};
-use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
 use super::{delete, insert, update};
 use crate::arguments::{Arguments, statements};
@@ -85,7 +85,7 @@ fn run(request: &Request, context: &Context<'_>) -> Result<Reply, CommandError> 
 }
 
 /// The namespaces of `nsInfo`: `{ns: "database.collection", collectionUUID}`.
-fn parse_namespaces(list: &Documents<'_>) -> Result<Vec<Target>, CommandError> {
+fn parse_namespaces(list: &RequestDocuments<'_>) -> Result<Vec<Target>, CommandError> {
     let mut namespaces = Vec::new();
     for information in list.iter() {
         let fields = Arguments::within("bulkWrite.nsInfo", information);
@@ -167,7 +167,7 @@ impl Bulk<'_> {
             .collect::<Vec<Value>>()
             .into_iter()
             .collect();
-        let documents = Documents::from_array(documents.as_array(), "bulkWrite.ops")?;
+        let documents = RequestDocuments::from_array(documents.as_array(), "bulkWrite.ops")?;
         let count = documents.count();
         let how = insert::How {
             ordered: self.ordered,

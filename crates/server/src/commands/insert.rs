@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use windrow_collection::{Error as CollectionError, Kept};
 use windrow_document::{ArrayBuf, DocumentBuf, Value};
-use windrow_wire::{CommandError, Documents, ErrorCode, Reply, Request};
+use windrow_wire::{CommandError, ErrorCode, Reply, Request, RequestDocuments};
 
 use crate::arguments::{Arguments, statements};
 use crate::collection_uuid::{COLLECTION_UUID, Target};
@@ -91,7 +91,7 @@ pub type Failed = Vec<(usize, CommandError)>;
 pub fn insert_once(
     context: &Context<'_>,
     target: &Target,
-    documents: &Documents<'_>,
+    documents: &RequestDocuments<'_>,
     (place, how): (usize, How),
 ) -> Result<(usize, Failed), CommandError> {
     let Some(joined) = context.joined.filter(|it| it.is_retryable_write()) else {
@@ -116,7 +116,7 @@ pub fn insert_once(
             continue;
         }
         let alone: ArrayBuf = std::iter::once(Value::from(document.to_buf())).collect();
-        let alone = Documents::from_array(alone.as_array(), "insert.documents")?;
+        let alone = RequestDocuments::from_array(alone.as_array(), "insert.documents")?;
         let statement = |_| joined.statement(place + number);
         let (inserted, failed) = insert(context, target, &alone, how, &statement)?;
         count += inserted;
@@ -129,7 +129,7 @@ pub fn insert_once(
 }
 
 /// What is wrong with the collection is so for each document that is tried.
-fn all_refused(documents: &Documents<'_>, how: How, error: &CommandError) -> Failed {
+fn all_refused(documents: &RequestDocuments<'_>, how: How, error: &CommandError) -> Failed {
     let tried = if how.ordered { 1 } else { documents.count() };
     (0..tried).map(|number| (number, error.clone())).collect()
 }
@@ -139,7 +139,7 @@ fn all_refused(documents: &Documents<'_>, how: How, error: &CommandError) -> Fai
 fn insert(
     context: &Context<'_>,
     target: &Target,
-    documents: &Documents<'_>,
+    documents: &RequestDocuments<'_>,
     how: How,
     statement: &dyn Fn(usize) -> i32,
 ) -> Result<(usize, Failed), CommandError> {

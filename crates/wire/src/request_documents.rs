@@ -11,15 +11,15 @@ use crate::command_error::CommandError;
 /// The documents of a document sequence or of an array in the body. They are not copied: this is
 /// the message's buffer and the offset of each document. All have been validated.
 #[derive(Clone, Debug)]
-pub struct Documents<'a> {
+pub struct RequestDocuments<'a> {
     buffer: &'a [u8],
     starts: Cow<'a, [u32]>,
     end: usize,
 }
 
-impl<'a> Documents<'a> {
-    pub(crate) fn new(buffer: &'a [u8], starts: &'a [u32], end: usize) -> Documents<'a> {
-        Documents {
+impl<'a> RequestDocuments<'a> {
+    pub(crate) fn new(buffer: &'a [u8], starts: &'a [u32], end: usize) -> RequestDocuments<'a> {
+        RequestDocuments {
             buffer,
             starts: Cow::Borrowed(starts),
             end,
@@ -28,7 +28,7 @@ impl<'a> Documents<'a> {
 
     /// Returns the documents of an array. Fails with `TypeMismatch` if an element is not a
     /// document. `field` is the array's name in the error message, for example "insert.documents".
-    pub fn from_array(array: Array<'a>, field: &str) -> Result<Documents<'a>, CommandError> {
+    pub fn from_array(array: Array<'a>, field: &str) -> Result<RequestDocuments<'a>, CommandError> {
         let buffer = array.as_bytes();
         let mut starts = Vec::new();
         let mut elements = array.as_document().elements();
@@ -37,18 +37,18 @@ impl<'a> Documents<'a> {
         while let Some(element) = elements.next_raw() {
             let Some(ValueRef::Document(document)) = element.value() else {
                 let found = element.type_of.name();
-                let place = format!("{field}.{}", starts.len());
+                let path = format!("{field}.{}", starts.len());
                 return Err(CommandError::new(
                     ErrorCode::TypeMismatch,
                     format!(
-                        "BSON field '{place}' is the wrong type '{found}', expected type 'object'"
+                        "BSON field '{path}' is the wrong type '{found}', expected type 'object'"
                     ),
                 ));
             };
             end += 1 + element.name.len() + 1 + element.bytes.len();
             starts.push((end - document.as_bytes().len()) as u32);
         }
-        Ok(Documents {
+        Ok(RequestDocuments {
             buffer,
             starts: Cow::Owned(starts),
             end,
@@ -109,11 +109,11 @@ mod tests {
     use windrow_document::{ArrayBuf, array, doc};
 
     #[test]
-    fn documents_of_an_array_are_found_where_they_lie() {
+    fn array_elements_are_located_in_place() {
         let list: ArrayBuf = (0..120)
             .map(|n| windrow_document::Value::from(doc! { "n": n }))
             .collect();
-        let documents = Documents::from_array(list.as_array(), "insert.documents").unwrap();
+        let documents = RequestDocuments::from_array(list.as_array(), "insert.documents").unwrap();
         assert_eq!(documents.count(), 120);
         for (index, document) in documents.iter().enumerate() {
             assert_eq!(document.get("n"), Some(ValueRef::Int32(index as i32)));
@@ -127,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_no_document_is_named() {
+    fn an_element_that_is_not_a_document_is_named() {
         let list = array![{ "a": 1 }, 5];
-        let error = Documents::from_array(list.as_array(), "insert.documents").unwrap_err();
+        let error = RequestDocuments::from_array(list.as_array(), "insert.documents").unwrap_err();
         assert_eq!(error.code, ErrorCode::TypeMismatch);
         assert!(
             error

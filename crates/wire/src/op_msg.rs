@@ -16,34 +16,34 @@ use std::ops::Range;
 use windrow_document::validate::BsonError;
 use windrow_document::{Document, validate};
 
-use crate::bytes::Fields;
 use crate::code::ErrorCode;
 use crate::command_error::CommandError;
 use crate::error::WireError;
+use crate::field_reader::FieldReader;
 use crate::header::HEADER_BYTES;
 use crate::limits::COMMAND_BYTES_MAX;
 
 /// The flags of OP_MSG. A receiver must refuse unknown flags among the lower 16 bits and ignore
 /// unknown ones among the upper 16.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Flags(pub u32);
+pub struct MessageFlags(pub u32);
 
-impl Flags {
+impl MessageFlags {
     /// The message ends with a CRC-32C of the preceding bytes.
-    pub const CHECKSUM_PRESENT: Flags = Flags(1);
+    pub const CHECKSUM_PRESENT: MessageFlags = MessageFlags(1);
     /// In a request: the client does not read a reply. In a reply: another reply follows without a
     /// request.
-    pub const MORE_TO_COME: Flags = Flags(2);
+    pub const MORE_TO_COME: MessageFlags = MessageFlags(2);
     /// The client accepts several replies to this request.
-    pub const EXHAUST_ALLOWED: Flags = Flags(1 << 16);
+    pub const EXHAUST_ALLOWED: MessageFlags = MessageFlags(1 << 16);
 
     /// Returns `true` if the flag is set.
-    pub fn has(self, flag: Flags) -> bool {
+    pub fn contains(self, flag: MessageFlags) -> bool {
         self.0 & flag.0 != 0
     }
 
-    fn unknown_required(self) -> bool {
-        let known = Flags::CHECKSUM_PRESENT.0 | Flags::MORE_TO_COME.0;
+    fn has_unknown_required(self) -> bool {
+        let known = MessageFlags::CHECKSUM_PRESENT.0 | MessageFlags::MORE_TO_COME.0;
         self.0 & 0xFFFF & !known != 0
     }
 }
@@ -92,8 +92,9 @@ impl SectionError {
         }
     }
 
-    fn refused(number: i32, message: String) -> SectionError {
-        let error = CommandError::new(ErrorCode(number), message);
+    /// An error that the client receives and that leaves the connection open.
+    pub fn document_error(code: ErrorCode, message: String) -> SectionError {
+        let error = CommandError::new(code, message);
         SectionError::Document {
             error,
             close: false,
@@ -105,13 +106,13 @@ impl SectionError {
 const SEQUENCES_MAX: usize = 2;
 
 /// Returns the flags of a message. Fails if its checksum does not match.
-pub(crate) fn read_flags(message: &[u8]) -> Result<Flags, WireError> {
-    let mut fields = Fields::new(message, HEADER_BYTES);
-    let flags = Flags(fields.int32("the flags")? as u32);
-    if flags.unknown_required() {
+pub(crate) fn read_flags(message: &[u8]) -> Result<MessageFlags, WireError> {
+    let mut fields = FieldReader::new(message, HEADER_BYTES);
+    let flags = MessageFlags(fields.int32("the flags")? as u32);
+    if flags.has_unknown_required() {
         return Err(WireError::RequiredFlag { flags: flags.0 });
     }
-    if flags.has(Flags::CHECKSUM_PRESENT) {
+    if flags.contains(MessageFlags::CHECKSUM_PRESENT) {
         verify_checksum(message)?;
     }
     Ok(flags)
@@ -121,59 +122,56 @@ fn verify_checksum(message: &[u8]) -> Result<(), WireError> {
     let (content, checksum) = message.split_last_chunk().ok_or(WireError::Truncated {
         what: "the checksum",
     })?;
-    let (stated, computed) = (u32::from_le_bytes(*checksum), crc32c::crc32c(content));
-    if stated == computed {
+    let (declared, computed) = (u32::from_le_bytes(*checksum), crc32c::crc32c(content));
+    if declared == computed {
         Ok(())
     } else {
-        Err(WireError::Checksum { stated, computed })
+        Err(WireError::Checksum { declared, computed })
     }
 }
 
 /// Locates the sections of a message and validates all of its documents. Nothing behind this
 /// validates them again.
-pub(crate) fn read_sections(message: &[u8], flags: Flags) -> Result<Sections, SectionError> {
-    let trailer = if flags.has(Flags::CHECKSUM_PRESENT) {
-        4
-    } else {
-        0
-    };
-    let end = message.len().saturating_sub(trailer);
-    let mut fields = Fields::new(message.get(..end).unwrap_or_default(), HEADER_BYTES + 4);
+pub(crate) fn read_sections(message: &[u8], flags: MessageFlags) -> Result<Sections, SectionError> {
+    let has_checksum = flags.contains(MessageFlags::CHECKSUM_PRESENT);
+    let checksum_bytes = if has_checksum { 4 } else { 0 };
+    let end = message.len().saturating_sub(checksum_bytes);
+    let mut fields = FieldReader::new(message.get(..end).unwrap_or_default(), HEADER_BYTES + 4);
     let (mut body, mut sequences) = (None, Vec::new());
     while !fields.is_empty() {
         match fields.byte("the kind of a section")? {
-            0 if body.is_some() => return Err(section("a second body")),
+            0 if body.is_some() => return Err(section_error("a second body")),
             0 => body = Some(read_document(&mut fields)?),
             1 if sequences.len() == SEQUENCES_MAX => {
-                return Err(section("more than two document sequences"));
+                return Err(section_error("more than two document sequences"));
             }
             1 => sequences.push(read_sequence(&mut fields)?),
-            kind => return Err(section(&format!("a section of unknown kind {kind}"))),
+            kind => return Err(section_error(&format!("a section of unknown kind {kind}"))),
         }
     }
-    let body = body.ok_or_else(|| section("no body"))?;
+    let body = body.ok_or_else(|| section_error("no body"))?;
     let sections = Sections { body, sequences };
     check_names(&sections, message)?;
     Ok(sections)
 }
 
-fn section(what: &str) -> SectionError {
+fn section_error(what: &str) -> SectionError {
     SectionError::Wire(WireError::Section {
         what: what.to_owned(),
     })
 }
 
 /// Advances past a document and validates it.
-pub(crate) fn read_document(fields: &mut Fields<'_>) -> Result<Range<usize>, SectionError> {
-    let length = fields.stated_length(5, "a document")?;
+pub(crate) fn read_document(fields: &mut FieldReader<'_>) -> Result<Range<usize>, SectionError> {
+    let length = fields.declared_length(5, "a document")?;
     let start = fields.offset();
     let bytes = fields.take(length, "a document")?;
     if length > COMMAND_BYTES_MAX {
         let message = format!(
             "BSONObj size: {length} (0x{length:X}) is invalid. Size must be between 0 and {COMMAND_BYTES_MAX}(16MB)"
         );
-        return Err(SectionError::refused(
-            ErrorCode::BSONObjectTooLarge.number(),
+        return Err(SectionError::document_error(
+            ErrorCode::BSONObjectTooLarge,
             message,
         ));
     }
@@ -181,11 +179,11 @@ pub(crate) fn read_document(fields: &mut Fields<'_>) -> Result<Range<usize>, Sec
     Ok(start..start + length)
 }
 
-fn read_sequence(fields: &mut Fields<'_>) -> Result<Sequence, SectionError> {
-    let size = fields.stated_length(5, "a document sequence")?;
+fn read_sequence(fields: &mut FieldReader<'_>) -> Result<Sequence, SectionError> {
+    let size = fields.declared_length(5, "a document sequence")?;
     let start = fields.offset();
     let all = fields.take(size, "a document sequence")?;
-    let mut inner = Fields::new(all, 4);
+    let mut inner = FieldReader::new(all, 4);
     let name = inner.zero_terminated("the name of a document sequence")?;
     let name_start = start + 4;
     let mut starts = Vec::new();
@@ -208,14 +206,14 @@ fn check_names(sections: &Sections, message: &[u8]) -> Result<(), SectionError> 
     for sequence in &sections.sequences {
         let name = text(message, &sequence.name);
         if seen.contains(&name) {
-            return Err(SectionError::refused(
-                40431,
+            return Err(SectionError::document_error(
+                ErrorCode(40431),
                 format!("Duplicate document sequence: {name}"),
             ));
         }
         if body.contains(name) {
             let message = format!("Duplicate field between body and document sequence {name}");
-            return Err(SectionError::refused(40433, message));
+            return Err(SectionError::document_error(ErrorCode(40433), message));
         }
         seen.push(name);
     }

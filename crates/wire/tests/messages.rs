@@ -2,7 +2,7 @@
 
 use windrow_document::{DocumentBuf, doc};
 use windrow_wire::{
-    CommandError, Header, OpCode, Rejected, Reply, Request, WireError, write_reply,
+    CommandError, Header, OpCode, Reply, Request, RequestError, WireError, write_reply,
 };
 
 const HEADER_BYTES: usize = 16;
@@ -24,7 +24,7 @@ fn body(document: &DocumentBuf) -> Vec<u8> {
 fn sequence(name: &str, documents: &[DocumentBuf]) -> Vec<u8> {
     let documents: Vec<u8> = documents
         .iter()
-        .flat_map(|one| one.as_bytes().to_vec())
+        .flat_map(|it| it.as_bytes().to_vec())
         .collect();
     let size = (4 + name.len() + 1 + documents.len()) as i32;
     [
@@ -40,7 +40,7 @@ fn sequence(name: &str, documents: &[DocumentBuf]) -> Vec<u8> {
 fn message<S: AsRef<[u8]>>(flags: u32, sections: &[S]) -> Vec<u8> {
     let sections: Vec<u8> = sections
         .iter()
-        .flat_map(|one| one.as_ref().to_vec())
+        .flat_map(|it| it.as_ref().to_vec())
         .collect();
     frame(2013, &[&flags.to_le_bytes()[..], &sections].concat())
 }
@@ -53,12 +53,12 @@ fn with_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn query(collection: &str, document: &DocumentBuf) -> Vec<u8> {
-    let tail = [&[0; 5], &(-1i32).to_le_bytes()[..], document.as_bytes()].concat();
-    frame(2004, &[&[0; 4], collection.as_bytes(), &tail].concat())
+    let suffix = [&[0; 5], &(-1i32).to_le_bytes()[..], document.as_bytes()].concat();
+    frame(2004, &[&[0; 4], collection.as_bytes(), &suffix].concat())
 }
 
-fn parse(bytes: Vec<u8>) -> Result<Request, Rejected> {
-    let header = Header::parse(bytes.first_chunk().unwrap()).map_err(Rejected::Close)?;
+fn parse(bytes: Vec<u8>) -> Result<Request, RequestError> {
+    let header = Header::parse(bytes.first_chunk().unwrap()).map_err(RequestError::Close)?;
     Request::parse(&header, bytes, &mut Vec::new())
 }
 
@@ -67,7 +67,7 @@ fn insert_body() -> DocumentBuf {
 }
 
 #[test]
-fn a_command_has_a_name_a_database_and_arguments() {
+fn requests_have_a_command_and_a_database() {
     let check = |bytes: Vec<u8>, command: &str, database: &str| {
         let request = parse(bytes).unwrap();
         assert_eq!((request.command(), request.database()), (command, database));
@@ -89,15 +89,14 @@ fn a_command_has_a_name_a_database_and_arguments() {
 }
 
 #[test]
-fn documents_come_as_a_sequence_or_as_an_array() {
+fn documents_are_a_sequence_or_an_array() {
     let documents: Vec<DocumentBuf> = (0..1000)
         .map(|n| doc! { "_id": n, "text": (format!("text {n}")) })
         .collect();
-    let list: Vec<windrow_document::Value> =
-        documents.iter().map(|one| one.clone().into()).collect();
+    let list: Vec<windrow_document::Value> = documents.iter().map(|it| it.clone().into()).collect();
     let mut with_array = insert_body();
     with_array.push("documents", list);
-    let ways = [
+    let messages = [
         message(
             0,
             &[body(&insert_body()), sequence("documents", &documents)],
@@ -112,7 +111,7 @@ fn documents_come_as_a_sequence_or_as_an_array() {
         )),
         message(0, &[body(&with_array)]),
     ];
-    for bytes in ways {
+    for bytes in messages {
         let request = parse(bytes).unwrap();
         let found = request.documents("documents").unwrap().unwrap();
         assert_eq!(found.count(), 1000);
@@ -120,7 +119,7 @@ fn documents_come_as_a_sequence_or_as_an_array() {
             found
                 .iter()
                 .zip(&documents)
-                .all(|(one, other)| one == other.as_document())
+                .all(|(found, sent)| found == sent.as_document())
         );
         let ranges: Vec<_> = found.ranges().collect();
         assert_eq!(found.extent(), ranges[0].start..ranges[999].end);
@@ -130,7 +129,7 @@ fn documents_come_as_a_sequence_or_as_an_array() {
 }
 
 #[test]
-fn an_array_that_is_none_is_refused_by_name() {
+fn documents_of_another_type_are_refused() {
     let wrong = doc! { "insert": "c", "documents": 5, "$db": "test" };
     let request = parse(message(0, &[body(&wrong)])).unwrap();
     let error = request.documents("documents").unwrap_err();
@@ -144,15 +143,15 @@ fn an_array_that_is_none_is_refused_by_name() {
 }
 
 #[test]
-fn what_the_client_may_hear_about_is_answered() {
+fn invalid_documents_are_reported_to_the_client() {
     let check = |bytes: Vec<u8>, code: i32, closes: bool| match parse(bytes) {
-        Err(Rejected::Answer { error, close, .. }) => {
+        Err(RequestError::Reply { error, close, .. }) => {
             assert_eq!((error.code.number(), close), (code, closes), "{error}");
         }
         other => panic!("{code}: {other:?}"),
     };
     let insert = body(&insert_body());
-    let one = [doc! { "a": 1 }];
+    let documents = [doc! { "a": 1 }];
     check(message(0, &[body(&doc! { "ping": 1 })]), 40571, false);
     check(
         message(0, &[body(&doc! { "ping": 1, "$db": 5 })]),
@@ -161,22 +160,22 @@ fn what_the_client_may_hear_about_is_answered() {
     );
     let twice = [
         insert.clone(),
-        sequence("documents", &one),
-        sequence("documents", &one),
+        sequence("documents", &documents),
+        sequence("documents", &documents),
     ];
     check(message(0, &twice), 40431, false);
     check(
-        message(0, &[insert.clone(), sequence("ordered", &one)]),
+        message(0, &[insert.clone(), sequence("ordered", &documents)]),
         40433,
         false,
     );
 
     let mut not_utf8 = message(0, &[body(&doc! { "ping": "abc", "$db": "a" })]);
-    let place = not_utf8
+    let offset = not_utf8
         .windows(3)
-        .position(|three| three == b"abc")
+        .position(|window| window == b"abc")
         .unwrap();
-    not_utf8[place] = 0xFF;
+    not_utf8[offset] = 0xFF;
     check(not_utf8, 22, false);
     let mut deep = doc! {};
     (0..200).for_each(|_| deep = doc! { "a": (deep.clone()) });
@@ -193,15 +192,15 @@ fn what_the_client_may_hear_about_is_answered() {
 }
 
 #[test]
-fn what_cannot_be_trusted_closes_the_connection() {
+fn protocol_violations_close_the_connection() {
     let check = |bytes: Vec<u8>, reason: &str| match parse(bytes) {
-        Err(Rejected::Close(error)) => {
+        Err(RequestError::Close(error)) => {
             assert!(error.to_string().contains(reason), "{reason}: {error}");
         }
         other => panic!("{reason}: {other:?}"),
     };
     let ping = body(&doc! { "ping": 1, "$db": "a" });
-    let one = [doc! { "a": 1 }];
+    let documents = [doc! { "a": 1 }];
     check(message::<Vec<u8>>(0, &[]), "no body");
     check(message(0, &[ping.clone(), ping.clone()]), "a second body");
     check(message(0, &[ping.clone(), vec![2, 0]]), "unknown kind 2");
@@ -225,7 +224,7 @@ fn what_cannot_be_trusted_closes_the_connection() {
         message(0, &[ping.clone(), vec![1, 6, 0, 0, 0, 0xFF, 0]]),
         "is not UTF-8",
     );
-    let three = ["a", "b", "c"].map(|name| sequence(name, &one));
+    let three = ["a", "b", "c"].map(|name| sequence(name, &documents));
     check(
         message(0, &[vec![ping], three.to_vec()].concat().to_vec()),
         "more than two",
@@ -241,7 +240,7 @@ fn what_cannot_be_trusted_closes_the_connection() {
 }
 
 #[test]
-fn every_truncation_and_every_flipped_byte_is_survived() {
+fn truncated_and_corrupted_messages_never_panic() {
     let documents = [doc! { "_id": 1, "a": [1, { "b": "c" }] }, doc! { "_id": 2 }];
     let whole = message(
         0,
@@ -254,15 +253,15 @@ fn every_truncation_and_every_flipped_byte_is_survived() {
         let ends_between_sections = length == whole.len() - sequence("documents", &documents).len();
         assert_eq!(complete, ends_between_sections, "{length}");
     }
-    for place in HEADER_BYTES..whole.len() {
+    for offset in HEADER_BYTES..whole.len() {
         for flip in [0x01, 0x80, 0xFF] {
             let mut bytes = whole.clone();
-            bytes[place] ^= flip;
+            bytes[offset] ^= flip;
             if let Ok(request) = parse(bytes) {
                 let found = request.documents("documents");
                 assert!(
                     found.is_err()
-                        || found.is_ok_and(|some| some.is_none_or(|all| all.count() < 3))
+                        || found.is_ok_and(|found| found.is_none_or(|found| found.count() < 3))
                 );
             }
         }
@@ -270,7 +269,7 @@ fn every_truncation_and_every_flipped_byte_is_survived() {
 }
 
 #[test]
-fn a_reply_takes_the_form_of_its_request() {
+fn replies_have_the_format_of_their_request() {
     let written = |bytes: Vec<u8>, reply: &Reply| {
         let to = parse(bytes).unwrap().reply_to();
         let mut output = Vec::new();
@@ -304,17 +303,17 @@ fn a_reply_takes_the_form_of_its_request() {
 }
 
 #[test]
-fn packed_requests_get_packed_replies() {
-    use windrow_wire::compression::{pack_message, unpack_message};
+fn compressed_requests_get_compressed_replies() {
+    use windrow_wire::compression::{compress_message, decompress_message};
     let documents: Vec<DocumentBuf> = (0..100).map(|n| doc! { "_id": n }).collect();
     let insert = message(
         0,
         &[body(&insert_body()), sequence("documents", &documents)],
     );
     for compressor in windrow_wire::Compressor::ALL {
-        let mut packed = Vec::new();
-        pack_message(compressor, &insert, &mut packed).unwrap();
-        let request = parse(packed).unwrap();
+        let mut compressed = Vec::new();
+        compress_message(compressor, &insert, &mut compressed).unwrap();
+        let request = parse(compressed).unwrap();
         assert_eq!(
             request.documents("documents").unwrap().unwrap().count(),
             100
@@ -327,10 +326,10 @@ fn packed_requests_get_packed_replies() {
         write_reply(&mut output, &request.reply_to(), &large, 7, &mut Vec::new()).unwrap();
         let header = Header::parse(output.first_chunk().unwrap()).unwrap();
         assert_eq!(header.op_code, OpCode::COMPRESSED);
-        let mut unpacked = Vec::new();
-        let (_, used) = unpack_message(&header, &output, &mut unpacked).unwrap();
+        let mut decompressed = Vec::new();
+        let (_, used) = decompress_message(&header, &output, &mut decompressed).unwrap();
         assert_eq!(
-            (used, &unpacked[21..]),
+            (used, &decompressed[21..]),
             (compressor, large.to_document().as_bytes())
         );
         output.clear();
@@ -345,15 +344,25 @@ fn packed_requests_get_packed_replies() {
 }
 
 #[test]
-fn a_reply_that_is_not_wanted_is_known() {
+fn more_to_come_requests_expect_no_reply() {
     let ping = body(&doc! { "ping": 1, "$db": "a" });
-    assert!(!parse(message(2, &[&ping])).unwrap().reply_to().is_wanted());
-    assert!(parse(message(0, &[&ping])).unwrap().reply_to().is_wanted());
+    assert!(
+        !parse(message(2, &[&ping]))
+            .unwrap()
+            .reply_to()
+            .expects_reply()
+    );
+    assert!(
+        parse(message(0, &[&ping]))
+            .unwrap()
+            .reply_to()
+            .expects_reply()
+    );
     assert!(parse(message(1 << 16, &[ping])).unwrap().exhaust_allowed());
 }
 
 #[test]
-fn wire_errors_are_sentences() {
+fn errors_are_sentences() {
     let error = Header::parse(&[0xFF; 16]).unwrap_err();
     assert!(matches!(error, WireError::MessageLength { length: -1 }));
     assert_eq!(

@@ -4,15 +4,15 @@ use crate::error::WireError;
 
 /// A reader of consecutive fields. Each method advances past one field or fails with the name of
 /// the incomplete field.
-pub(crate) struct Fields<'a> {
+pub(crate) struct FieldReader<'a> {
     bytes: &'a [u8],
     offset: usize,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> FieldReader<'a> {
     /// Starts at `offset`. All offsets are relative to the start of `bytes`.
-    pub fn new(bytes: &'a [u8], offset: usize) -> Fields<'a> {
-        Fields { bytes, offset }
+    pub fn new(bytes: &'a [u8], offset: usize) -> FieldReader<'a> {
+        FieldReader { bytes, offset }
     }
 
     pub fn offset(&self) -> usize {
@@ -62,18 +62,18 @@ impl<'a> Fields<'a> {
     /// Returns the length field of the next document or section, without advancing: the length
     /// includes its own four bytes. Fails if it is less than `least` or more than the rest of the
     /// message.
-    pub fn stated_length(&self, least: usize, what: &'static str) -> Result<usize, WireError> {
-        let mut ahead = Fields {
+    pub fn declared_length(&self, least: usize, what: &'static str) -> Result<usize, WireError> {
+        let mut lookahead = FieldReader {
             bytes: self.bytes,
             offset: self.offset,
         };
-        let stated = ahead.int32(what)?;
-        let length = usize::try_from(stated).unwrap_or(0);
+        let declared = lookahead.int32(what)?;
+        let length = usize::try_from(declared).unwrap_or(0);
         if length < least || length > self.rest().len() {
-            return Err(WireError::StatedLength {
+            return Err(WireError::DeclaredLength {
                 what,
-                stated,
-                left: self.rest().len(),
+                declared,
+                remaining: self.rest().len(),
             });
         }
         Ok(length)

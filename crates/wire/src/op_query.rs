@@ -12,15 +12,14 @@ use std::ops::Range;
 
 use windrow_document::{Document, ValueRef};
 
-use crate::bytes::Fields;
 use crate::code::ErrorCode;
-use crate::command_error::CommandError;
+use crate::field_reader::FieldReader;
 use crate::header::HEADER_BYTES;
-use crate::message::{SectionError, read_document};
+use crate::op_msg::{SectionError, read_document};
 
 /// The positions of the parts of OP_QUERY.
 #[derive(Debug)]
-pub(crate) struct Query {
+pub(crate) struct QueryMessage {
     pub database: Range<usize>,
     pub body: Range<usize>,
 }
@@ -46,8 +45,8 @@ const ALLOWED: &[&str] = &[
 ];
 
 /// Parses OP_QUERY. Fails if the command is not part of a handshake.
-pub(crate) fn read_query(message: &[u8]) -> Result<Query, SectionError> {
-    let mut fields = Fields::new(message, HEADER_BYTES);
+pub(crate) fn read_query(message: &[u8]) -> Result<QueryMessage, SectionError> {
+    let mut fields = FieldReader::new(message, HEADER_BYTES);
     fields.int32("the flags of OP_QUERY")?;
     let start = fields.offset();
     let collection = fields.zero_terminated("the collection of OP_QUERY")?;
@@ -55,7 +54,7 @@ pub(crate) fn read_query(message: &[u8]) -> Result<Query, SectionError> {
     fields.int32("numberToReturn")?;
     let body = read_document(&mut fields)?;
     let Some(database) = collection.strip_suffix(".$cmd") else {
-        return Err(refused(
+        return Err(SectionError::document_error(
             ErrorCode(5_739_101),
             format!("OP_QUERY is no longer supported. {UPGRADE}"),
         ));
@@ -67,19 +66,15 @@ pub(crate) fn read_query(message: &[u8]) -> Result<Query, SectionError> {
         .map_or("", |(name, _)| name);
     if !ALLOWED.contains(&name) {
         let message = format!("Unsupported OP_QUERY command: {name}. {UPGRADE}");
-        return Err(refused(ErrorCode::UnsupportedOpQueryCommand, message));
+        return Err(SectionError::document_error(
+            ErrorCode::UnsupportedOpQueryCommand,
+            message,
+        ));
     }
-    Ok(Query {
+    Ok(QueryMessage {
         database: start..start + database.len(),
         body,
     })
-}
-
-fn refused(code: ErrorCode, message: String) -> SectionError {
-    SectionError::Document {
-        error: CommandError::new(code, message),
-        close: false,
-    }
 }
 
 /// Returns the command of `{$query: command, $readPreference: …}`, the form that drivers use to add
