@@ -23,7 +23,6 @@ pub mod failure;
 mod matching;
 pub mod node;
 mod parse;
-mod pattern;
 mod print;
 pub mod regex;
 mod regex_list;

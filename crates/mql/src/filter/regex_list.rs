@@ -1,28 +1,21 @@
 //! The regular expressions of a `$in`: whether any of them matches a text.
 //!
-//! Many are not tried one after the other. What every string with a beginning matches is looked up in
-//! a set; texts, and patterns of the linear engine, are put together as alternatives of few large
-//! patterns, each of which reads the text once. What is too large for that, or needs the backtracking
-//! engine, stays by itself.
+//! Many are not tried one after the other. Patterns that match every string with some prefix become
+//! entries of a set of prefixes; the others are joined to few large patterns, each of which reads the
+//! text once. A pattern that cannot be joined is tried separately.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::regex::Regex;
+use windrow_regex::RegexSet;
+
+use super::regex::{self, Regex};
 use crate::Error;
 
-/// So few are tried one after the other.
-const APART_MAX: usize = 8;
-
-/// Alternatives of one pattern, where that is enough patterns.
-const ALTERNATIVES: usize = 250;
-
-/// Large patterns at most, each of at most so many bytes, and so many for the states that it meets.
-const JOINED_MAX: usize = 32;
-const JOINED_BYTES_MAX: usize = 1 << 20;
-const STATES_BYTES_MAX: usize = 1 << 20;
+/// Up to this many patterns are tried one after the other.
+const SEPARATE_MAX: usize = 8;
 
 /// Regular expressions of which one is to match. Cloning shares them.
 #[derive(Clone)]
@@ -30,21 +23,21 @@ pub struct RegexList(Arc<Parts>);
 
 struct Parts {
     all: Vec<Regex>,
-    beginnings: Beginnings,
-    joined: Vec<regex::Regex>,
-    /// The places of those that are tried by themselves.
-    apart: Vec<usize>,
+    prefixes: Prefixes,
+    joined: RegexSet,
+    /// The places of those that are tried separately.
+    separate: Vec<usize>,
 }
 
 /// Texts that a string may begin with.
 #[derive(Default)]
-struct Beginnings {
+struct Prefixes {
     texts: HashSet<String>,
-    /// The lengths that there are, ascending.
+    /// The lengths in bytes that occur, ascending.
     lengths: Vec<usize>,
 }
 
-impl Beginnings {
+impl Prefixes {
     fn add(&mut self, text: &str) {
         self.texts.insert(text.to_owned());
         if let Err(place) = self.lengths.binary_search(&text.len()) {
@@ -52,79 +45,64 @@ impl Beginnings {
         }
     }
 
-    fn has_one_of(&self, text: &str) -> bool {
-        let starts = self.lengths.iter().map_while(|length| {
-            // Within a character nothing begins that is text.
-            (*length <= text.len()).then(|| text.get(..*length).unwrap_or_default())
-        });
-        let mut starts = starts.zip(&self.lengths);
-        starts.any(|(start, length)| start.len() == *length && self.texts.contains(start))
+    /// Whether the text begins with any of them.
+    fn match_start(&self, text: &str) -> bool {
+        let lengths = self.lengths.iter();
+        let mut lengths = lengths.take_while(|length| **length <= text.len());
+        // A length that ends within a character has no prefix of this text.
+        lengths.any(|length| {
+            let start = text.get(..*length);
+            start.is_some_and(|start| self.texts.contains(start))
+        })
     }
 }
 
 impl RegexList {
+    /// Joins the patterns.
     pub fn new(all: Vec<Regex>) -> RegexList {
-        let mut parts = Parts {
-            beginnings: Beginnings::default(),
-            joined: Vec::new(),
-            apart: Vec::new(),
-            all: Vec::new(),
-        };
-        if all.len() <= APART_MAX {
-            parts.apart = (0..all.len()).collect();
-            parts.all = all;
-            return RegexList(Arc::new(parts));
-        }
-        let mut joinable: Vec<(usize, String)> = Vec::new();
+        let mut prefixes = Prefixes::default();
+        let mut others = Vec::new();
+        let has_few = all.len() <= SEPARATE_MAX;
         for (place, regex) in all.iter().enumerate() {
-            match (regex.prefix(), regex.linear()) {
-                (Some((text, true)), _) => parts.beginnings.add(text),
-                (_, Some(pattern)) => joinable.push((place, pattern)),
-                _ => parts.apart.push(place),
+            match regex.prefix() {
+                Some((text, true)) if !has_few => prefixes.add(text),
+                _ => others.push((place, regex.as_compiled())),
             }
         }
-        let size = ALTERNATIVES.max(joinable.len().div_ceil(JOINED_MAX));
-        for some in joinable.chunks(size) {
-            match join(some) {
-                Some(joined) => parts.joined.push(joined),
-                None => parts.apart.extend(some.iter().map(|(place, _)| *place)),
-            }
-        }
-        parts.all = all;
-        RegexList(Arc::new(parts))
+        let (joined, separate) = match has_few {
+            true => (RegexSet::default(), (0..all.len()).collect()),
+            false => RegexSet::new(others.into_iter()),
+        };
+        RegexList(Arc::new(Parts {
+            all,
+            prefixes,
+            joined,
+            separate,
+        }))
     }
 
-    /// Whether the text has a match of any. Error 51156 where the backtracking engine gave up.
+    /// Whether the text has a match of any. Fails as [`Regex::is_match`] does.
     pub fn is_match(&self, text: &str) -> Result<bool, Error> {
         let Parts {
             all,
-            beginnings,
+            prefixes,
             joined,
-            apart,
+            separate,
         } = &*self.0;
-        if beginnings.has_one_of(text) || joined.iter().any(|one| one.is_match(text)) {
+        if prefixes.match_start(text) {
             return Ok(true);
         }
-        for regex in apart.iter().filter_map(|place| all.get(*place)) {
+        let found = joined.is_match(text, &regex::should_stop);
+        if found.map_err(regex::failed)? {
+            return Ok(true);
+        }
+        for regex in separate.iter().filter_map(|place| all.get(*place)) {
             if regex.is_match(text)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
-}
-
-/// One pattern that matches where one of these does; None where it would be too large.
-fn join(some: &[(usize, String)]) -> Option<regex::Regex> {
-    let mut pattern = String::new();
-    for (_, one) in some {
-        let bar = if pattern.is_empty() { "" } else { "|" };
-        pattern.extend([bar, "(?:", one, ")"]);
-    }
-    let mut builder = regex::RegexBuilder::new(&pattern);
-    builder.size_limit(JOINED_BYTES_MAX);
-    builder.dfa_size_limit(STATES_BYTES_MAX);
-    builder.build().ok()
 }
 
 impl Deref for RegexList {
@@ -151,13 +129,13 @@ impl fmt::Debug for RegexList {
 mod tests {
     use super::*;
 
-    /// The same of all together as of each by itself.
+    /// A list matches what its patterns match separately.
     fn check(patterns: &[(&str, &str)], texts: &[&str]) {
         let all = patterns
             .iter()
             .map(|(pattern, options)| Regex::new(pattern, options).unwrap());
         let mut all: Vec<Regex> = all.collect();
-        let filler = (0..2 * APART_MAX).map(|number| format!("^never{number}$"));
+        let filler = (0..2 * SEPARATE_MAX).map(|number| format!("^never{number}$"));
         all.extend(filler.map(|pattern| Regex::new(&pattern, "").unwrap()));
         let list = RegexList::new(all.clone());
         assert_eq!(list.len(), all.len());
@@ -172,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn any_of_many_matches_where_one_does() {
+    fn a_list_matches_if_one_pattern_does() {
         let texts = [
             "", "a", "ab", "abc", "xabc", "ABC", "a\nb", "ä", "äb", "né", "never3", "a|b", "aa",
             "bb", "x.y", "a\nabc", "(?:",
@@ -190,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_together_is_tried_apart() {
+    fn patterns_too_large_to_join_are_tried_separately() {
         let all =
             (0..600).map(|number| format!("[a-z]{{{}}}{number}[^\\w]{{40}}", 40 + number % 50));
         let all: Vec<Regex> = all.map(|one| Regex::new(&one, "").unwrap()).collect();
         let list = RegexList::new(all);
-        assert!(!list.0.apart.is_empty());
+        assert!(!list.0.separate.is_empty());
         let text = format!("{}7{}", "q".repeat(47), "-".repeat(40));
         assert!(list.is_match(&text).unwrap());
         assert!(!list.is_match("nothing").unwrap());

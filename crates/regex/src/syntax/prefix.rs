@@ -1,10 +1,18 @@
-//! What every match of a pattern begins with: bounds for an index.
+//! The literal text that every match begins with: bounds for an index.
 
 use super::Options;
 
-/// The literal text that every match of an anchored pattern begins with, and whether the pattern
-/// is no more than that. None where the pattern is not anchored or has branches.
-pub(in crate::filter) fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
+/// The literal text that every match of an anchored pattern begins with, and whether every text that
+/// begins with it matches. `None` if the pattern is not anchored or has branches.
+///
+/// ```
+/// use windrow_regex::{Options, prefix};
+///
+/// assert_eq!(prefix("^abc", Options::default()), Some(("abc".into(), true)));
+/// assert_eq!(prefix("^ab+", Options::default()), Some(("ab".into(), false)));
+/// assert_eq!(prefix("abc", Options::default()), None);
+/// ```
+pub fn prefix(pattern: &str, options: Options) -> Option<(String, bool)> {
     if options.case_insensitive || options.extended || pattern.contains('|') {
         return None;
     }

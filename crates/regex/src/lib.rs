@@ -1,0 +1,52 @@
+//! Regular expressions in PCRE's syntax, with bounded steps and memory.
+//!
+//! Patterns come from clients, so a search must end: it checks an interrupt while it matches, and the
+//! backtracking engine fails after a number of steps, as PCRE does. Two engines share the work:
+//!
+//! - The linear engine (crate `regex-automata`) serves every pattern without look-around,
+//!   back-references and atomic groups, in time linear in the text.
+//! - The backtracking engine is Windrow's own, because no crate has one that can be interrupted:
+//!   `fancy-regex` and `regress` have no such check, PCRE2's and Oniguruma's bindings offer none.
+//!
+//! A [`Regex`] is one compiled pattern, a [`RegexSet`] many of which one must match. [`prefix()`] gives
+//! the literal text that every match begins with.
+//!
+//! Not here: BSON, MongoDB's error codes, and how a caller learns that it must stop.
+//!
+//! ```
+//! use windrow_regex::{Options, Purpose, Regex};
+//!
+//! let regex = Regex::new(r"(\w)\1$", Options::default(), Purpose::Positions)?;
+//! let proceed = || false;
+//! assert_eq!(regex.is_match("tree", &proceed), Ok(true));
+//! let found = regex.captures_at("tree", 0, &proceed)?.unwrap();
+//! assert_eq!(found, [Some(2..4), Some(2..3)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Reading order: `search`, `syntax` (pattern to a tree), `hir`, `linear`, `program`,
+//! `backtrack`, `regex`, `set`.
+#![forbid(unsafe_code)]
+#![deny(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing
+)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::indexing_slicing))]
+
+mod backtrack;
+mod error;
+mod hir;
+mod linear;
+mod program;
+mod regex;
+mod search;
+mod set;
+mod syntax;
+
+pub use error::{MatchError, ParseError};
+pub use regex::{Purpose, Regex};
+pub use search::{Captures, ShouldStop};
+pub use set::RegexSet;
+pub use syntax::{Options, prefix};

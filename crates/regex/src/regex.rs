@@ -1,0 +1,272 @@
+//! One compiled pattern: the choice of an engine for each search.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use memchr::memmem::Finder;
+use regex_syntax::hir::{Hir, Look};
+use windrow_invariant::Bug;
+
+use crate::backtrack::Search;
+use crate::hir::translate;
+use crate::linear::Linear;
+use crate::program::Program;
+use crate::syntax::{Options, Pattern, parse};
+use crate::{Captures, MatchError, ParseError, ShouldStop};
+
+/// The longest pattern in bytes, as MongoDB's PCRE2 has it.
+const PATTERN_BYTES_MAX: usize = 32_764;
+
+/// Characters that do not stand for themselves.
+const SPECIAL: &[char] = &[
+    '\\', '^', '$', '.', '|', '?', '*', '+', '(', ')', '[', ']', '{', '}',
+];
+
+/// What a pattern is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// [`Regex::is_match`] alone.
+    Existence,
+    /// [`Regex::captures_at`] as well.
+    Positions,
+}
+
+/// A compiled regular expression.
+///
+/// ```
+/// use windrow_regex::{Options, Purpose, Regex};
+///
+/// let regex = Regex::new("^(?!foo).*bar", Options::default(), Purpose::Existence)?;
+/// assert_eq!(regex.is_match("a bar", &|| false), Ok(true));
+/// assert_eq!(regex.is_match("foo bar", &|| false), Ok(false));
+/// # Ok::<(), windrow_regex::ParseError>(())
+/// ```
+pub struct Regex {
+    pattern: String,
+    engine: Engine,
+}
+
+enum Engine {
+    /// The pattern is a text without special characters.
+    Text(Box<Finder<'static>>),
+    Linear(Box<Exact>),
+    Backtracking {
+        program: Program,
+        filter: Filter,
+    },
+}
+
+/// A pattern for which the linear engine finds the start of each match.
+struct Exact {
+    linear: Linear,
+    /// The linear engine finds ends and groups as well.
+    has_positions: bool,
+    pattern: Pattern,
+    /// For ends and groups that the linear engine does not find, or not cheaply.
+    program: OnceLock<Result<Program, ParseError>>,
+}
+
+/// Where a match of the backtracking engine may begin.
+enum Filter {
+    /// At the start of the text.
+    TextStart,
+    /// Where this wider pattern matches.
+    Wider(Box<Linear>),
+    /// Anywhere.
+    None,
+}
+
+impl Regex {
+    /// Compiles a pattern. Fails with a sentence if it is malformed, longer than 32,764 bytes or too
+    /// large when compiled.
+    pub fn new(pattern: &str, options: Options, purpose: Purpose) -> Result<Regex, ParseError> {
+        if pattern.len() > PATTERN_BYTES_MAX {
+            let message = "pattern string is longer than the limit set by the application";
+            return Err(ParseError::new(message));
+        }
+        Ok(Regex {
+            pattern: pattern.to_owned(),
+            engine: Engine::new(pattern, options, purpose)?,
+        })
+    }
+
+    /// Whether the text has a match. Fails if the search was interrupted or took too many steps.
+    pub fn is_match(&self, text: &str, should_stop: ShouldStop) -> Result<bool, MatchError> {
+        match &self.engine {
+            Engine::Text(finder) => Ok(finder.find(text.as_bytes()).is_some()),
+            Engine::Linear(exact) => exact.linear.is_match(text, should_stop),
+            Engine::Backtracking { program, filter } => {
+                let found = backtrack(program, filter, text, 0, should_stop)?;
+                Ok(found.is_some())
+            }
+        }
+    }
+
+    /// The first match at or after the byte `start`. Fails as [`Regex::is_match`] does.
+    pub fn captures_at(
+        &self,
+        text: &str,
+        start: usize,
+        should_stop: ShouldStop,
+    ) -> Result<Option<Captures>, MatchError> {
+        match &self.engine {
+            Engine::Text(finder) => {
+                let rest = text.as_bytes().get(start..).unwrap_or_default();
+                let found = finder.find(rest).map(|at| start + at);
+                Ok(found.map(|at| vec![Some(at..at + self.pattern.len())]))
+            }
+            Engine::Linear(exact) => exact.captures_at(text, start, should_stop),
+            Engine::Backtracking { program, filter } => {
+                backtrack(program, filter, text, start, should_stop)
+            }
+        }
+    }
+
+    /// The pattern in the form of the linear engine, if that engine decides alone whether a text
+    /// matches.
+    pub(crate) fn linear(&self) -> Option<Hir> {
+        match &self.engine {
+            Engine::Text(_) => Some(Hir::literal(self.pattern.as_bytes())),
+            Engine::Linear(exact) => Some(exact.linear.hir().clone()),
+            Engine::Backtracking { .. } => None,
+        }
+    }
+}
+
+impl fmt::Debug for Regex {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "/{}/", self.pattern)
+    }
+}
+
+impl Engine {
+    fn new(pattern: &str, options: Options, purpose: Purpose) -> Result<Engine, ParseError> {
+        let is_text = !options.case_insensitive && !options.extended && !pattern.contains(SPECIAL);
+        if is_text {
+            return Ok(Engine::Text(Box::new(Finder::new(pattern).into_owned())));
+        }
+        let pattern = parse(pattern, options)?;
+        let plain = translate(&pattern.node, false);
+        if plain.is_wider {
+            return Engine::backtracking(&pattern, plain.hir);
+        }
+        let has_positions = !plain.moves_positions && purpose == Purpose::Positions;
+        let hir = match has_positions {
+            true => translate(&pattern.node, true).hir,
+            false => plain.hir.clone(),
+        };
+        let Ok(linear) = Linear::new(&hir, plain.hir.clone()) else {
+            // The automaton is too large, the program is not.
+            return Engine::backtracking(&pattern, plain.hir);
+        };
+        Ok(Engine::Linear(Box::new(Exact {
+            linear,
+            has_positions,
+            pattern,
+            program: OnceLock::new(),
+        })))
+    }
+
+    fn backtracking(pattern: &Pattern, wider: Hir) -> Result<Engine, ParseError> {
+        Ok(Engine::Backtracking {
+            program: Program::new(&pattern.node, pattern.groups)?,
+            filter: Filter::new(wider),
+        })
+    }
+}
+
+impl Exact {
+    fn captures_at(
+        &self,
+        text: &str,
+        start: usize,
+        should_stop: ShouldStop,
+    ) -> Result<Option<Captures>, MatchError> {
+        let Some(found) = self.linear.find(text, start, should_stop)? else {
+            return Ok(None);
+        };
+        if self.has_positions {
+            if self.pattern.groups == 0 {
+                return Ok(Some(vec![Some(found)]));
+            }
+            if let Some(captures) = self.linear.captures(text, &found) {
+                return Ok(Some(captures));
+            }
+        }
+        let captures = Search::new(self.program()?, text, should_stop)?.match_at(found.start)?;
+        let missing = || {
+            let message = format!(
+                "{:?} matches at {} in one engine only",
+                self.pattern.node, found.start
+            );
+            Bug::new(message).into()
+        };
+        captures.map(Some).ok_or_else(missing)
+    }
+
+    fn program(&self) -> Result<&Program, MatchError> {
+        let Pattern { node, groups } = &self.pattern;
+        let program = self.program.get_or_init(|| Program::new(node, *groups));
+        // A pattern without look-behind fails for its size alone.
+        program.as_ref().map_err(|_| MatchError::TooMuchMemory)
+    }
+}
+
+impl Filter {
+    fn new(wider: Hir) -> Filter {
+        let properties = wider.properties();
+        let matches_empty = properties.minimum_len() == Some(0);
+        let is_anchored = properties.look_set_prefix().contains(Look::Start);
+        match Linear::new(&wider.clone(), wider) {
+            Ok(linear) if !matches_empty => Filter::Wider(Box::new(linear)),
+            _ if is_anchored => Filter::TextStart,
+            _ => Filter::None,
+        }
+    }
+
+    /// The next position at or after `start` where a match may begin.
+    fn next(
+        &self,
+        text: &str,
+        start: usize,
+        should_stop: ShouldStop,
+    ) -> Result<Option<usize>, MatchError> {
+        match self {
+            Filter::TextStart => Ok((start == 0).then_some(0)),
+            Filter::Wider(linear) => {
+                let found = linear.find(text, start, should_stop)?;
+                Ok(found.map(|found| found.start))
+            }
+            Filter::None => Ok((start <= text.len()).then_some(start)),
+        }
+    }
+}
+
+/// Tries the start positions in turn.
+fn backtrack(
+    program: &Program,
+    filter: &Filter,
+    text: &str,
+    start: usize,
+    should_stop: ShouldStop,
+) -> Result<Option<Captures>, MatchError> {
+    let mut from = start;
+    let Some(mut at) = filter.next(text, from, should_stop)? else {
+        return Ok(None);
+    };
+    let mut search = Search::new(program, text, should_stop)?;
+    loop {
+        if let Some(captures) = search.match_at(at)? {
+            return Ok(Some(captures));
+        }
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(character) = rest.chars().next() else {
+            return Ok(None);
+        };
+        from = at + character.len_utf8();
+        match filter.next(text, from, should_stop)? {
+            Some(next) => at = next,
+            None => return Ok(None),
+        }
+    }
+}
