@@ -1,5 +1,4 @@
-//! The way through: detect, read, hand out. Containers come back here for each member, by the
-//! function that their extraction holds.
+//! The entry points: detect the format, call its reader, emit the documents.
 
 use std::io::BufRead;
 
@@ -10,15 +9,15 @@ use crate::extraction::{Extraction, Place, guarded};
 use crate::limits::Limits;
 use crate::{encoding, gzip, html, mail, markdown, mbox, pdf, zip_archive};
 
-/// Hands every document in `bytes` to `emit`, in the order of the file, and counts them.
+/// Emits every document in `bytes`, in the order of the file, and counts them.
 ///
-/// `name` is the file's name or path; only its last component and extension matter. Documents that
-/// were handed out before an error stay valid.
+/// `name` is the file's name or path, which helps to detect the format. Documents that were emitted
+/// before an error are valid.
 ///
 /// # Errors
-/// [`ExtractError::Unsupported`] if the file is of a kind without text: skip it. Others say what is
-/// wrong with the file as a whole; what is wrong with one member of a container is an
-/// [`Output::Failure`] instead.
+/// Fails with [`ExtractError::Unsupported`] if the file's format has no readable text, and with
+/// another error if the file as a whole is invalid. Errors of single members of a container are
+/// emitted as [`Output::Failure`].
 pub fn extract(
     name: &str,
     bytes: &[u8],
@@ -31,11 +30,11 @@ pub fn extract(
     Ok(extraction.tally)
 }
 
-/// As [`extract`] for an mbox of any size, of which only one message at a time is in memory.
-/// [`Limits::input_bytes_max`] bounds a message instead of the file.
+/// Like [`extract`], for an mbox of any size. Only one message is in memory at a time.
+/// [`Limits::input_bytes_max`] limits a message instead of the file.
 ///
 /// # Errors
-/// [`ExtractError::Deadline`], and [`ExtractError::Malformed`] if `reader` fails.
+/// Fails with [`ExtractError::Deadline`], and with [`ExtractError::Malformed`] if `reader` fails.
 pub fn extract_mbox(
     reader: &mut dyn BufRead,
     limits: &Limits,
@@ -46,18 +45,18 @@ pub fn extract_mbox(
     Ok(extraction.tally)
 }
 
-/// How a file is best read, judged by its first bytes.
+/// How to read a file, depending on its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstLook {
-    /// Not at all: the kind by name, as in [`ExtractError::Unsupported`].
+    /// Do not read it. Contains the name of its format, as [`ExtractError::Unsupported`] does.
     Unsupported(&'static str),
-    /// With [`extract_mbox`], in pieces.
+    /// Stream it through [`extract_mbox`].
     Mbox,
-    /// With [`extract`], as a whole.
+    /// Read it into memory and call [`extract`].
     Whole,
 }
 
-/// Looks at `head`, the first bytes of the file `name`. 8 KB are enough.
+/// Returns how to read the file `name`. `head` are its first bytes; 8 KB are enough.
 pub fn first_look(name: &str, head: &[u8]) -> FirstLook {
     match detect(name, head) {
         Format::Unsupported(what) => FirstLook::Unsupported(what),
@@ -66,7 +65,7 @@ pub fn first_look(name: &str, head: &[u8]) -> FirstLook {
     }
 }
 
-/// Reads the bytes at a place as what they are, and the members of containers so as well.
+/// Detects the format of bytes and extracts from them. Container readers call it for their members.
 fn convert(
     extraction: &mut Extraction<'_>,
     place: &Place,

@@ -1,10 +1,10 @@
-//! What a file is: its content first, then its name.
+//! Detection of a file's format by its content and its name.
 
 use crate::encoding;
 use crate::magic::{Signature, signature};
 use crate::syntax::{extension, syntax};
 
-/// How the bytes are to be read.
+/// The format of a file or member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Pdf,
@@ -14,13 +14,13 @@ pub(crate) enum Format {
     Mail,
     Html,
     Markdown,
-    /// With the name of the language.
+    /// Source code in the language of this name.
     Source(&'static str),
     Text,
     Unsupported(&'static str),
 }
 
-/// The format of a file called `name` with these first bytes (a few KB are enough).
+/// Returns the format of a file. `bytes` are its first bytes; a few KB are enough.
 pub(crate) fn detect(name: &str, bytes: &[u8]) -> Format {
     match signature(bytes) {
         Some(Signature::Pdf) => Format::Pdf,
@@ -62,14 +62,14 @@ fn detect_text(name: &str, bytes: &[u8]) -> Format {
     }
 }
 
-/// `From ` and, on the next line, a header: prose may begin with "From ", a mailbox goes on so.
+/// `From ` followed by a header line. Prose can begin with "From ", but no header follows there.
 pub(crate) fn looks_like_mbox(bytes: &[u8]) -> bool {
     let mut lines = head(bytes, 4096).split(|&byte| byte == b'\n');
     let first = lines.next().is_some_and(|line| line.starts_with(b"From "));
     first && lines.next().and_then(header_name).is_some()
 }
 
-/// Two headers of mail among the first lines, and only headers until then.
+/// Two known mail headers among the first lines, and no other lines before the second.
 fn looks_like_mail(bytes: &[u8]) -> bool {
     const NAMES: [&[u8]; 11] = [
         b"from",
@@ -105,7 +105,7 @@ fn header_name(line: &[u8]) -> Option<&[u8]> {
     valid.then_some(name)
 }
 
-/// A document type or one of the outer elements, after white space, comments and XML declarations.
+/// A doctype or one of the outermost elements, after white space, comments and XML declarations.
 fn looks_like_html(bytes: &[u8]) -> bool {
     let mut rest = head(bytes, 4096);
     rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);

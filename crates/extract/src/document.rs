@@ -1,38 +1,41 @@
-//! What comes out: documents, failures of members, and their counts.
+//! The output of an extraction: documents, failures of members, and counts.
 
 use crate::error::ExtractError;
 
-/// One thing that [`crate::extract`] found.
+/// One result of [`crate::extract`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
+    /// A document.
     Document(Box<Extracted>),
-    /// One member of a container could not be read; the others go on.
+    /// A member of a container that could not be read. The other members are still read.
     Failure(MemberFailure),
 }
 
-/// The text of one document and what is known about it.
+/// The text and metadata of one document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Extracted {
-    /// Where inside the file, appended to the file's path to name the place: `#17` for the 17th
-    /// message of an mbox, `!/docs/a.html` for a member of a zip, `!/2/report.pdf` for the second
-    /// attachment of a mail, and all of them after one another (`#17!/2/report.pdf`). `None` if the
-    /// file is the document, also inside gzip. Unique within one file.
+    /// The position inside the file, which follows the file's path: `#17` for message 17 of an
+    /// mbox, `!/docs/a.html` for a member of a zip archive, `!/2/report.pdf` for the second
+    /// attachment of a mail. Nested containers are concatenated (`#17!/2/report.pdf`). `None` if
+    /// the file itself is the document, with or without gzip. Unique within a file.
     pub inner_path: Option<String>,
-    /// The title that the document gives itself: HTML title, first Markdown heading, mail subject,
-    /// PDF title.
+    /// The document's own title: HTML title, first Markdown heading, mail subject or PDF title.
     pub title: Option<String>,
+    /// The text.
     pub text: String,
+    /// What kind of document it is.
     pub kind: Kind,
-    /// The natural language that the document declares, as its primary subtag in lower case
-    /// (`de`, `en`). Never a programming language: see [`Fields::syntax`].
+    /// The natural language that the document declares, as its lower-case primary subtag (`de`,
+    /// `en`). Programming languages are in [`Fields::syntax`].
     pub language: Option<String>,
+    /// Other declared properties.
     pub fields: Fields,
-    /// The text goes on, but a limit cut it.
+    /// The text was longer than [`crate::Limits::text_bytes_max`] and was cut.
     pub truncated: bool,
 }
 
 impl Extracted {
-    /// A document of `kind` with `text` and nothing else known.
+    /// Creates a document without metadata.
     pub fn new(kind: Kind, text: String) -> Self {
         Extracted {
             inner_path: None,
@@ -46,39 +49,48 @@ impl Extracted {
     }
 }
 
-/// What a document declares about itself. Absent fields are `None` or empty.
+/// What a document declares about itself. Properties that it does not declare are `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fields {
-    /// Mail: `Ada Lovelace <ada@example.org>`, in the order of the header.
+    /// The senders of a mail, as `Ada Lovelace <ada@example.org>`, in the order of the header.
     pub from: Vec<String>,
+    /// The recipients of a mail.
     pub to: Vec<String>,
+    /// The carbon-copy recipients of a mail.
     pub cc: Vec<String>,
-    /// Mail subject, or the subject of a PDF.
+    /// The subject of a mail or PDF.
     pub subject: Option<String>,
-    /// Mail date or PDF creation date, in milliseconds since 1970 UTC.
+    /// The date of a mail or the creation date of a PDF, in milliseconds since 1970-01-01 UTC.
     pub date_ms: Option<i64>,
-    /// Author of an HTML page or a PDF.
+    /// The author of an HTML page or PDF.
     pub author: Option<String>,
-    /// Mail, without the angle brackets.
+    /// The Message-ID of a mail, without angle brackets.
     pub message_id: Option<String>,
-    /// The programming or markup language of source code: `rust`, `c`, `shell`.
+    /// The programming or markup language of source code, for example `rust`, `c` or `shell`.
     pub syntax: Option<String>,
-    /// PDF.
+    /// The number of pages of a PDF.
     pub pages: Option<u32>,
 }
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
+    /// Plain text.
     Text,
+    /// Markdown.
     Markdown,
+    /// HTML.
     Html,
+    /// Source code, see [`Fields::syntax`].
     Source,
+    /// A mail message.
     Mail,
+    /// PDF.
     Pdf,
 }
 
 impl Kind {
+    /// All kinds.
     pub const ALL: [Kind; 6] = [
         Kind::Text,
         Kind::Markdown,
@@ -88,7 +100,7 @@ impl Kind {
         Kind::Pdf,
     ];
 
-    /// The word that documents carry: `text`, `markdown`, `html`, `source`, `mail`, `pdf`.
+    /// The kind as a lower-case word: `text`, `markdown`, `html`, `source`, `mail` or `pdf`.
     pub fn as_str(self) -> &'static str {
         match self {
             Kind::Text => "text",
@@ -100,26 +112,28 @@ impl Kind {
         }
     }
 
-    /// The kind that [`Kind::as_str`] calls `word`.
+    /// Returns the kind with this [`Kind::as_str`].
     pub fn from_word(word: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 }
 
-/// A member of a container that could not be read, and why.
+/// A member of a container that could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberFailure {
-    /// As [`Extracted::inner_path`].
+    /// The member's position, see [`Extracted::inner_path`].
     pub inner_path: String,
+    /// Why it could not be read.
     pub error: ExtractError,
 }
 
-/// How much came out of one file.
+/// What was found in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// Documents.
     pub documents: u64,
-    /// Members that failed, each reported as an [`Output::Failure`].
+    /// Members that failed. Each was emitted as [`Output::Failure`].
     pub failures: u64,
-    /// Members of a kind without text, such as pictures.
+    /// Members of a kind without text, for example pictures.
     pub skipped: u64,
 }

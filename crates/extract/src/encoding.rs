@@ -1,21 +1,22 @@
-//! Bytes in an unknown encoding to text.
+//! Detection and decoding of character encodings.
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// How many bytes tell binary data from text and UTF-16 from other encodings.
+/// Length of the sample that distinguishes binary data, UTF-16 and other encodings.
 const SAMPLE_BYTES: usize = 8192;
-/// How many bytes the detector of encodings sees, from shortly before the first that is not ASCII.
+/// Length of the sample for the encoding detector. It starts shortly before the first byte that is
+/// not ASCII, because ASCII bytes carry no information about the encoding.
 const GUESS_BYTES: usize = 32 << 10;
 const GUESS_BEFORE_BYTES: usize = 512;
 
-/// The text of `bytes`, at most `bytes_max` bytes of it, and whether it was cut.
+/// Decodes at most `bytes_max` bytes. Returns the text and whether it was cut.
 pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> (String, bool) {
     decode_with(bytes, None, bytes_max)
 }
 
-/// As [`decode`]; `declared` is what the document itself says and counts if the bytes do not say
-/// otherwise.
+/// Like [`decode`]. `declared` is the encoding that the document declares. It is used if the bytes
+/// have no byte order mark and are not UTF-8.
 pub(crate) fn decode_with(
     bytes: &[u8],
     declared: Option<&'static Encoding>,
@@ -34,7 +35,7 @@ fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -
         return encoding.decode_without_bom_handling(rest).0.into_owned();
     }
     let declared = declared.filter(|encoding| *encoding != UTF_8);
-    // ISO-2022-JP is made of ASCII bytes and would pass for UTF-8, but for how it changes sets.
+    // ISO-2022-JP consists of ASCII bytes, so only its escape sequences distinguish it from UTF-8.
     let shifts = memchr::memmem::find(bytes, b"\x1b$").is_some();
     if !shifts && let Some(text) = utf8(bytes, cut) {
         return text.to_string();
@@ -45,7 +46,7 @@ fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -
     encoding.decode_without_bom_handling(bytes).0.into_owned()
 }
 
-/// The bytes as UTF-8, without the character that a cut went through.
+/// Returns the bytes as UTF-8, without an incomplete character at the cut.
 fn utf8(bytes: &[u8], cut: bool) -> Option<&str> {
     let nul_free_or_text = utf16(bytes).is_none();
     match std::str::from_utf8(bytes) {
@@ -69,8 +70,8 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Allow)
 }
 
-/// UTF-16 without a byte order mark: most characters of most languages' markup and numbers have a
-/// zero as one half, always the same one.
+/// Detects UTF-16 without a byte order mark. Markup, digits and Latin text have zeros in the high
+/// halves of the code units, so nearly all zeros are in the same half of each pair.
 fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     memchr::memchr(0, sample)?;
@@ -91,19 +92,21 @@ fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     }
 }
 
-/// Whether `bytes` are no text in any encoding: they hold zeros or many control characters.
+/// Returns `true` if the bytes are not text in any encoding: they contain zeros or many control
+/// characters.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     if Encoding::for_bom(sample).is_some() || utf16(sample).is_some() {
         return false;
     }
-    // Backspace is how formatted manuals print bold; escape is how terminals print colours.
+    // Formatted manual pages use backspace for bold, terminal output uses escape for colors.
     let is_control = |byte: &u8| matches!(byte, 1..=7 | 14..=26 | 28..=31 | 127);
     let controls = sample.iter().filter(|byte| is_control(byte)).count();
     memchr::memchr(0, sample).is_some() || controls * 20 > sample.len()
 }
 
-/// Cuts `text` to at most `bytes_max` bytes at a character, and says whether there was more.
+/// Cuts `text` to at most `bytes_max` bytes, at a character boundary. Returns whether it was
+/// longer.
 pub(crate) fn truncate(text: &mut String, bytes_max: usize) -> bool {
     if text.len() <= bytes_max {
         return false;

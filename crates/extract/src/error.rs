@@ -1,36 +1,42 @@
-//! Why bytes did not become text.
+//! The errors of an extraction.
 
 use std::fmt;
 
-/// Whose fault it is: the data's in every case; [`ExtractError::Unsupported`] is nobody's.
+/// Why a file or member could not be read. All are properties of the data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExtractError {
-    /// A kind that holds no text or is not read yet, by name: `PNG image`. Callers count these as
-    /// skipped, not as failed.
+    /// The format has no text or is not implemented. Contains its name, for example `PNG image`.
+    /// Callers count such files as skipped, not as failed.
     Unsupported(&'static str),
-    /// The bytes break the rules of their format.
+    /// The bytes violate their format.
     Malformed {
+        /// The format's name.
         format: &'static str,
+        /// What is wrong.
         reason: String,
     },
-    /// Needs a password.
+    /// The file of this format is encrypted with a password.
     Encrypted(&'static str),
-    /// A limit was reached: what, the limit, and its unit.
+    /// A limit was exceeded.
     Limit {
+        /// What exceeds the limit.
         what: &'static str,
+        /// The limit.
         limit: u64,
+        /// The limit's unit.
         unit: &'static str,
     },
     /// [`crate::Limits::deadline`] has passed.
     Deadline,
 }
 
-/// What is too much in [`ExtractError::Limit`] where that ends the whole file.
+/// The values of [`ExtractError::Limit`]'s `what` that end the whole file.
 pub(crate) const EXPANDED: &str = "all that the file unpacks to";
 pub(crate) const MEMBERS: &str = "the number of members";
 
 impl ExtractError {
-    /// One stable word for counting: `unsupported`, `malformed`, `encrypted`, `limit`, `deadline`.
+    /// A stable identifier for statistics: `unsupported`, `malformed`, `encrypted`, `limit` or
+    /// `deadline`.
     pub fn code(&self) -> &'static str {
         match self {
             ExtractError::Unsupported(_) => "unsupported",
@@ -48,7 +54,7 @@ impl ExtractError {
         }
     }
 
-    /// Whether the whole file ends with this error, not only the member that had it.
+    /// Returns `true` if the error ends the whole file, `false` if only a member.
     pub(crate) fn ends_file(&self) -> bool {
         matches!(
             self,

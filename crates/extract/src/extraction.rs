@@ -1,4 +1,4 @@
-//! One extraction on its way: where its bytes come from, what it has used up, what it hands out.
+//! The state of one extraction: the location in the file, used resources, and output.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,14 +8,14 @@ use crate::document::{Extracted, MemberFailure, Output, Tally};
 use crate::error::ExtractError;
 use crate::limits::{Limits, Spent};
 
-/// Where the bytes at hand come from.
+/// The location of some bytes in the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     /// The name that helps to tell the kind.
     pub(crate) name: String,
     /// See [`Extracted::inner_path`].
     pub(crate) inner_path: Option<String>,
-    /// How many containers are around it.
+    /// The number of containers around it.
     pub(crate) depth: u32,
 }
 
@@ -28,7 +28,7 @@ impl Place {
         }
     }
 
-    /// The same document under another name, one container deeper: what gzip holds.
+    /// The content of a gzip file: the same document, one container deeper.
     pub(crate) fn unpacked(&self, name: &str) -> Self {
         Place {
             name: name.to_string(),
@@ -37,7 +37,7 @@ impl Place {
         }
     }
 
-    /// The message with this number, from 1, of an mbox.
+    /// A message of an mbox. Messages are numbered from 1.
     pub(crate) fn message(&self, number: u64) -> Self {
         let outer = self.inner_path.as_deref().unwrap_or("");
         Place {
@@ -48,13 +48,14 @@ impl Place {
     }
 }
 
-/// How the bytes at a place are read, whatever they are: [`crate::convert`], which containers ask for
-/// their members.
+/// Extracts from bytes of any format: `extract::extract_bytes`. The extraction holds a pointer to
+/// it because container formats call it for their members, and modules must not use each other in a
+/// circle.
 pub(crate) type Convert = fn(&mut Extraction<'_>, &Place, &[u8]) -> Result<(), ExtractError>;
 
-/// One call of [`crate::extract`]: its limits, what it has used of them, and where its output goes.
+/// One call of [`crate::extract`].
 pub(crate) struct Extraction<'a> {
-    /// The deadline moves while the receiver of the output keeps us waiting.
+    /// A copy, because the deadline is extended by the time that the caller spends with the output.
     pub(crate) limits: Limits,
     pub(crate) spent: Spent,
     pub(crate) tally: Tally,
@@ -75,7 +76,7 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Hands out `document` as the one at `place`.
+    /// Emits the document at `place`.
     pub(crate) fn document(&mut self, place: &Place, mut document: Extracted) {
         document.inner_path.clone_from(&place.inner_path);
         self.tally.documents += 1;
@@ -90,12 +91,13 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// The place of a member called `member` of the container at `place`.
+    /// Returns the location of a member of the container at `place`.
     pub(crate) fn member_place(&mut self, place: &Place, member: &str) -> Place {
         let outer = place.inner_path.as_deref().unwrap_or("");
         let path = format!("{outer}!/{member}");
         let numbered = (2u64..).map(|number| format!("{path}~{number}"));
-        // Names can repeat in damaged or malicious archives, but paths name one document each.
+        // Names can repeat in damaged or malicious archives, but each inner path must identify one
+        // document.
         let unique = std::iter::once(path.clone())
             .chain(numbered)
             .find(|candidate| !self.member_paths.contains(candidate))
@@ -108,19 +110,19 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    /// Reads the bytes of a member; its failure is reported and does not end the file.
+    /// Extracts from a member. Failures of the member are emitted and do not end the extraction.
     ///
     /// # Errors
-    /// Those that end the file.
+    /// Errors that end the whole file, see [`ExtractError::ends_file`].
     pub(crate) fn member(&mut self, place: &Place, bytes: &[u8]) -> Result<(), ExtractError> {
         let result = (self.convert)(self, place, bytes);
         self.settle(place, result)
     }
 
-    /// Counts what became of the member at `place`.
+    /// Counts the result of the member at `place`.
     ///
     /// # Errors
-    /// Those that end the file.
+    /// Errors that end the whole file, see [`ExtractError::ends_file`].
     pub(crate) fn settle(
         &mut self,
         place: &Place,
@@ -143,7 +145,7 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// Turns a library's panic on these bytes into an error.
+/// Converts a panic of a parser library into an error of the file.
 pub(crate) fn guarded<T>(
     format: &'static str,
     read: impl FnOnce() -> Result<T, ExtractError>,

@@ -1,4 +1,4 @@
-//! Small files that the tests make.
+//! Generated files for tests.
 
 use std::io::{Cursor, Write};
 
@@ -11,7 +11,7 @@ use crate::document::{Extracted, Output, Tally};
 use crate::error::ExtractError;
 use crate::limits::Limits;
 
-/// Everything that comes out of a file.
+/// Returns the complete output for a file.
 pub(crate) fn outputs(name: &str, bytes: &[u8]) -> (Vec<Output>, Result<Tally, ExtractError>) {
     let mut outputs = Vec::new();
     let tally = crate::extract(name, bytes, &Limits::default(), &mut |output| {
@@ -20,7 +20,7 @@ pub(crate) fn outputs(name: &str, bytes: &[u8]) -> (Vec<Output>, Result<Tally, E
     (outputs, tally)
 }
 
-/// The documents of a file that has nothing wrong.
+/// Returns the documents of a valid file.
 pub(crate) fn documents(name: &str, bytes: &[u8]) -> Vec<Extracted> {
     let (outputs, tally) = outputs(name, bytes);
     tally.expect(name);
@@ -48,8 +48,8 @@ pub(crate) fn zip(members: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// A PDF with one page for each content stream, all in Helvetica, called `F`, and with this
-/// `/Info` dictionary.
+/// A PDF with a page for each content stream, the font Helvetica as `F`, and this `/Info`
+/// dictionary.
 pub(crate) fn pdf(info: &str, pages: &[&str]) -> Vec<u8> {
     let kids: Vec<String> = (0..pages.len())
         .map(|page| format!("{} 0 R", 5 + 2 * page))

@@ -1,8 +1,8 @@
-//! Text that is put together from pieces: white space collapses, blocks stand apart.
+//! Builds text from fragments: collapses white space and separates blocks.
 
 use crate::encoding::truncate;
 
-/// A text under construction that never grows past its limit.
+/// A text under construction, limited in length.
 pub(crate) struct Flow {
     text: String,
     gap: Gap,
@@ -10,7 +10,7 @@ pub(crate) struct Flow {
     truncated: bool,
 }
 
-/// What goes between the text so far and the next word. The larger one wins.
+/// The separator before the next word. Of several requested separators the largest is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Gap {
     Nothing,
@@ -29,12 +29,12 @@ impl Flow {
         }
     }
 
-    /// Asks for at least `gap` before the next word.
+    /// Requests at least this separator before the next word.
     pub(crate) fn gap(&mut self, gap: Gap) {
         self.gap = self.gap.max(gap);
     }
 
-    /// Adds `text` with its white space collapsed.
+    /// Appends text with its white space collapsed.
     pub(crate) fn words(&mut self, text: &str) {
         let is_space = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
         if is_space(text.as_bytes().first()) {
@@ -49,19 +49,19 @@ impl Flow {
         }
     }
 
-    /// Adds `text` as it is.
+    /// Appends text unchanged.
     pub(crate) fn verbatim(&mut self, text: &str) {
         if !text.is_empty() {
             self.push(text);
         }
     }
 
-    /// The limit is reached; nothing more will be added.
+    /// Returns `true` if the length limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.truncated
     }
 
-    /// The text, and whether it was cut.
+    /// Returns the text and whether it was cut.
     pub(crate) fn finish(mut self) -> (String, bool) {
         self.text.truncate(self.text.trim_end().len());
         (self.text, self.truncated)

@@ -1,4 +1,4 @@
-//! gzip around one document.
+//! Decompression of gzip files (RFC 1952). A gzip file contains one document.
 
 use std::io::Read;
 
@@ -7,7 +7,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::error::ExtractError;
 use crate::extraction::{Extraction, Place};
 
-/// The place and the bytes of what `bytes` hold.
+/// Returns the location and the decompressed content.
 pub(crate) fn unpack(
     extraction: &mut Extraction<'_>,
     place: &Place,
@@ -30,7 +30,8 @@ pub(crate) fn unpack(
     Ok((place.unpacked(&inner_name(&place.name)), unpacked))
 }
 
-/// The trailer tells the size, but may lie: no more than ten times the packed size is believed.
+/// The trailer contains the decompressed size but cannot be trusted, so at most ten times the
+/// compressed size is reserved.
 fn expected_bytes(bytes: &[u8], room: u64) -> usize {
     let size = bytes
         .last_chunk::<4>()
@@ -39,7 +40,7 @@ fn expected_bytes(bytes: &[u8], room: u64) -> usize {
         .min(usize::try_from(room).unwrap_or(usize::MAX))
 }
 
-/// `a.html.gz` holds `a.html`; `a.tgz` holds `a.tar`.
+/// Returns the name of the content: `a.html` for `a.html.gz`, `a.tar` for `a.tgz`.
 fn inner_name(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     for (packed, inner) in [(".gz", ""), (".tgz", ".tar"), (".svgz", ".svg"), (".z", "")] {

@@ -1,4 +1,5 @@
-//! HTML to its title and its text, from the stream of tokens, without building a tree.
+//! Extracts title and text from HTML. Works on the token stream: without a tree, nested elements
+//! cannot exhaust the stack.
 
 use encoding_rs::Encoding;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
@@ -10,15 +11,16 @@ use crate::error::ExtractError;
 use crate::flow::{Flow, Gap};
 use crate::limits::Limits;
 
-/// How often the clock is asked, in tokens.
+/// Tokens between two checks of the deadline.
 const TOKENS_PER_CHECK: u32 = 4096;
-/// Where a declaration of the encoding must stand; the standard says 1,024, pages are lax.
+/// Bytes that are searched for a declared encoding. The HTML standard requires it within 1,024
+/// bytes, but many pages do not comply.
 const DECLARATION_BYTES: usize = 4096;
 const TITLE_BYTES_MAX: usize = 1024;
 
 /// Reads a page in any encoding.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
-    // Markup is at most removed, so the page may be much longer than its text.
+    // Text is a small part of a page, so the page may be longer than the text limit.
     let input_bytes_max = limits.text_bytes_max.saturating_mul(8);
     let (page, cut) = encoding::decode_with(bytes, declared_encoding(bytes), input_bytes_max);
     let mut document = read_text(&page, limits)?;
@@ -26,18 +28,19 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractEr
     Ok(document)
 }
 
-/// Reads a page that is text already.
+/// Reads a decoded page.
 pub(crate) fn read_text(page: &str, limits: &Limits) -> Result<Extracted, ExtractError> {
     let mut reader = Reader::new(limits);
     let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span| reader.event(event));
     emitter.naively_switch_states(true);
-    // The first token that the reader yields is its wish to stop.
+    // The callback only returns a value in order to stop, so the first returned value ends the
+    // loop.
     let _stop = Tokenizer::new_with_emitter(page, emitter).next();
     limits.check_deadline()?;
     Ok(reader.finish())
 }
 
-/// What `charset=` in the first bytes says, in a `meta` element or an XML declaration.
+/// Returns the encoding that a `meta` element or XML declaration declares.
 fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes
         .get(..DECLARATION_BYTES)
@@ -60,9 +63,9 @@ struct Reader<'a> {
     flow: Flow,
     title: Flow,
     title_state: TitleState,
-    /// The element whose content is not text, and how often it is open within itself.
+    /// The element whose content is not text, and its nesting depth within itself.
     hidden: Option<(Vec<u8>, u32)>,
-    /// How many elements that keep white space are open.
+    /// The number of open elements that preserve white space.
     preformatted: u32,
     tag: Tag,
     attribute: Attribute,
@@ -80,7 +83,7 @@ enum TitleState {
     After,
 }
 
-/// The tags whose attributes are read.
+/// The elements whose attributes are read.
 #[derive(Clone, Copy, PartialEq)]
 enum Tag {
     Html,
@@ -188,7 +191,7 @@ impl<'a> Reader<'a> {
         self.attribute = Attribute::Other;
     }
 
-    /// All attributes of the start tag have been seen.
+    /// Called after all attributes of a start tag.
     fn opened(&mut self) {
         if self.tag == Tag::Meta {
             let name = std::mem::take(&mut self.meta_name);
@@ -233,7 +236,7 @@ fn attribute(tag: Tag, name: &[u8]) -> Attribute {
     }
 }
 
-/// How an element stands apart from what is around it.
+/// The separator before and after an element.
 fn gap(element: &[u8]) -> Gap {
     match element {
         b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"pre" | b"blockquote"
@@ -248,7 +251,7 @@ fn gap(element: &[u8]) -> Gap {
     }
 }
 
-/// `de-AT` is `de`.
+/// Returns the primary subtag of a language tag: `de` for `de-AT`.
 pub(crate) fn language(tag: &str) -> Option<String> {
     let primary = tag.trim().split(['-', '_']).next()?.to_ascii_lowercase();
     let valid = (2..=3).contains(&primary.len()) && primary.bytes().all(|b| b.is_ascii_lowercase());

@@ -1,30 +1,33 @@
-//! What bounds an extraction.
+//! Limits of an extraction.
 
 use std::time::Instant;
 
 use crate::error::{EXPANDED, ExtractError, MEMBERS};
 
-/// Bounds of one call of [`crate::extract`].
+/// Limits of one call of [`crate::extract`]. They protect against decompression bombs, excessive
+/// nesting and endless input.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Largest file, member or message that is read, in bytes.
+    /// The largest file, member or message in bytes.
     pub input_bytes_max: u64,
-    /// Longest text of one document, in bytes; the rest is cut and `truncated` set. Leaves room for
-    /// the other fields in a document of 16 MB.
+    /// The longest text of a document in bytes. A longer text is cut. The default leaves room for
+    /// metadata within the 16 MB of a stored document.
     pub text_bytes_max: usize,
-    /// All that gzip, zip and mail unpack from one file, at every depth, in bytes.
+    /// The bytes that gzip, zip and mail members may decompress to, summed over the file at all
+    /// depths.
     pub expanded_bytes_max: u64,
-    /// How many times larger than its packed form a member may be, from 16 MiB on. Text shrinks
-    /// 3- to 20-fold, logs up to 100-fold, bombs 1,000-fold.
+    /// The maximal ratio of a member's decompressed to its compressed size, applied from 16 MiB on.
+    /// Text has a ratio of 3 to 20, logs up to 100, decompression bombs about 1,000.
     pub expansion_ratio_max: u64,
-    /// Containers within containers.
+    /// The maximal number of nested containers.
     pub depth_max: u32,
-    /// Members of archives and attachments in one file. Messages of an mbox do not count, since
-    /// their number cannot grow faster than the file.
+    /// The maximal number of archive members and attachments in a file. Messages of an mbox do not
+    /// count: their number cannot grow faster than the file.
     pub members_max: u64,
+    /// The maximal number of pages of a PDF. Later pages are cut.
     pub pages_max: u32,
-    /// Checked between members, pages and blocks of text. The time that the receiver of the output
-    /// takes does not count.
+    /// When the extraction must end. Checked between members, pages and blocks of text. The time
+    /// that the caller spends with the output does not count.
     pub deadline: Option<Instant>,
 }
 
@@ -68,7 +71,7 @@ impl Limits {
     }
 }
 
-/// What one file has used up so far, over all of its members.
+/// Resources that a file has used so far, over all of its members.
 #[derive(Debug, Default)]
 pub(crate) struct Spent {
     expanded_bytes: u64,
@@ -82,8 +85,8 @@ impl Spent {
         within(self.members, limits.members_max, MEMBERS, "members")
     }
 
-    /// How many bytes a member of `packed_bytes` may unpack to, one more than allowed, so that a
-    /// reader of that many can see that there are more; and the error if there are.
+    /// Returns how many bytes a member of `packed_bytes` may decompress to, and the error if it has
+    /// more.
     pub(crate) fn room(&self, packed_bytes: u64, limits: &Limits) -> (u64, ExtractError) {
         let ratio_bytes = packed_bytes
             .saturating_mul(limits.expansion_ratio_max)

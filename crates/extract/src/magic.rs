@@ -1,16 +1,17 @@
-//! First bytes that settle what a file is.
+//! File signatures ("magic numbers"). Source:
+//! <https://en.wikipedia.org/wiki/List_of_file_signatures>.
 
-/// A container or a kind with a signature.
+/// What a file signature identifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signature {
     Pdf,
     Gzip,
     Zip,
-    /// Known, and without text for us.
+    /// A known kind without text that this crate can read.
     Other(&'static str),
 }
 
-/// The offset of the signature, its bytes, and what it means. The first match counts.
+/// Offset, bytes and meaning of each signature. The first match counts.
 const SIGNATURES: &[(usize, &[u8], Signature)] = &[
     (0, b"%PDF-", Signature::Pdf),
     (0, b"\x1f\x8b", Signature::Gzip),
@@ -76,7 +77,7 @@ const SIGNATURES: &[(usize, &[u8], Signature)] = &[
     ),
 ];
 
-/// What the first bytes say, if they are a known signature.
+/// Returns the meaning of the file's signature, if it has a known one.
 pub(crate) fn signature(bytes: &[u8]) -> Option<Signature> {
     SIGNATURES
         .iter()

@@ -1,4 +1,4 @@
-//! One mail: its headers, its body, and its attachments as members.
+//! Extracts headers, body and attachments from a mail message.
 
 use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
@@ -9,7 +9,7 @@ use crate::extraction::{Extraction, Place, guarded};
 use crate::html;
 use crate::limits::Limits;
 
-/// Reads the message in `bytes` and what is attached to it.
+/// Reads a message and its attachments.
 pub(crate) fn read(
     extraction: &mut Extraction<'_>,
     place: &Place,
@@ -55,7 +55,8 @@ fn attachment(
     extraction.member(&place, bytes)
 }
 
-/// The name that the sender gave, without folders, or one that tells the kind.
+/// Returns the attachment's file name without folders. If there is none, returns a name that
+/// indicates the content type.
 fn attachment_name(part: &MessagePart<'_>) -> String {
     let given = part
         .attachment_name()

@@ -1,4 +1,4 @@
-//! Markdown to its text without the syntax.
+//! Extracts title and text from Markdown.
 
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
@@ -11,7 +11,7 @@ use crate::limits::Limits;
 
 const EVENTS_PER_CHECK: usize = 4096;
 
-/// Reads a Markdown document. Its title is that of the front matter, else the first heading.
+/// Reads a Markdown document. The title is that of the front matter, otherwise the first heading.
 pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
     let (source, cut) = encoding::decode(bytes, limits.text_bytes_max);
     let options = Options::ENABLE_TABLES
@@ -31,7 +31,7 @@ struct Reader<'a> {
     limits: &'a Limits,
     flow: Flow,
     place: Place,
-    /// HTML blocks come in pieces, a line each, and are read when complete.
+    /// Lines of an HTML block, which is read when it is complete.
     html: String,
     heading: String,
     title: Option<String>,
@@ -40,7 +40,7 @@ struct Reader<'a> {
 #[derive(PartialEq)]
 enum Place {
     Body,
-    /// The first heading, of which the title is made.
+    /// The first heading, which becomes the title.
     Heading,
     FrontMatter,
     Code,
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The level of a heading's end, so that it can be compared; any level otherwise.
+/// The level of a heading's end tag. Other tags return an arbitrary level.
 fn heading_level(tag: TagEnd) -> pulldown_cmark::HeadingLevel {
     match tag {
         TagEnd::Heading(level) => level,

@@ -1,7 +1,7 @@
-//! An mbox to its messages, one at a time.
-//!
-//! A message begins after a line `From …` at the start or after an empty line. Lines of `>` and
-//! `From ` lose one `>` (mboxrd).
+//! Splits an mbox into messages, without reading it into memory. A message starts after a line
+//! `From …` at the beginning of the file or after an empty line. A line of one or more `>` followed
+//! by `From ` is unescaped by removing a `>` (format "mboxrd", see
+//! <https://www.loc.gov/preservation/digital/formats/fdd/fdd000385.shtml>).
 
 use std::io::{BufRead, Read};
 
@@ -9,7 +9,7 @@ use crate::error::ExtractError;
 use crate::extraction::{Extraction, Place};
 use crate::mail;
 
-/// Reads every message; they are numbered from 1.
+/// Reads all messages.
 pub(crate) fn read(
     extraction: &mut Extraction<'_>,
     place: &Place,
@@ -63,8 +63,8 @@ impl<'r> Messages<'r> {
         }
     }
 
-    /// Reads up to the separator before the next message. Does nothing lengthy but read, so the
-    /// deadline is checked between messages.
+    /// Reads the next message, up to the line that starts another. Reading is fast, so the deadline
+    /// is only checked between messages.
     fn next(&mut self) -> Result<Option<Message<'_>>, ExtractError> {
         self.message.clear();
         let (mut too_long, mut after_empty_line) = (false, false);
@@ -96,7 +96,7 @@ impl<'r> Messages<'r> {
         }
     }
 
-    /// Reads a line, or as much of it as a message may have; `false` at the end.
+    /// Reads a line, limited to the size of a message. Returns `false` at the end of the file.
     fn read_line(&mut self) -> Result<bool, ExtractError> {
         self.line.clear();
         let mut limited = (&mut *self.reader).take(self.bytes_max.saturating_add(1));

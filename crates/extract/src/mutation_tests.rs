@@ -1,12 +1,12 @@
-//! Damaged files of every kind end with a result, soon: they are made from sound ones by changing,
-//! cutting and repeating bytes, with a fixed seed.
+//! Damaged files of all formats are read without a panic or hang. The files are made from valid
+//! ones by changing, cutting and repeating bytes, with a fixed seed.
 
 use std::time::{Duration, Instant};
 
 use crate::fixtures::{gzip, pdf, zip};
 use crate::limits::Limits;
 
-/// Numbers by Marsaglia's xorshift.
+/// Marsaglia's xorshift generator.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! PDF to text: the page interpreter draws, and the drawing is read instead of shown.
+//! Extracts text from PDF. The page interpreter draws into a device that records glyphs.
 
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ fn read_pages<'p>(
     Ok(reader.layout.finish())
 }
 
-/// Reads glyphs and ignores everything else that a page draws.
+/// A drawing device that records glyphs and ignores everything else.
 struct TextDevice {
     layout: Layout,
     /// Where the last run began and how many glyphs it had.
@@ -94,7 +94,8 @@ impl<'a> Device<'a> for TextDevice {
         };
         let origin = (props.transform * first.transform()).translation();
         let this_run = Some((origin.x, origin.y, run.glyphs().len()));
-        // Text that is both filled and stroked, and false bold, is drawn twice at one place.
+        // Text that is filled and stroked, or emboldened artificially, is drawn twice at the same
+        // position.
         if std::mem::replace(&mut self.last_run, this_run) == this_run {
             return;
         }
@@ -132,8 +133,9 @@ impl TextDevice {
     }
 }
 
-/// Fonts that are drawn as pictures and do not name their letters come from TeX, whose codes are
-/// ASCII with ligatures before it. Their ligatures are given as Unicode's, which the layout opens.
+/// Returns the character of a glyph in a bitmap font without glyph names. Such fonts are made by
+/// TeX. Their codes are ASCII, with ligatures among the control characters. Ligatures are returned
+/// as Unicode ligatures, which the layout splits.
 fn bitmap_text(code: u32) -> Option<char> {
     match code {
         0x0b => Some('\u{fb00}'),
@@ -146,7 +148,7 @@ fn bitmap_text(code: u32) -> Option<char> {
     }
 }
 
-/// The width of a glyph in thousandths of its size.
+/// Returns the width of a glyph in thousandths of its size.
 fn advance(glyph: &Glyph<'_>) -> f64 {
     let width = match glyph {
         Glyph::Outline(glyph) => glyph.advance_width(),
@@ -165,8 +167,8 @@ fn fields(metadata: &Metadata, page_count: usize) -> Fields {
     }
 }
 
-/// Text strings are UTF-16 or UTF-8 with a byte order mark, else PDFDocEncoding, which Latin-1
-/// comes close to; the detector would guess from too few bytes.
+/// Decodes a text string: UTF-16 or UTF-8 with a byte order mark, otherwise PDFDocEncoding, which
+/// Windows-1252 approximates. The encoding detector would have too few bytes.
 fn metadata_text(bytes: Option<&[u8]>) -> Option<String> {
     let bytes = bytes?;
     let marked = encoding_rs::Encoding::for_bom(bytes).is_some();
@@ -181,8 +183,8 @@ fn metadata_text(bytes: Option<&[u8]>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Milliseconds since 1970, by the civil calendar algorithm of Howard Hinnant
-/// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
+/// Returns the milliseconds since 1970-01-01 UTC. Source: Howard Hinnant's algorithm
+/// `days_from_civil`, <https://howardhinnant.github.io/date_algorithms.html#days_from_civil>.
 fn milliseconds(date: &DateTime) -> i64 {
     let (month, day) = (i64::from(date.month), i64::from(date.day));
     let year = i64::from(date.year) - i64::from(month <= 2);

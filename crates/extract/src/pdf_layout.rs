@@ -1,31 +1,33 @@
-//! Positions of glyphs to words and lines.
+//! Reconstructs words and lines from the positions of glyphs.
 //!
-//! A PDF has no words, only glyphs at places. Each glyph has a direction of writing; seen along it,
-//! a gap is a space, and a step across it is a new line. So turned and vertical text reads well,
-//! and columns come in the order in which the page draws them, which is almost always theirs.
+//! A PDF page consists of glyphs at positions, not of words. Each glyph has a writing direction. A
+//! distance along this direction is a space, a distance across it a new line. This works for
+//! rotated and vertical text. Columns are emitted in the order in which the page draws them, which
+//! is almost always the reading order.
 
 use crate::encoding::truncate;
 
-/// A gap this wide, in sizes of the glyphs, is a space.
+/// A distance of this many glyph sizes along the line is a space.
 const SPACE: f64 = 0.15;
-/// A step this far across the direction of writing, in sizes, is a new line; less is a superscript.
+/// A distance of this many glyph sizes across the line is a new line. Smaller ones are
+/// superscripts.
 const NEW_LINE: f64 = 0.5;
-/// A step back this far, in sizes, is a new line even at the same height.
+/// A step back of this many glyph sizes is a new line, even at the same height.
 const STEP_BACK: f64 = 2.0;
 
-/// Where a glyph stands.
+/// The position of a glyph.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GlyphBox {
     origin: (f64, f64),
-    /// The unit vector in which the text goes on.
+    /// The writing direction as a unit vector.
     direction: (f64, f64),
     advance: f64,
     size: f64,
 }
 
 impl GlyphBox {
-    /// `place` maps the glyph's space, of 1,000 units to its size, to the page; `advance` is in that
-    /// space.
+    /// `place` is the affine transformation from glyph space, with 1,000 units per glyph size, to
+    /// the page. `advance` is the glyph's width in glyph space.
     pub(crate) fn new(place: [f64; 6], advance: f64, vertical: bool) -> Self {
         let [a, b, c, d, x, y] = place;
         let (width, height) = (a.hypot(b), c.hypot(d));
@@ -81,7 +83,7 @@ impl Layout {
         }
     }
 
-    /// The next characters belong to this glyph.
+    /// Sets the position of the following characters.
     pub(crate) fn glyph(&mut self, glyph: GlyphBox) {
         if let Some(last) = self.last.replace(glyph) {
             self.gap = gap(&last, &glyph);
@@ -93,7 +95,7 @@ impl Layout {
             return;
         }
         if character.is_whitespace() {
-            // A drawn space counts as one even if the next glyph stands close to it.
+            // A drawn space is a space, however close the next glyph is.
             self.close_gap(' ');
             if !self.text.is_empty() && !self.text.ends_with(char::is_whitespace) {
                 self.text.push(' ');
@@ -117,7 +119,7 @@ impl Layout {
         self.truncated
     }
 
-    /// The text, and whether it was cut.
+    /// Returns the text and whether it was cut.
     pub(crate) fn finish(mut self) -> (String, bool) {
         self.text.truncate(self.text.trim_end().len());
         (self.text, self.truncated)
@@ -141,7 +143,7 @@ impl Layout {
     }
 }
 
-/// What stands between two glyphs.
+/// Returns the separator between two glyphs.
 fn gap(last: &GlyphBox, next: &GlyphBox) -> Gap {
     let size = last.size.max(next.size);
     let end = last.end();
@@ -159,13 +161,13 @@ fn gap(last: &GlyphBox, next: &GlyphBox) -> Gap {
     }
 }
 
-/// A word that the end of the line broke: a lower-case letter and a hyphen.
+/// Returns `true` if the text ends with a lower-case letter and a hyphen: a hyphenated word.
 fn hyphenated(text: &str) -> bool {
     let mut back = text.chars().rev();
     matches!(back.next(), Some('-' | '\u{2010}')) && back.next().is_some_and(char::is_lowercase)
 }
 
-/// Letters that a font joins are searched for apart.
+/// Splits a ligature into its letters, so that searches find the word.
 fn ligature(character: char) -> Option<&'static str> {
     Some(match character {
         '\u{fb00}' => "ff",

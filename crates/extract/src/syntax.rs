@@ -1,6 +1,6 @@
-//! Which programming or markup language a file is in, by its name or its first line.
+//! Detection of a programming or markup language by file name or `#!` line.
 
-/// Extensions in lower case and the language they mean.
+/// Lower-case file extensions and their languages.
 const EXTENSIONS: &[(&str, &str)] = &[
     ("ada", "ada"),
     ("adb", "ada"),
@@ -117,7 +117,7 @@ const EXTENSIONS: &[(&str, &str)] = &[
     ("zig", "zig"),
 ];
 
-/// Whole file names in lower case.
+/// Lower-case file names and their languages.
 const NAMES: &[(&str, &str)] = &[
     ("makefile", "make"),
     ("gnumakefile", "make"),
@@ -130,7 +130,7 @@ const NAMES: &[(&str, &str)] = &[
     ("build.ninja", "ninja"),
 ];
 
-/// How interpreters in a `#!` line begin, and their language.
+/// Interpreters in a `#!` line and their languages. A version number can follow the name.
 const INTERPRETERS: &[(&str, &str)] = &[
     ("python", "python"),
     ("perl", "perl"),
@@ -154,7 +154,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("sh", "shell"),
 ];
 
-/// The language of a file called `name` that begins with `bytes`.
+/// Returns the language of a file. `bytes` are its first bytes.
 pub(crate) fn syntax(name: &str, bytes: &[u8]) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let by_name = lookup(NAMES, &name);
@@ -162,7 +162,7 @@ pub(crate) fn syntax(name: &str, bytes: &[u8]) -> Option<&'static str> {
     by_name.or_else(by_extension).or_else(|| shebang(bytes))
 }
 
-/// What follows the last dot of the last component of `name`.
+/// Returns the part after the last dot of the file name.
 pub(crate) fn extension(name: &str) -> Option<&str> {
     let file = name.rsplit('/').next()?;
     let (stem, extension) = file.rsplit_once('.')?;
@@ -177,7 +177,8 @@ fn lookup(table: &[(&str, &'static str)], key: &str) -> Option<&'static str> {
         .map(|(_, language)| *language)
 }
 
-/// `#!/usr/bin/env -S python3 -u` is Python: the first word that names an interpreter decides.
+/// Returns the language of the first word that names an interpreter: `#!/usr/bin/env -S python3 -u`
+/// is Python.
 fn shebang(bytes: &[u8]) -> Option<&'static str> {
     let rest = bytes.strip_prefix(b"#!")?;
     let line = rest

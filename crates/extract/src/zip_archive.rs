@@ -1,4 +1,4 @@
-//! Members of a zip, each a document or a container of its own.
+//! Reads the members of a zip archive. Each is a document or another container.
 
 use std::io::{Cursor, Read};
 
@@ -9,12 +9,12 @@ use crate::detect::{Format, detect};
 use crate::error::ExtractError;
 use crate::extraction::{Extraction, Place, guarded};
 
-/// How much of a member is unpacked to see whether it is worth unpacking.
+/// Bytes of a member that are decompressed to detect its format.
 const HEAD_BYTES: u64 = 4096;
 
 type Archive<'b> = ZipArchive<Cursor<&'b [u8]>>;
 
-/// Reads every member of the archive in `bytes`, in the order of its directory.
+/// Reads all members in the order of the archive's directory.
 pub(crate) fn read(
     extraction: &mut Extraction<'_>,
     place: &Place,
@@ -37,7 +37,7 @@ pub(crate) fn read(
     Ok(())
 }
 
-/// Office files are zips whose members are no documents.
+/// Office files are zip archives whose members are not documents.
 fn office_kind(archive: &Archive<'_>) -> Option<&'static str> {
     let has = |name: &str| archive.index_for_name(name).is_some();
     if has("[Content_Types].xml") {
@@ -68,7 +68,8 @@ fn read_member(
     }
 }
 
-/// All bytes of a member, or `Unsupported` after the first few if they already say so.
+/// Decompresses a member. Fails with `Unsupported` after the first bytes if their format has no
+/// text.
 fn unpack(
     extraction: &Extraction<'_>,
     archive: &mut Archive<'_>,
