@@ -1,8 +1,8 @@
 //! Detection of a file's format by its content and its name.
 
 use crate::encoding;
-use crate::magic::{Signature, signature};
-use crate::syntax::{extension, syntax};
+use crate::magic::{Signature, find_signature};
+use crate::syntax::{detect_syntax, extension};
 
 /// The format of a file or member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,18 +22,18 @@ pub(crate) enum Format {
 
 /// Returns the format of a file. `bytes` are its first bytes; a few KB are enough.
 pub(crate) fn detect(name: &str, bytes: &[u8]) -> Format {
-    match signature(bytes) {
+    match find_signature(bytes) {
         Some(Signature::Pdf) => Format::Pdf,
         Some(Signature::Gzip) => Format::Gzip,
         Some(Signature::Zip) => Format::Zip,
         Some(Signature::Other(what)) => Format::Unsupported(what),
-        None => detect_unsigned(name, bytes),
+        None => detect_without_signature(name, bytes),
     }
 }
 
-fn detect_unsigned(name: &str, bytes: &[u8]) -> Format {
+fn detect_without_signature(name: &str, bytes: &[u8]) -> Format {
     let extension = extension(name).unwrap_or("").to_ascii_lowercase();
-    if extension == "pdf" && memchr::memmem::find(head(bytes, 1024), b"%PDF-").is_some() {
+    if extension == "pdf" && memchr::memmem::find(first_bytes(bytes, 1024), b"%PDF-").is_some() {
         return Format::Pdf;
     }
     if encoding::is_binary(bytes) {
@@ -48,7 +48,7 @@ fn detect_unsigned(name: &str, bytes: &[u8]) -> Format {
 }
 
 fn detect_text(name: &str, bytes: &[u8]) -> Format {
-    if let Some(language) = syntax(name, bytes) {
+    if let Some(language) = detect_syntax(name, bytes) {
         return Format::Source(language);
     }
     if looks_like_mbox(bytes) {
@@ -64,7 +64,7 @@ fn detect_text(name: &str, bytes: &[u8]) -> Format {
 
 /// `From ` followed by a header line. Prose can begin with "From ", but no header follows there.
 pub(crate) fn looks_like_mbox(bytes: &[u8]) -> bool {
-    let mut lines = head(bytes, 4096).split(|&byte| byte == b'\n');
+    let mut lines = first_bytes(bytes, 4096).split(|&byte| byte == b'\n');
     let first = lines.next().is_some_and(|line| line.starts_with(b"From "));
     first && lines.next().and_then(header_name).is_some()
 }
@@ -84,7 +84,9 @@ fn looks_like_mail(bytes: &[u8]) -> bool {
         b"reply-to",
         b"dkim-signature",
     ];
-    let lines = head(bytes, 8192).split(|&byte| byte == b'\n').take(60);
+    let lines = first_bytes(bytes, 8192)
+        .split(|&byte| byte == b'\n')
+        .take(60);
     let mut found = 0;
     for line in lines.filter(|line| !line.first().is_some_and(|b| matches!(b, b' ' | b'\t'))) {
         let Some(name) = header_name(line) else {
@@ -99,7 +101,7 @@ fn looks_like_mail(bytes: &[u8]) -> bool {
 }
 
 fn header_name(line: &[u8]) -> Option<&[u8]> {
-    let colon = memchr::memchr(b':', head(line, 80))?;
+    let colon = memchr::memchr(b':', first_bytes(line, 80))?;
     let name = line.get(..colon)?;
     let valid = !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-');
     valid.then_some(name)
@@ -107,7 +109,7 @@ fn header_name(line: &[u8]) -> Option<&[u8]> {
 
 /// A doctype or one of the outermost elements, after white space, comments and XML declarations.
 fn looks_like_html(bytes: &[u8]) -> bool {
-    let mut rest = head(bytes, 4096);
+    let mut rest = first_bytes(bytes, 4096);
     rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(rest);
     loop {
         rest = rest.trim_ascii_start();
@@ -133,7 +135,7 @@ fn starts_with_ignoring_case(bytes: &[u8], start: &[u8]) -> bool {
         .is_some_and(|first| first.eq_ignore_ascii_case(start))
 }
 
-fn head(bytes: &[u8], length: usize) -> &[u8] {
+fn first_bytes(bytes: &[u8], length: usize) -> &[u8] {
     bytes.get(..length).unwrap_or(bytes)
 }
 
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn content_decides_before_the_name() {
+    fn signatures_take_precedence_over_the_name() {
         check("a.txt", b"%PDF-1.4 ...", Format::Pdf);
         check("a.pdf", b"junk\n%PDF-1.4 ...", Format::Pdf);
         check("a.txt", b"junk\n%PDF-1.4 ...", Format::Text);
@@ -179,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_decides_between_kinds_of_text() {
+    fn the_name_selects_the_kind_of_text() {
         check("a.md", b"# T", Format::Markdown);
         check("a.HTM", b"words", Format::Html);
         check("a.eml", b"words", Format::Mail);

@@ -7,8 +7,8 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 const SAMPLE_BYTES: usize = 8192;
 /// Length of the sample for the encoding detector. It starts shortly before the first byte that is
 /// not ASCII, because ASCII bytes carry no information about the encoding.
-const GUESS_BYTES: usize = 32 << 10;
-const GUESS_BEFORE_BYTES: usize = 512;
+const DETECTOR_BYTES: usize = 32 << 10;
+const DETECTOR_CONTEXT_BYTES: usize = 512;
 
 /// Decodes at most `bytes_max` bytes. Returns the text and whether it was cut.
 pub(crate) fn decode(bytes: &[u8], bytes_max: usize) -> (String, bool) {
@@ -36,21 +36,21 @@ fn decode_prefix(bytes: &[u8], declared: Option<&'static Encoding>, cut: bool) -
     }
     let declared = declared.filter(|encoding| *encoding != UTF_8);
     // ISO-2022-JP consists of ASCII bytes, so only its escape sequences distinguish it from UTF-8.
-    let shifts = memchr::memmem::find(bytes, b"\x1b$").is_some();
-    if !shifts && let Some(text) = utf8(bytes, cut) {
+    let is_iso_2022 = memchr::memmem::find(bytes, b"\x1b$").is_some();
+    if !is_iso_2022 && let Some(text) = decode_utf8(bytes, cut) {
         return text.to_string();
     }
     let encoding = declared
-        .or_else(|| utf16(bytes))
-        .unwrap_or_else(|| guess(bytes));
+        .or_else(|| detect_utf16(bytes))
+        .unwrap_or_else(|| detect_encoding(bytes));
     encoding.decode_without_bom_handling(bytes).0.into_owned()
 }
 
 /// Returns the bytes as UTF-8, without an incomplete character at the cut.
-fn utf8(bytes: &[u8], cut: bool) -> Option<&str> {
-    let nul_free_or_text = utf16(bytes).is_none();
+fn decode_utf8(bytes: &[u8], cut: bool) -> Option<&str> {
+    let is_not_utf16 = detect_utf16(bytes).is_none();
     match std::str::from_utf8(bytes) {
-        Ok(text) if nul_free_or_text => Some(text),
+        Ok(text) if is_not_utf16 => Some(text),
         Err(error) if cut && error.error_len().is_none() => {
             std::str::from_utf8(bytes.get(..error.valid_up_to())?).ok()
         }
@@ -58,13 +58,15 @@ fn utf8(bytes: &[u8], cut: bool) -> Option<&str> {
     }
 }
 
-fn guess(bytes: &[u8]) -> &'static Encoding {
+fn detect_encoding(bytes: &[u8]) -> &'static Encoding {
     let not_ascii = bytes
         .iter()
         .position(|byte| !byte.is_ascii() || *byte == b'\x1b');
-    let start = not_ascii.unwrap_or(0).saturating_sub(GUESS_BEFORE_BYTES);
+    let start = not_ascii
+        .unwrap_or(0)
+        .saturating_sub(DETECTOR_CONTEXT_BYTES);
     let rest = bytes.get(start..).unwrap_or_default();
-    let sample = rest.get(..GUESS_BYTES).unwrap_or(rest);
+    let sample = rest.get(..DETECTOR_BYTES).unwrap_or(rest);
     let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
     detector.feed(sample, sample.len() == rest.len());
     detector.guess(None, Utf8Detection::Allow)
@@ -72,7 +74,7 @@ fn guess(bytes: &[u8]) -> &'static Encoding {
 
 /// Detects UTF-16 without a byte order mark. Markup, digits and Latin text have zeros in the high
 /// halves of the code units, so nearly all zeros are in the same half of each pair.
-fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
+fn detect_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
     memchr::memchr(0, sample)?;
     let (pairs, _) = sample.as_chunks::<2>();
@@ -82,10 +84,11 @@ fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
             .filter(|pair| pair.get(half) == Some(&0))
             .count()
     };
-    let (first, second, some, few) = (zeros(0), zeros(1), pairs.len() * 2 / 5, pairs.len() / 20);
-    if second > some && first <= few {
+    let (many, few) = (pairs.len() * 2 / 5, pairs.len() / 20);
+    let (first, second) = (zeros(0), zeros(1));
+    if second > many && first <= few {
         Some(UTF_16LE)
-    } else if first > some && second <= few {
+    } else if first > many && second <= few {
         Some(UTF_16BE)
     } else {
         None
@@ -96,7 +99,7 @@ fn utf16(bytes: &[u8]) -> Option<&'static Encoding> {
 /// characters.
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE_BYTES).unwrap_or(bytes);
-    if Encoding::for_bom(sample).is_some() || utf16(sample).is_some() {
+    if Encoding::for_bom(sample).is_some() || detect_utf16(sample).is_some() {
         return false;
     }
     // Formatted manual pages use backspace for bold, terminal output uses escape for colors.
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn every_encoding_becomes_the_same_text() {
+    fn encodings_are_detected() {
         let text = "Größe: 20 µm, naïve café";
         check(text.as_bytes(), text);
         check(&[b"\xef\xbb\xbf", text.as_bytes()].concat(), text);
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn binary_data_is_told_from_text() {
+    fn binary_data_is_detected() {
         assert!(is_binary(b"abc\0def"));
         assert!(is_binary(b"\x01\x02abc\x03"));
         assert!(!is_binary(b"N\x08NA\x08AM\x08ME\x08E"));

@@ -31,7 +31,7 @@ pub enum ExtractError {
 }
 
 /// The values of [`ExtractError::Limit`]'s `what` that end the whole file.
-pub(crate) const EXPANDED: &str = "all that the file unpacks to";
+pub(crate) const EXPANDED: &str = "the total decompressed size";
 pub(crate) const MEMBERS: &str = "the number of members";
 
 impl ExtractError {
@@ -71,14 +71,16 @@ impl fmt::Display for ExtractError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ExtractError::Unsupported(what) => {
-                write!(f, "no text is read from a file of kind {what}")
+                write!(f, "files of kind {what} have no readable text")
             }
             ExtractError::Malformed { format, reason } => write!(f, "damaged {format}: {reason}"),
-            ExtractError::Encrypted(format) => write!(f, "the {format} needs a password"),
+            ExtractError::Encrypted(format) => {
+                write!(f, "the {format} is encrypted with a password")
+            }
             ExtractError::Limit { what, limit, unit } => {
                 write!(f, "{what} exceeds the limit of {limit} {unit}")
             }
-            ExtractError::Deadline => write!(f, "the time allowed for the file ran out"),
+            ExtractError::Deadline => write!(f, "the time limit for the file was exceeded"),
         }
     }
 }

@@ -4,24 +4,24 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use crate::document::{Extracted, MemberFailure, Output, Tally};
 use crate::error::ExtractError;
-use crate::limits::{Limits, Spent};
+use crate::limits::{Limits, ResourceUsage};
+use crate::output::{ExtractedDocument, ExtractionCounts, MemberFailure, Output};
 
 /// The location of some bytes in the file.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
-    /// The name that helps to tell the kind.
+pub(crate) struct Location {
+    /// The name of the file or member, which helps to detect the format.
     pub(crate) name: String,
-    /// See [`Extracted::inner_path`].
+    /// See [`ExtractedDocument::inner_path`].
     pub(crate) inner_path: Option<String>,
     /// The number of containers around it.
     pub(crate) depth: u32,
 }
 
-impl Place {
-    pub(crate) fn file(name: &str) -> Self {
-        Place {
+impl Location {
+    pub(crate) fn from_file_name(name: &str) -> Self {
+        Location {
             name: name.to_string(),
             inner_path: None,
             depth: 0,
@@ -29,8 +29,8 @@ impl Place {
     }
 
     /// The content of a gzip file: the same document, one container deeper.
-    pub(crate) fn unpacked(&self, name: &str) -> Self {
-        Place {
+    pub(crate) fn decompressed(&self, name: &str) -> Self {
+        Location {
             name: name.to_string(),
             inner_path: self.inner_path.clone(),
             depth: self.depth + 1,
@@ -38,9 +38,9 @@ impl Place {
     }
 
     /// A message of an mbox. Messages are numbered from 1.
-    pub(crate) fn message(&self, number: u64) -> Self {
+    pub(crate) fn mbox_message(&self, number: u64) -> Self {
         let outer = self.inner_path.as_deref().unwrap_or("");
-        Place {
+        Location {
             name: String::new(),
             inner_path: Some(format!("{outer}#{number}")),
             depth: self.depth + 1,
@@ -51,49 +51,54 @@ impl Place {
 /// Extracts from bytes of any format: `extract::extract_bytes`. The extraction holds a pointer to
 /// it because container formats call it for their members, and modules must not use each other in a
 /// circle.
-pub(crate) type Convert = fn(&mut Extraction<'_>, &Place, &[u8]) -> Result<(), ExtractError>;
+pub(crate) type ExtractBytes =
+    fn(&mut Extraction<'_>, &Location, &[u8]) -> Result<(), ExtractError>;
 
 /// One call of [`crate::extract`].
 pub(crate) struct Extraction<'a> {
     /// A copy, because the deadline is extended by the time that the caller spends with the output.
     pub(crate) limits: Limits,
-    pub(crate) spent: Spent,
-    pub(crate) tally: Tally,
+    pub(crate) usage: ResourceUsage,
+    pub(crate) counts: ExtractionCounts,
     member_paths: HashSet<String>,
-    convert: Convert,
+    extract_bytes: ExtractBytes,
     emit: &'a mut dyn FnMut(Output),
 }
 
 impl<'a> Extraction<'a> {
-    pub(crate) fn new(limits: &Limits, convert: Convert, emit: &'a mut dyn FnMut(Output)) -> Self {
+    pub(crate) fn new(
+        limits: &Limits,
+        extract_bytes: ExtractBytes,
+        emit: &'a mut dyn FnMut(Output),
+    ) -> Self {
         Extraction {
             limits: limits.clone(),
-            spent: Spent::default(),
-            tally: Tally::default(),
+            usage: ResourceUsage::default(),
+            counts: ExtractionCounts::default(),
             member_paths: HashSet::new(),
-            convert,
+            extract_bytes,
             emit,
         }
     }
 
-    /// Emits the document at `place`.
-    pub(crate) fn document(&mut self, place: &Place, mut document: Extracted) {
-        document.inner_path.clone_from(&place.inner_path);
-        self.tally.documents += 1;
-        self.hand_out(Output::Document(Box::new(document)));
+    /// Emits the document at `location`.
+    pub(crate) fn emit_document(&mut self, location: &Location, mut document: ExtractedDocument) {
+        document.inner_path.clone_from(&location.inner_path);
+        self.counts.documents += 1;
+        self.emit_output(Output::Document(Box::new(document)));
     }
 
-    fn hand_out(&mut self, output: Output) {
-        let begun = Instant::now();
+    fn emit_output(&mut self, output: Output) {
+        let started = Instant::now();
         (self.emit)(output);
         if let Some(deadline) = &mut self.limits.deadline {
-            *deadline += begun.elapsed();
+            *deadline += started.elapsed();
         }
     }
 
-    /// Returns the location of a member of the container at `place`.
-    pub(crate) fn member_place(&mut self, place: &Place, member: &str) -> Place {
-        let outer = place.inner_path.as_deref().unwrap_or("");
+    /// Returns the location of a member of the container at `location`.
+    pub(crate) fn member_location(&mut self, location: &Location, member: &str) -> Location {
+        let outer = location.inner_path.as_deref().unwrap_or("");
         let path = format!("{outer}!/{member}");
         let numbered = (2u64..).map(|number| format!("{path}~{number}"));
         // Names can repeat in damaged or malicious archives, but each inner path must identify one
@@ -103,10 +108,10 @@ impl<'a> Extraction<'a> {
             .find(|candidate| !self.member_paths.contains(candidate))
             .unwrap_or(path);
         self.member_paths.insert(unique.clone());
-        Place {
+        Location {
             name: member.to_string(),
             inner_path: Some(unique),
-            depth: place.depth + 1,
+            depth: location.depth + 1,
         }
     }
 
@@ -114,31 +119,35 @@ impl<'a> Extraction<'a> {
     ///
     /// # Errors
     /// Errors that end the whole file, see [`ExtractError::ends_file`].
-    pub(crate) fn member(&mut self, place: &Place, bytes: &[u8]) -> Result<(), ExtractError> {
-        let result = (self.convert)(self, place, bytes);
-        self.settle(place, result)
+    pub(crate) fn extract_member(
+        &mut self,
+        location: &Location,
+        bytes: &[u8],
+    ) -> Result<(), ExtractError> {
+        let result = (self.extract_bytes)(self, location, bytes);
+        self.record_result(location, result)
     }
 
-    /// Counts the result of the member at `place`.
+    /// Counts the result of the member at `location`.
     ///
     /// # Errors
     /// Errors that end the whole file, see [`ExtractError::ends_file`].
-    pub(crate) fn settle(
+    pub(crate) fn record_result(
         &mut self,
-        place: &Place,
+        location: &Location,
         result: Result<(), ExtractError>,
     ) -> Result<(), ExtractError> {
         match result {
             Ok(()) => Ok(()),
             Err(error) if error.ends_file() => Err(error),
             Err(ExtractError::Unsupported(_)) => {
-                self.tally.skipped += 1;
+                self.counts.skipped += 1;
                 Ok(())
             }
             Err(error) => {
-                self.tally.failures += 1;
-                let inner_path = place.inner_path.clone().unwrap_or_default();
-                self.hand_out(Output::Failure(MemberFailure { inner_path, error }));
+                self.counts.failures += 1;
+                let inner_path = location.inner_path.clone().unwrap_or_default();
+                self.emit_output(Output::Failure(MemberFailure { inner_path, error }));
                 Ok(())
             }
         }
@@ -146,10 +155,10 @@ impl<'a> Extraction<'a> {
 }
 
 /// Converts a panic of a parser library into an error of the file.
-pub(crate) fn guarded<T>(
+pub(crate) fn catch_panic<T>(
     format: &'static str,
     read: impl FnOnce() -> Result<T, ExtractError>,
 ) -> Result<T, ExtractError> {
     catch_unwind(AssertUnwindSafe(read))
-        .unwrap_or_else(|_| Err(ExtractError::malformed(format, "its reader gave up")))
+        .unwrap_or_else(|_| Err(ExtractError::malformed(format, "its parser panicked")))
 }

@@ -7,23 +7,26 @@ use flate2::write::GzEncoder;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::document::{Extracted, Output, Tally};
 use crate::error::ExtractError;
 use crate::limits::Limits;
+use crate::output::{ExtractedDocument, ExtractionCounts, Output};
 
 /// Returns the complete output for a file.
-pub(crate) fn outputs(name: &str, bytes: &[u8]) -> (Vec<Output>, Result<Tally, ExtractError>) {
+pub(crate) fn outputs(
+    name: &str,
+    bytes: &[u8],
+) -> (Vec<Output>, Result<ExtractionCounts, ExtractError>) {
     let mut outputs = Vec::new();
-    let tally = crate::extract(name, bytes, &Limits::default(), &mut |output| {
+    let counts = crate::extract(name, bytes, &Limits::default(), &mut |output| {
         outputs.push(output)
     });
-    (outputs, tally)
+    (outputs, counts)
 }
 
 /// Returns the documents of a valid file.
-pub(crate) fn documents(name: &str, bytes: &[u8]) -> Vec<Extracted> {
-    let (outputs, tally) = outputs(name, bytes);
-    tally.expect(name);
+pub(crate) fn documents(name: &str, bytes: &[u8]) -> Vec<ExtractedDocument> {
+    let (outputs, counts) = outputs(name, bytes);
+    counts.expect(name);
     let document = |output| match output {
         Output::Document(document) => *document,
         Output::Failure(failure) => panic!("{name}: {failure:?}"),

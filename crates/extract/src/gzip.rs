@@ -5,47 +5,50 @@ use std::io::Read;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Place};
+use crate::extraction::{Extraction, Location};
 
 /// Returns the location and the decompressed content.
-pub(crate) fn unpack(
+pub(crate) fn decompress(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     bytes: &[u8],
-) -> Result<(Place, Vec<u8>), ExtractError> {
-    let (room, too_large) = extraction
-        .spent
-        .room(bytes.len() as u64, &extraction.limits);
-    let mut unpacked = Vec::with_capacity(expected_bytes(bytes, room));
+) -> Result<(Location, Vec<u8>), ExtractError> {
+    let budget = extraction
+        .usage
+        .expansion_budget(bytes.len() as u64, &extraction.limits);
+    let mut decompressed = Vec::with_capacity(expected_bytes(bytes, budget.bytes_max));
     MultiGzDecoder::new(bytes)
-        .take(room.saturating_add(1))
-        .read_to_end(&mut unpacked)
+        .take(budget.bytes_max.saturating_add(1))
+        .read_to_end(&mut decompressed)
         .map_err(|error| ExtractError::malformed("gzip", error))?;
-    if unpacked.len() as u64 > room {
-        return Err(too_large);
+    if decompressed.len() as u64 > budget.bytes_max {
+        return Err(budget.error);
     }
     extraction
-        .spent
-        .expanded(unpacked.len(), &extraction.limits)?;
-    Ok((place.unpacked(&inner_name(&place.name)), unpacked))
+        .usage
+        .add_expanded(decompressed.len(), &extraction.limits)?;
+    Ok((
+        location.decompressed(&inner_name(&location.name)),
+        decompressed,
+    ))
 }
 
 /// The trailer contains the decompressed size but cannot be trusted, so at most ten times the
 /// compressed size is reserved.
-fn expected_bytes(bytes: &[u8], room: u64) -> usize {
+fn expected_bytes(bytes: &[u8], bytes_max: u64) -> usize {
     let size = bytes
         .last_chunk::<4>()
         .map_or(0, |size| u32::from_le_bytes(*size) as usize);
     size.min(bytes.len().saturating_mul(10))
-        .min(usize::try_from(room).unwrap_or(usize::MAX))
+        .min(usize::try_from(bytes_max).unwrap_or(usize::MAX))
 }
 
 /// Returns the name of the content: `a.html` for `a.html.gz`, `a.tar` for `a.tgz`.
 fn inner_name(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
-    for (packed, inner) in [(".gz", ""), (".tgz", ".tar"), (".svgz", ".svg"), (".z", "")] {
-        if lower.ends_with(packed) {
-            let stem = name.get(..name.len() - packed.len()).unwrap_or(name);
+    for (suffix, inner) in [(".gz", ""), (".tgz", ".tar"), (".svgz", ".svg"), (".z", "")] {
+        if lower.ends_with(suffix) {
+            let stem = name.get(..name.len() - suffix.len()).unwrap_or(name);
             return format!("{stem}{inner}");
         }
     }
@@ -54,18 +57,18 @@ fn inner_name(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::document::Kind;
     use crate::error::ExtractError;
     use crate::fixtures::{documents, gzip};
     use crate::limits::Limits;
+    use crate::output::DocumentKind;
 
     #[test]
-    fn what_is_inside_is_read_by_its_own_name_and_content() {
-        let cases: [(&str, &[u8], Kind, &str); 4] = [
-            ("a.md.gz", b"# T", Kind::Markdown, "T"),
-            ("a.gz", b"<html>x", Kind::Html, "x"),
-            ("a.c.GZ", b"int x;", Kind::Source, "int x;"),
-            ("changelog.gz", b"words", Kind::Text, "words"),
+    fn the_content_is_detected_by_its_own_name_and_bytes() {
+        let cases: [(&str, &[u8], DocumentKind, &str); 4] = [
+            ("a.md.gz", b"# T", DocumentKind::Markdown, "T"),
+            ("a.gz", b"<html>x", DocumentKind::Html, "x"),
+            ("a.c.GZ", b"int x;", DocumentKind::Source, "int x;"),
+            ("changelog.gz", b"words", DocumentKind::Text, "words"),
         ];
         for (name, bytes, kind, text) in cases {
             let [document] = &documents(name, &gzip(bytes))[..] else {
@@ -79,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn damage_and_bombs_are_errors() {
-        let whole = gzip(b"some words that are packed");
+    fn damaged_files_and_bombs_are_refused() {
+        let whole = gzip(b"some words that are compressed");
         let read = |bytes: &[u8]| crate::extract("a.gz", bytes, &Limits::default(), &mut |_| ());
         assert_eq!(
             read(&whole[..whole.len() - 6]).map_err(|e| e.code()),
@@ -88,7 +91,7 @@ mod tests {
         );
         let bomb = gzip(&vec![0; 40 << 20]);
         let expected = ExtractError::Limit {
-            what: "the expansion of packed data",
+            what: "the ratio of decompressed to compressed size",
             limit: 200,
             unit: "times",
         };

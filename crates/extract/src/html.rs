@@ -5,11 +5,11 @@ use encoding_rs::Encoding;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
-use crate::document::{Extracted, Kind};
 use crate::encoding;
 use crate::error::ExtractError;
-use crate::flow::{Flow, Gap};
 use crate::limits::Limits;
+use crate::output::{DocumentKind, ExtractedDocument};
+use crate::text_builder::{Separator, TextBuilder};
 
 /// Tokens between two checks of the deadline.
 const TOKENS_PER_CHECK: u32 = 4096;
@@ -19,7 +19,7 @@ const DECLARATION_BYTES: usize = 4096;
 const TITLE_BYTES_MAX: usize = 1024;
 
 /// Reads a page in any encoding.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
     // Text is a small part of a page, so the page may be longer than the text limit.
     let input_bytes_max = limits.text_bytes_max.saturating_mul(8);
     let (page, cut) = encoding::decode_with(bytes, declared_encoding(bytes), input_bytes_max);
@@ -29,9 +29,10 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractEr
 }
 
 /// Reads a decoded page.
-pub(crate) fn read_text(page: &str, limits: &Limits) -> Result<Extracted, ExtractError> {
-    let mut reader = Reader::new(limits);
-    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span| reader.event(event));
+pub(crate) fn read_text(page: &str, limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
+    let mut reader = HtmlReader::new(limits);
+    let mut emitter =
+        CallbackEmitter::new(|event: CallbackEvent<'_>, _: Span| reader.handle(event));
     emitter.naively_switch_states(true);
     // The callback only returns a value in order to stop, so the first returned value ends the
     // loop.
@@ -56,19 +57,19 @@ fn declared_encoding(bytes: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-struct Stop;
+struct StopParsing;
 
-struct Reader<'a> {
+struct HtmlReader<'a> {
     limits: &'a Limits,
-    flow: Flow,
-    title: Flow,
+    text: TextBuilder,
+    title: TextBuilder,
     title_state: TitleState,
     /// The element whose content is not text, and its nesting depth within itself.
     hidden: Option<(Vec<u8>, u32)>,
     /// The number of open elements that preserve white space.
     preformatted: u32,
-    tag: Tag,
-    attribute: Attribute,
+    element: Element,
+    attribute: AttributeKind,
     meta_name: String,
     meta_content: String,
     author: Option<String>,
@@ -85,7 +86,7 @@ enum TitleState {
 
 /// The elements whose attributes are read.
 #[derive(Clone, Copy, PartialEq)]
-enum Tag {
+enum Element {
     Html,
     Meta,
     Image,
@@ -93,7 +94,7 @@ enum Tag {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Attribute {
+enum AttributeKind {
     Lang,
     Name,
     Content,
@@ -101,17 +102,17 @@ enum Attribute {
     Other,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> HtmlReader<'a> {
     fn new(limits: &'a Limits) -> Self {
-        Reader {
+        HtmlReader {
             limits,
-            flow: Flow::new(limits.text_bytes_max),
-            title: Flow::new(TITLE_BYTES_MAX),
+            text: TextBuilder::new(limits.text_bytes_max),
+            title: TextBuilder::new(TITLE_BYTES_MAX),
             title_state: TitleState::Before,
             hidden: None,
             preformatted: 0,
-            tag: Tag::Other,
-            attribute: Attribute::Other,
+            element: Element::Other,
+            attribute: AttributeKind::Other,
             meta_name: String::new(),
             meta_content: String::new(),
             author: None,
@@ -120,24 +121,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn event(&mut self, event: CallbackEvent<'_>) -> Option<Stop> {
+    fn handle(&mut self, event: CallbackEvent<'_>) -> Option<StopParsing> {
         match event {
-            CallbackEvent::OpenStartTag { name } => self.open(name),
-            CallbackEvent::AttributeName { name } => self.attribute = attribute(self.tag, name),
-            CallbackEvent::AttributeValue { value } => self.value(&String::from_utf8_lossy(value)),
-            CallbackEvent::CloseStartTag { .. } => self.opened(),
-            CallbackEvent::EndTag { name } => self.close(name),
-            CallbackEvent::String { value } => self.string(&String::from_utf8_lossy(value)),
+            CallbackEvent::OpenStartTag { name } => self.start_element(name),
+            CallbackEvent::AttributeName { name } => {
+                self.attribute = attribute_kind(self.element, name)
+            }
+            CallbackEvent::AttributeValue { value } => {
+                self.read_attribute(&String::from_utf8_lossy(value))
+            }
+            CallbackEvent::CloseStartTag { .. } => self.finish_start_tag(),
+            CallbackEvent::EndTag { name } => self.end_element(name),
+            CallbackEvent::String { value } => self.read_text(&String::from_utf8_lossy(value)),
             _ => {}
         }
         self.tokens = self.tokens.wrapping_add(1);
         let late =
             self.tokens.is_multiple_of(TOKENS_PER_CHECK) && self.limits.check_deadline().is_err();
-        (late || self.flow.is_full()).then_some(Stop)
+        (late || self.text.is_full()).then_some(StopParsing)
     }
 
-    fn open(&mut self, name: &[u8]) {
-        self.tag = Tag::Other;
+    fn start_element(&mut self, name: &[u8]) {
+        self.element = Element::Other;
         if let Some((hidden, depth)) = &mut self.hidden {
             *depth += u32::from(hidden == name);
             return;
@@ -150,15 +155,15 @@ impl<'a> Reader<'a> {
                 self.title_state = TitleState::Within;
             }
             b"pre" | b"textarea" => self.preformatted += 1,
-            b"html" => self.tag = Tag::Html,
-            b"meta" => self.tag = Tag::Meta,
-            b"img" => self.tag = Tag::Image,
+            b"html" => self.element = Element::Html,
+            b"meta" => self.element = Element::Meta,
+            b"img" => self.element = Element::Image,
             _ => {}
         }
-        self.flow.gap(gap(name));
+        self.text.separate(separator(name));
     }
 
-    fn close(&mut self, name: &[u8]) {
+    fn end_element(&mut self, name: &[u8]) {
         if let Some((hidden, depth)) = &mut self.hidden {
             *depth -= u32::from(hidden == name);
             if *depth == 0 {
@@ -173,27 +178,27 @@ impl<'a> Reader<'a> {
             b"pre" | b"textarea" => self.preformatted = self.preformatted.saturating_sub(1),
             _ => {}
         }
-        self.flow.gap(gap(name));
+        self.text.separate(separator(name));
     }
 
-    fn value(&mut self, value: &str) {
+    fn read_attribute(&mut self, value: &str) {
         match self.attribute {
-            Attribute::Lang => self.language = language(value),
-            Attribute::Name => self.meta_name = value.to_ascii_lowercase(),
-            Attribute::Content => self.meta_content = value.trim().to_string(),
-            Attribute::Alt if self.hidden.is_none() => {
-                self.flow.gap(Gap::Space);
-                self.flow.words(value);
-                self.flow.gap(Gap::Space);
+            AttributeKind::Lang => self.language = language(value),
+            AttributeKind::Name => self.meta_name = value.to_ascii_lowercase(),
+            AttributeKind::Content => self.meta_content = value.trim().to_string(),
+            AttributeKind::Alt if self.hidden.is_none() => {
+                self.text.separate(Separator::Space);
+                self.text.push_words(value);
+                self.text.separate(Separator::Space);
             }
-            Attribute::Alt | Attribute::Other => {}
+            AttributeKind::Alt | AttributeKind::Other => {}
         }
-        self.attribute = Attribute::Other;
+        self.attribute = AttributeKind::Other;
     }
 
     /// Called after all attributes of a start tag.
-    fn opened(&mut self) {
-        if self.tag == Tag::Meta {
+    fn finish_start_tag(&mut self) {
+        if self.element == Element::Meta {
             let name = std::mem::take(&mut self.meta_name);
             let content = std::mem::take(&mut self.meta_content);
             if matches!(name.as_str(), "author" | "dc.creator") && !content.is_empty() {
@@ -202,52 +207,54 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self, text: &str) {
+    fn read_text(&mut self, text: &str) {
         if self.hidden.is_some() {
             return;
         }
         if self.title_state == TitleState::Within {
-            self.title.words(text);
+            self.title.push_words(text);
         } else if self.preformatted > 0 {
-            self.flow.verbatim(text);
+            self.text.push_verbatim(text);
         } else {
-            self.flow.words(text);
+            self.text.push_words(text);
         }
     }
 
-    fn finish(self) -> Extracted {
-        let (text, truncated) = self.flow.finish();
-        let mut document = Extracted::new(Kind::Html, text);
+    fn finish(self) -> ExtractedDocument {
+        let (text, truncated) = self.text.finish();
+        let mut document = ExtractedDocument::new(DocumentKind::Html, text);
         document.title = Some(self.title.finish().0).filter(|title| !title.is_empty());
         document.truncated = truncated;
         document.language = self.language;
-        document.fields.author = self.author;
+        document.metadata.author = self.author;
         document
     }
 }
 
-fn attribute(tag: Tag, name: &[u8]) -> Attribute {
-    match (tag, name) {
-        (Tag::Html, b"lang" | b"xml:lang") => Attribute::Lang,
-        (Tag::Meta, b"name") => Attribute::Name,
-        (Tag::Meta, b"content") => Attribute::Content,
-        (Tag::Image, b"alt") => Attribute::Alt,
-        _ => Attribute::Other,
+fn attribute_kind(element: Element, name: &[u8]) -> AttributeKind {
+    match (element, name) {
+        (Element::Html, b"lang" | b"xml:lang") => AttributeKind::Lang,
+        (Element::Meta, b"name") => AttributeKind::Name,
+        (Element::Meta, b"content") => AttributeKind::Content,
+        (Element::Image, b"alt") => AttributeKind::Alt,
+        _ => AttributeKind::Other,
     }
 }
 
 /// The separator before and after an element.
-fn gap(element: &[u8]) -> Gap {
+fn separator(element: &[u8]) -> Separator {
     match element {
         b"p" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6" | b"pre" | b"blockquote"
         | b"table" | b"ul" | b"ol" | b"dl" | b"hr" | b"section" | b"article" | b"header"
         | b"footer" | b"nav" | b"aside" | b"main" | b"figure" | b"form" | b"fieldset" | b"body" => {
-            Gap::Paragraph
+            Separator::Paragraph
         }
         b"br" | b"div" | b"li" | b"dt" | b"dd" | b"tr" | b"address" | b"figcaption" | b"legend"
-        | b"summary" | b"details" | b"caption" | b"option" | b"center" => Gap::Line,
-        b"title" | b"td" | b"th" | b"button" | b"textarea" | b"input" | b"select" => Gap::Space,
-        _ => Gap::Nothing,
+        | b"summary" | b"details" | b"caption" | b"option" | b"center" => Separator::Line,
+        b"title" | b"td" | b"th" | b"button" | b"textarea" | b"input" | b"select" => {
+            Separator::Space
+        }
+        _ => Separator::None,
     }
 }
 
@@ -262,12 +269,12 @@ pub(crate) fn language(tag: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn page(bytes: &[u8]) -> Extracted {
+    fn page(bytes: &[u8]) -> ExtractedDocument {
         read(bytes, &Limits::default()).unwrap()
     }
 
     #[test]
-    fn only_what_a_reader_sees_is_text() {
+    fn only_visible_text_is_extracted() {
         let cases = [
             ("<p>One</p><p>Two", "One\n\nTwo"),
             ("a<b>b</b>c <i> d</i>", "abc d"),
@@ -293,20 +300,20 @@ mod tests {
     }
 
     #[test]
-    fn the_head_names_title_author_and_language() {
+    fn title_author_and_language_are_read() {
         let document = page(
             b"<!DOCTYPE html><html lang=de-AT><head><title> A &amp; \n B</title>
             <meta name=Author content='Ada'><meta charset=latin1></head><body>
             <svg><title>no</title></svg>Gr\xfc\xdfe",
         );
         assert_eq!(document.title.as_deref(), Some("A & B"));
-        assert_eq!(document.fields.author.as_deref(), Some("Ada"));
+        assert_eq!(document.metadata.author.as_deref(), Some("Ada"));
         assert_eq!(document.language.as_deref(), Some("de"));
         assert_eq!(document.text, "no Grüße");
     }
 
     #[test]
-    fn the_declared_encoding_counts_unless_the_bytes_are_utf8() {
+    fn the_declared_encoding_is_used_unless_the_bytes_are_utf8() {
         let cyrillic =
             b"<meta http-equiv=content-type content='text/html; charset=koi8-r'>\xd0\xd2";
         assert_eq!(page(cyrillic).text, "пр");
@@ -318,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_page_is_cut() {
+    fn long_pages_are_cut() {
         let limits = Limits {
             text_bytes_max: 5,
             ..Limits::default()

@@ -1,67 +1,75 @@
-//! Untrusted file bytes to text.
+//! Text extraction from untrusted files.
 //!
-//! For: plain text in any encoding, Markdown, HTML, source code, mail (`.eml` and mbox), PDF, and
-//! gzip or zip around any of them. Not for: reading files, walking folders, storing anything, or
-//! surviving its own libraries: a library's endless loop, stack overflow or huge allocation cannot
-//! be stopped from inside a process, so callers run [`extract`] in a process that they can kill.
+//! Reads plain text in any encoding, Markdown, HTML, source code, mail (`.eml` and mbox), PDF, and
+//! gzip or zip files that contain any of them.
 //!
-//! [`extract`] hands out one [`Extracted`] for each document that the bytes hold: a plain file
-//! holds one, an mbox or a zip many. A member that fails is reported and the others go on.
-//! [`Limits`] bound bytes, expansion, depth, members, pages and time.
+//! Not for: reading or walking folders, or storage. Nor does the crate survive its own parsers: an
+//! endless loop, stack overflow or huge allocation of a library cannot be stopped within a process.
+//! Call [`extract`] in a process that can be killed.
+//!
+//! - [`extract`] emits an [`ExtractedDocument`] for each document in the bytes. A plain file is a
+//!   single document, an mbox or a zip archive contains many. A member that fails is reported, and
+//!   the others are still read.
+//! - [`Limits`] limit bytes, decompression, nesting, members, pages and time.
 //!
 //! ```
 //! use windrow_extract::{Limits, Output, extract};
 //!
 //! let page = b"<html><title>Bread</title><p>Flour &amp; water</p></html>";
 //! let mut texts = Vec::new();
-//! let tally = extract("bread.html", page, &Limits::default(), &mut |output| {
+//! let counts = extract("bread.html", page, &Limits::default(), &mut |output| {
 //!     if let Output::Document(document) = output {
 //!         texts.push((document.title, document.text));
 //!     }
 //! })?;
-//! assert_eq!(tally.documents, 1);
+//! assert_eq!(counts.documents, 1);
 //! assert_eq!(texts, [(Some("Bread".to_string()), "Flour & water".to_string())]);
 //! # Ok::<(), windrow_extract::ExtractError>(())
 //! ```
+//!
+//! Modules in reading order:
+//!
+//! - `output`, `error`, `limits`: results and limits
+//! - `detect`, `magic`, `syntax`: detection of a format
+//! - `extraction`: the state of one extraction
+//! - `encoding`, `text_builder`, `html`, `markdown`: text formats
+//! - `mail`, `mbox`: mail
+//! - `gzip`, `zip_archive`: containers
+//! - `pdf`, `pdf_layout`: PDF
+//! - `extract`: the entry points
+#![deny(missing_docs)]
 #![cfg_attr(
     not(test),
     deny(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)
 )]
 
-// In reading order: what comes out, what bounds it, how a kind is recognised, what is
-// known on the way, a reader for each kind, the way through.
-mod document;
-mod error;
-mod limits;
-
 mod detect;
-mod magic;
-mod syntax;
-
-mod extraction;
-
 mod encoding;
-mod flow;
-mod html;
-mod markdown;
-
-mod mail;
-mod mbox;
-
+mod error;
+mod extract;
+mod extraction;
 mod gzip;
-mod zip_archive;
-
+mod html;
+mod limits;
+mod magic;
+mod mail;
+mod markdown;
+mod mbox;
+mod output;
 mod pdf;
 mod pdf_layout;
-
-mod convert;
+mod syntax;
+mod text_builder;
+mod zip_archive;
 
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
 mod mutation_tests;
 
-pub use convert::{FirstLook, extract, extract_mbox, first_look};
-pub use document::{Extracted, Fields, Kind, MemberFailure, Output, Tally};
 pub use error::ExtractError;
+pub use extract::{ReadMode, extract, extract_mbox, read_mode};
 pub use limits::Limits;
+pub use output::{
+    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, MemberFailure, Output,
+};

@@ -46,7 +46,8 @@ impl Default for Limits {
     }
 }
 
-const RATIO: &str = "the expansion of packed data";
+const RATIO: &str = "the ratio of decompressed to compressed size";
+/// Members up to this size may have any ratio.
 const RATIO_FREE_BYTES: u64 = 16 << 20;
 
 impl Limits {
@@ -58,11 +59,11 @@ impl Limits {
     }
 
     pub(crate) fn check_input(&self, bytes: usize) -> Result<(), ExtractError> {
-        within(bytes as u64, self.input_bytes_max, "the size", "bytes")
+        check_limit(bytes as u64, self.input_bytes_max, "the size", "bytes")
     }
 
     pub(crate) fn check_depth(&self, depth: u32) -> Result<(), ExtractError> {
-        within(
+        check_limit(
             depth.into(),
             self.depth_max.into(),
             "the depth of containers",
@@ -73,53 +74,50 @@ impl Limits {
 
 /// Resources that a file has used so far, over all of its members.
 #[derive(Debug, Default)]
-pub(crate) struct Spent {
+pub(crate) struct ResourceUsage {
     expanded_bytes: u64,
     members: u64,
 }
 
-impl Spent {
-    pub(crate) fn member(&mut self, limits: &Limits) -> Result<(), ExtractError> {
+impl ResourceUsage {
+    pub(crate) fn count_member(&mut self, limits: &Limits) -> Result<(), ExtractError> {
         limits.check_deadline()?;
         self.members += 1;
-        within(self.members, limits.members_max, MEMBERS, "members")
+        check_limit(self.members, limits.members_max, MEMBERS, "members")
     }
 
-    /// Returns how many bytes a member of `packed_bytes` may decompress to, and the error if it has
-    /// more.
-    pub(crate) fn room(&self, packed_bytes: u64, limits: &Limits) -> (u64, ExtractError) {
-        let ratio_bytes = packed_bytes
-            .saturating_mul(limits.expansion_ratio_max)
-            .max(RATIO_FREE_BYTES);
-        let expanded_bytes = limits
-            .expanded_bytes_max
-            .saturating_sub(self.expanded_bytes);
-        let bounds = [
-            (
-                expanded_bytes,
-                exceeded(EXPANDED, limits.expanded_bytes_max, "bytes"),
-            ),
-            (
-                limits.input_bytes_max,
-                exceeded("the size", limits.input_bytes_max, "bytes"),
-            ),
-            (
-                ratio_bytes,
-                exceeded(RATIO, limits.expansion_ratio_max, "times"),
-            ),
-        ];
-        let [first, second, third] = bounds;
-        [second, third].into_iter().fold(
-            first,
-            |least, bound| {
-                if bound.0 < least.0 { bound } else { least }
-            },
-        )
+    /// Returns how far a member may decompress: the smallest of the limits that apply to it.
+    pub(crate) fn expansion_budget(
+        &self,
+        compressed_bytes: u64,
+        limits: &Limits,
+    ) -> ExpansionBudget {
+        let of_file = ExpansionBudget {
+            bytes_max: limits
+                .expanded_bytes_max
+                .saturating_sub(self.expanded_bytes),
+            error: limit_error(EXPANDED, limits.expanded_bytes_max, "bytes"),
+        };
+        let of_member = ExpansionBudget {
+            bytes_max: limits.input_bytes_max,
+            error: limit_error("the size", limits.input_bytes_max, "bytes"),
+        };
+        let of_ratio = ExpansionBudget {
+            bytes_max: compressed_bytes
+                .saturating_mul(limits.expansion_ratio_max)
+                .max(RATIO_FREE_BYTES),
+            error: limit_error(RATIO, limits.expansion_ratio_max, "times"),
+        };
+        of_file.min(of_member).min(of_ratio)
     }
 
-    pub(crate) fn expanded(&mut self, bytes: usize, limits: &Limits) -> Result<(), ExtractError> {
+    pub(crate) fn add_expanded(
+        &mut self,
+        bytes: usize,
+        limits: &Limits,
+    ) -> Result<(), ExtractError> {
         self.expanded_bytes = self.expanded_bytes.saturating_add(bytes as u64);
-        within(
+        check_limit(
             self.expanded_bytes,
             limits.expanded_bytes_max,
             EXPANDED,
@@ -128,19 +126,35 @@ impl Spent {
     }
 }
 
-fn within(
+/// How many bytes a member may decompress to, and the error if it has more.
+pub(crate) struct ExpansionBudget {
+    pub(crate) bytes_max: u64,
+    pub(crate) error: ExtractError,
+}
+
+impl ExpansionBudget {
+    fn min(self, other: ExpansionBudget) -> ExpansionBudget {
+        if other.bytes_max < self.bytes_max {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+fn check_limit(
     value: u64,
     limit: u64,
     what: &'static str,
     unit: &'static str,
 ) -> Result<(), ExtractError> {
     if value > limit {
-        Err(exceeded(what, limit, unit))
+        Err(limit_error(what, limit, unit))
     } else {
         Ok(())
     }
 }
 
-fn exceeded(what: &'static str, limit: u64, unit: &'static str) -> ExtractError {
+fn limit_error(what: &'static str, limit: u64, unit: &'static str) -> ExtractError {
     ExtractError::Limit { what, limit, unit }
 }

@@ -50,7 +50,7 @@ const SIGNATURES: &[(usize, &[u8], Signature)] = &[
     (
         0,
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-        Signature::Other("old Office document"),
+        Signature::Other("legacy Office document"),
     ),
     (0, b"{\\rtf", Signature::Other("RTF document")),
     (0, b"%!PS", Signature::Other("PostScript document")),
@@ -78,7 +78,7 @@ const SIGNATURES: &[(usize, &[u8], Signature)] = &[
 ];
 
 /// Returns the meaning of the file's signature, if it has a known one.
-pub(crate) fn signature(bytes: &[u8]) -> Option<Signature> {
+pub(crate) fn find_signature(bytes: &[u8]) -> Option<Signature> {
     SIGNATURES
         .iter()
         .find(|(offset, magic, _)| {

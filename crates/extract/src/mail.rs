@@ -2,57 +2,59 @@
 
 use mail_parser::{Address, Message, MessageParser, MessagePart, MimeHeaders, PartType};
 
-use crate::document::{Extracted, Fields, Kind};
 use crate::encoding::truncate;
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Place, guarded};
+use crate::extraction::{Extraction, Location, catch_panic};
 use crate::html;
 use crate::limits::Limits;
+use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
 /// Reads a message and its attachments.
 pub(crate) fn read(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
-    let message = guarded("mail", || {
+    let message = catch_panic("mail", || {
         let message = MessageParser::default().parse(bytes);
         message.ok_or_else(|| ExtractError::malformed("mail", "it has no headers"))
     })?;
-    read_message(extraction, place, &message)
+    read_message(extraction, location, &message)
 }
 
 fn read_message(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     message: &Message<'_>,
 ) -> Result<(), ExtractError> {
-    extraction.limits.check_depth(place.depth)?;
+    extraction.limits.check_depth(location.depth)?;
     let document = document(message, &extraction.limits)?;
-    extraction.document(place, document);
+    extraction.emit_document(location, document);
     for (number, part) in message.attachments().enumerate() {
-        extraction.spent.member(&extraction.limits)?;
-        attachment(extraction, place, number + 1, part)?;
+        extraction.usage.count_member(&extraction.limits)?;
+        attachment(extraction, location, number + 1, part)?;
     }
     Ok(())
 }
 
 fn attachment(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     number: usize,
     part: &MessagePart<'_>,
 ) -> Result<(), ExtractError> {
     let name = attachment_name(part);
-    let mut place = extraction.member_place(place, &format!("{number}/{name}"));
-    place.name = name;
+    let mut location = extraction.member_location(location, &format!("{number}/{name}"));
+    location.name = name;
     if let PartType::Message(message) = &part.body {
-        let result = read_message(extraction, &place, message);
-        return extraction.settle(&place, result);
+        let result = read_message(extraction, &location, message);
+        return extraction.record_result(&location, result);
     }
     let bytes = part.contents();
-    extraction.spent.expanded(bytes.len(), &extraction.limits)?;
-    extraction.member(&place, bytes)
+    extraction
+        .usage
+        .add_expanded(bytes.len(), &extraction.limits)?;
+    extraction.extract_member(&location, bytes)
 }
 
 /// Returns the attachment's file name without folders. If there is none, returns a name that
@@ -73,11 +75,11 @@ fn attachment_name(part: &MessagePart<'_>) -> String {
         .to_string()
 }
 
-fn document(message: &Message<'_>, limits: &Limits) -> Result<Extracted, ExtractError> {
+fn document(message: &Message<'_>, limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
     let mut text = String::new();
     for part in message.text_bodies() {
         let body = match &part.body {
-            PartType::Html(page) => guarded("HTML", || html::read_text(page, limits))?.text,
+            PartType::Html(page) => catch_panic("HTML", || html::read_text(page, limits))?.text,
             _ => part
                 .text_contents()
                 .unwrap_or_default()
@@ -90,17 +92,17 @@ fn document(message: &Message<'_>, limits: &Limits) -> Result<Extracted, Extract
         text.push_str(&body);
     }
     let truncated = truncate(&mut text, limits.text_bytes_max);
-    let fields = fields(message);
-    Ok(Extracted {
-        title: fields.subject.clone(),
-        fields,
+    let metadata = metadata(message);
+    Ok(ExtractedDocument {
+        title: metadata.subject.clone(),
+        metadata,
         truncated,
-        ..Extracted::new(Kind::Mail, text)
+        ..ExtractedDocument::new(DocumentKind::Mail, text)
     })
 }
 
-fn fields(message: &Message<'_>) -> Fields {
-    Fields {
+fn metadata(message: &Message<'_>) -> DocumentMetadata {
+    DocumentMetadata {
         from: addresses(message.from()),
         to: addresses(message.to()),
         cc: addresses(message.cc()),
@@ -114,14 +116,14 @@ fn fields(message: &Message<'_>) -> Fields {
             .filter(|date| date.is_valid())
             .map(|date| date.to_timestamp().saturating_mul(1000)),
         message_id: message.message_id().map(str::to_string),
-        ..Fields::default()
+        ..DocumentMetadata::default()
     }
 }
 
 fn addresses(header: Option<&Address<'_>>) -> Vec<String> {
     let display = |addr: &mail_parser::Addr<'_>| match (&addr.name, &addr.address) {
         (Some(name), Some(address)) => Some(format!("{name} <{address}>")),
-        (Some(one), None) | (None, Some(one)) => Some(one.to_string()),
+        (Some(part), None) | (None, Some(part)) => Some(part.to_string()),
         (None, None) => None,
     };
     header
@@ -133,11 +135,11 @@ fn addresses(header: Option<&Address<'_>>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::document::{Output, Tally};
     use crate::fixtures::{documents, outputs};
+    use crate::output::{ExtractionCounts, Output};
 
     #[test]
-    fn headers_and_body_are_read_in_their_encodings() {
+    fn headers_and_body_are_decoded() {
         let mail = b"From: =?utf-8?q?Ad=C3=A9le?= <a@x.org>\r\nTo: b@x.org, C <c@x.org>\r\n\
             Subject: =?iso-8859-1?Q?Gr=FC=DFe?=\r\nDate: Tue, 2 Jan 2024 03:04:05 +0100\r\n\
             Message-ID: <1@x.org>\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\
@@ -147,7 +149,7 @@ mod tests {
         };
         assert_eq!(document.title.as_deref(), Some("Grüße"));
         assert_eq!(document.text, "Schöne Worte");
-        let fields = &document.fields;
+        let fields = &document.metadata;
         assert_eq!(fields.from, ["Adéle <a@x.org>"]);
         assert_eq!(fields.to, ["b@x.org", "C <c@x.org>"]);
         assert_eq!(fields.date_ms, Some(1_704_161_045_000));
@@ -166,11 +168,11 @@ mod tests {
         --B\nContent-Type: message/rfc822\n\nFrom: b\nSubject: inner\n\ninner words\n--B--\n";
 
     #[test]
-    fn attachments_of_known_kinds_are_documents() {
-        let (outputs, tally) = outputs("a.eml", ATTACHED.as_bytes());
+    fn attachments_are_documents() {
+        let (outputs, counts) = outputs("a.eml", ATTACHED.as_bytes());
         assert_eq!(
-            tally,
-            Ok(Tally {
+            counts,
+            Ok(ExtractionCounts {
                 documents: 3,
                 failures: 0,
                 skipped: 1
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn html_alone_is_the_body() {
+    fn an_html_body_is_extracted() {
         let mail =
             b"From: a\nSubject: s\nContent-Type: text/html\n\n<p>one<p>two<script>x</script>";
         assert_eq!(documents("a.eml", mail)[0].text, "one\n\ntwo");

@@ -2,35 +2,35 @@
 
 use pulldown_cmark::{Event, MetadataBlockKind, Options, Parser, Tag, TagEnd};
 
-use crate::document::{Extracted, Kind};
 use crate::encoding;
 use crate::error::ExtractError;
-use crate::flow::{Flow, Gap};
 use crate::html;
 use crate::limits::Limits;
+use crate::output::{DocumentKind, ExtractedDocument};
+use crate::text_builder::{Separator, TextBuilder};
 
 const EVENTS_PER_CHECK: usize = 4096;
 
 /// Reads a Markdown document. The title is that of the front matter, otherwise the first heading.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
     let (source, cut) = encoding::decode(bytes, limits.text_bytes_max);
     let options = Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
-    let mut reader = Reader::new(limits);
+    let mut reader = MarkdownReader::new(limits);
     for (number, event) in Parser::new_ext(&source, options).enumerate() {
         if number % EVENTS_PER_CHECK == 0 {
             limits.check_deadline()?;
         }
-        reader.event(event)?;
+        reader.handle(event)?;
     }
     reader.finish(cut)
 }
 
-struct Reader<'a> {
+struct MarkdownReader<'a> {
     limits: &'a Limits,
-    flow: Flow,
-    place: Place,
+    text: TextBuilder,
+    block: BlockKind,
     /// Lines of an HTML block, which is read when it is complete.
     html: String,
     heading: String,
@@ -38,7 +38,7 @@ struct Reader<'a> {
 }
 
 #[derive(PartialEq)]
-enum Place {
+enum BlockKind {
     Body,
     /// The first heading, which becomes the title.
     Heading,
@@ -46,102 +46,104 @@ enum Place {
     Code,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> MarkdownReader<'a> {
     fn new(limits: &'a Limits) -> Self {
-        Reader {
+        MarkdownReader {
             limits,
-            flow: Flow::new(limits.text_bytes_max),
-            place: Place::Body,
+            text: TextBuilder::new(limits.text_bytes_max),
+            block: BlockKind::Body,
             html: String::new(),
             heading: String::new(),
             title: None,
         }
     }
 
-    fn event(&mut self, event: Event<'_>) -> Result<(), ExtractError> {
+    fn handle(&mut self, event: Event<'_>) -> Result<(), ExtractError> {
         if !matches!(event, Event::Html(_)) {
-            self.html_block()?;
+            self.flush_html_block()?;
         }
         match event {
-            Event::Start(tag) => self.start(&tag),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
-            Event::Code(text) => self.text(&text),
+            Event::Start(tag) => self.start_block(&tag),
+            Event::End(tag) => self.end_block(tag),
+            Event::Text(text) => self.push_text(&text),
+            Event::Code(text) => self.push_text(&text),
             Event::Html(html) => self.html.push_str(&html),
-            Event::SoftBreak => self.flow.gap(Gap::Space),
-            Event::HardBreak => self.flow.gap(Gap::Line),
-            Event::Rule => self.flow.gap(Gap::Paragraph),
+            Event::SoftBreak => self.text.separate(Separator::Space),
+            Event::HardBreak => self.text.separate(Separator::Line),
+            Event::Rule => self.text.separate(Separator::Paragraph),
             _ => {}
         }
         Ok(())
     }
 
-    fn start(&mut self, tag: &Tag<'_>) {
+    fn start_block(&mut self, tag: &Tag<'_>) {
         match tag {
-            Tag::Heading { .. } if self.title.is_none() => self.place = Place::Heading,
-            Tag::MetadataBlock(MetadataBlockKind::YamlStyle) => self.place = Place::FrontMatter,
-            Tag::CodeBlock(_) => self.place = Place::Code,
+            Tag::Heading { .. } if self.title.is_none() => self.block = BlockKind::Heading,
+            Tag::MetadataBlock(MetadataBlockKind::YamlStyle) => self.block = BlockKind::FrontMatter,
+            Tag::CodeBlock(_) => self.block = BlockKind::Code,
             _ => {}
         }
-        self.flow.gap(match tag {
+        self.text.separate(match tag {
             Tag::Paragraph | Tag::Heading { .. } | Tag::CodeBlock(_) | Tag::Table(_) => {
-                Gap::Paragraph
+                Separator::Paragraph
             }
-            Tag::Item | Tag::TableRow => Gap::Line,
-            Tag::TableCell => Gap::Space,
-            _ => Gap::Nothing,
+            Tag::Item | Tag::TableRow => Separator::Line,
+            Tag::TableCell => Separator::Space,
+            _ => Separator::None,
         });
     }
 
-    fn end(&mut self, tag: TagEnd) {
-        if tag == TagEnd::Heading(heading_level(tag)) && self.place == Place::Heading {
+    fn end_block(&mut self, tag: TagEnd) {
+        if tag == TagEnd::Heading(heading_level(tag)) && self.block == BlockKind::Heading {
             let title = std::mem::take(&mut self.heading).trim().to_string();
             self.title = Some(title).filter(|title| !title.is_empty());
         }
         match tag {
             TagEnd::Heading(_) | TagEnd::MetadataBlock(_) | TagEnd::CodeBlock => {
-                self.place = Place::Body;
-                self.flow.gap(Gap::Paragraph);
+                self.block = BlockKind::Body;
+                self.text.separate(Separator::Paragraph);
             }
-            TagEnd::Paragraph | TagEnd::List(_) | TagEnd::Table => self.flow.gap(Gap::Paragraph),
+            TagEnd::Paragraph | TagEnd::List(_) | TagEnd::Table => {
+                self.text.separate(Separator::Paragraph)
+            }
             _ => {}
         }
     }
 
-    fn text(&mut self, text: &str) {
-        match self.place {
-            Place::FrontMatter => self.front_matter(text),
-            Place::Code => self.flow.verbatim(text),
-            Place::Heading => {
+    fn push_text(&mut self, text: &str) {
+        match self.block {
+            BlockKind::FrontMatter => self.read_front_matter(text),
+            BlockKind::Code => self.text.push_verbatim(text),
+            BlockKind::Heading => {
                 self.heading.push_str(text);
-                self.flow.words(text);
+                self.text.push_words(text);
             }
-            Place::Body => self.flow.words(text),
+            BlockKind::Body => self.text.push_words(text),
         }
     }
 
-    fn front_matter(&mut self, text: &str) {
+    fn read_front_matter(&mut self, text: &str) {
         let value = text.lines().find_map(|line| line.strip_prefix("title:"));
         let title = value.map(|value| value.trim().trim_matches(['"', '\'']).to_string());
         self.title = title.filter(|title| !title.is_empty());
     }
 
-    fn html_block(&mut self) -> Result<(), ExtractError> {
+    fn flush_html_block(&mut self) -> Result<(), ExtractError> {
         if self.html.is_empty() {
             return Ok(());
         }
         let html = std::mem::take(&mut self.html);
-        self.flow.gap(Gap::Paragraph);
-        self.flow
-            .verbatim(&html::read_text(&html, self.limits)?.text);
-        self.flow.gap(Gap::Paragraph);
+        self.text.separate(Separator::Paragraph);
+        self.text
+            .push_verbatim(&html::read_text(&html, self.limits)?.text);
+        self.text.separate(Separator::Paragraph);
         Ok(())
     }
 
-    fn finish(mut self, cut: bool) -> Result<Extracted, ExtractError> {
-        self.html_block()?;
-        let (text, truncated) = self.flow.finish();
-        let mut document = Extracted::new(Kind::Markdown, text);
+    fn finish(mut self, cut: bool) -> Result<ExtractedDocument, ExtractError> {
+        self.flush_html_block()?;
+        let (text, truncated) = self.text.finish();
+        let mut document = ExtractedDocument::new(DocumentKind::Markdown, text);
         document.title = self.title;
         document.truncated = truncated || cut;
         Ok(document)
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn syntax_goes_and_text_stays() {
+    fn syntax_is_removed() {
         check(
             "# The *title*\n\nwords",
             Some("The title"),

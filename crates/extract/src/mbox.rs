@@ -6,45 +6,45 @@
 use std::io::{BufRead, Read};
 
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Place};
+use crate::extraction::{Extraction, Location};
 use crate::mail;
 
 /// Reads all messages.
 pub(crate) fn read(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     reader: &mut dyn BufRead,
 ) -> Result<(), ExtractError> {
-    let mut messages = Messages::new(reader, extraction.limits.input_bytes_max);
+    let mut messages = MboxReader::new(reader, extraction.limits.input_bytes_max);
     for number in 1.. {
         extraction.limits.check_deadline()?;
-        let place = place.message(number);
+        let location = location.mbox_message(number);
         match messages.next()? {
             None => break,
-            Some(Message::Complete(bytes)) => {
-                let result = mail::read(extraction, &place, bytes);
-                extraction.settle(&place, result)?;
+            Some(MboxMessage::Complete(bytes)) => {
+                let result = mail::read(extraction, &location, bytes);
+                extraction.record_result(&location, result)?;
             }
-            Some(Message::TooLong) => {
+            Some(MboxMessage::TooLong) => {
                 let limit = extraction.limits.input_bytes_max;
                 let error = ExtractError::Limit {
                     what: "a message",
                     limit,
                     unit: "bytes",
                 };
-                extraction.settle(&place, Err(error))?;
+                extraction.record_result(&location, Err(error))?;
             }
         }
     }
     Ok(())
 }
 
-enum Message<'m> {
+enum MboxMessage<'m> {
     Complete(&'m [u8]),
     TooLong,
 }
 
-struct Messages<'r> {
+struct MboxReader<'r> {
     reader: &'r mut dyn BufRead,
     bytes_max: u64,
     message: Vec<u8>,
@@ -52,9 +52,9 @@ struct Messages<'r> {
     started: bool,
 }
 
-impl<'r> Messages<'r> {
+impl<'r> MboxReader<'r> {
     fn new(reader: &'r mut dyn BufRead, bytes_max: u64) -> Self {
-        Messages {
+        MboxReader {
             reader,
             bytes_max,
             message: Vec::new(),
@@ -65,13 +65,13 @@ impl<'r> Messages<'r> {
 
     /// Reads the next message, up to the line that starts another. Reading is fast, so the deadline
     /// is only checked between messages.
-    fn next(&mut self) -> Result<Option<Message<'_>>, ExtractError> {
+    fn next(&mut self) -> Result<Option<MboxMessage<'_>>, ExtractError> {
         self.message.clear();
         let (mut too_long, mut after_empty_line) = (false, false);
         while self.read_line()? {
             if self.line.starts_with(b"From ") && (after_empty_line || !self.started) {
                 if self.started {
-                    return Ok(Some(self.finished(too_long)));
+                    return Ok(Some(self.current_message(too_long)));
                 }
                 self.started = true;
                 continue;
@@ -81,18 +81,19 @@ impl<'r> Messages<'r> {
             if (self.message.len() + self.line.len()) as u64 > self.bytes_max {
                 too_long = true;
             } else if !too_long {
-                self.message.extend_from_slice(unquoted(&self.line));
+                self.message
+                    .extend_from_slice(unescape_from_line(&self.line));
             }
         }
         let any = std::mem::take(&mut self.started);
-        Ok(any.then(|| self.finished(too_long)))
+        Ok(any.then(|| self.current_message(too_long)))
     }
 
-    fn finished(&self, too_long: bool) -> Message<'_> {
+    fn current_message(&self, too_long: bool) -> MboxMessage<'_> {
         if too_long {
-            Message::TooLong
+            MboxMessage::TooLong
         } else {
-            Message::Complete(&self.message)
+            MboxMessage::Complete(&self.message)
         }
     }
 
@@ -106,7 +107,7 @@ impl<'r> Messages<'r> {
     }
 }
 
-fn unquoted(line: &[u8]) -> &[u8] {
+fn unescape_from_line(line: &[u8]) -> &[u8] {
     let Some(rest) = line.strip_prefix(b">") else {
         return line;
     };
@@ -119,16 +120,16 @@ fn unquoted(line: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use crate::convert::extract_mbox;
-    use crate::document::{Output, Tally};
+    use crate::extract::extract_mbox;
     use crate::fixtures::documents;
     use crate::limits::Limits;
+    use crate::output::{ExtractionCounts, Output};
 
     const MBOX: &str = "From a@x Mon Jan  1 00:00:00 2024\nSubject: One\n\nbody\n>From here\n\
         From the middle\n\nFrom b@x Mon Jan  1 00:00:00 2024\nSubject: Two\n\nsecond\n";
 
     #[test]
-    fn each_message_is_a_document() {
+    fn messages_are_documents() {
         let found: Vec<_> = documents("mail", MBOX.as_bytes())
             .into_iter()
             .map(|d| (d.inner_path.unwrap(), d.title.unwrap(), d.text))
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_long_costs_only_itself() {
+    fn an_oversized_message_does_not_affect_the_others() {
         let long = "x".repeat(5000);
         let mbox = format!("From a\nSubject: long\n\n{long}\n{long}\n\n{MBOX}");
         let limits = Limits {
@@ -153,13 +154,13 @@ mod tests {
             ..Limits::default()
         };
         let mut numbers = Vec::new();
-        let tally = extract_mbox(&mut mbox.as_bytes(), &limits, &mut |output| match output {
+        let counts = extract_mbox(&mut mbox.as_bytes(), &limits, &mut |output| match output {
             Output::Document(document) => numbers.push(document.inner_path.unwrap()),
             Output::Failure(failure) => numbers.push(format!("bad {}", failure.inner_path)),
         });
         assert_eq!(
-            tally,
-            Ok(Tally {
+            counts,
+            Ok(ExtractionCounts {
                 documents: 2,
                 failures: 1,
                 skipped: 0
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_empty_mbox_has_no_messages() {
-        let tally = extract_mbox(&mut &b""[..], &Limits::default(), &mut |_| ());
-        assert_eq!(tally, Ok(Tally::default()));
+        let counts = extract_mbox(&mut &b""[..], &Limits::default(), &mut |_| ());
+        assert_eq!(counts, Ok(ExtractionCounts::default()));
     }
 }

@@ -14,14 +14,14 @@ use hayro_interpret::{
     InterpreterCache, InterpreterSettings, RenderContent, SoftMask, interpret_page,
 };
 
-use crate::document::{Extracted, Fields, Kind};
 use crate::encoding;
 use crate::error::ExtractError;
 use crate::limits::Limits;
-use crate::pdf_layout::{GlyphBox, Layout};
+use crate::output::{DocumentKind, DocumentMetadata, ExtractedDocument};
+use crate::pdf_layout::{GlyphBox, TextLayout};
 
 /// Reads the text of all pages.
-pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractError> {
+pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<ExtractedDocument, ExtractError> {
     let pdf = Pdf::new(Arc::new(bytes.to_vec())).map_err(load_error)?;
     let page_count = pdf.pages().len();
     if page_count == 0 {
@@ -29,10 +29,10 @@ pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Extracted, ExtractEr
     }
     let pages_max = limits.pages_max as usize;
     let (text, cut) = read_pages(pdf.pages().iter().take(pages_max), limits)?;
-    let mut document = Extracted::new(Kind::Pdf, text);
+    let mut document = ExtractedDocument::new(DocumentKind::Pdf, text);
     document.truncated = cut || page_count > pages_max;
     document.title = metadata_text(pdf.metadata().title.as_deref());
-    document.fields = fields(pdf.metadata(), page_count);
+    document.metadata = document_metadata(pdf.metadata(), page_count);
     Ok(document)
 }
 
@@ -58,7 +58,7 @@ fn read_pages<'p>(
         ..Default::default()
     };
     let mut reader = TextDevice {
-        layout: Layout::new(limits.text_bytes_max),
+        layout: TextLayout::new(limits.text_bytes_max),
         last_run: None,
     };
     for page in pages {
@@ -82,8 +82,8 @@ fn read_pages<'p>(
 
 /// A drawing device that records glyphs and ignores everything else.
 struct TextDevice {
-    layout: Layout,
-    /// Where the last run began and how many glyphs it had.
+    layout: TextLayout,
+    /// Origin and length of the last glyph run.
     last_run: Option<(f64, f64, usize)>,
 }
 
@@ -101,10 +101,10 @@ impl<'a> Device<'a> for TextDevice {
         }
         let vertical = run.writing_mode() != WritingMode::Horizontal;
         for glyph in run.glyphs() {
-            let place = (props.transform * glyph.transform()).as_coeffs();
+            let transform = (props.transform * glyph.transform()).as_coeffs();
             self.layout
-                .glyph(GlyphBox::new(place, advance(glyph), vertical));
-            self.characters(glyph);
+                .glyph(GlyphBox::new(transform, advance(glyph), vertical));
+            self.push_characters(glyph);
         }
     }
 
@@ -119,14 +119,14 @@ impl<'a> Device<'a> for TextDevice {
 }
 
 impl TextDevice {
-    fn characters(&mut self, glyph: &Glyph<'_>) {
+    fn push_characters(&mut self, glyph: &Glyph<'_>) {
         match glyph.as_unicode() {
             Some(BfString::Char(c)) => self.layout.character(c),
             Some(BfString::String(s)) => s.chars().for_each(|c| self.layout.character(c)),
             None => {
                 if let Glyph::Type3(drawn) = glyph {
-                    let text = bitmap_text(drawn.char_code());
-                    text.into_iter().for_each(|c| self.layout.character(c));
+                    let character = bitmap_font_character(drawn.char_code());
+                    character.into_iter().for_each(|c| self.layout.character(c));
                 }
             }
         }
@@ -136,7 +136,7 @@ impl TextDevice {
 /// Returns the character of a glyph in a bitmap font without glyph names. Such fonts are made by
 /// TeX. Their codes are ASCII, with ligatures among the control characters. Ligatures are returned
 /// as Unicode ligatures, which the layout splits.
-fn bitmap_text(code: u32) -> Option<char> {
+fn bitmap_font_character(code: u32) -> Option<char> {
     match code {
         0x0b => Some('\u{fb00}'),
         0x0c => Some('\u{fb01}'),
@@ -157,13 +157,13 @@ fn advance(glyph: &Glyph<'_>) -> f64 {
     width.map_or(0.0, f64::from)
 }
 
-fn fields(metadata: &Metadata, page_count: usize) -> Fields {
-    Fields {
+fn document_metadata(metadata: &Metadata, page_count: usize) -> DocumentMetadata {
+    DocumentMetadata {
         author: metadata_text(metadata.author.as_deref()),
         subject: metadata_text(metadata.subject.as_deref()),
         date_ms: metadata.creation_date.as_ref().map(milliseconds),
         pages: u32::try_from(page_count).ok(),
-        ..Fields::default()
+        ..DocumentMetadata::default()
     }
 }
 
@@ -205,12 +205,12 @@ mod tests {
     use super::*;
     use crate::fixtures::pdf;
 
-    fn document(info: &str, pages: &[&str]) -> Extracted {
+    fn document(info: &str, pages: &[&str]) -> ExtractedDocument {
         read(&pdf(info, pages), &Limits::default()).unwrap()
     }
 
     #[test]
-    fn words_and_lines_come_from_positions() {
+    fn words_and_lines_are_reconstructed() {
         let cases = [
             ("BT /F 12 Tf 50 700 Td (Hello world) Tj ET", "Hello world"),
             (
@@ -250,13 +250,16 @@ mod tests {
         let found = document(info, &[&text("first"), &text("second")]);
         assert_eq!(found.text, "first\n\nsecond");
         assert_eq!(found.title.as_deref(), Some("A title"));
-        assert_eq!(found.fields.author.as_deref(), Some("É"));
-        assert_eq!(found.fields.date_ms, Some(1_704_161_045_000));
-        assert_eq!((found.fields.pages, found.kind), (Some(2), Kind::Pdf));
+        assert_eq!(found.metadata.author.as_deref(), Some("É"));
+        assert_eq!(found.metadata.date_ms, Some(1_704_161_045_000));
+        assert_eq!(
+            (found.metadata.pages, found.kind),
+            (Some(2), DocumentKind::Pdf)
+        );
     }
 
     #[test]
-    fn letters_of_bitmap_fonts_without_names_are_their_codes() {
+    fn bitmap_fonts_without_glyph_names_are_read() {
         let drawing = "BT /F 12 Tf 50 700 Td (e\\016cient) Tj 60 0 Td (TeX) Tj ET";
         let text = String::from_utf8(pdf("<< >>", &[drawing])).unwrap();
         let names: Vec<String> = (0..128).map(|code| format!("/a{code}")).collect();
@@ -275,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_draws_itself_ends() {
+    fn a_self_referencing_form_terminates() {
         let mut bytes = pdf("<< >>", &["BT /F 12 Tf 50 700 Td (x) Tj ET /X Do"]);
         let text = String::from_utf8(bytes.clone()).unwrap();
         let looping = text.replace("/F 3 0 R >>", "/F 3 0 R >> /XObject << /X 6 0 R >>");

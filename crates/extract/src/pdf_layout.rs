@@ -8,12 +8,12 @@
 use crate::encoding::truncate;
 
 /// A distance of this many glyph sizes along the line is a space.
-const SPACE: f64 = 0.15;
+const SPACE_MIN: f64 = 0.15;
 /// A distance of this many glyph sizes across the line is a new line. Smaller ones are
 /// superscripts.
-const NEW_LINE: f64 = 0.5;
+const LINE_STEP_MIN: f64 = 0.5;
 /// A step back of this many glyph sizes is a new line, even at the same height.
-const STEP_BACK: f64 = 2.0;
+const BACK_STEP_MIN: f64 = 2.0;
 
 /// The position of a glyph.
 #[derive(Debug, Clone, Copy)]
@@ -26,10 +26,10 @@ pub(crate) struct GlyphBox {
 }
 
 impl GlyphBox {
-    /// `place` is the affine transformation from glyph space, with 1,000 units per glyph size, to
-    /// the page. `advance` is the glyph's width in glyph space.
-    pub(crate) fn new(place: [f64; 6], advance: f64, vertical: bool) -> Self {
-        let [a, b, c, d, x, y] = place;
+    /// `transform` is the affine transformation from glyph space (1,000 units per glyph size) to the
+    /// page. `advance` is the glyph's width in glyph space.
+    pub(crate) fn new(transform: [f64; 6], advance: f64, vertical: bool) -> Self {
+        let [a, b, c, d, x, y] = transform;
         let (width, height) = (a.hypot(b), c.hypot(d));
         let size = height * 1000.0;
         let along = if vertical {
@@ -56,7 +56,7 @@ impl GlyphBox {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Gap {
+enum GlyphGap {
     Nothing,
     Space,
     Line,
@@ -64,20 +64,20 @@ enum Gap {
 }
 
 /// The text of the pages so far.
-pub(crate) struct Layout {
+pub(crate) struct TextLayout {
     text: String,
     last: Option<GlyphBox>,
-    gap: Gap,
+    gap: GlyphGap,
     bytes_max: usize,
     truncated: bool,
 }
 
-impl Layout {
+impl TextLayout {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Layout {
+        TextLayout {
             text: String::new(),
             last: None,
-            gap: Gap::Nothing,
+            gap: GlyphGap::Nothing,
             bytes_max,
             truncated: false,
         }
@@ -112,7 +112,7 @@ impl Layout {
 
     pub(crate) fn end_page(&mut self) {
         self.last = None;
-        self.gap = Gap::Page;
+        self.gap = GlyphGap::Page;
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -126,25 +126,25 @@ impl Layout {
     }
 
     fn close_gap(&mut self, next: char) {
-        let gap = std::mem::replace(&mut self.gap, Gap::Nothing);
-        if gap == Gap::Nothing || self.text.is_empty() {
+        let gap = std::mem::replace(&mut self.gap, GlyphGap::Nothing);
+        if gap == GlyphGap::Nothing || self.text.is_empty() {
             return;
         }
         self.text.truncate(self.text.trim_end_matches(' ').len());
         match gap {
-            Gap::Line if next.is_lowercase() && hyphenated(&self.text) => {
+            GlyphGap::Line if next.is_lowercase() && hyphenated(&self.text) => {
                 self.text.pop();
             }
-            Gap::Nothing => {}
-            Gap::Space => self.text.push(' '),
-            Gap::Line => self.text.push('\n'),
-            Gap::Page => self.text.push_str("\n\n"),
+            GlyphGap::Nothing => {}
+            GlyphGap::Space => self.text.push(' '),
+            GlyphGap::Line => self.text.push('\n'),
+            GlyphGap::Page => self.text.push_str("\n\n"),
         }
     }
 }
 
 /// Returns the separator between two glyphs.
-fn gap(last: &GlyphBox, next: &GlyphBox) -> Gap {
+fn gap(last: &GlyphBox, next: &GlyphBox) -> GlyphGap {
     let size = last.size.max(next.size);
     let end = last.end();
     let step = (next.origin.0 - end.0, next.origin.1 - end.1);
@@ -152,12 +152,12 @@ fn gap(last: &GlyphBox, next: &GlyphBox) -> Gap {
     let along = step.0 * dx + step.1 * dy;
     let across = (step.0 * dy - step.1 * dx).abs();
     let turned = dx * next.direction.0 + dy * next.direction.1 < 0.9;
-    if turned || across > size * NEW_LINE || along < -size * STEP_BACK {
-        Gap::Line
-    } else if along > size * SPACE {
-        Gap::Space
+    if turned || across > size * LINE_STEP_MIN || along < -size * BACK_STEP_MIN {
+        GlyphGap::Line
+    } else if along > size * SPACE_MIN {
+        GlyphGap::Space
     } else {
-        Gap::Nothing
+        GlyphGap::Nothing
     }
 }
 

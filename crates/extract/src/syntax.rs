@@ -155,7 +155,7 @@ const INTERPRETERS: &[(&str, &str)] = &[
 ];
 
 /// Returns the language of a file. `bytes` are its first bytes.
-pub(crate) fn syntax(name: &str, bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn detect_syntax(name: &str, bytes: &[u8]) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let by_name = lookup(NAMES, &name);
     let by_extension = || lookup(EXTENSIONS, extension(&name)?);
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_language_comes_from_the_name_or_the_first_line() {
+    fn languages_are_detected_by_name_or_interpreter() {
         let cases: [(&str, &[u8], Option<&str>); 10] = [
             ("src/main.rs", b"", Some("rust")),
             ("MAIN.C", b"", Some("c")),
@@ -218,7 +218,7 @@ mod tests {
             ("notes.txt", b"", None),
         ];
         for (name, bytes, expected) in cases {
-            assert_eq!(syntax(name, bytes), expected, "{name}");
+            assert_eq!(detect_syntax(name, bytes), expected, "{name}");
         }
     }
 }

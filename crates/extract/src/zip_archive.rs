@@ -7,7 +7,7 @@ use zip::result::ZipError;
 
 use crate::detect::{Format, detect};
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Place, guarded};
+use crate::extraction::{Extraction, Location, catch_panic};
 
 /// Bytes of a member that are decompressed to detect its format.
 const HEAD_BYTES: u64 = 4096;
@@ -17,10 +17,10 @@ type Archive<'b> = ZipArchive<Cursor<&'b [u8]>>;
 /// Reads all members in the order of the archive's directory.
 pub(crate) fn read(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
-    let mut archive = guarded("zip archive", || {
+    let mut archive = catch_panic("zip archive", || {
         ZipArchive::new(Cursor::new(bytes)).map_err(zip_error)
     })?;
     if let Some(kind) = office_kind(&archive) {
@@ -31,8 +31,8 @@ pub(crate) fn read(
         .map(|name| String::from_utf8_lossy(name).into_owned())
         .collect();
     for (index, name) in names.iter().enumerate() {
-        extraction.spent.member(&extraction.limits)?;
-        read_member(extraction, place, &mut archive, (index, name))?;
+        extraction.usage.count_member(&extraction.limits)?;
+        read_member(extraction, location, &mut archive, index, name)?;
     }
     Ok(())
 }
@@ -51,26 +51,31 @@ fn office_kind(archive: &Archive<'_>) -> Option<&'static str> {
 
 fn read_member(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     archive: &mut Archive<'_>,
-    (index, name): (usize, &str),
+    index: usize,
+    name: &str,
 ) -> Result<(), ExtractError> {
     if name.ends_with('/') || name.starts_with("__MACOSX/") {
         return Ok(());
     }
-    let member_place = extraction.member_place(place, name);
-    match guarded("zip archive", || unpack(extraction, archive, index, name)) {
+    let member_location = extraction.member_location(location, name);
+    match catch_panic("zip archive", || {
+        decompress(extraction, archive, index, name)
+    }) {
         Ok(bytes) => {
-            extraction.spent.expanded(bytes.len(), &extraction.limits)?;
-            extraction.member(&member_place, &bytes)
+            extraction
+                .usage
+                .add_expanded(bytes.len(), &extraction.limits)?;
+            extraction.extract_member(&member_location, &bytes)
         }
-        Err(error) => extraction.settle(&member_place, Err(error)),
+        Err(error) => extraction.record_result(&member_location, Err(error)),
     }
 }
 
 /// Decompresses a member. Fails with `Unsupported` after the first bytes if their format has no
 /// text.
-fn unpack(
+fn decompress(
     extraction: &Extraction<'_>,
     archive: &mut Archive<'_>,
     index: usize,
@@ -80,25 +85,28 @@ fn unpack(
     if !member.is_file() {
         return Err(ExtractError::Unsupported("link in an archive"));
     }
-    let (room, too_large) = extraction
-        .spent
-        .room(member.compressed_size(), &extraction.limits);
+    let budget = extraction
+        .usage
+        .expansion_budget(member.compressed_size(), &extraction.limits);
     let mut bytes = Vec::new();
     let damaged = |error| ExtractError::malformed("zip archive", error);
     (&mut member)
-        .take(HEAD_BYTES.min(room))
+        .take(HEAD_BYTES.min(budget.bytes_max))
         .read_to_end(&mut bytes)
         .map_err(damaged)?;
     if let Format::Unsupported(what) = detect(name, &bytes) {
         return Err(ExtractError::Unsupported(what));
     }
-    let rest = room.saturating_add(1).saturating_sub(bytes.len() as u64);
+    let rest = budget
+        .bytes_max
+        .saturating_add(1)
+        .saturating_sub(bytes.len() as u64);
     (&mut member)
         .take(rest)
         .read_to_end(&mut bytes)
         .map_err(damaged)?;
-    if bytes.len() as u64 > room {
-        Err(too_large)
+    if bytes.len() as u64 > budget.bytes_max {
+        Err(budget.error)
     } else {
         Ok(bytes)
     }
@@ -115,11 +123,11 @@ fn zip_error(error: ZipError) -> ExtractError {
 
 #[cfg(test)]
 mod tests {
-    use crate::document::{Kind, MemberFailure, Output, Tally};
     use crate::fixtures::{documents, gzip, outputs, zip};
+    use crate::output::{DocumentKind, ExtractionCounts, MemberFailure, Output};
 
     #[test]
-    fn every_member_is_a_document_with_its_path() {
+    fn members_are_documents_with_their_path() {
         let inner = zip(&[("deep.txt", b"deep")]);
         let archive = zip(&[
             ("docs/", b""),
@@ -133,15 +141,15 @@ mod tests {
             .map(|d| (d.inner_path.unwrap(), d.kind))
             .collect();
         let expected = [
-            ("!/docs/a.html".to_string(), Kind::Html),
-            ("!/docs/b.md.gz".to_string(), Kind::Markdown),
-            ("!/in.zip!/deep.txt".to_string(), Kind::Text),
+            ("!/docs/a.html".to_string(), DocumentKind::Html),
+            ("!/docs/b.md.gz".to_string(), DocumentKind::Markdown),
+            ("!/in.zip!/deep.txt".to_string(), DocumentKind::Text),
         ];
         assert_eq!(found, expected);
-        let (_, tally) = outputs("x.zip", &archive);
+        let (_, counts) = outputs("x.zip", &archive);
         assert_eq!(
-            tally,
-            Ok(Tally {
+            counts,
+            Ok(ExtractionCounts {
                 documents: 3,
                 failures: 0,
                 skipped: 1
@@ -150,16 +158,16 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_member_costs_only_itself() {
+    fn a_damaged_member_does_not_affect_the_others() {
         let words = b"many words that are packed, many words that are packed".repeat(20);
         let mut archive = zip(&[("a.txt", &words), ("b.txt", b"fine")]);
         let damaged_at = 30 + "a.txt".len() + 20;
         archive[damaged_at] ^= 0xff;
         archive[damaged_at + 1] ^= 0xff;
-        let (outputs, tally) = outputs("x.zip", &archive);
+        let (outputs, counts) = outputs("x.zip", &archive);
         assert_eq!(
-            tally,
-            Ok(Tally {
+            counts,
+            Ok(ExtractionCounts {
                 documents: 1,
                 failures: 1,
                 skipped: 0
@@ -180,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_archive_is_an_error_and_an_office_file_is_skipped() {
+    fn damaged_archives_fail_and_office_files_are_unsupported() {
         let archive = zip(&[("a.txt", b"words")]);
         let half = outputs("x.zip", &archive[..archive.len() / 2]).1;
         assert_eq!(half.map_err(|error| error.code()), Err("malformed"));

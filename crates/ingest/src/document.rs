@@ -25,7 +25,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use windrow_extract::{Extracted, Fields, Kind};
+use windrow_extract::{DocumentKind, DocumentMetadata, ExtractedDocument};
 
 use crate::failure::{Failure, FailureClass};
 use crate::path_text::path_to_text;
@@ -40,14 +40,14 @@ pub struct FileDocument {
     pub inner: Option<String>,
     /// Its own title, else the last component of its path or inner path.
     pub title: String,
-    pub kind: Kind,
+    pub kind: DocumentKind,
     pub text: String,
     /// A language code that a text index accepts: others would make it refuse the document.
     pub language: Option<String>,
     pub stamp: Stamp,
     pub indexed_ms: i64,
     pub truncated: bool,
-    pub fields: Fields,
+    pub fields: DocumentMetadata,
 }
 
 /// One document of `files.failures`. Dates are in milliseconds since 1970 UTC.
@@ -70,7 +70,7 @@ impl Stamp {
 
 impl FileDocument {
     /// The document for what was extracted from `file`, at the time `now_ms`.
-    pub fn new(file: &Candidate, extracted: Extracted, now_ms: i64) -> Self {
+    pub fn new(file: &Candidate, extracted: ExtractedDocument, now_ms: i64) -> Self {
         let path = file.path_text();
         let title = extracted.title.filter(|title| !title.is_empty());
         let name = || last_component(extracted.inner_path.as_deref().unwrap_or(&path));
@@ -85,7 +85,7 @@ impl FileDocument {
             stamp: file.stamp,
             indexed_ms: now_ms,
             truncated: extracted.truncated,
-            fields: extracted.fields,
+            fields: extracted.metadata,
             inner: extracted.inner_path,
             path,
         }
@@ -194,7 +194,7 @@ mod tests {
             (Some("#3"), Some("Hello"), "/d/a.zip/#3", "Hello"),
         ];
         for (inner, title, id, expected) in cases {
-            let mut extracted = Extracted::new(Kind::Text, "words".into());
+            let mut extracted = ExtractedDocument::new(DocumentKind::Text, "words".into());
             extracted.inner_path = inner.map(str::to_string);
             extracted.title = title.map(str::to_string);
             let document = FileDocument::new(&file(), extracted, 7);
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn only_languages_of_text_indexes_are_kept() {
         for (code, expected) in [("de", Some("de")), ("ja", None), ("none", None)] {
-            let mut extracted = Extracted::new(Kind::Html, String::new());
+            let mut extracted = ExtractedDocument::new(DocumentKind::Html, String::new());
             extracted.language = Some(code.into());
             let document = FileDocument::new(&file(), extracted, 0);
             assert_eq!(document.language.as_deref(), expected);

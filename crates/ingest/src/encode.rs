@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use windrow_document::{DocumentBuilder, ValueRef};
-use windrow_extract::Fields;
+use windrow_extract::DocumentMetadata;
 
 use crate::document::{FailureDocument, FileDocument};
 use crate::walk::Stamp;
@@ -92,7 +92,7 @@ fn stamp(builder: &mut DocumentBuilder, stamp: Stamp) {
     builder.append("modified_ns", ValueRef::Int64(stamp.modified_ns));
 }
 
-fn fields(builder: &mut DocumentBuilder, fields: &Fields) {
+fn fields(builder: &mut DocumentBuilder, fields: &DocumentMetadata) {
     optional_string(builder, "syntax", fields.syntax.as_deref());
     optional_string(builder, "author", fields.author.as_deref());
     if let Some(pages) = fields.pages {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::failure::{Failure, FailureClass};
     use windrow_document::{DocumentBuf, Value, doc};
-    use windrow_extract::Kind;
+    use windrow_extract::DocumentKind;
 
     fn file() -> FileDocument {
         FileDocument {
@@ -132,7 +132,7 @@ mod tests {
             path: "/d/mail.mbox".into(),
             inner: Some("#2".into()),
             title: "Bread".into(),
-            kind: Kind::Mail,
+            kind: DocumentKind::Mail,
             text: "Flour".into(),
             language: Some("en".into()),
             stamp: Stamp {
@@ -141,11 +141,11 @@ mod tests {
             },
             indexed_ms: 7,
             truncated: true,
-            fields: Fields {
+            fields: DocumentMetadata {
                 from: vec!["Ada".into()],
                 date_ms: Some(3),
                 pages: Some(4),
-                ..Fields::default()
+                ..DocumentMetadata::default()
             },
         }
     }

@@ -7,7 +7,7 @@ use windrow_extract::ExtractError;
 /// What went wrong with a file or with one member of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// The member, as [`windrow_extract::Extracted::inner_path`]; `None` for the file itself.
+    /// The member, as [`windrow_extract::ExtractedDocument::inner_path`]; `None` for the file itself.
     pub inner: Option<String>,
     pub class: FailureClass,
     /// A sentence for people.

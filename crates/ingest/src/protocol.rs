@@ -17,7 +17,9 @@
 //! Every F is answered by any number of D and M and then one of T, U and E. The owner trusts a
 //! worker no more than the file that it reads: lengths are checked, and what does not parse ends it.
 
-use windrow_extract::{Extracted, Fields, Kind, Limits, Tally};
+use windrow_extract::{
+    DocumentKind, DocumentMetadata, ExtractedDocument, ExtractionCounts, Limits,
+};
 
 use crate::failure::{Failure, FailureClass};
 
@@ -47,9 +49,9 @@ pub(crate) struct StartLimits {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     Ready,
-    Document(Box<Extracted>),
+    Document(Box<ExtractedDocument>),
     Member(Failure),
-    Done(Tally),
+    Done(ExtractionCounts),
     Unsupported(String),
     Failed(Failure),
 }
@@ -148,7 +150,7 @@ impl Reply {
             b'R' => Reply::Ready,
             b'D' => Reply::Document(Box::new(decode_document(&mut decoder)?)),
             b'M' => Reply::Member(decode_failure(&mut decoder)?),
-            b'T' => Reply::Done(Tally {
+            b'T' => Reply::Done(ExtractionCounts {
                 documents: decoder.u64()?,
                 failures: decoder.u64()?,
                 skipped: decoder.u64()?,
@@ -161,9 +163,9 @@ impl Reply {
     }
 }
 
-fn encode_document(document: &Extracted) -> Vec<u8> {
+fn encode_document(document: &ExtractedDocument) -> Vec<u8> {
     let mut frame = Encoder::new(b'D');
-    let fields = &document.fields;
+    let fields = &document.metadata;
     frame.bytes(document.kind.as_str().as_bytes());
     frame.u8(document.truncated.into());
     frame.bytes(document.text.as_bytes());
@@ -190,15 +192,15 @@ fn encode_document(document: &Extracted) -> Vec<u8> {
     frame.finish()
 }
 
-fn decode_document(decoder: &mut Decoder<'_>) -> Option<Extracted> {
-    let kind = Kind::from_word(&decoder.text()?)?;
+fn decode_document(decoder: &mut Decoder<'_>) -> Option<ExtractedDocument> {
+    let kind = DocumentKind::from_word(&decoder.text()?)?;
     let truncated = decoder.u8()? == 1;
-    let mut document = Extracted::new(kind, decoder.text()?);
+    let mut document = ExtractedDocument::new(kind, decoder.text()?);
     document.truncated = truncated;
     document.inner_path = decoder.optional(Decoder::text)?;
     document.title = decoder.optional(Decoder::text)?;
     document.language = decoder.optional(Decoder::text)?;
-    document.fields = Fields {
+    document.metadata = DocumentMetadata {
         subject: decoder.optional(Decoder::text)?,
         author: decoder.optional(Decoder::text)?,
         message_id: decoder.optional(Decoder::text)?,
@@ -325,17 +327,17 @@ impl<'f> Decoder<'f> {
 mod tests {
     use super::*;
 
-    fn rich_document() -> Extracted {
-        let mut document = Extracted::new(Kind::Mail, "words".into());
+    fn rich_document() -> ExtractedDocument {
+        let mut document = ExtractedDocument::new(DocumentKind::Mail, "words".into());
         document.inner_path = Some("#1".into());
         document.title = Some("Größe".into());
         document.truncated = true;
-        document.fields = Fields {
+        document.metadata = DocumentMetadata {
             from: vec!["a".into(), "b".into()],
             date_ms: Some(-5),
             pages: Some(3),
             syntax: Some("c".into()),
-            ..Fields::default()
+            ..DocumentMetadata::default()
         };
         document
     }
@@ -351,7 +353,7 @@ mod tests {
             Reply::Ready,
             Reply::Document(Box::new(rich_document())),
             Reply::Member(failure.clone()),
-            Reply::Done(Tally {
+            Reply::Done(ExtractionCounts {
                 documents: 1,
                 failures: 2,
                 skipped: 3,

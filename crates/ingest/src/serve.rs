@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use windrow_extract::{ExtractError, FirstLook, Limits, Output, Tally};
+use windrow_extract::{ExtractError, ExtractionCounts, Limits, Output, ReadMode};
 
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, StartLimits};
@@ -21,8 +21,11 @@ const REQUEST_BYTES_MAX: u32 = 1 << 20;
 const OUTPUT_BUFFER_BYTES: usize = 256 << 10;
 
 /// Turns a file into what [`windrow_extract::extract`] would hand out.
-pub type Convert<'c> =
-    &'c mut dyn FnMut(&Path, &Limits, &mut dyn FnMut(Output)) -> Result<Tally, ReadError>;
+pub type Convert<'c> = &'c mut dyn FnMut(
+    &Path,
+    &Limits,
+    &mut dyn FnMut(Output),
+) -> Result<ExtractionCounts, ReadError>;
 
 /// A file could not be read, or could not be understood.
 #[derive(Debug)]
@@ -178,19 +181,19 @@ fn read_file(
     path: &Path,
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
-) -> Result<Tally, ReadError> {
+) -> Result<ExtractionCounts, ReadError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(HEAD_BYTES)).unwrap_or(0) + 1);
     (&mut file).take(HEAD_BYTES).read_to_end(&mut bytes)?;
-    match windrow_extract::first_look(&name, &bytes) {
-        FirstLook::Unsupported(what) => return Err(ExtractError::Unsupported(what).into()),
-        FirstLook::Mbox => {
+    match windrow_extract::read_mode(&name, &bytes) {
+        ReadMode::Unsupported(what) => return Err(ExtractError::Unsupported(what).into()),
+        ReadMode::MboxStream => {
             let mut reader = BufReader::with_capacity(256 << 10, bytes.chain(file));
             return Ok(windrow_extract::extract_mbox(&mut reader, limits, emit)?);
         }
-        FirstLook::Whole => {}
+        ReadMode::WholeFile => {}
     }
     // One byte more than allowed tells that there is too much.
     let most = limits.input_bytes_max.saturating_add(1);

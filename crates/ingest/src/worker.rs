@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use windrow_extract::{Extracted, Limits, Tally};
+use windrow_extract::{ExtractedDocument, ExtractionCounts, Limits};
 
 use crate::failure::{Failure, FailureClass};
 use crate::protocol::{Reply, Request, StartLimits};
@@ -71,7 +71,7 @@ impl WorkerConfig {
 #[derive(Debug, PartialEq)]
 pub enum Event {
     /// A document in the file. Those before a failure of the whole file stay valid.
-    Document(Box<Extracted>),
+    Document(Box<ExtractedDocument>),
     /// A member of the file failed; others go on.
     MemberFailed(Failure),
     /// The last event of a file.
@@ -81,7 +81,7 @@ pub enum Event {
 /// What became of a file.
 #[derive(Debug, PartialEq)]
 pub enum End {
-    Done(Tally),
+    Done(ExtractionCounts),
     /// It is of a kind without text, by name.
     Skipped(String),
     Failed(Failure),

@@ -215,7 +215,7 @@ mod tests {
 
     use bytes::Bytes;
     use windrow_document::{Document, DocumentBuf, ValueRef};
-    use windrow_extract::{Extracted, Kind, Tally};
+    use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts};
 
     use super::*;
     use crate::changes::{changes, jobs};
@@ -324,7 +324,7 @@ mod tests {
     }
 
     fn document(inner: Option<usize>, text: &str) -> Event {
-        let mut extracted = Extracted::new(Kind::Text, text.to_owned());
+        let mut extracted = ExtractedDocument::new(DocumentKind::Text, text.to_owned());
         extracted.inner_path = inner.map(|number| format!("#{number}"));
         Event::Document(Box::new(extracted))
     }
@@ -339,7 +339,7 @@ mod tests {
     /// What a worker says about a file, by its name and its version, which is its size.
     fn events(file: &Candidate) -> Vec<Event> {
         let text = format!("version {}", file.stamp.size);
-        let done = || Event::End(End::Done(Tally::default()));
+        let done = || Event::End(End::Done(ExtractionCounts::default()));
         match file.path_text().as_str() {
             "/d/archive" => vec![
                 document(Some(1), &text),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use windrow_extract::{Extracted, Kind, Limits, Output, Tally};
+use windrow_extract::{DocumentKind, ExtractedDocument, ExtractionCounts, Limits, Output};
 use windrow_ingest::{
     End, Event, FailureClass, WalkOptions, Walked, Worker, WorkerConfig, WorkerPool, serve,
     serve_with, walk,
@@ -36,9 +36,14 @@ fn main() {
 }
 
 /// Does what the file's name says.
-fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> Tally {
+fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> ExtractionCounts {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
-    let document = |text: &str| Output::Document(Box::new(Extracted::new(Kind::Text, text.into())));
+    let document = |text: &str| {
+        Output::Document(Box::new(ExtractedDocument::new(
+            DocumentKind::Text,
+            text.into(),
+        )))
+    };
     match name.as_str() {
         "hang" => loop {
             std::thread::sleep(Duration::from_secs(1));
@@ -61,9 +66,9 @@ fn obey(path: &Path, emit: &mut dyn FnMut(Output)) -> Tally {
         }
         _ => emit(document(&name)),
     }
-    Tally {
+    ExtractionCounts {
         documents: 1,
-        ..Tally::default()
+        ..ExtractionCounts::default()
     }
 }
 

@@ -3,54 +3,54 @@
 use crate::encoding::truncate;
 
 /// A text under construction, limited in length.
-pub(crate) struct Flow {
+pub(crate) struct TextBuilder {
     text: String,
-    gap: Gap,
+    separator: Separator,
     bytes_max: usize,
     truncated: bool,
 }
 
 /// The separator before the next word. Of several requested separators the largest is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Gap {
-    Nothing,
+pub(crate) enum Separator {
+    None,
     Space,
     Line,
     Paragraph,
 }
 
-impl Flow {
+impl TextBuilder {
     pub(crate) fn new(bytes_max: usize) -> Self {
-        Flow {
+        TextBuilder {
             text: String::new(),
-            gap: Gap::Nothing,
+            separator: Separator::None,
             bytes_max,
             truncated: false,
         }
     }
 
     /// Requests at least this separator before the next word.
-    pub(crate) fn gap(&mut self, gap: Gap) {
-        self.gap = self.gap.max(gap);
+    pub(crate) fn separate(&mut self, separator: Separator) {
+        self.separator = self.separator.max(separator);
     }
 
     /// Appends text with its white space collapsed.
-    pub(crate) fn words(&mut self, text: &str) {
+    pub(crate) fn push_words(&mut self, text: &str) {
         let is_space = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_whitespace);
         if is_space(text.as_bytes().first()) {
-            self.gap(Gap::Space);
+            self.separate(Separator::Space);
         }
         for word in text.split_ascii_whitespace() {
             self.push(word);
-            self.gap = Gap::Space;
+            self.separator = Separator::Space;
         }
         if !is_space(text.as_bytes().last()) && !text.is_empty() {
-            self.gap = Gap::Nothing;
+            self.separator = Separator::None;
         }
     }
 
     /// Appends text unchanged.
-    pub(crate) fn verbatim(&mut self, text: &str) {
+    pub(crate) fn push_verbatim(&mut self, text: &str) {
         if !text.is_empty() {
             self.push(text);
         }
@@ -72,14 +72,14 @@ impl Flow {
             return;
         }
         if !self.text.is_empty() {
-            self.text.push_str(match self.gap {
-                Gap::Nothing => "",
-                Gap::Space => " ",
-                Gap::Line => "\n",
-                Gap::Paragraph => "\n\n",
+            self.text.push_str(match self.separator {
+                Separator::None => "",
+                Separator::Space => " ",
+                Separator::Line => "\n",
+                Separator::Paragraph => "\n\n",
             });
         }
-        self.gap = Gap::Nothing;
+        self.separator = Separator::None;
         self.text.push_str(piece);
         self.truncated = truncate(&mut self.text, self.bytes_max);
     }

@@ -6,14 +6,14 @@ use crate::error::ExtractError;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
     /// A document.
-    Document(Box<Extracted>),
+    Document(Box<ExtractedDocument>),
     /// A member of a container that could not be read. The other members are still read.
     Failure(MemberFailure),
 }
 
 /// The text and metadata of one document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Extracted {
+pub struct ExtractedDocument {
     /// The position inside the file, which follows the file's path: `#17` for message 17 of an
     /// mbox, `!/docs/a.html` for a member of a zip archive, `!/2/report.pdf` for the second
     /// attachment of a mail. Nested containers are concatenated (`#17!/2/report.pdf`). `None` if
@@ -24,26 +24,26 @@ pub struct Extracted {
     /// The text.
     pub text: String,
     /// What kind of document it is.
-    pub kind: Kind,
+    pub kind: DocumentKind,
     /// The natural language that the document declares, as its lower-case primary subtag (`de`,
-    /// `en`). Programming languages are in [`Fields::syntax`].
+    /// `en`). Programming languages are in [`DocumentMetadata::syntax`].
     pub language: Option<String>,
     /// Other declared properties.
-    pub fields: Fields,
+    pub metadata: DocumentMetadata,
     /// The text was longer than [`crate::Limits::text_bytes_max`] and was cut.
     pub truncated: bool,
 }
 
-impl Extracted {
+impl ExtractedDocument {
     /// Creates a document without metadata.
-    pub fn new(kind: Kind, text: String) -> Self {
-        Extracted {
+    pub fn new(kind: DocumentKind, text: String) -> Self {
+        ExtractedDocument {
             inner_path: None,
             title: None,
             text,
             kind,
             language: None,
-            fields: Fields::default(),
+            metadata: DocumentMetadata::default(),
             truncated: false,
         }
     }
@@ -51,7 +51,7 @@ impl Extracted {
 
 /// What a document declares about itself. Properties that it does not declare are `None` or empty.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Fields {
+pub struct DocumentMetadata {
     /// The senders of a mail, as `Ada Lovelace <ada@example.org>`, in the order of the header.
     pub from: Vec<String>,
     /// The recipients of a mail.
@@ -74,14 +74,14 @@ pub struct Fields {
 
 /// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum DocumentKind {
     /// Plain text.
     Text,
     /// Markdown.
     Markdown,
     /// HTML.
     Html,
-    /// Source code, see [`Fields::syntax`].
+    /// Source code, see [`DocumentMetadata::syntax`].
     Source,
     /// A mail message.
     Mail,
@@ -89,39 +89,41 @@ pub enum Kind {
     Pdf,
 }
 
-impl Kind {
+impl DocumentKind {
     /// All kinds.
-    pub const ALL: [Kind; 6] = [
-        Kind::Text,
-        Kind::Markdown,
-        Kind::Html,
-        Kind::Source,
-        Kind::Mail,
-        Kind::Pdf,
+    pub const ALL: [DocumentKind; 6] = [
+        DocumentKind::Text,
+        DocumentKind::Markdown,
+        DocumentKind::Html,
+        DocumentKind::Source,
+        DocumentKind::Mail,
+        DocumentKind::Pdf,
     ];
 
     /// The kind as a lower-case word: `text`, `markdown`, `html`, `source`, `mail` or `pdf`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Text => "text",
-            Kind::Markdown => "markdown",
-            Kind::Html => "html",
-            Kind::Source => "source",
-            Kind::Mail => "mail",
-            Kind::Pdf => "pdf",
+            DocumentKind::Text => "text",
+            DocumentKind::Markdown => "markdown",
+            DocumentKind::Html => "html",
+            DocumentKind::Source => "source",
+            DocumentKind::Mail => "mail",
+            DocumentKind::Pdf => "pdf",
         }
     }
 
-    /// Returns the kind with this [`Kind::as_str`].
-    pub fn from_word(word: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
+    /// Returns the kind with this [`DocumentKind::as_str`].
+    pub fn from_word(word: &str) -> Option<DocumentKind> {
+        DocumentKind::ALL
+            .into_iter()
+            .find(|kind| kind.as_str() == word)
     }
 }
 
 /// A member of a container that could not be read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemberFailure {
-    /// The member's position, see [`Extracted::inner_path`].
+    /// The member's position, see [`ExtractedDocument::inner_path`].
     pub inner_path: String,
     /// Why it could not be read.
     pub error: ExtractError,
@@ -129,7 +131,7 @@ pub struct MemberFailure {
 
 /// What was found in a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ExtractionCounts {
     /// Documents.
     pub documents: u64,
     /// Members that failed. Each was emitted as [`Output::Failure`].

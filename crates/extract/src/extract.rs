@@ -3,10 +3,10 @@
 use std::io::BufRead;
 
 use crate::detect::{Format, detect};
-use crate::document::{Extracted, Kind, Output, Tally};
 use crate::error::ExtractError;
-use crate::extraction::{Extraction, Place, guarded};
+use crate::extraction::{Extraction, Location, catch_panic};
 use crate::limits::Limits;
+use crate::output::{DocumentKind, ExtractedDocument, ExtractionCounts, Output};
 use crate::{encoding, gzip, html, mail, markdown, mbox, pdf, zip_archive};
 
 /// Emits every document in `bytes`, in the order of the file, and counts them.
@@ -23,11 +23,11 @@ pub fn extract(
     bytes: &[u8],
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
-) -> Result<Tally, ExtractError> {
+) -> Result<ExtractionCounts, ExtractError> {
     limits.check_input(bytes.len())?;
-    let mut extraction = Extraction::new(limits, convert, emit);
-    convert(&mut extraction, &Place::file(name), bytes)?;
-    Ok(extraction.tally)
+    let mut extraction = Extraction::new(limits, extract_bytes, emit);
+    extract_bytes(&mut extraction, &Location::from_file_name(name), bytes)?;
+    Ok(extraction.counts)
 }
 
 /// Like [`extract`], for an mbox of any size. Only one message is in memory at a time.
@@ -39,71 +39,71 @@ pub fn extract_mbox(
     reader: &mut dyn BufRead,
     limits: &Limits,
     emit: &mut dyn FnMut(Output),
-) -> Result<Tally, ExtractError> {
-    let mut extraction = Extraction::new(limits, convert, emit);
-    mbox::read(&mut extraction, &Place::file(""), reader)?;
-    Ok(extraction.tally)
+) -> Result<ExtractionCounts, ExtractError> {
+    let mut extraction = Extraction::new(limits, extract_bytes, emit);
+    mbox::read(&mut extraction, &Location::from_file_name(""), reader)?;
+    Ok(extraction.counts)
 }
 
 /// How to read a file, depending on its format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FirstLook {
+pub enum ReadMode {
     /// Do not read it. Contains the name of its format, as [`ExtractError::Unsupported`] does.
     Unsupported(&'static str),
     /// Stream it through [`extract_mbox`].
-    Mbox,
+    MboxStream,
     /// Read it into memory and call [`extract`].
-    Whole,
+    WholeFile,
 }
 
 /// Returns how to read the file `name`. `head` are its first bytes; 8 KB are enough.
-pub fn first_look(name: &str, head: &[u8]) -> FirstLook {
+pub fn read_mode(name: &str, head: &[u8]) -> ReadMode {
     match detect(name, head) {
-        Format::Unsupported(what) => FirstLook::Unsupported(what),
-        Format::Mbox => FirstLook::Mbox,
-        _ => FirstLook::Whole,
+        Format::Unsupported(what) => ReadMode::Unsupported(what),
+        Format::Mbox => ReadMode::MboxStream,
+        _ => ReadMode::WholeFile,
     }
 }
 
 /// Detects the format of bytes and extracts from them. Container readers call it for their members.
-fn convert(
+fn extract_bytes(
     extraction: &mut Extraction<'_>,
-    place: &Place,
+    location: &Location,
     bytes: &[u8],
 ) -> Result<(), ExtractError> {
     extraction.limits.check_deadline()?;
-    extraction.limits.check_depth(place.depth)?;
+    extraction.limits.check_depth(location.depth)?;
     let limits = &extraction.limits;
-    let document = match detect(&place.name, bytes) {
+    let document = match detect(&location.name, bytes) {
         Format::Unsupported(what) => return Err(ExtractError::Unsupported(what)),
         Format::Gzip => {
-            let (inner, bytes) = gzip::unpack(extraction, place, bytes)?;
-            return convert(extraction, &inner, &bytes);
+            let (inner, bytes) = gzip::decompress(extraction, location, bytes)?;
+            return extract_bytes(extraction, &inner, &bytes);
         }
-        Format::Zip => return zip_archive::read(extraction, place, bytes),
-        Format::Mbox => return mbox::read(extraction, place, &mut { bytes }),
-        Format::Mail => return mail::read(extraction, place, bytes),
-        Format::Pdf => guarded("PDF", || pdf::read(bytes, limits))?,
-        Format::Html => guarded("HTML", || html::read(bytes, limits))?,
-        Format::Markdown => guarded("Markdown", || markdown::read(bytes, limits))?,
-        Format::Source(language) => source(language, bytes, limits),
-        Format::Text => plain(Kind::Text, bytes, limits),
+        Format::Zip => return zip_archive::read(extraction, location, bytes),
+        Format::Mbox => return mbox::read(extraction, location, &mut { bytes }),
+        Format::Mail => return mail::read(extraction, location, bytes),
+        Format::Pdf => catch_panic("PDF", || pdf::read(bytes, limits))?,
+        Format::Html => catch_panic("HTML", || html::read(bytes, limits))?,
+        Format::Markdown => catch_panic("Markdown", || markdown::read(bytes, limits))?,
+        Format::Source(language) => read_source(language, bytes, limits),
+        Format::Text => read_text(DocumentKind::Text, bytes, limits),
     };
-    extraction.document(place, document);
+    extraction.emit_document(location, document);
     Ok(())
 }
 
-fn plain(kind: Kind, bytes: &[u8], limits: &Limits) -> Extracted {
+fn read_text(kind: DocumentKind, bytes: &[u8], limits: &Limits) -> ExtractedDocument {
     let (text, truncated) = encoding::decode(bytes, limits.text_bytes_max);
-    Extracted {
+    ExtractedDocument {
         truncated,
-        ..Extracted::new(kind, text)
+        ..ExtractedDocument::new(kind, text)
     }
 }
 
-fn source(language: &str, bytes: &[u8], limits: &Limits) -> Extracted {
-    let mut document = plain(Kind::Source, bytes, limits);
-    document.fields.syntax = Some(language.to_string());
+fn read_source(language: &str, bytes: &[u8], limits: &Limits) -> ExtractedDocument {
+    let mut document = read_text(DocumentKind::Source, bytes, limits);
+    document.metadata.syntax = Some(language.to_string());
     document
 }
 
@@ -114,15 +114,18 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_plain_file_is_one_document_without_an_inner_path() {
+    fn a_plain_file_is_a_document_without_an_inner_path() {
         let all = documents("a.txt", b"words");
-        assert_eq!(all, [Extracted::new(Kind::Text, "words".into())]);
+        assert_eq!(
+            all,
+            [ExtractedDocument::new(DocumentKind::Text, "words".into())]
+        );
         let [code] = &documents("a.rs", b"fn main() {}")[..] else {
             panic!("one document")
         };
         assert_eq!(
-            (code.kind, code.fields.syntax.as_deref()),
-            (Kind::Source, Some("rust"))
+            (code.kind, code.metadata.syntax.as_deref()),
+            (DocumentKind::Source, Some("rust"))
         );
     }
 
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_errors_that_name_what_and_how_much() {
+    fn limit_errors_contain_the_limit() {
         let limits = Limits {
             input_bytes_max: 4,
             ..Limits::default()
@@ -153,21 +156,21 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_receiver_does_not_use_up_the_time_of_the_file() {
+    fn time_spent_by_the_caller_does_not_count() {
         let members = zip(&[("a", b"1"), ("b", b"2"), ("c", b"3"), ("d", b"4")]);
         let deadline = Some(Instant::now() + Duration::from_millis(300));
         let limits = Limits {
             deadline,
             ..Limits::default()
         };
-        let tally = extract("a.zip", &members, &limits, &mut |_| {
+        let counts = extract("a.zip", &members, &limits, &mut |_| {
             std::thread::sleep(Duration::from_millis(150));
         });
-        assert_eq!(tally.map(|tally| tally.documents), Ok(4));
+        assert_eq!(counts.map(|counts| counts.documents), Ok(4));
     }
 
     #[test]
-    fn containers_nest_no_deeper_than_the_limit() {
+    fn nesting_is_limited() {
         let mut bytes = b"words".to_vec();
         for _ in 0..6 {
             bytes = gzip(&bytes);
@@ -177,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zip_bomb_ends_at_the_budget_for_the_whole_file() {
+    fn the_total_size_of_nested_archives_is_limited() {
         let zeros = vec![b'a'; 3 << 20];
         let layer = zip(&[("1", &zeros), ("2", &zeros), ("3", &zeros)]);
         let bomb = zip(&[("1.zip", &layer), ("2.zip", &layer), ("3.zip", &layer)]);
@@ -188,7 +191,7 @@ mod tests {
         let error = error("bomb.zip", &bomb, &limits);
         assert_eq!(
             error.to_string(),
-            "all that the file unpacks to exceeds the limit of 10485760 bytes"
+            "the total decompressed size exceeds the limit of 10485760 bytes"
         );
 
         let limits = Limits {
@@ -202,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_cut_at_the_limit_on_a_character() {
+    fn text_is_cut_at_a_character_boundary() {
         let limits = Limits {
             text_bytes_max: 4,
             ..Limits::default()
@@ -212,9 +215,9 @@ mod tests {
             all.push(output)
         })
         .unwrap();
-        let cut = Extracted {
+        let cut = ExtractedDocument {
             truncated: true,
-            ..Extracted::new(Kind::Text, "aé".into())
+            ..ExtractedDocument::new(DocumentKind::Text, "aé".into())
         };
         assert_eq!(all, [Output::Document(Box::new(cut))]);
     }
