@@ -181,6 +181,13 @@ def test_the_least_numbers_have_buckets(sales, granularity, above):
     assert found["_id"]["min"] == 0 and 5e-324 < found["_id"]["max"] <= above
 
 
+def test_boundaries_of_decimals_are_decimals(collection):
+    """Boundaries with a granularity were computed as doubles: 0.63 and 1.6 in place of decimals."""
+    collection.insert_one({"v": Decimal128("1")})
+    [found] = run(collection, {"$bucketAuto": {"groupBy": "$v", "buckets": 1, "granularity": "R5"}})
+    assert found["_id"] == {"min": Decimal128("0.630000000000000"), "max": Decimal128("1.60000000000000")}
+
+
 @pytest.mark.parametrize("expression, expected", [
     ({"$add": [1, 2.5]}, 3.5), ({"$subtract": [5, 3]}, 2),
     ({"$subtract": [Int64(2**63 - 1), Int64(-2)]}, 2.0**63), ({"$subtract": [Int64(-2**63), 1]}, -2.0**63),

@@ -302,6 +302,46 @@ mod tests {
         }
     }
 
+    /// `$toDecimal` rounded strings of more than 34 digits half to even, where MongoDB cuts digits
+    /// off, and lost digits below the smallest number, where MongoDB refuses the string.
+    #[test]
+    fn text_is_truncated() {
+        let nines = "9".repeat(34);
+        let check = |text: &str, expected: Option<&str>| {
+            let found = Decimal128::parse_truncated(text).map(|number| number.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        };
+        check(&format!("{nines}.5"), Some(&nines));
+        check(
+            &format!("-{nines}9"),
+            Some("-9.999999999999999999999999999999999E+34"),
+        );
+        check(
+            "1.00000000000000000000000000000000059",
+            Some("1.000000000000000000000000000000000"),
+        );
+        check(
+            &format!("0.000{}", "6".repeat(100)),
+            Some(&format!("0.000{}", "6".repeat(34))),
+        );
+        check(
+            &format!("{}E-300", "1".repeat(301)),
+            Some(&format!("1.{}", "1".repeat(33))),
+        );
+        check("1.50", Some("1.50"));
+        check("-inf", Some("-Infinity"));
+        check("1E6144", Some("1.000000000000000000000000000000000E+6144"));
+        check("1E6145", None);
+        check("1E-6176", Some("1E-6176"));
+        check("10E-6177", Some("1E-6176"));
+        check("15E-6177", None);
+        check("1E-9000", None);
+        check("0E-9000", Some("0E-6176"));
+        check(&format!("1{}1E-6250", "0".repeat(90)), None);
+        check("", None);
+        check("1e", None);
+    }
+
     #[test]
     fn arithmetic_is_exact_and_rounds_once() {
         let check = |found: Decimal128, expected: &str| assert_eq!(found.to_string(), expected);
@@ -340,6 +380,28 @@ mod tests {
         check(parse("-2.5").to_places(0, Rounding::Floor), "-3");
         check(parse("1234.567").to_places(1, Rounding::Truncate), "1234.5");
         check(parse("1250").to_places(-2, Rounding::HalfEven), "1.2E+3");
+    }
+
+    #[test]
+    fn powers() {
+        let mut repeated = (parse("1"), parse("1"));
+        for exponent in 0..=6144 {
+            assert_eq!(Decimal128::power_of_ten(exponent), repeated.0);
+            assert_eq!(Decimal128::power_of_ten(-exponent), repeated.1);
+            assert_eq!(repeated.0.magnitude(), Some(exponent));
+            assert_eq!(repeated.1.magnitude(), Some(-exponent));
+            let ten = parse("10");
+            repeated = (repeated.0.multiply(ten), repeated.1.divide(ten));
+        }
+        let check = |exponent, expected: &str| {
+            assert_eq!(Decimal128::power_of_two(exponent).to_string(), expected);
+        };
+        check(0, "1");
+        check(10, "1024");
+        check(-2, "0.25");
+        check(200, "1.606938044258990275541962092341163E+60");
+        assert_eq!(parse("0").magnitude(), None);
+        assert_eq!(parse("Infinity").magnitude(), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 
-use super::{Decimal128, EXPONENT_MIN, Parts, Rounding, SIGN};
+use super::{DIGITS, Decimal128, EXPONENT_MIN, Parts, Rounding, SIGN};
 
 impl Decimal128 {
     /// What operations make of a number that is none: the same with its sign, and nothing else of it.
@@ -59,6 +59,36 @@ impl Decimal128 {
     pub fn to_all_digits(self) -> Decimal128 {
         let least_zero = Decimal128(0);
         self.add(least_zero)
+    }
+
+    /// 10 to the power of an exponent, with the digits that repeated multiplication or division of 1
+    /// by 10 results in.
+    pub fn power_of_ten(exponent: i32) -> Decimal128 {
+        let zeros = exponent.clamp(0, DIGITS as i32 - 1);
+        Decimal128::rounded(false, scaled(1, zeros), exponent - zeros, false)
+    }
+
+    /// The exponent of the first digit: 2 for 123, -1 for 0.1. `None` for zero, infinity and NaN.
+    pub fn magnitude(self) -> Option<i32> {
+        match self.parts() {
+            Parts::Finite {
+                coefficient,
+                exponent,
+                ..
+            } => Some(coefficient.checked_ilog10()? as i32 + exponent),
+            _ => None,
+        }
+    }
+
+    /// 2 to the power of an exponent, rounded to 34 digits.
+    pub fn power_of_two(exponent: i32) -> Decimal128 {
+        let magnitude = exponent.unsigned_abs();
+        if exponent < 0 {
+            // 2^-n = 5^n · 10^-n
+            let coefficient = BigUint::from(5u32).pow(magnitude);
+            return Decimal128::rounded(false, coefficient, exponent, false);
+        }
+        Decimal128::rounded(false, BigUint::from(1u32) << magnitude, 0, false)
     }
 
     pub fn subtract(self, other: Decimal128) -> Decimal128 {

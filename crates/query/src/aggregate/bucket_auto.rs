@@ -1,4 +1,4 @@
-//! `$bucketAuto`: so many groups of about the same size.
+//! `$bucketAuto`: a given number of groups of about the same size.
 
 use windrow_document::{Document, DocumentBuf, DocumentBuilder, Value, ValueRef, key};
 use windrow_mql::expression::{Context, Dependencies, Expression};
@@ -23,7 +23,7 @@ pub struct BucketAuto {
     granularity: Option<Granularity>,
 }
 
-/// Parses `{groupBy, buckets, output, granularity}`. Errors 40239 to 40261, one for every rule.
+/// Parses `{groupBy, buckets, output, granularity}`. Fails with 40239 to 40261, one code per rule.
 pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<Vec<Kind>, Error> {
     let Some(document) = operand.as_document() else {
         return Err(Error::new(
@@ -66,7 +66,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
             "$bucketAuto requires 'groupBy' and 'buckets' to be specified",
         ));
     };
-    // An output without fields is none.
+    // An empty output is replaced by the count, as a missing one.
     let fields = fields.filter(|fields| !fields.is_empty()).map_or_else(
         || Ok(vec![group::count_field(environment)?]),
         Ok::<_, Error>,
@@ -79,7 +79,7 @@ pub(super) fn parse(operand: ValueRef<'_>, environment: &Environment) -> Result<
     })])
 }
 
-/// Error 4544714 for what begins otherwise for other groups.
+/// Fails with 4544714 if an accumulator's initial state depends on its group.
 fn parse_output(output: Document<'_>, environment: &Environment) -> Result<Vec<GroupField>, Error> {
     let fields = group::output_fields(output, environment)?;
     match fields.iter().all(|field| field.accumulator.begins_alike()) {
@@ -139,14 +139,14 @@ impl Transformation for BucketAuto {
     }
 }
 
-/// A row with the value that it is sorted by.
+/// A row with its sort key.
 struct Keyed {
     key: Vec<u8>,
     value: Value,
     row: Row,
 }
 
-/// A bucket: from one value up to another.
+/// A bucket and its boundaries.
 struct Bucket {
     min: Value,
     max: Value,
@@ -229,7 +229,7 @@ impl BucketAutoOperator {
 
     fn run(&mut self, interrupt: &dyn Interrupt) -> Result<Vec<DocumentBuf>, Error> {
         let rows = self.rows(interrupt)?;
-        let buckets = divide(&self.bucket, &rows);
+        let buckets = divide(&self.bucket, &rows)?;
         buckets
             .iter()
             .map(|bucket| self.print(bucket, &rows))
@@ -237,9 +237,9 @@ impl BucketAutoOperator {
     }
 }
 
-/// The buckets of sorted rows: each takes its share, and then what equals its last value, or lies below
-/// its rounded end.
-fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Vec<Bucket> {
+/// Divides sorted rows into buckets. Each takes its share of the rows, and then those that equal its
+/// last value or are below its rounded boundary.
+fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Result<Vec<Bucket>, Error> {
     let share = ((rows.len() as f64 / specification.buckets as f64).round() as usize).max(1);
     let mut buckets: Vec<Bucket> = Vec::new();
     let mut start = 0;
@@ -259,7 +259,7 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Vec<Bucket> {
         }
         let mut max = last.value.clone();
         if let Some(granularity) = &specification.granularity {
-            max = granularity.above(last.value.as_ref());
+            max = granularity.above(last.value.as_ref())?;
             let below = |place: usize| {
                 rows.get(place)
                     .is_some_and(|row| row.value.as_ref().compare(max.as_ref()).is_lt())
@@ -270,7 +270,7 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Vec<Bucket> {
         }
         let min = match (buckets.last(), &specification.granularity) {
             (Some(before), Some(_)) => before.max.clone(),
-            (None, Some(granularity)) => granularity.below(first.value.as_ref()),
+            (None, Some(granularity)) => granularity.below(first.value.as_ref())?,
             _ => first.value.clone(),
         };
         buckets.push(Bucket {
@@ -283,10 +283,11 @@ fn divide(specification: &BucketAuto, rows: &[Keyed]) -> Vec<Bucket> {
     if specification.granularity.is_none() {
         join_ends(&mut buckets);
     }
-    buckets
+    Ok(buckets)
 }
 
-/// A bucket ends where the next begins; the last one with its greatest value.
+/// The upper boundary of a bucket is the lower one of the next. The last bucket ends with its largest
+/// value.
 fn join_ends(buckets: &mut [Bucket]) {
     let mins: Vec<Value> = buckets
         .iter()

@@ -1,10 +1,13 @@
-//! Preferred numbers: the rounded ends of `$bucketAuto`.
+//! Preferred numbers: the rounded boundaries of `$bucketAuto`.
 
-use windrow_document::{Value, ValueRef};
+mod rounding;
+
+use windrow_document::{Decimal128, Value, ValueRef};
+use windrow_invariant::Bug;
 
 use crate::Error;
 
-/// A series of numbers that repeats with every power of ten; or the powers of two.
+/// A series of numbers that repeats with every power of ten, or the powers of two.
 #[derive(Clone, Copy, Debug)]
 pub enum Granularity {
     Series(&'static [f64]),
@@ -71,11 +74,11 @@ const E192: &[f64] = &[
     556.0, 562.0, 569.0, 576.0, 583.0, 590.0, 597.0, 604.0, 612.0, 619.0, 626.0, 634.0, 642.0,
     649.0, 657.0, 665.0, 673.0, 681.0, 690.0, 698.0, 706.0, 715.0, 723.0, 732.0, 741.0, 750.0,
     759.0, 768.0, 777.0, 787.0, 796.0, 806.0, 816.0, 825.0, 835.0, 845.0, 856.0, 866.0, 876.0,
-    887.0, 898.0, 909.0, 919.0, 931.0, 942.0, 953.0, 965.0, 976.0, 988.0,
+    887.0, 898.0, 909.0, 920.0, 931.0, 942.0, 953.0, 965.0, 976.0, 988.0,
 ];
 
 impl Granularity {
-    /// Errors: 40261 for what is no string, 40257 for an unknown name.
+    /// Fails with 40261 if the value is not a string, and with 40257 if the name is unknown.
     pub fn parse(value: ValueRef<'_>) -> Result<Granularity, Error> {
         let ValueRef::String(name) = value else {
             return Err(Error::new(
@@ -106,139 +109,268 @@ impl Granularity {
         }))
     }
 
-    /// Refuses what cannot be rounded: 40258 no number, 40259 NaN, 40260 a negative one.
+    /// Fails if the value cannot be rounded: with 40258 if it is not a number, with 40259 if it is
+    /// NaN, with 40260 if it is negative, and with 11785400 if it is infinite and would be rounded
+    /// to a power of two.
     pub fn check(&self, value: ValueRef<'_>) -> Result<(), Error> {
-        match value.as_f64() {
-            None => Err(Error::new(
+        let Some(number) = value.as_f64() else {
+            return Err(Error::new(
                 40258,
                 "$bucketAuto can specify a 'granularity' with numeric boundaries only",
-            )),
-            Some(number) if number.is_nan() => Err(Error::new(
+            ));
+        };
+        if number.is_nan() {
+            return Err(Error::new(
                 40259,
                 "$bucketAuto can specify a 'granularity' with numeric boundaries only, but found NaN",
-            )),
-            Some(number) if number < 0.0 => Err(Error::new(
+            ));
+        }
+        if number < 0.0 {
+            return Err(Error::new(
                 40260,
                 "$bucketAuto can specify a 'granularity' with non-negative numbers only",
-            )),
-            Some(_) => Ok(()),
+            ));
+        }
+        if number.is_infinite() && matches!(self, Granularity::PowersOfTwo) {
+            return Err(Error::new(
+                11785400,
+                "A granularity rounder can only round finite numbers",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The next number of the series above a value that [`Granularity::check`] accepted. Zero and
+    /// infinity stay. Decimals are rounded to decimals, other numbers to doubles and integers.
+    pub fn above(&self, value: ValueRef<'_>) -> Result<Value, Error> {
+        if stays(value) {
+            return Ok(value.to_value());
+        }
+        match (self, value) {
+            (Granularity::PowersOfTwo, _) => {
+                let (_, above) = surrounding_exponents(value)?;
+                Ok(power_of_two(value, above))
+            }
+            (Granularity::Series(series), ValueRef::Decimal128(number)) => {
+                Ok(Value::Decimal128(rounding::above(series, number)?))
+            }
+            (Granularity::Series(series), _) => {
+                Ok(Value::Double(rounding::above(series, double(value)?)?))
+            }
         }
     }
 
-    /// The next number of the series above the value. Zero stays.
-    pub fn above(&self, value: ValueRef<'_>) -> Value {
-        let number = value.as_f64().unwrap_or_default();
-        if number == 0.0 || number.is_infinite() {
-            return value.to_value();
+    /// The next number of the series below the value, as in [`Granularity::above`].
+    pub fn below(&self, value: ValueRef<'_>) -> Result<Value, Error> {
+        if stays(value) {
+            return Ok(value.to_value());
         }
-        match self {
-            Granularity::PowersOfTwo => power_of_two(value, 2f64.powf(number.log2().floor() + 1.0)),
-            Granularity::Series(series) => Value::Double(above(series, number)),
-        }
-    }
-
-    /// The next number of the series below the value. Zero stays.
-    pub fn below(&self, value: ValueRef<'_>) -> Value {
-        let number = value.as_f64().unwrap_or_default();
-        if number == 0.0 || number.is_infinite() {
-            return value.to_value();
-        }
-        match self {
-            Granularity::PowersOfTwo => power_of_two(value, 2f64.powf(number.log2().ceil() - 1.0)),
-            Granularity::Series(series) => Value::Double(below(series, number)),
+        match (self, value) {
+            (Granularity::PowersOfTwo, _) => {
+                let (below, _) = surrounding_exponents(value)?;
+                Ok(power_of_two(value, below))
+            }
+            (Granularity::Series(series), ValueRef::Decimal128(number)) => {
+                Ok(Value::Decimal128(rounding::below(series, number)?))
+            }
+            (Granularity::Series(series), _) => {
+                Ok(Value::Double(rounding::below(series, double(value)?)?))
+            }
         }
     }
 }
 
-/// Whole numbers stay whole where the power is.
-fn power_of_two(value: ValueRef<'_>, power: f64) -> Value {
-    let whole = ValueRef::Double(power).as_whole();
-    match (value, whole) {
-        (ValueRef::Int32(_), Some(whole)) => Value::whole(whole),
-        (ValueRef::Int64(_), Some(whole)) => Value::Int64(whole),
-        _ => Value::Double(power),
+/// Zero stays, and so does a decimal that is zero as a double. There is no number above infinity.
+fn stays(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Decimal128(number) => number.is_infinite() || number.to_f64() == 0.0,
+        other => other
+            .as_f64()
+            .is_some_and(|number| number == 0.0 || number.is_infinite()),
     }
 }
 
-/// The least number of the series, over all powers of ten, that is above the number. The powers are
-/// multiplied up step by step, so that the digits come out as MongoDB's.
-fn above(series: &[f64], number: f64) -> f64 {
-    let (Some(first), Some(last)) = (series.first(), series.last()) else {
-        return number;
+fn double(value: ValueRef<'_>) -> Result<f64, Bug> {
+    let number = value.as_f64();
+    number.ok_or_else(|| Bug::new(format!("rounding a {}", value.type_of().name())))
+}
+
+/// The exponents of the next powers of two below and above a positive number. As in MongoDB those of
+/// doubles and decimals come from the double of their logarithm, those of integers from their bits.
+fn surrounding_exponents(value: ValueRef<'_>) -> Result<(i32, i32), Bug> {
+    let logarithm = match value {
+        ValueRef::Int32(number) => return Ok(exponents_of_integer(i64::from(number))),
+        ValueRef::Int64(number) => return Ok(exponents_of_integer(number)),
+        ValueRef::Decimal128(number) => log2(number),
+        other => double(other)?.log2(),
     };
-    let mut scale = 1.0;
-    while number >= last * scale {
-        scale *= 10.0;
-    }
-    while number < first * scale {
-        let least = first * scale;
-        scale /= 10.0;
-        if number >= last * scale {
-            return least;
-        }
-    }
-    series
-        .iter()
-        .map(|one| one * scale)
-        .find(|one| *one > number)
-        .unwrap_or(number)
+    Ok((logarithm.ceil() as i32 - 1, logarithm.floor() as i32 + 1))
 }
 
-/// The greatest number of the series, over all powers of ten, that is below the number; zero below the least
-/// that there are.
-fn below(series: &[f64], number: f64) -> f64 {
-    let (Some(first), Some(last)) = (series.first(), series.last()) else {
-        return number;
-    };
-    let mut scale = 1.0;
-    while number <= first * scale {
-        scale /= 10.0;
+fn exponents_of_integer(number: i64) -> (i32, i32) {
+    let floor = 63 - number.leading_zeros() as i32;
+    let is_power = number.count_ones() == 1;
+    (if is_power { floor - 1 } else { floor }, floor + 1)
+}
+
+/// The nearest double of the logarithm, which is exact for powers of two only.
+fn log2(number: Decimal128) -> f64 {
+    let logarithm = number.to_f64().log2();
+    let nearest = logarithm.round();
+    let power = Decimal128::power_of_two(nearest as i32);
+    let excess = number.subtract(power).divide(power).to_f64();
+    // log2(2^n · (1 + x)) = n + x/ln(2) up to x²
+    if excess.abs() < 1e-9 {
+        nearest + excess / std::f64::consts::LN_2
+    } else {
+        logarithm
     }
-    if scale == 0.0 {
-        return 0.0;
+}
+
+/// The power as `$pow` returns it: a decimal for a decimal, otherwise an integer if it fits in one.
+fn power_of_two(value: ValueRef<'_>, exponent: i32) -> Value {
+    if let ValueRef::Decimal128(_) = value {
+        let power = Decimal128::power_of_two(exponent);
+        return Value::Decimal128(power.to_all_digits());
     }
-    while number > last * scale {
-        let greatest = last * scale;
-        scale *= 10.0;
-        if number <= first * scale {
-            return greatest;
-        }
+    let shift = u32::try_from(exponent).ok().filter(|shift| *shift < 63);
+    match shift {
+        Some(shift) => Value::whole(1 << shift),
+        None => Value::Double(2f64.powf(f64::from(exponent))),
     }
-    series
-        .iter()
-        .rev()
-        .map(|one| one * scale)
-        .find(|one| *one < number)
-        .unwrap_or(number)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn granularity(name: &str) -> Granularity {
+        Granularity::parse(ValueRef::String(name)).unwrap()
+    }
+
     #[test]
     fn numbers_are_rounded_to_the_series() {
         let check = |name: &str, number: f64, down: f64, up: f64| {
-            let series = Granularity::parse(ValueRef::String(name)).unwrap();
-            let number = ValueRef::Double(number);
-            let found = (series.below(number), series.above(number));
-            assert_eq!(
-                found,
-                (Value::Double(down), Value::Double(up)),
-                "{number} in {name}"
-            );
+            let series = granularity(name);
+            let value = ValueRef::Double(number);
+            let found = (series.below(value).unwrap(), series.above(value).unwrap());
+            let found = (found.0.as_ref().as_f64(), found.1.as_ref().as_f64());
+            assert_eq!(found, (Some(down), Some(up)), "{number} in {name}");
         };
         check("R5", 1.0, 0.63, 1.6);
         check("R5", 120.0, 100.0, 160.0);
         check("E12", 1.0, 0.8200000000000001, 1.2000000000000002);
         check("1-2-5", 7.0, 5.0, 10.0);
+        check("E192", 915.0, 909.0, 920.0);
         check("POWERSOF2", 8.0, 4.0, 16.0);
         check("POWERSOF2", 0.0, 0.0, 0.0);
+        check("POWERSOF2", 0.3, 0.25, 0.5);
         check("R80", 5e-324, 0.0, 1.02e-321);
     }
 
+    /// Decimals were rounded as doubles: the boundaries lost their type and their exact digits.
     #[test]
-    fn the_least_and_the_greatest_numbers_have_ends() {
+    fn decimals_are_rounded_to_decimals() {
+        let check = |name: &str, number: &str, down: &str, up: &str| {
+            let series = granularity(name);
+            let value = ValueRef::Decimal128(Decimal128::parse(number).unwrap());
+            let text = |found: Value| match found {
+                Value::Decimal128(found) => found.to_string(),
+                other => panic!("{other:?} is no decimal"),
+            };
+            let found = (
+                text(series.below(value).unwrap()),
+                text(series.above(value).unwrap()),
+            );
+            let found = (found.0.as_str(), found.1.as_str());
+            assert_eq!(found, (down, up), "{number} in {name}");
+        };
+        check("R5", "1", "0.630000000000000", "1.60000000000000");
+        check("E12", "0.1", "0.0820000000000000", "0.120000000000000");
+        check("E6", "0.8", "0.680000000000000", "1.00000000000000");
+        check(
+            "1-2-5",
+            "100000000000000000000.1",
+            "100000000000000000000.0000000000000",
+            "200000000000000000000.0000000000000",
+        );
+        check(
+            "R5",
+            "1E-300",
+            "6.30000000000000E-301",
+            "1.60000000000000E-300",
+        );
+        check(
+            "E6",
+            "9.999E+6000",
+            "6.800000000000000000000000000000000E+6000",
+            "1.000000000000000000000000000000000E+6001",
+        );
+        check("R5", "1E-6170", "1E-6170", "1E-6170");
+        check("R5", "0", "0", "0");
+        check("R5", "0E+3", "0E+3", "0E+3");
+        check("R5", "Infinity", "Infinity", "Infinity");
+        check(
+            "POWERSOF2",
+            "8",
+            "4.000000000000000000000000000000000",
+            "16.00000000000000000000000000000000",
+        );
+        check(
+            "POWERSOF2",
+            "0.3",
+            "0.2500000000000000000000000000000000",
+            "0.5000000000000000000000000000000000",
+        );
+        // Its logarithm is 53 as a double.
+        check(
+            "POWERSOF2",
+            "9007199254740993",
+            "4503599627370496.000000000000000000",
+            "18014398509481984.00000000000000000",
+        );
+        check(
+            "POWERSOF2",
+            "1.00000000000000000001",
+            "1.000000000000000000000000000000000",
+            "2.000000000000000000000000000000000",
+        );
+    }
+
+    /// A power of two of doubles was a double, and one of longs a long, where `$pow` of two
+    /// integers returns the smallest integer type.
+    #[test]
+    fn powers_of_two_are_integers_if_they_fit() {
+        let check = |value: ValueRef<'_>, down: Value, up: Value| {
+            let powers = granularity("POWERSOF2");
+            let found = (powers.below(value).unwrap(), powers.above(value).unwrap());
+            assert_eq!(found, (down, up));
+        };
+        check(ValueRef::Double(3.5), Value::Int32(2), Value::Int32(4));
+        check(ValueRef::Int64(8), Value::Int32(4), Value::Int32(16));
+        check(ValueRef::Int32(1), Value::Double(0.5), Value::Int32(2));
+        check(
+            ValueRef::Int64(i64::MAX),
+            Value::Int64(1 << 62),
+            Value::Double(9_223_372_036_854_775_808.0),
+        );
+    }
+
+    #[test]
+    fn infinity_has_no_power_of_two() {
+        let infinities = [
+            ValueRef::Double(f64::INFINITY),
+            ValueRef::Decimal128(Decimal128::INFINITY),
+        ];
+        for infinity in infinities {
+            let refused = granularity("POWERSOF2").check(infinity).unwrap_err();
+            assert_eq!(refused.code(), Some(11785400));
+            assert!(granularity("R5").check(infinity).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_smallest_and_the_largest_numbers_are_rounded() {
         let all = [
             "1-2-5",
             "R5",
@@ -254,19 +386,21 @@ mod tests {
             "E192",
             "POWERSOF2",
         ];
-        let least = (1..3000).map(f64::from_bits);
-        let greatest = (0..3000).map(|below| f64::from_bits(f64::MAX.to_bits() - below));
-        for number in least.chain(greatest) {
+        let smallest = (1..3000).map(f64::from_bits);
+        let largest = (0..3000).map(|below| f64::from_bits(f64::MAX.to_bits() - below));
+        let doubles = smallest.chain(largest).map(ValueRef::Double);
+        let decimals = ["9.999E+6144", "1E+6144", "7.5E+6143", "1E+308", "1E-300"]
+            .map(|text| ValueRef::Decimal128(Decimal128::parse(text).unwrap()));
+        for value in doubles.chain(decimals) {
             for name in all {
-                let series = Granularity::parse(ValueRef::String(name)).unwrap();
-                let ends = (
-                    series.below(ValueRef::Double(number)),
-                    series.above(ValueRef::Double(number)),
-                );
-                let (below, above) = (ends.0.as_ref().as_f64(), ends.1.as_ref().as_f64());
+                let series = granularity(name);
+                if series.check(value).is_err() {
+                    continue;
+                }
+                let (below, above) = (series.below(value).unwrap(), series.above(value).unwrap());
                 assert!(
-                    below <= Some(number) && above >= Some(number),
-                    "{name} {number:e}"
+                    below.as_ref().compare(value).is_le() && above.as_ref().compare(value).is_ge(),
+                    "{value:?} in {name}: {below:?} to {above:?}"
                 );
             }
         }
