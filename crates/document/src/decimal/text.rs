@@ -4,35 +4,115 @@ use std::fmt;
 
 use num_bigint::BigUint;
 
-use super::{Decimal128, Parts, SIGN};
+use super::{DIGITS, Decimal128, EXPONENT_MIN, Parts, SIGN};
+
+/// A decimal as written.
+enum Notation {
+    Finite(Digits),
+    /// An infinity or NaN.
+    Special(Decimal128),
+}
+
+/// (-1)^negative · coefficient · 10^exponent, and possibly more behind it.
+struct Digits {
+    negative: bool,
+    /// The leading digits, as many as always fit.
+    coefficient: u128,
+    exponent: i32,
+    /// Whether a digit other than zero follows the coefficient.
+    inexact: bool,
+}
+
+/// The number of digits that every `u128` of that length holds.
+const COEFFICIENT_DIGITS: usize = 38;
 
 impl Decimal128 {
     /// Parses the usual notations: "1.50", "-1E+3", "Infinity", "NaN". More than 34 digits are
-    /// rounded. None where it is no number.
+    /// rounded half to even. Returns `None` if the text is no number.
     pub fn parse(text: &str) -> Option<Decimal128> {
-        let (negative, rest) = match text.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix('+').unwrap_or(text)),
-        };
-        match rest.to_ascii_lowercase().as_str() {
-            "infinity" | "inf" => return Some(Decimal128::infinite(negative)),
-            "nan" if negative => return Some(Decimal128(SIGN | Decimal128::NAN.0)),
-            "nan" => return Some(Decimal128::NAN),
-            _ => {}
+        match parse_notation(text)? {
+            Notation::Special(number) => Some(number),
+            Notation::Finite(digits) => Some(Decimal128::rounded(
+                digits.negative,
+                BigUint::from(digits.coefficient),
+                digits.exponent,
+                digits.inexact,
+            )),
         }
-        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
-            None => (rest, 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}");
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let coefficient = BigUint::parse_bytes(digits.as_bytes(), 10)?;
-        let exponent = exponent.saturating_sub(fraction.len() as i32);
-        Some(Decimal128::rounded(negative, coefficient, exponent, false))
     }
+
+    /// Parses as [`Decimal128::parse`], but like MongoDB's `$toDecimal`: digits after the 34th are
+    /// cut off. Returns `None` also if the number is out of range, which includes one that loses
+    /// digits because its last digit is below 1E-6176.
+    pub fn parse_truncated(text: &str) -> Option<Decimal128> {
+        let Digits {
+            negative,
+            mut coefficient,
+            exponent,
+            inexact,
+        } = match parse_notation(text)? {
+            Notation::Special(number) => return Some(number),
+            Notation::Finite(digits) => digits,
+        };
+        let digits = coefficient.checked_ilog10().map_or(0, |log| log + 1);
+        let excess = digits.saturating_sub(DIGITS);
+        let unit = 10u128.pow(excess);
+        let inexact = inexact || coefficient % unit != 0;
+        coefficient /= unit;
+        let exponent = exponent.saturating_add(excess as i32);
+        let below = EXPONENT_MIN.saturating_sub(exponent);
+        if below <= 0 {
+            let number = Decimal128::clamped(negative, coefficient, exponent);
+            return (!number.is_infinite()).then_some(number);
+        }
+        if coefficient == 0 {
+            return Some(Decimal128::pack(negative, 0, EXPONENT_MIN));
+        }
+        let unit = 10u128.checked_pow(below as u32)?;
+        let exact = !inexact && coefficient % unit == 0;
+        exact.then(|| Decimal128::pack(negative, coefficient / unit, EXPONENT_MIN))
+    }
+}
+
+fn parse_notation(text: &str) -> Option<Notation> {
+    let (negative, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let special = match rest.to_ascii_lowercase().as_str() {
+        "infinity" | "inf" => Some(Decimal128::infinite(negative)),
+        "nan" if negative => Some(Decimal128(SIGN | Decimal128::NAN.0)),
+        "nan" => Some(Decimal128::NAN),
+        _ => None,
+    };
+    if let Some(number) = special {
+        return Some(Notation::Special(number));
+    }
+    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+        None => (rest, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = || whole.bytes().chain(fraction.bytes());
+    if digits().next().is_none() || !digits().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = || digits().skip_while(|byte| *byte == b'0');
+    let leading = significant().take(COEFFICIENT_DIGITS);
+    let coefficient = leading.fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
+    let inexact = significant()
+        .skip(COEFFICIENT_DIGITS)
+        .any(|byte| byte != b'0');
+    let dropped = significant().count().saturating_sub(COEFFICIENT_DIGITS);
+    let exponent = exponent
+        .saturating_sub_unsigned(u32::try_from(fraction.len()).ok()?)
+        .saturating_add_unsigned(u32::try_from(dropped).ok()?);
+    Some(Notation::Finite(Digits {
+        negative,
+        coefficient,
+        exponent,
+        inexact,
+    }))
 }
 
 fn parse_exponent(text: &str) -> Option<i32> {

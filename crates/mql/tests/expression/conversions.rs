@@ -116,3 +116,17 @@ fn conversions_of_binary_data() {
         (r#"{"$toUUID": "0011"}"#, 241),
     ]);
 }
+
+/// Digits after the 34th were rounded half to even, where MongoDB cuts them off.
+#[test]
+fn digits_of_decimals_are_cut_off() {
+    let nines = "9".repeat(34);
+    let cut = format!(r#"{{"$numberDecimal": "{nines}"}}"#);
+    check(&[
+        (&format!(r#"{{"$toDecimal": "{nines}.9"}}"#), &cut),
+        (
+            &format!(r#"{{"$convert": {{"input": "{nines}.9", "to": "decimal"}}}}"#),
+            &cut,
+        ),
+    ]);
+}

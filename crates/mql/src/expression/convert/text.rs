@@ -23,6 +23,7 @@ pub(super) fn to_whole(text: &str) -> Result<i64, Error> {
     number.ok_or_else(|| not_a_number(text))
 }
 
+/// Whether an infinite result is what the text says, and no overflow.
 fn names_infinity(text: &str) -> bool {
     text.to_ascii_lowercase().contains("inf")
 }
@@ -46,13 +47,9 @@ pub(super) fn to_double(text: &str) -> Result<f64, Error> {
     }
 }
 
+/// Digits after the 34th are cut off; numbers out of range are refused.
 pub(super) fn to_decimal(text: &str) -> Result<Decimal128, Error> {
-    let number = Decimal128::parse(text).ok_or_else(|| not_a_number(text))?;
-    if number.is_infinite() && !names_infinity(text) || number.is_zero() && has_digits(text) {
-        Err(not_a_number(text))
-    } else {
-        Ok(number)
-    }
+    Decimal128::parse_truncated(text).ok_or_else(|| not_a_number(text))
 }
 
 pub(super) fn to_string(source: ValueRef<'_>, target: &Target) -> Result<String, Error> {
