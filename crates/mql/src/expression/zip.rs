@@ -24,8 +24,7 @@ fn list(
     array.iter().map(|value| parser.parse(value)).collect()
 }
 
-/// Arguments: the inputs, then the defaults. Prepared: the number of inputs and whether the longest
-/// counts.
+/// Parses the operand of `$zip`. The arguments of the call are the inputs, then the defaults.
 pub(crate) fn parse(
     operator: &'static Operator,
     operand: ValueRef<'_>,
@@ -107,6 +106,7 @@ pub(crate) fn zip<'a>(call: &'a Call, context: &Context<'a>) -> Answer<'a> {
     rows(call, &inputs, defaults, length.unwrap_or(0))
 }
 
+/// A row has no element for an input that has ended and whose default is missing.
 fn rows<'a>(
     call: &Call,
     inputs: &[Array<'_>],
@@ -118,12 +118,13 @@ fn rows<'a>(
     for _ in 0..length {
         let mut row = List::new(call.operator.name);
         for (place, column) in columns.iter_mut().enumerate() {
-            let default = || {
-                defaults
-                    .get(place)
-                    .map_or(ValueRef::Null, Computed::or_null)
+            let value = match (column.next(), defaults.get(place)) {
+                (Some(value), _) => value,
+                (None, None) => ValueRef::Null,
+                (None, Some(Computed::Missing)) => continue,
+                (None, Some(default)) => default.or_null(),
             };
-            row.push(column.next().unwrap_or_else(default))?;
+            row.push(value)?;
         }
         rows.push(ValueRef::Array(row.finish().as_array()))?;
     }
