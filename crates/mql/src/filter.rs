@@ -216,8 +216,8 @@ impl Filter {
         self.root.near()
     }
 
-    /// Error 5626500 where there is a `$near`, which orders documents: for places that only choose
-    /// them.
+    /// Fails with 5626500 if the filter contains `$near`, which sorts documents: for contexts that
+    /// only select them.
     pub fn without_near(self) -> Result<Filter, Error> {
         match self.near() {
             None => Ok(self),
@@ -228,6 +228,16 @@ impl Filter {
                  using $geoWithin instead.",
             )),
         }
+    }
+
+    /// Fails with 2 if the filter contains `$jsonSchema`, which MongoDB refuses in projections and in
+    /// the conditions of updates on elements.
+    pub fn without_schema(self) -> Result<Filter, Error> {
+        if self.root.has_schema() {
+            let message = "$jsonSchema is not allowed in this context";
+            return Err(Error::bad_value(message));
+        }
+        Ok(self)
     }
 
     /// The paths with the values that they must equal, which an upsert takes over into the new

@@ -207,6 +207,7 @@ fn contradictions_are_refused() {
         (doc! { "w": { "$add": [1, { "$bogus": 1 }] } }, 168),
         (doc! { "a.b": { "$elemMatch": {} } }, 31275),
         (doc! { "a": { "$elemMatch": 1 } }, 31274),
+        (doc! { "a": { "$elemMatch": { "$jsonSchema": {} } } }, 2),
         (doc! { "a.$": 1, "b.$": 1 }, 31276),
         (doc! { "a.$": "$b" }, 31308),
         (doc! { "a.$": { "$slice": 1 } }, 31271),

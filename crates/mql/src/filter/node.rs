@@ -162,6 +162,10 @@ impl Node {
         }
     }
 
+    pub(super) fn has_schema(&self) -> bool {
+        matches!(self, Node::Schema(_)) || self.children().iter().any(Node::has_schema)
+    }
+
     pub(super) fn near_count(&self) -> usize {
         let own = usize::from(matches!(self, Node::Near { .. }));
         own + self.children().iter().map(Node::near_count).sum::<usize>()

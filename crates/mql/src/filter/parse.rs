@@ -25,7 +25,7 @@ use crate::Error;
 /// Where a condition on a whole document stands.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'e> {
-    /// Within `$elemMatch`, where `$text`, `$expr` and `$jsonSchema` may not stand.
+    /// Whether it is within `$elemMatch`, where `$text` and `$expr` are refused.
     in_element: bool,
     environment: &'e Environment,
 }

@@ -189,8 +189,8 @@ impl Parser<'_> {
         self.has_elem_match = true;
         let mut condition = DocumentBuf::new();
         condition.push(&path.to_string(), whole);
-        let filter =
-            Filter::parse_with(condition.as_document(), self.environment)?.without_near()?;
+        let filter = Filter::parse_with(condition.as_document(), self.environment)?;
+        let filter = filter.without_near()?.without_schema()?;
         self.root
             .insert(path, Entry::Computed(Computation::ElemMatch(filter)))
     }

@@ -1,15 +1,22 @@
-//! Filters that choose elements of arrays, in `$pull` and `arrayFilters`.
+//! Filters that select elements of arrays, in `$pull` and `arrayFilters`.
 
 use windrow_document::{Document, ValueRef};
 
 use crate::Error;
 use crate::filter::Filter;
 
-/// Parses a filter that is asked of elements. Error 224 for `$expr`, 2 for `$text`, 5626500 for
-/// `$near`: they need the whole document or an index.
+/// Parses a filter on the fields of an element. Fails with 224 if it contains `$expr`, with 2 if it
+/// contains `$text` or `$jsonSchema`, and with 5626500 if it contains `$near`: MongoDB allows them
+/// for whole documents only.
 pub(super) fn parse_on_element(document: Document<'_>) -> Result<Filter, Error> {
     refuse_document_operators(document)?;
-    Filter::parse(document)?.without_near()
+    Filter::parse(document)?.without_near()?.without_schema()
+}
+
+/// Parses a document of operators on the element itself. Fails as [`parse_on_element`].
+pub(super) fn parse_operators_on_element(document: Document<'_>) -> Result<Filter, Error> {
+    let filter = Filter::parse_operators(document)?;
+    filter.without_near()?.without_schema()
 }
 
 fn refuse_document_operators(document: Document<'_>) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use windrow_document::{ArrayBuf, Value, ValueRef, doc};
 
 use super::distinct::Distinct;
-use super::element_filter::parse_on_element;
+use super::element_filter::{parse_on_element, parse_operators_on_element};
 use super::modifier::{At, Change, Modifier, Run};
 use crate::Error;
 use crate::filter::Filter;
@@ -63,7 +63,7 @@ pub(super) fn parse_pull(_path: &str, operand: ValueRef<'_>) -> Result<Arc<dyn M
         ValueRef::Document(document) => {
             let first = document.first().map_or("", |(name, _)| name);
             if ELEMENT_OPERATORS.binary_search(&first).is_ok() {
-                Condition::Element(Filter::parse_operators(document)?.without_near()?)
+                Condition::Element(parse_operators_on_element(document)?)
             } else {
                 Condition::Document(parse_on_element(document)?)
             }

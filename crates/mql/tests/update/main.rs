@@ -383,6 +383,11 @@ fn brackets_stand_for_all_elements_or_those_of_a_filter() {
         ),
         (
             doc! { "$set": { "g.$[e]": 1 } },
+            vec![doc! { "e": { "$elemMatch": { "$jsonSchema": {} } } }],
+            Err(2),
+        ),
+        (
+            doc! { "$set": { "g.$[e]": 1 } },
             vec![doc! { "e": { "$near": [1, 1] } }],
             Err(5_626_500),
         ),

@@ -231,6 +231,24 @@ fn pulls_take_what_matches() {
     check(doc! { "a": 1 }, doc! { "$pop": { "a": 1 } }, Err(14));
 }
 
+/// `$pull` accepted `$jsonSchema`, which MongoDB allows for whole documents only.
+#[test]
+fn a_schema_pulls_no_elements() {
+    let schema = || doc! { "$jsonSchema": { "required": ["x"] } };
+    for condition in [
+        schema(),
+        doc! { "$or": [(schema())] },
+        doc! { "$elemMatch": (schema()) },
+        doc! { "b": { "$elemMatch": (schema()) } },
+    ] {
+        check(
+            doc! { "a": [{ "x": 1 }] },
+            doc! { "$pull": { "a": condition } },
+            Err(2),
+        );
+    }
+}
+
 #[test]
 fn renames_move_a_value_to_the_end() {
     let original = || doc! { "_id": 1, "a": 1, "b": { "c": 2 }, "l": [1], "d": 3 };

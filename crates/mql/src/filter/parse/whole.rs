@@ -1,4 +1,4 @@
-//! `$alwaysTrue`, `$alwaysFalse`, `$expr`, `$sampleRate`, `$text`, `$where`.
+//! `$alwaysTrue`, `$alwaysFalse`, `$expr`, `$jsonSchema`, `$sampleRate`, `$text`, `$where`.
 
 use windrow_document::{Document, ValueRef, doc};
 
@@ -22,8 +22,8 @@ pub(super) fn unavailable_where(_: ValueRef<'_>, _: Place<'_>) -> Result<Node, E
     Err(Error::bad_value("no globalScriptEngine in $where parsing"))
 }
 
-pub(super) fn json_schema(operand: ValueRef<'_>, place: Place<'_>) -> Result<Node, Error> {
-    not_in_element("$jsonSchema", place)?;
+/// Within `$elemMatch` the schema applies to an element that is a document.
+pub(super) fn json_schema(operand: ValueRef<'_>, _: Place<'_>) -> Result<Node, Error> {
     Schema::parse(operand).map(Node::Schema)
 }
 

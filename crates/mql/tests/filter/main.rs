@@ -1,4 +1,6 @@
-//! What filters find, case by case as MongoDB documents it.
+//! Which documents filters match, as MongoDB documents it.
+
+mod schema;
 
 use windrow_document::{DocumentBuf, Value, ValueRef, array, doc};
 use windrow_mql::filter::{Filter, Node};
@@ -335,7 +337,6 @@ fn expressions_are_conditions() {
         &[doc! { "a": 1, "b": 1 }],
     );
     check_refused(doc! { "a": { "$elemMatch": { "$expr": true } } }, 2);
-    check_refused(doc! { "a": { "$elemMatch": { "$jsonSchema": {} } } }, 2);
 }
 
 #[test]
@@ -430,37 +431,6 @@ fn nearness_stands_at_the_top_and_alone() {
     check_refused(doc! { "p": { "$nearSphere": [0, 91] } }, 2);
     let polygon = doc! { "type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 0]]] };
     check_refused(doc! { "p": { "$near": { "$geometry": polygon } } }, 2);
-}
-
-#[test]
-fn schemas_are_conditions() {
-    let schema = doc! { "$jsonSchema": {
-        "required": ["a"],
-        "properties": {
-            "a": { "bsonType": "int", "minimum": 1, "exclusiveMinimum": true },
-            "b": { "type": "array", "items": { "type": "string", "maxLength": 2 }, "uniqueItems": true },
-        },
-        "patternProperties": { "^x_": { "enum": [1, 2] } },
-        "additionalProperties": false,
-    } };
-    check(
-        schema,
-        &[
-            doc! { "a": 2 },
-            doc! { "a": 2, "b": ["éé", "x"], "x_1": 1.0 },
-        ],
-        &[
-            doc! {},
-            doc! { "a": 1 },
-            doc! { "a": 2.0 },
-            doc! { "a": 2, "b": ["abc"] },
-            doc! { "a": 2, "b": ["a", "a"] },
-            doc! { "a": 2, "x_1": 3 },
-            doc! { "a": 2, "c": 1 },
-        ],
-    );
-    check_refused(doc! { "$jsonSchema": { "type": "integer" } }, 9);
-    check_refused(doc! { "$jsonSchema": { "required": "a" } }, 14);
 }
 
 #[test]
