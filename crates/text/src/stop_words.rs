@@ -176,6 +176,24 @@ mod tests {
         }
     }
 
+    /// The Turkish list had `ş` and `ı`, which MongoDB's list lost, so that words like `şey` were
+    /// not found.
+    #[test]
+    fn letters_are_replaced_as_in_the_lists_of_mongodb() {
+        for (language, word, expected) in [
+            (Language::TURKISH, "şey", false),
+            (Language::TURKISH, "þey", true),
+            (Language::TURKISH, "altı", false),
+            (Language::TURKISH, "altý", true),
+            (Language::TURKISH, "çünkü", true),
+            (Language::HUNGARIAN, "előtt", false),
+            (Language::HUNGARIAN, "elõtt", true),
+            (Language::HUNGARIAN, "után", true),
+        ] {
+            assert_eq!(stop_words(language).contains(word), expected, "{word}");
+        }
+    }
+
     #[test]
     fn the_codes_of_version_1_have_no_stop_words() {
         for (name, expected) in [("english", true), ("eng", false), ("en", false)] {

@@ -57,10 +57,33 @@ impl Stemmer {
             let (head, tail) = stemmed_part(word);
             self.buffer.clear();
             self.buffer.push_str(head);
-            self.buffer.push_str(&snowball.stem(tail));
+            if self.grammar == Grammar::Hungarian {
+                hungarian(snowball, tail, &mut self.buffer);
+            } else {
+                self.buffer.push_str(&snowball.stem(tail));
+            }
         }
         self.cache.remember(word, &self.buffer);
         &self.buffer
+    }
+}
+
+/// Appends the stem of a Hungarian word. MongoDB's Snowball is of the time when the Hungarian
+/// algorithm was written in ISO 8859-1: it knows `õ` and `û` instead of `ő` and `ű`. Exchanging them
+/// before and after makes ours the same.
+fn hungarian(snowball: &rust_stemmers::Stemmer, word: &str, output: &mut String) {
+    let exchange = |letter| match letter {
+        'ő' => 'õ',
+        'õ' => 'ő',
+        'ű' => 'û',
+        'û' => 'ű',
+        other => other,
+    };
+    if word.chars().all(|letter| exchange(letter) == letter) {
+        output.push_str(&snowball.stem(word));
+    } else {
+        let exchanged: String = word.chars().map(exchange).collect();
+        output.extend(snowball.stem(&exchanged).chars().map(exchange));
     }
 }
 
@@ -125,6 +148,21 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Hungarian words with `ő` and `ű` had the stems of a later Snowball, which MongoDB's indexes do
+    /// not hold.
+    #[test]
+    fn hungarian_letters_are_those_of_mongodb() {
+        let check = |word: &str, expected: &str| {
+            let mut stemmer = Stemmer::new(Grammar::Hungarian);
+            assert_eq!(stemmer.stem(word, false), expected, "{word}");
+        };
+        check("budapestről", "budapestről");
+        check("budapestrõl", "budapest");
+        check("háztól", "ház");
+        check("erdőben", "erdő");
+        check("nők", "nők");
     }
 
     #[test]
