@@ -263,10 +263,13 @@ impl TextDefinition {
         reach
     }
 
-    /// The language that the document itself names.
+    /// The language that the document itself names. In version 1 an empty string and values of
+    /// other types name none, so that the default language applies.
     fn language_of(&self, document: Document<'_>) -> Result<Option<Language>, Error> {
+        let is_first = self.version == TextVersion::V1;
         match document.get(&self.language_override) {
             None => Ok(None),
+            Some(ValueRef::String("")) if is_first => Ok(None),
             Some(ValueRef::String(name)) => {
                 Language::parse(name, self.version).map(Some).map_err(|_| {
                     Error::new(
@@ -275,7 +278,7 @@ impl TextDefinition {
                     )
                 })
             }
-            Some(_) if self.version == TextVersion::V1 => Ok(None),
+            Some(_) if is_first => Ok(None),
             Some(other) => Err(Error::new(
                 LANGUAGE_NO_STRING,
                 format!(
@@ -377,6 +380,21 @@ mod tests {
             entries(spec(), doc! { "language": "klingon" }),
             Err(LANGUAGE_UNSUPPORTED)
         );
+    }
+
+    /// In version 1 an empty language was an unknown one, so that neither stop words nor stems of
+    /// the default language applied.
+    #[test]
+    fn an_empty_language_is_the_default_language_in_version_1() {
+        let spec = |version: i32| {
+            let mut spec = text(doc! { "t": "text" });
+            spec.push("textIndexVersion", ValueRef::Int32(version));
+            spec
+        };
+        let document = || doc! { "language": "", "t": "the cakes" };
+        check(spec(1), document(), &[("cake", 1.0)]);
+        assert_eq!(entries(spec(2), document()), Err(LANGUAGE_UNSUPPORTED));
+        assert_eq!(entries(spec(3), document()), Err(LANGUAGE_UNSUPPORTED));
     }
 
     #[test]
